@@ -5,7 +5,7 @@ use tiller_protocol::{RuleArgument, ToolCatalog, ToolInfo, ToolSet, ToolVerb, To
 
 /// Names of API formats.
 pub(crate) fn kinds() -> ProviderKinds {
-    ["anthropic", "openai-chat", "gemini", "demo", "replay"].into_iter().collect()
+    ["anthropic", "openai-chat", "openai-responses", "gemini", "demo", "replay"].into_iter().collect()
 }
 
 /// A few tools of each set, named as in the program.

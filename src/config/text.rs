@@ -11,7 +11,7 @@ use crate::problem::Problem;
 /// Bytes of a configuration file at most.
 const LARGEST: u64 = 1024 * 1024;
 
-/// A value and where it stands. `key` is the place of its name, `value` of the value.
+/// A value and its position. `key` is the place of its name, `value` of the value.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) body: Body,
@@ -24,7 +24,7 @@ pub(crate) enum Body {
     Leaf(Value),
     List(Vec<Node>),
     Table(Vec<(String, Node)>),
-    /// Something that TOML has and the configuration has no use for; its name.
+    /// A TOML type that no setting uses; its name.
     Odd(&'static str),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Problem> {
         }
         Err(e) => return Err(wrong(e)),
     };
-    // A pipe in its place would hang us.
+    // Reading a pipe would block.
     if !meta.is_file() {
         return Err(Problem::file(path, "is not a regular file"));
     }

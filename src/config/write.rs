@@ -22,7 +22,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ConfigError> {
     name.push(format!(".{}.new", std::process::id()));
     let beside = dir.join(name);
     let written = (|| {
-        // One that a crash left behind.
+        // A crash can have left one behind.
         match fs::remove_file(&beside) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
             _ => {}

@@ -1,4 +1,4 @@
-//! The environment of children: what is listed, never what is left over after filtering.
+//! The environment of child processes: an allow-list of names.
 
 /// Names that programs need and that hold no secrets.
 const NAMES: &[&str] = &[

@@ -39,7 +39,7 @@ pub use child_env::child_env;
 pub use decide::always::split as split_patterns;
 pub use decide::approval::Call;
 pub use decide::{
-    Human, Policy, Request, Unasked, Verdict, always_pattern, decide, decide_in, is_read_only, suspected,
+    Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern, decide, decide_in, is_read_only, suspected,
     unreadable, unreadable_by,
 };
 pub use paths::Roots;

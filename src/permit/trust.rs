@@ -42,7 +42,7 @@ const FOLDERS: &[(&str, TrustKind)] = &[
     (".tiller/plugins", TrustKind::Plugin),
 ];
 
-/// One thing that was found.
+/// One file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub item: TrustItem,
@@ -64,7 +64,7 @@ impl Brings {
         self.found.iter().map(|f| f.item.clone()).collect()
     }
 
-    /// Adds what is no file of its own and is asked about together with the files.
+    /// Adds items that are no files and belong to the same question.
     pub fn add(&mut self, items: &[TrustItem]) {
         let found = |item: &TrustItem| Found { item: item.clone(), bytes: Some(Vec::new()) };
         self.found.extend(items.iter().map(found));
@@ -75,7 +75,7 @@ impl Brings {
         self.found.iter().find(|f| f.item.path == path).and_then(|f| f.bytes.as_deref())
     }
 
-    /// What a yes to exactly this is stored as.
+    /// The decision as it is stored.
     pub fn decision(&self, choice: Choice) -> Stored {
         Stored {
             choice,
@@ -100,7 +100,7 @@ pub struct Stored {
     pub items: BTreeMap<String, String>,
 }
 
-/// What changed since the yes.
+/// A change since the folder was trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Added(String),
@@ -115,9 +115,9 @@ pub enum Status {
     Nothing,
     /// Never asked.
     New,
-    /// A yes to exactly this.
+    /// Trusted in exactly this form.
     Trusted,
-    /// A yes to something else: nothing is loaded until asked again.
+    /// Trusted in another form: nothing is loaded until the user decides again.
     Changed(Vec<Change>),
     /// The person said never.
     Never,

@@ -159,9 +159,15 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     fs::create_dir(dir.path().join(".tiller")).unwrap();
     let pipe = dir.path().join(".mcp.json");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert_eq!(discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(), 0);
+    assert_eq!(
+        discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(),
+        0
+    );
     // A file of that name is found: the pipe was looked at.
     fs::remove_file(&pipe).unwrap();
     fs::write(&pipe, "{}").unwrap();
-    assert_eq!(discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(), 1);
+    assert_eq!(
+        discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(),
+        1
+    );
 }

@@ -32,13 +32,12 @@ pub use programs::{
 pub use spelling::{crude_pieces, quote};
 pub use wrappers::SETTERS;
 
-/// Takes a process apart that was started as `command` and is given `input`: what reads its input there
-/// reads this.
+/// Takes apart the command line of a process that gets `input` as its standard input.
 pub fn analyse_with_input(command: &str, input: &str) -> Analysis {
     walk::analyse_with_input(command, Some(input))
 }
 
-/// Takes `command` apart. Never fails: what it cannot do it says in [`Analysis::unclear`].
+/// Takes `command` apart. Never fails: doubts are in [`Analysis::unclear`].
 pub fn analyse(command: &str) -> Analysis {
     walk::analyse(command)
 }

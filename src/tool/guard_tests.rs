@@ -13,13 +13,13 @@ struct Faulty;
 impl Tool for Faulty {
     fn info(&self) -> ToolInfo {
         ToolInfo {
-    name: "faulty",
-    set: ToolSet::Read,
-    touch: Touch::Read,
-    rule: RuleArgument::Text,
-    aliases: &[],
-    verb: ToolVerb::Other("faulty".into()),
-    target: |_| String::new(),
+            name: "faulty",
+            set: ToolSet::Read,
+            touch: Touch::Read,
+            rule: RuleArgument::Text,
+            aliases: &[],
+            verb: ToolVerb::Other("faulty".into()),
+            target: |_| String::new(),
         }
     }
 
@@ -69,7 +69,7 @@ async fn t4_no_control_byte_reaches_the_model() {
     b.file("n.ipynb", json!({"cells": [{"cell_type": evil, "source": evil}]}).to_string());
     let patch = format!("*** Begin Patch\n*** Update File: {evil}\n-{evil}\n+x\n*** End Patch");
     let mut said = String::new();
-    for tool in crate::registry::ALL {
+    for tool in crate::Registry::built_in().iter() {
         for path in [evil, "text", "n.ipynb", ".", &format!("{evil}/none"), &format!("{evil}dir")] {
             for args in [
                 json!({"path": path}),
@@ -85,8 +85,8 @@ async fn t4_no_control_byte_reaches_the_model() {
                 json!({evil: evil}),
             ] {
                 // Commands are the shell's own tests.
-                if tool.toolset() != "terminal" {
-                    said.push_str(&b.say(*tool, args).await);
+                if tool.info().set != ToolSet::Run {
+                    said.push_str(&b.say(tool, args).await);
                 }
             }
         }

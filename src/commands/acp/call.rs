@@ -95,13 +95,7 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
 }
 
 /// A tool that is not Tiller's belongs to an external program: only the program's report is known.
-pub(super) fn of_program(
-    tools: &ToolCatalog,
-    update: &mut Value,
-    tool: &str,
-    verb: &ToolVerb,
-    target: &str,
-) {
+pub(super) fn of_program(tools: &ToolCatalog, update: &mut Value, tool: &str, verb: &ToolVerb, target: &str) {
     if tools.contains(tool) {
         return;
     }

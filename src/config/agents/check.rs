@@ -49,7 +49,7 @@ pub(super) fn definition(
     if check.problems.is_empty() { Ok(definition) } else { Err(check.problems) }
 }
 
-/// May an agent be called this?
+/// Whether a text is a valid name of an agent.
 fn is_name(text: &str) -> bool {
     let first = text.chars().next().is_some_and(|c| c.is_ascii_lowercase());
     first && text.len() <= NAME && text.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-' | '_'))

@@ -109,7 +109,7 @@ const FENCE: &str = "---";
 /// Takes a file apart.
 ///
 /// # Errors
-/// What is wrong with it as a whole, with its place.
+/// A file that has no front matter, or none that can be read, with the place.
 pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
     let at = |line: usize, column: usize, message: String, hint: &str| Problem {
         at: Some((line, column)),

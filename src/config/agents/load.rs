@@ -49,7 +49,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads them. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is
+    /// Reads all definitions. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is
     /// trusted. Every mistake is reported; what has one is left out, and nothing else is. Blocks.
     pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Definitions {
         self.kinds.get(name)
     }
 
-    /// What agents may be taught.
+    /// The skills that agents can use.
     pub fn skills(&self) -> &Skills {
         &self.skills
     }

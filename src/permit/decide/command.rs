@@ -6,7 +6,7 @@ use tiller_protocol::ask::NO_RULE;
 use tiller_protocol::Profile;
 
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
-use crate::paths::touched::{self, Met};
+use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{RunContext, inside, loops_inside, part_requirements, requirements};
 use crate::rules::{Effect, How, Rule, Source, Subject};
 use crate::surroundings::ShellState;
@@ -188,18 +188,18 @@ pub(crate) fn by_path(
 ) -> (Option<Need>, Option<String>) {
     let mut asks = None;
     match touched::met(policy, agent, Effect::Deny, analysis, places) {
-        Some(Met::Path(rule, path)) => {
+        Some(PathMatch::Path(rule, path)) => {
             let reason =
                 format!("denied by the rule {}; the command touches {}", rule.words(), path.display());
             return (Some(Need::No { rule: rule.words(), reason }), None);
         }
-        Some(Met::Perhaps(rule, why)) => asks = Some(format!("{}: {why}", rule.words())),
+        Some(PathMatch::Perhaps(rule, why)) => asks = Some(format!("{}: {why}", rule.words())),
         None => {}
     }
     if asks.is_none() {
         asks = touched::met(policy, agent, Effect::Ask, analysis, places).map(|met| match met {
-            Met::Path(rule, path) => format!("{}: it touches {}", rule.words(), path.display()),
-            Met::Perhaps(rule, why) => format!("{}: {why}", rule.words()),
+            PathMatch::Path(rule, path) => format!("{}: it touches {}", rule.words(), path.display()),
+            PathMatch::Perhaps(rule, why) => format!("{}: {why}", rule.words()),
         });
     }
     (None, asks)
@@ -216,7 +216,7 @@ pub(crate) fn asked<'a>(
     let raw = vec![analysis.raw.trim().to_owned()];
     let parts = analysis.parts.iter().map(|p| respell::spellings(p, &policy.roots, places));
     std::iter::once(raw).chain(parts).find_map(|spellings| {
-        policy.rules.said(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
+        policy.rules.matching(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
     })
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn open_parts<'a>(
     // As written, and as its paths lead.
     let allowed = |p: &Part| {
         respell::all(p, &policy.roots, places).into_iter().all(|text| {
-            policy.rules.said(agent, tool, &Subject::Command(&[text]), &policy.roots).allow.is_some()
+            policy.rules.matching(agent, tool, &Subject::Command(&[text]), &policy.roots).allow.is_some()
         })
     };
     // Beside what a rule allows no variables can be set: nothing may be configured at all.
@@ -275,8 +275,12 @@ fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, plac
         let edits = request.profile == Profile::AutoEdit;
         !paths.iter().all(|p| {
             let free = edits && policy.roots.inside(p) && !instructions(p);
-            let said =
-                policy.rules.said(request.agent, "write_file", &Subject::Path(p, How::Write), &policy.roots);
+            let said = policy.rules.matching(
+                request.agent,
+                "write_file",
+                &Subject::Path(p, How::Write),
+                &policy.roots,
+            );
             said.deny.is_none() && said.ask.is_none() && (free || said.allow.is_some())
         }) || paths.is_empty()
     })
@@ -286,7 +290,8 @@ fn allow_words(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> S
     let mut words: Vec<String> = Vec::new();
     for part in &analysis.parts {
         let text = [part.text()];
-        let said = policy.rules.said(request.agent, request.tool, &Subject::Command(&text), &policy.roots);
+        let said =
+            policy.rules.matching(request.agent, request.tool, &Subject::Command(&text), &policy.roots);
         if let Some(rule) = said.allow {
             let rule = rule.words();
             if !words.contains(&rule) {

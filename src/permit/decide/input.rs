@@ -63,7 +63,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -
     }
     // Rules for the tool that types hold as well.
     let what = format!("write to {}: {}", typed.process, typed.text);
-    let said = policy.rules.said(request.agent, request.tool, &Subject::Other(&what), &policy.roots);
+    let said = policy.rules.matching(request.agent, request.tool, &Subject::Other(&what), &policy.roots);
     if let Some(rule) = said.deny {
         return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
     }

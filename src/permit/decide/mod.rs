@@ -82,7 +82,7 @@ pub enum Verdict {
         /// The rule in words, for the audit.
         rule: String,
         /// How a command runs that was allowed because it is read-only.
-        unasked: Option<Unasked>,
+        unasked: Option<ReadOnlyRun>,
     },
     Deny {
         rule: String,
@@ -101,7 +101,7 @@ pub enum Verdict {
 
 /// A read-only command, and the variables that keep it from running other programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unasked {
+pub struct ReadOnlyRun {
     /// Set over the environment of this command alone.
     pub variables: Variables,
 }
@@ -140,7 +140,7 @@ pub fn decide(policy: &Policy, request: &Request<'_>) -> Verdict {
     decide_in(policy, request, None)
 }
 
-/// Judges a call. `shell` is the shell of ours that runs its command; it obeys [`Unasked::variables`].
+/// Judges a call. `shell` is the shell of ours that runs its command; it obeys [`ReadOnlyRun::variables`].
 pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState>) -> Verdict {
     let needs: Vec<Need> = if request.access.is_empty() {
         vec![unknown(policy, request)]
@@ -153,7 +153,7 @@ pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellSta
 /// The strictest need wins; questions are asked together.
 fn join(needs: Vec<Need>, human: Human) -> Verdict {
     let mut allowed = Vec::new();
-    let mut unasked: Option<Unasked> = None;
+    let mut unasked: Option<ReadOnlyRun> = None;
     let mut asks: Vec<(String, Risk, Vec<String>, Option<String>)> = Vec::new();
     for need in needs {
         match need {
@@ -222,7 +222,7 @@ fn settle(
     default: Option<&str>,
     always: Option<String>,
 ) -> Need {
-    let said = policy.rules.said(request.agent, request.tool, subject, &policy.roots);
+    let said = policy.rules.matching(request.agent, request.tool, subject, &policy.roots);
     if let Some(rule) = said.deny {
         return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
     }

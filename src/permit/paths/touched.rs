@@ -10,7 +10,7 @@ use crate::targets::{quoted, trees, written};
 use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code, utility};
 
 /// What a rule says about the paths of a command.
-pub(crate) enum Met<'a> {
+pub(crate) enum PathMatch<'a> {
     /// The rule is met, by this path.
     Path(&'a Rule, PathBuf),
     /// Whether it is met is only known when the command runs, and why.
@@ -24,7 +24,7 @@ pub(crate) fn met<'a>(
     effect: Effect,
     analysis: &Analysis,
     places: &[PathBuf],
-) -> Option<Met<'a>> {
+) -> Option<PathMatch<'a>> {
     let narrows = |how| {
         policy.rules.rules().iter().find(|r| r.effect == effect && r.narrows_paths(how) && r.is_for(agent))
     };
@@ -37,7 +37,7 @@ pub(crate) fn met<'a>(
     for (how, word) in words(analysis) {
         for path in look.paths(&word) {
             if let Some(rule) = look.rule(how, &path) {
-                return Some(Met::Path(rule, path));
+                return Some(PathMatch::Path(rule, path));
             }
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn met<'a>(
                     Below::Found(path) => {
                         let rule = look.rule(How::Read, &path).unwrap_or(reads);
                         if tree.certain {
-                            return Some(Met::Path(rule, path));
+                            return Some(PathMatch::Path(rule, path));
                         }
                         perhaps.get_or_insert(format!("{} may show {}", part.base(), path.display()));
                     }
@@ -83,7 +83,7 @@ pub(crate) fn met<'a>(
             perhaps.get_or_insert(why);
         }
     }
-    perhaps.map(|why| Met::Perhaps(reads, why))
+    perhaps.map(|why| PathMatch::Perhaps(reads, why))
 }
 
 struct Look<'a, 'b> {
@@ -98,7 +98,8 @@ impl<'a> Look<'a, '_> {
         // The name of the tool does not matter for rules that name a path; one without an argument is
         // about the tool alone.
         let tool = if how == How::Read { "read_file" } else { "write_file" };
-        let said = self.policy.rules.said(self.agent, tool, &Subject::Path(path, how), &self.policy.roots);
+        let said =
+            self.policy.rules.matching(self.agent, tool, &Subject::Path(path, how), &self.policy.roots);
         let rule = if self.effect == Effect::Deny { said.deny } else { said.ask };
         rule.filter(|r| r.narrows_paths(how))
     }

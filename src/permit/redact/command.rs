@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::redact::named::{is_random, is_value, placeholder};
-use crate::redact::{Late, Span, group, regex};
+use crate::redact::{LazyPattern, Span, group, regex};
 
 /// How certain it is that the text is a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     ),
 ];
 
-static PATTERN: Late = Late::new(|| {
+static PATTERN: LazyPattern = LazyPattern::new(|| {
     let all: Vec<String> = GIVEN
         .iter()
         .enumerate()

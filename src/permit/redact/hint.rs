@@ -1,5 +1,5 @@
-//! A cheap look before the expensive one: whether a text may hold a secret at all. To compile what finds them
-//! takes milliseconds and a megabyte, which most starts can do without.
+//! A cheap check before the patterns: whether a text can contain a secret at all. Compiling the patterns takes
+//! milliseconds and a megabyte, which most starts avoid.
 
 /// With these a shape begins, or it holds them.
 pub(crate) const SIGNS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Secrets out of everything that is written: by known values, and by shapes.
+//! Masking of secrets in everything that is written: by known values, and by their form.
 
 pub(crate) mod command;
 pub(crate) mod hint;
@@ -35,18 +35,18 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
-/// Compiled when a text comes that it may find something in.
-pub(crate) struct Late {
+/// A pattern that is compiled when it is first needed.
+pub(crate) struct LazyPattern {
     compiled: OnceLock<Option<Regex>>,
     compile: fn() -> Option<Regex>,
 }
 
-impl Late {
+impl LazyPattern {
     pub(crate) const fn new(compile: fn() -> Option<Regex>) -> Self {
         Self { compiled: OnceLock::new(), compile }
     }
 
-    /// `None`: it finds nothing. Once it is compiled it is the faster one to ask.
+    /// Compiled; `None` inside: the pattern is invalid and finds nothing.
     pub(crate) fn for_text(&self, text: &str, may: fn(&str) -> bool) -> Option<&Regex> {
         if self.compiled.get().is_none() && !may(text) {
             return None;

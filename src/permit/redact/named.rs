@@ -1,10 +1,10 @@
-//! Secrets by what stands before them: `password = value`, `"token": "value"`, `scheme://name:value@host`.
+//! Secrets that are recognised by the name before them: `password = value`, `"token": "value"`, `scheme://name:value@host`.
 
 use crate::redact::hint::may_be_assigned;
-use crate::redact::{Late, Span, group, range, regex};
+use crate::redact::{LazyPattern, Span, group, range, regex};
 
 /// `scheme://name:secret@host`.
-static URL: Late = Late::new(|| {
+static URL: LazyPattern = LazyPattern::new(|| {
     regex(r"://[^\s/:@'\x22]{0,100}:(?P<secret>[^\s/@'\x22]{3,200})@(?P<host>[A-Za-z0-9.-]{0,200})")
 });
 
@@ -21,9 +21,9 @@ pub(crate) const ASSIGNED: &str = concat!(
     r#"\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[|>][+-]?(?:\s|\\[nrt]){1,8})?(?:[a-z]{0,2}#{0,3}"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|(?:[a-z]{0,2}#{0,3})\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
 );
 
-static ASSIGN: Late = Late::new(|| regex(ASSIGNED));
+static ASSIGN: LazyPattern = LazyPattern::new(|| regex(ASSIGNED));
 
-/// What is about a secret and not one: `passwordPrompt`, `token_url`. Last words of a name, in lower case.
+/// Names that are about a secret and do not hold one: `passwordPrompt`, `token_url`. Last words of a name, in lower case.
 const ABOUT: &[&str] = &[
     "algorithm",
     "class",
@@ -318,7 +318,7 @@ fn mixed(value: &str) -> usize {
     kinds.iter().filter(|kind| value.chars().any(**kind)).count()
 }
 
-/// Words that say something, and no password made of words.
+/// Whether a value is ordinary words, and not a password made of words.
 fn sentence(value: &str) -> bool {
     let words: Vec<&str> = value.split(' ').filter(|w| !w.is_empty()).collect();
     let trimmed = |w: &str| w.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();

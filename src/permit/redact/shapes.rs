@@ -1,10 +1,10 @@
-//! Secrets that stand for themselves: what vendors give out begins with a sign of theirs.
+//! Secrets that are recognised by their own form: keys of vendors begin with a fixed prefix.
 
 use crate::redact::hint::may_have_shape;
 use crate::redact::named::{entropy, of_words};
-use crate::redact::{Late, Span, range, regex};
+use crate::redact::{LazyPattern, Span, range, regex};
 
-/// Shapes that stand for themselves, with the name that takes their place. No look-around: what comes
+/// Forms of secrets, with the name that the mask shows. No look-around: what comes
 /// before is checked in code.
 pub(crate) const SHAPES: &[(&str, &str)] = &[
     ("api key", r"sk-(?:ant|proj|or|svcacct|admin|live|test|lf)-[A-Za-z0-9_-]{16,}"),
@@ -78,7 +78,7 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
 /// Signs without a separator, which base64 may hold by chance.
 const JOINED: &[&str] = &["cio", "dapi", "EAA", "EZTK"];
 
-pub(crate) static SHAPE: Late = Late::new(|| {
+pub(crate) static SHAPE: LazyPattern = LazyPattern::new(|| {
     let all: Vec<String> = SHAPES.iter().enumerate().map(|(i, (_, r))| format!("(?P<s{i}>{r})")).collect();
     regex(&all.join("|"))
 });

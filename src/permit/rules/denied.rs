@@ -1,4 +1,4 @@
-//! Deny rules about reading, in a form that another program can be given.
+//! Deny rules about reading, as globs for external programs.
 
 use std::path::Path;
 

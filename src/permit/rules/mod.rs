@@ -79,7 +79,7 @@ pub struct Rule {
     argument: Option<Argument>,
 }
 
-/// The part in brackets, in each of its readings.
+/// The part in brackets, as text, as a host and as a path.
 #[derive(Clone, Debug)]
 struct Argument {
     text: Pattern,
@@ -362,9 +362,9 @@ pub struct RuleSet {
     rules: Vec<Rule>,
 }
 
-/// What the rules say about one subject.
+/// The strictest rules that match one subject, by effect.
 #[derive(Debug, Default)]
-pub(crate) struct Said<'a> {
+pub(crate) struct RuleMatches<'a> {
     pub(crate) deny: Option<&'a Rule>,
     pub(crate) ask: Option<&'a Rule>,
     pub(crate) allow: Option<&'a Rule>,
@@ -389,7 +389,7 @@ impl RuleSet {
         self.add([rule], false);
     }
 
-    /// Puts rules in the place of all those of the same source.
+    /// Replaces all rules of `source`.
     pub fn replace(&mut self, source: Source, rules: impl IntoIterator<Item = Rule>) {
         self.rules.retain(|r| r.source != source);
         self.add(rules, false);
@@ -408,8 +408,14 @@ impl RuleSet {
         &self.rules
     }
 
-    pub(crate) fn said(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> Said<'_> {
-        let mut said = Said::default();
+    pub(crate) fn matching(
+        &self,
+        agent: &str,
+        tool: &str,
+        subject: &Subject<'_>,
+        roots: &Roots,
+    ) -> RuleMatches<'_> {
+        let mut said = RuleMatches::default();
         let best = |effect: Effect| {
             self.rules.iter().filter(|r| r.effect == effect && r.matches(agent, tool, subject, roots)).max_by(
                 |a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())),
@@ -439,7 +445,7 @@ impl RuleSet {
         said
     }
 
-    /// The deny rule that a text meets.
+    /// The deny rule that matches.
     pub(crate) fn denied(
         &self,
         agent: &str,

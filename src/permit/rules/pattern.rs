@@ -14,10 +14,10 @@ const MAX: usize = 2_000;
 /// or a refspec.
 const NAME: &str = r"[A-Za-z0-9_]+(?:[.@/-][A-Za-z0-9_]+)*";
 
-/// Up to so many bytes a pattern is sure to compile, so that this can wait until it is first asked.
+/// Patterns of up to this many bytes always compile, so that they are compiled when first used.
 const SURE: usize = 100;
 
-/// A pattern. It is compiled when it is first asked: a start reads many rules, and most are asked never.
+/// A pattern. It is compiled when it is first used: a start reads many rules and uses few.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,

@@ -158,7 +158,7 @@ fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> 
     Ok(rule)
 }
 
-/// A rule that narrows and whose tool is misspelled holds for the tool that was meant, until it is mended.
+/// A restricting rule whose tool is misspelled holds for the nearest tool until it is corrected.
 fn as_meant(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
     let text = text.trim();
     let tool = text.split('(').next().unwrap_or_default();

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 fn made(toml: &str, env: &[(&str, &str)]) -> Providers {
@@ -96,8 +98,14 @@ fn an_entered_key_is_used_rather_than_a_variable_that_nobody_named() {
         |name: &str| matches!(name, "ANTHROPIC_API_KEY" | "MINE").then(|| "from-the-environment".to_owned());
     let key = |text: &str| {
         let (http, table) = (Arc::default(), Arc::default());
-        let maker =
-            Maker { var: &set, key_file: Some(&path), http, table, redact: &crate::Redact::default() };
+        let maker = Maker {
+            formats: &ApiFormats::built_in(),
+            var: &set,
+            key_file: Some(&path),
+            http,
+            table,
+            redact: &crate::Redact::default(),
+        };
         let named = config(text).providers.get("anthropic").and_then(|e| e.api_key_env.clone());
         match maker.find_key(
             "anthropic",

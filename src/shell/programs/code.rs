@@ -87,8 +87,8 @@ pub fn takes_code(base: &str) -> bool {
         || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
 }
 
-/// What code of another language may run: the crude pieces of it, of what stands in its quotes, and of
-/// its quoted words put together (`['rm', 'x']`). For `ask` and `deny` rules only.
+/// Commands that code of another language may run: pieces of the code, of its quoted texts, and of its quoted words
+/// joined (`['rm', 'x']`). For `ask` and `deny` rules only.
 pub(crate) fn code_pieces(code: &str) -> Vec<String> {
     const MOST: usize = 400;
     const WORDS: usize = 24;

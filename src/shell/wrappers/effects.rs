@@ -2,7 +2,7 @@
 
 use crate::command::Word;
 
-/// Something that a command runs.
+/// A command or code that another command runs.
 pub(crate) enum Inner {
     /// A program with its arguments.
     Command {

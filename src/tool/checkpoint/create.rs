@@ -6,7 +6,7 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::{Args, name};
-use crate::{Tool, ToolCx, ToolError, ToolOutput};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
 pub struct Checkpoint;

@@ -4,11 +4,13 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, ChangeKind, RestorePreview, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{
+    Access, AskBody, AskReply, ChangeKind, RestorePreview, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch,
+};
 
 use super::{Args, name};
 use crate::text::visible;
-use crate::{Tool, ToolCx, ToolError, ToolOutput};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files that the question names.
 const NAMED: usize = 12;

@@ -35,7 +35,9 @@ const INFO: ToolInfo = ToolInfo {
     rule: RuleArgument::Text,
     aliases: &[],
     verb: ToolVerb::Spawn,
-    target: |args| ["label", "goal"].iter().find_map(|k| args.get(*k)?.as_str()).unwrap_or_default().to_owned(),
+    target: |args| {
+        ["label", "goal"].iter().find_map(|k| args.get(*k)?.as_str()).unwrap_or_default().to_owned()
+    },
 };
 
 #[async_trait]

@@ -73,7 +73,7 @@ impl Tool for EditFile {
         let args: Args = schema::read(args).ok()?;
         let cx = cx.clone();
         let edit = blocking("edit", move || plan(&args, &cx, false)).await.ok()?.0;
-        edit.diff.map(diff::Shown::preview)
+        edit.diff.map(diff::ShownDiff::preview)
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -98,12 +98,12 @@ impl Hits {
 }
 
 /// One file's search.
-pub(crate) struct Sieve<'a> {
+pub(crate) struct MatchSink<'a> {
     pub hits: &'a mut Hits,
     pub cancel: &'a CancellationToken,
 }
 
-impl Sink for Sieve<'_> {
+impl Sink for MatchSink<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, Self::Error> {

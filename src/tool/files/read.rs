@@ -18,7 +18,7 @@ use crate::files::content::large;
 use crate::files::content::notebook;
 use crate::files::content::{self, Page, Range};
 use crate::files::masks::Masked;
-use crate::files::path::beneath::{self, Opened};
+use crate::files::path::beneath::{self, OpenFile};
 use crate::files::path::{Place, declare, resolve};
 use crate::guard::blocking;
 use crate::output::human;
@@ -137,7 +137,7 @@ fn page(text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
 /// Too large to be held.
 fn far(
     place: &Place,
-    opened: Opened,
+    opened: OpenFile,
     size: u64,
     head: &[u8],
     range: Range,

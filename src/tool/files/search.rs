@@ -15,7 +15,7 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
-use super::hits::{Hits, Sieve};
+use super::hits::{Hits, MatchSink};
 use crate::files::path::beneath;
 use crate::files::path::{Place, declare, resolve, show};
 use crate::guard::blocking;
@@ -232,7 +232,7 @@ fn one(
 ) {
     hits.file(name);
     // Errors: a line beyond the limit, or the file went bad while it was read.
-    if searcher.search_file(matcher, &file, Sieve { hits, cancel: &cx.cancel }).is_err() {
+    if searcher.search_file(matcher, &file, MatchSink { hits, cancel: &cx.cancel }).is_err() {
         hits.skipped(name);
     }
 }

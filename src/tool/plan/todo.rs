@@ -36,7 +36,7 @@ impl From<Status> for TodoStatus {
 // One item of a call; with `merge`, what is left out stays as it was.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Given {
+pub(crate) struct TodoUpdate {
     #[serde(default)]
     pub id: Option<String>,
     #[serde(default)]
@@ -49,7 +49,11 @@ pub(crate) struct Given {
 ///
 /// # Errors
 /// What is wrong; the list stays as it was.
-pub(crate) fn merged(old: Vec<TodoItem>, given: Vec<Given>, merge: bool) -> Result<Vec<TodoItem>, String> {
+pub(crate) fn merged(
+    old: Vec<TodoItem>,
+    given: Vec<TodoUpdate>,
+    merge: bool,
+) -> Result<Vec<TodoItem>, String> {
     let mut ids = HashSet::new();
     for id in given.iter().filter_map(|g| g.id.as_deref()) {
         if !ids.insert(id.to_owned()) {

@@ -8,7 +8,7 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
-use super::todo::{Given, advice, counts, merged, written};
+use super::todo::{TodoUpdate, advice, counts, merged, written};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -17,7 +17,7 @@ pub struct TodoWrite;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    todos: Vec<Given>,
+    todos: Vec<TodoUpdate>,
     /// Update by id and append; else replace
     #[serde(default)]
     merge: bool,

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, RuleArgument, TodoItem, TodoStatus, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{
+    Access, AskBody, AskReply, RuleArgument, TodoItem, TodoStatus, ToolInfo, ToolSet, ToolSpec, Touch,
+};
 
 use super::todo::ITEMS;
 use crate::text::visible;

@@ -7,7 +7,9 @@ use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{
+    Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolInfo, ToolSet, ToolSpec, Touch,
+};
 
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 

@@ -102,7 +102,7 @@ pub enum How {
 
 /// What is known after a command.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandResult {
     pub how: How,
     pub exit: Option<Exit>,
     /// The shell's folder afterwards; `None`: not reported.
@@ -125,7 +125,12 @@ pub struct Ended {
 #[async_trait]
 pub trait Shell: Send {
     /// Runs one command to its end. After anything but [`How::Done`] the shell is gone.
-    async fn run(&mut self, line: Line<'_>, sink: &mut Sink, cx: &ToolCx) -> Result<Ended, ShellError>;
+    async fn run(
+        &mut self,
+        line: Line<'_>,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<CommandResult, ShellError>;
 
     /// Runs one line of ours, for instance `cd`. True when it succeeded.
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError>;

@@ -28,7 +28,7 @@ struct Inner {
     count: AtomicU64,
     guardian: Mutex<Option<Guardian>>,
     /// Dead orphans of programs, until they are collected.
-    morgue: Arc<end::Morgue>,
+    zombies: Arc<end::Zombies>,
 }
 
 impl Drop for Inner {
@@ -53,7 +53,7 @@ impl Default for Host {
             marker,
             count: AtomicU64::new(0),
             guardian: Mutex::default(),
-            morgue: Arc::default(),
+            zombies: Arc::default(),
         }))
     }
 }
@@ -256,8 +256,8 @@ impl Hosted {
         }
         let left = end::end(&self.family, grace, Some(hard)).await;
         self.over = true;
-        let morgue = Arc::clone(&self.host.0.morgue);
-        on_a_thread("tiller-bury", move || morgue.bury());
+        let zombies = Arc::clone(&self.host.0.zombies);
+        on_a_thread("tiller-reap", move || zombies.reap());
         left
     }
 
@@ -280,11 +280,11 @@ impl Drop for Hosted {
         }
         end::kill_now(&self.family);
         // What was forked meanwhile is looked for on a thread: dropping must not block.
-        let (family, morgue) = (self.family.clone(), Arc::clone(&self.host.0.morgue));
+        let (family, zombies) = (self.family.clone(), Arc::clone(&self.host.0.zombies));
         on_a_thread("tiller-end", move || {
             end::finish_off(&family);
             forget();
-            morgue.bury();
+            zombies.reap();
         });
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tiller_protocol::{AgentId, ProcessRow, ShellState};
 
-use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
+use super::backend::{Backend, CommandResult, How, Line, Shell, ShellError, Sink, Start};
 use super::local::{Local, quote};
 use crate::ToolCx;
 use crate::shell::jobs::Job;
 use crate::shell::local::env_update;
-use crate::shell::processes::end::{self, Morgue};
+use crate::shell::processes::end::{self, Zombies};
 use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
 use crate::shell::processes::launch::{NoSandbox, Sandbox};
@@ -54,7 +54,7 @@ pub struct ShellPool {
     ended: Mutex<Vec<i32>>,
     pipes: Mutex<Vec<PathBuf>>,
     guardian: Mutex<Option<Guardian>>,
-    morgue: Morgue,
+    zombies: Zombies,
     closed: AtomicBool,
 }
 
@@ -72,8 +72,8 @@ impl Default for ShellPool {
 
 /// A finished command, with what the caller needs to word it.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    pub ended: Ended,
+pub(crate) struct FinishedCommand {
+    pub ended: CommandResult,
     /// The folder, when it is another than before.
     pub moved: Option<PathBuf>,
     /// Number of the process that it left running.
@@ -96,7 +96,7 @@ impl ShellPool {
             ended: Mutex::default(),
             pipes: Mutex::default(),
             guardian: Mutex::default(),
-            morgue: Morgue::default(),
+            zombies: Zombies::default(),
             closed: AtomicBool::new(false),
         }
     }
@@ -215,7 +215,7 @@ impl ShellPool {
         limit: Duration,
         sink: &mut Sink,
         cx: &ToolCx,
-    ) -> Result<Ran, ShellError> {
+    ) -> Result<FinishedCommand, ShellError> {
         let slot = lock(&self.slots).entry(cx.agent.clone()).or_default().clone();
         let mut slot = slot.lock().await;
         self.check_open()?;
@@ -264,7 +264,7 @@ impl ShellPool {
         }
         let moved = (now != before).then(|| now.clone());
         lock(&self.folders).insert(cx.agent.clone(), now);
-        Ok(Ran { ended, moved, left })
+        Ok(FinishedCommand { ended, moved, left })
     }
 
     async fn open(&self, slot: &mut Slot, before: &std::path::Path, cx: &ToolCx) -> Result<(), ShellError> {
@@ -323,7 +323,7 @@ impl ShellPool {
         let n = jobs.keys().next_back().map_or(1, |n| n + 1);
         let job = Arc::new(make(format!("p{n}")));
         jobs.insert(n, job.clone());
-        // Ended ones go first when the list grows long.
+        // Ended sessions go first when the list grows long.
         while jobs.len() > 4 * JOBS {
             let Some(old) = jobs.iter().find(|(_, j)| j.exit.borrow().is_some()).map(|(n, _)| *n) else {
                 break;
@@ -361,7 +361,7 @@ impl ShellPool {
     /// Collects dead orphans.
     pub(crate) fn sweep(&self) {
         let roots = lock(&self.roots).clone();
-        self.morgue.sweep(&roots);
+        self.zombies.sweep(&roots);
     }
 
     /// Ends every process of the session, within 3 s, and lets nothing new start. Returns how many could

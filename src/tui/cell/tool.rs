@@ -193,8 +193,11 @@ fn tail(t: &ToolCell, keep: usize, role: Role, cx: &CellCx<'_>, all: &mut Vec<Li
 fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
     // The part of the command that the row had to cut.
     let (_, target) = what(t);
-    let whole =
-        if t.verb == ToolVerb::Unnamed { describe(&t.name, &t.arguments, t.info.as_ref()).1 } else { t.target.clone() };
+    let whole = if t.verb == ToolVerb::Unnamed {
+        describe(&t.name, &t.arguments, t.info.as_ref()).1
+    } else {
+        t.target.clone()
+    };
     if width(&target) + 30 > cx.columns || whole.lines().count() > 1 {
         all.extend(output_lines(&whole, Role::Code, cx));
     }

@@ -7,7 +7,8 @@ use tiller_config::agents::{Definitions, Known};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::{ToolEvent, TurnStatus};
 use tiller_protocol::{
-    Access, AskReply, Decision, Event, EventBody, Profile, RuleArgument, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    Access, AskReply, Decision, Event, EventBody, Profile, RuleArgument, ToolInfo, ToolSet, ToolSpec,
+    ToolVerb, Touch,
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 

@@ -19,13 +19,13 @@ impl Naughty {
 impl Tool for Naughty {
     fn info(&self) -> ToolInfo {
         ToolInfo {
-    name: "naughty",
-    set: ToolSet::Read,
-    touch: Touch::Execute,
-    rule: RuleArgument::Text,
-    aliases: &[],
-    verb: ToolVerb::Other("naughty".into()),
-    target: |args| args["do"].as_str().unwrap_or_default().to_owned(),
+            name: "naughty",
+            set: ToolSet::Read,
+            touch: Touch::Execute,
+            rule: RuleArgument::Text,
+            aliases: &[],
+            verb: ToolVerb::Other("naughty".into()),
+            target: |args| args["do"].as_str().unwrap_or_default().to_owned(),
         }
     }
 

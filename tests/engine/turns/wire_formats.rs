@@ -48,8 +48,13 @@ async fn each_request_extends_the_one_before_it_in_every_wire_format() {
             .start_with(&Fake::new([]), |p| {
                 let provider = json!({"kind": kind, "base_url": server.url()});
                 p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
-                p.providers =
-                    tiller_provider::build(&p.config, &tiller_provider::ApiFormats::built_in(), &|_| None, None, &tiller_provider::Redact::default());
+                p.providers = tiller_provider::build(
+                    &p.config,
+                    &tiller_provider::ApiFormats::built_in(),
+                    &|_| None,
+                    None,
+                    &tiller_provider::Redact::default(),
+                );
                 p.session.model = Some(ModelRef("wire/m".into()));
             })
             .await;

@@ -334,11 +334,7 @@ impl ModelServices {
 }
 
 /// The tools that the main agent sees.
-fn main_tools(
-    all: &Registry,
-    role: Option<&Definition>,
-    config: &Config,
-) -> Vec<&'static dyn Tool> {
+fn main_tools(all: &Registry, role: Option<&Definition>, config: &Config) -> Vec<&'static dyn Tool> {
     use tiller_tool::crew::SPECIAL;
     let crew = &config.agents;
     let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);

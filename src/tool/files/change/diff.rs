@@ -15,12 +15,12 @@ const SHOWN: usize = 256 * 1024;
 
 /// A difference for the screen, and how many bytes of it were left out at the end.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownDiff {
     pub file: FileDiff,
     pub cut: usize,
 }
 
-impl Shown {
+impl ShownDiff {
     /// As the approval dialog shows it: it says when it is not whole.
     pub(crate) fn preview(self) -> String {
         if self.cut == 0 {
@@ -32,7 +32,7 @@ impl Shown {
 }
 
 /// The difference of one file as the screen shows it: 3 lines of context, `a/` and `b/` names.
-pub(crate) fn file(name: &str, kind: ChangeKind, before: &str, after: &str) -> Shown {
+pub(crate) fn file(name: &str, kind: ChangeKind, before: &str, after: &str) -> ShownDiff {
     let diff = compare(before, after);
     let (mut added, mut removed) = (0u32, 0u32);
     for change in diff.iter_all_changes() {
@@ -51,7 +51,7 @@ pub(crate) fn file(name: &str, kind: ChangeKind, before: &str, after: &str) -> S
         end = at.map_or(end, |at| at + 1);
     }
     let file = FileDiff { path: name.to_owned(), kind, added, removed, diff: text[..end].to_owned() };
-    Shown { file, cut: text.len() - end }
+    ShownDiff { file, cut: text.len() - end }
 }
 
 fn compare<'a>(before: &'a str, after: &'a str) -> TextDiff<'a, 'a, str> {

@@ -16,7 +16,7 @@ use tiller_protocol::tool::{Display, FileDiff};
 
 use crate::files::change::commit::{Change, Fault, How, Old};
 use crate::files::content::encoding::{Text, line_end, with_line_ends};
-use crate::files::path::beneath::{self, Made, Slot};
+use crate::files::path::beneath::{self, MadeFolder, Slot};
 use crate::files::path::{Place, tell};
 use crate::{ToolCx, ToolError, ToolOutput};
 
@@ -61,7 +61,7 @@ pub(crate) struct Edit {
     pub place: Place,
     pub change: Change,
     /// For the screen; `None` for the half of a move that its other half reports.
-    pub diff: Option<diff::Shown>,
+    pub diff: Option<diff::ShownDiff>,
 }
 
 /// Whose change it is.
@@ -143,7 +143,7 @@ pub(crate) fn apply(edits: Vec<Edit>, cx: &ToolCx, who: Who) -> Result<Vec<FileD
     Err(error)
 }
 
-fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<Made>) -> Result<(), ToolError> {
+fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<MadeFolder>) -> Result<(), ToolError> {
     let folders = missing_folders(edits);
     let mut changes: Vec<(Slot, Change)> = Vec::with_capacity(edits.len());
     for edit in edits {

@@ -18,7 +18,7 @@ pub(crate) struct Ask<'a> {
 
 /// What came of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Replaced {
+pub(crate) struct Replacement {
     pub text: String,
     /// 1-based first lines of the places, in the old text.
     pub lines: Vec<usize>,
@@ -29,7 +29,7 @@ pub(crate) struct Replaced {
 /// # Errors
 /// What to tell the model: not found (with the nearest place), not unique (with all places), no change, a mask whose
 /// value is unknown.
-pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Replaced, String> {
+pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Replacement, String> {
     let text = file.real();
     if ask.old.is_empty() {
         return Err("`old` is empty; to write a whole file use write_file".into());
@@ -77,7 +77,7 @@ pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Rep
     if out == text {
         return Err("the edit changes nothing".into());
     }
-    Ok(Replaced { text: out, lines })
+    Ok(Replacement { text: out, lines })
 }
 
 /// Places of `needle`, not overlapping. A `\n` in it also stands for `\r\n`.

@@ -90,7 +90,7 @@ impl Tool for Patch {
         let args: Args = schema::read(args).ok()?;
         let cx = cx.clone();
         let edits = blocking("patch", move || plan(&args, &cx, false)).await.ok()?;
-        Some(edits.into_iter().filter_map(|e| e.diff).map(diff::Shown::preview).collect())
+        Some(edits.into_iter().filter_map(|e| e.diff).map(diff::ShownDiff::preview).collect())
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -21,7 +21,7 @@ pub(crate) const WHOLE_MAX: u64 = 64 << 20;
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenFile {
     pub file: File,
     pub stat: Stat,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Slot {
 
 /// Opens a regular file for reading. FIFOs, sockets, devices and the kernel's own files are refused before
 /// a byte is read.
-pub(crate) fn open_file(place: &Place, cx: &ToolCx) -> Result<Opened, ToolError> {
+pub(crate) fn open_file(place: &Place, cx: &ToolCx) -> Result<OpenFile, ToolError> {
     check_declared(place, cx)?;
     let (base, rel) = base(place, cx)?;
     open_regular(base.as_fd(), &rel, &place.name)
@@ -76,7 +76,7 @@ pub(crate) fn is_there(dir: &OwnedFd, rel: &Path) -> bool {
 }
 
 /// As [`open_file`], for a name in an open folder.
-pub(crate) fn open_regular(dir: BorrowedFd<'_>, rel: &Path, name: &str) -> Result<Opened, ToolError> {
+pub(crate) fn open_regular(dir: BorrowedFd<'_>, rel: &Path, name: &str) -> Result<OpenFile, ToolError> {
     // A look first: opening a device can already do something. The check that counts is on the descriptor.
     if let Ok(stat) = rustix::fs::statat(dir, rel, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
         regular(&stat, name)?;
@@ -98,7 +98,7 @@ pub(crate) fn open_regular(dir: BorrowedFd<'_>, rel: &Path, name: &str) -> Resul
             return tell(format!("{name} is a kernel interface, not a file"));
         }
     }
-    Ok(Opened { file: fd.into(), stat })
+    Ok(OpenFile { file: fd.into(), stat })
 }
 
 fn regular(stat: &Stat, name: &str) -> Result<(), ToolError> {
@@ -180,13 +180,13 @@ fn step(dir: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
 /// A folder that was made on the way to a file. The descriptor of its parent is kept, because by the time it
 /// is to go again its path may lead elsewhere.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct MadeFolder {
     parent: OwnedFd,
     leaf: OsString,
 }
 
 /// Opens the folder that holds `place`, making missing folders on the way (and saying which).
-pub(crate) fn slot(place: &Place, cx: &ToolCx, made: &mut Vec<Made>) -> Result<Slot, ToolError> {
+pub(crate) fn slot(place: &Place, cx: &ToolCx, made: &mut Vec<MadeFolder>) -> Result<Slot, ToolError> {
     check_declared(place, cx)?;
     let (base, rel) = base(place, cx)?;
     let name = &place.name;
@@ -199,7 +199,12 @@ pub(crate) fn slot(place: &Place, cx: &ToolCx, made: &mut Vec<Made>) -> Result<S
     Ok(Slot { dir, leaf: leaf.to_owned() })
 }
 
-fn make_dirs(mut dir: OwnedFd, rel: &Path, place: &str, made: &mut Vec<Made>) -> Result<OwnedFd, ToolError> {
+fn make_dirs(
+    mut dir: OwnedFd,
+    rel: &Path,
+    place: &str,
+    made: &mut Vec<MadeFolder>,
+) -> Result<OwnedFd, ToolError> {
     for part in rel.components() {
         let Component::Normal(name) = part else { continue };
         let new = match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
@@ -210,7 +215,7 @@ fn make_dirs(mut dir: OwnedFd, rel: &Path, place: &str, made: &mut Vec<Made>) ->
         let next = step(dir.as_fd(), name);
         if new {
             let parent = dir.try_clone().map_err(|e| ToolError::Tell(format!("{place}: {e}")))?;
-            made.push(Made { parent, leaf: name.to_owned() });
+            made.push(MadeFolder { parent, leaf: name.to_owned() });
         }
         dir = next.map_err(|e| say(e, place))?;
     }
@@ -218,8 +223,8 @@ fn make_dirs(mut dir: OwnedFd, rel: &Path, place: &str, made: &mut Vec<Made>) ->
 }
 
 /// Takes away folders that were made for nothing; only empty ones go, and only where they were made.
-pub(crate) fn unmake_dirs(made: &[Made]) {
-    for Made { parent, leaf } in made.iter().rev() {
+pub(crate) fn unmake_dirs(made: &[MadeFolder]) {
+    for MadeFolder { parent, leaf } in made.iter().rev() {
         // It is no loss when something has appeared in it.
         let _ = rustix::fs::unlinkat(parent, leaf, rustix::fs::AtFlags::REMOVEDIR);
     }
@@ -227,7 +232,7 @@ pub(crate) fn unmake_dirs(made: &[Made]) {
 
 /// The whole of a file, which may be at most [`WHOLE_MAX`] bytes, also when it grows meanwhile.
 pub(crate) fn read_whole(
-    opened: &mut Opened,
+    opened: &mut OpenFile,
     name: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<u8>, ToolError> {

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::ToolCx;
 use crate::output::Spill;
-use crate::shell::output::leftover::{CHUNK, Got, read_ready};
+use crate::shell::output::leftover::{CHUNK, PipeRead, read_ready};
 use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;
 use crate::shell::processes::launch::Exit;
@@ -101,7 +101,7 @@ pub(crate) enum Kind {
 /// What was typed into a process, for judging what is typed next: a line may come in pieces, and variables
 /// and open quotes reach into later lines.
 #[derive(Debug, Default)]
-pub(crate) struct Typed {
+pub(crate) struct TypedInput {
     text: String,
     /// Grows with each write.
     writes: u64,
@@ -109,7 +109,7 @@ pub(crate) struct Typed {
     judged: VecDeque<(String, u64)>,
 }
 
-impl Typed {
+impl TypedInput {
     /// What a call is to be judged with. What it then writes must follow this directly.
     pub(crate) fn judge(&mut self, call: &str) -> String {
         self.judged.retain(|(id, _)| id != call);
@@ -146,7 +146,7 @@ pub(crate) struct Job {
     pub started: Instant,
     pub kind: Mutex<Kind>,
     pub output: Output,
-    pub typed: Mutex<Typed>,
+    pub typed: Mutex<TypedInput>,
     /// Set once. For a leftover: when its output ended (the code is not known then).
     pub exit: watch::Receiver<Option<Exit>>,
     pub family: Family,
@@ -256,9 +256,9 @@ pub(crate) fn drain(
         let mut buffer = vec![0; CHUNK / 4];
         while pipe.readable().await.is_ok() {
             match read_ready(&pipe, &mut buffer) {
-                Got::Bytes(n) => output.push(&buffer[..n]),
-                Got::Nothing => {}
-                Got::End => break,
+                PipeRead::Bytes(n) => output.push(&buffer[..n]),
+                PipeRead::Nothing => {}
+                PipeRead::End => break,
             }
         }
         if let Some(end) = end {

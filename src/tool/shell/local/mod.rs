@@ -24,9 +24,9 @@ use tempfile::TempDir;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::ToolCx;
-use crate::shell::backend::{Backend, Ended, Line, Shell, ShellError, Sink, Start};
+use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sink, Start};
 use crate::shell::local::report::Report;
-use crate::shell::output::leftover::{Got, read_now, read_ready};
+use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
 use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Launch, Leader, Sandbox};
 use crate::shell::processes::proc_fs;
@@ -159,9 +159,9 @@ impl LocalShell {
                 read_now(&self.reports, &mut buffer)
             };
             match got {
-                Got::Bytes(n) => self.pending.extend_from_slice(&buffer[..n]),
-                Got::Nothing => return true,
-                Got::End => return false,
+                PipeRead::Bytes(n) => self.pending.extend_from_slice(&buffer[..n]),
+                PipeRead::Nothing => return true,
+                PipeRead::End => return false,
             }
         }
     }
@@ -242,7 +242,12 @@ impl LocalShell {
 
 #[async_trait]
 impl Shell for LocalShell {
-    async fn run(&mut self, line: Line<'_>, sink: &mut Sink, cx: &ToolCx) -> Result<Ended, ShellError> {
+    async fn run(
+        &mut self,
+        line: Line<'_>,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<CommandResult, ShellError> {
         self.run_line(line, sink, cx).await
     }
 

@@ -8,10 +8,10 @@ use tokio::time::sleep_until;
 
 use super::LocalShell;
 use crate::ToolCx;
-use crate::shell::backend::{Ended, How, Line, ShellError, Sink};
+use crate::shell::backend::{CommandResult, How, Line, ShellError, Sink};
 use crate::shell::hints;
 use crate::shell::local::report::Report;
-use crate::shell::output::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
+use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::launch::{Exit, Leader};
@@ -40,7 +40,7 @@ impl LocalShell {
         line: Line<'_>,
         sink: &mut Sink,
         cx: &ToolCx,
-    ) -> Result<Ended, ShellError> {
+    ) -> Result<CommandResult, ShellError> {
         let since = proc_fs::ticks().saturating_sub(1).max(1);
         let before = proc_fs::children(self.leader.pid);
         let pipe = self.output().await?;
@@ -95,9 +95,9 @@ impl LocalShell {
                 ready = pipe.readable(), if open => {
                     let _ = ready;
                     match read_ready(&pipe, &mut buffer) {
-                        Got::Bytes(n) => sink.push(&buffer[..n], cx),
-                        Got::Nothing => {}
-                        Got::End => open = false,
+                        PipeRead::Bytes(n) => sink.push(&buffer[..n], cx),
+                        PipeRead::Nothing => {}
+                        PipeRead::End => open = false,
                     }
                     if !wide && sink.capture.total > 128 << 10 {
                         wide = true;
@@ -174,7 +174,7 @@ impl LocalShell {
         };
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
-        Ok(Ended { how, exit, folder, exports, state, leftover, waited, stuck, excess: guard.said() })
+        Ok(CommandResult { how, exit, folder, exports, state, leftover, waited, stuck, excess: guard.said() })
     }
 }
 
@@ -193,14 +193,14 @@ async fn rest(
     let until = Instant::now() + LINGER;
     loop {
         match read_now(&pipe, buffer) {
-            Got::Bytes(n) => {
+            PipeRead::Bytes(n) => {
                 sink.push(&buffer[..n], cx);
                 if Instant::now() >= until {
                     break;
                 }
             }
-            Got::End => return None,
-            Got::Nothing => {
+            PipeRead::End => return None,
+            PipeRead::Nothing => {
                 let now = Instant::now();
                 if now >= until {
                     break;
@@ -212,9 +212,9 @@ async fn rest(
                             return None;
                         }
                         match read_ready(&pipe, buffer) {
-                            Got::Bytes(n) => sink.push(&buffer[..n], cx),
-                            Got::Nothing => {}
-                            Got::End => return None,
+                            PipeRead::Bytes(n) => sink.push(&buffer[..n], cx),
+                            PipeRead::Nothing => {}
+                            PipeRead::End => return None,
                         }
                     }
                     () = sleep_until(until.into()) => {}

@@ -22,7 +22,7 @@ pub struct Leftover {
 
 /// What one read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Got {
+pub(crate) enum PipeRead {
     Bytes(usize),
     /// Nothing now; writers are there.
     Nothing,
@@ -32,24 +32,24 @@ pub(crate) enum Got {
 
 /// Reads what is there, asking the system rather than the runtime's idea of readiness: after a command's
 /// end this gives everything that it wrote.
-pub(crate) fn read_now(pipe: &Receiver, buffer: &mut [u8]) -> Got {
+pub(crate) fn read_now(pipe: &Receiver, buffer: &mut [u8]) -> PipeRead {
     loop {
         return match rustix::io::read(pipe, &mut *buffer) {
-            Ok(0) => Got::End,
-            Ok(n) => Got::Bytes(n),
-            Err(Errno::AGAIN) => Got::Nothing,
+            Ok(0) => PipeRead::End,
+            Ok(n) => PipeRead::Bytes(n),
+            Err(Errno::AGAIN) => PipeRead::Nothing,
             Err(Errno::INTR) => continue,
-            Err(_) => Got::End,
+            Err(_) => PipeRead::End,
         };
     }
 }
 
 /// Reads after `readable()`: a miss clears the runtime's readiness.
-pub(crate) fn read_ready(pipe: &Receiver, buffer: &mut [u8]) -> Got {
+pub(crate) fn read_ready(pipe: &Receiver, buffer: &mut [u8]) -> PipeRead {
     match pipe.try_read(buffer) {
-        Ok(0) => Got::End,
-        Ok(n) => Got::Bytes(n),
-        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Got::Nothing,
-        Err(_) => Got::End,
+        Ok(0) => PipeRead::End,
+        Ok(n) => PipeRead::Bytes(n),
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => PipeRead::Nothing,
+        Err(_) => PipeRead::End,
     }
 }

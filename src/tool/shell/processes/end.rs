@@ -147,11 +147,11 @@ pub(crate) fn adopt_orphans() {
 
 /// Zombie children, with the time at which each was first seen.
 #[derive(Debug, Default)]
-pub(crate) struct Morgue(Mutex<HashMap<(i32, u64), Instant>>);
+pub(crate) struct Zombies(Mutex<HashMap<(i32, u64), Instant>>);
 
-impl Morgue {
+impl Zombies {
     /// Collects what a program that has just ended left dead. Blocks for as long as [`ABANDONED`].
-    pub(crate) fn bury(&self) {
+    pub(crate) fn reap(&self) {
         if cfg!(target_os = "linux") {
             self.sweep(&[]);
             let until = Instant::now() + ABANDONED;
