@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 
 use super::cell::shortened;
-use super::{Body, Cell, Conversation, ReplyEnd, TextTail, ToolCell, ToolState};
+use super::{Body, Cell, Conversation, FirstEntry, ReplyEnd, TextTail, ToolCell, ToolState};
 
 /// A result whose call is not (yet) known here.
 pub(super) struct UnmatchedResult {
@@ -294,8 +294,7 @@ impl Conversation {
         self.model = s.model.clone();
         self.running = s.running;
         self.earlier = s.earlier;
-        self.oldest = s.entries.first().map(|e| e.id);
-        self.before = s.entries.first().and_then(|e| e.parent);
+        self.first = FirstEntry::of(&s.entries);
         self.turn = 0;
         self.first_turn = 0;
         self.epoch += 1;
@@ -349,7 +348,7 @@ impl Conversation {
         if entries.is_empty() || first.is_none() || entries.iter().any(|e| Some(e.id) == first) {
             return;
         }
-        if self.before.is_some() && entries.last().map(|e| e.id) != self.before {
+        if self.first.parent.is_some() && entries.last().map(|e| e.id) != self.first.parent {
             return; // a page of another time
         }
         let mut built = Builder::new(0, &self.model, false, &self.tools);
@@ -384,8 +383,7 @@ impl Conversation {
             self.cells.push_front(cell);
         }
         self.earlier = earlier;
-        self.oldest = entries.first().map(|e| e.id);
-        self.before = entries.first().and_then(|e| e.parent);
+        self.first = FirstEntry::of(entries);
     }
 
     /// Calls without a result, after the process that ran them is gone.

@@ -30,6 +30,22 @@ pub const KEEP: usize = 4000;
 /// How far over that it may grow before the oldest go.
 const SLACK: usize = 500;
 
+/// The first entry that is loaded; it can be without a cell.
+#[derive(Default)]
+struct FirstEntry {
+    id: Option<EntryId>,
+    /// The entry before it, with which an earlier page must end. `None`: any page fits.
+    parent: Option<EntryId>,
+}
+
+impl FirstEntry {
+    /// The first of these entries.
+    fn of(entries: &[Entry]) -> Self {
+        let first = entries.first();
+        Self { id: first.map(|e| e.id), parent: first.and_then(|e| e.parent) }
+    }
+}
+
 /// The cells of one session's path, and the reply that is being written.
 #[derive(Default)]
 pub struct Conversation {
@@ -38,9 +54,7 @@ pub struct Conversation {
     session: Option<SessionId>,
     /// Entries of the path before the first cell.
     earlier: u64,
-    /// The first loaded entry (it may have no cell), and its parent: a page must end with that.
-    oldest: Option<EntryId>,
-    before: Option<EntryId>,
+    first: FirstEntry,
     /// Number of the current turn; pages count down from the first.
     turn: i64,
     first_turn: i64,
@@ -92,7 +106,11 @@ impl Conversation {
 
     /// The entry to ask a page before; `None` when everything is here.
     pub fn page_before(&self) -> Option<EntryId> {
-        if self.earlier == 0 { None } else { self.oldest.or_else(|| self.cells.iter().find_map(|c| c.entry)) }
+        if self.earlier == 0 {
+            None
+        } else {
+            self.first.id.or_else(|| self.cells.iter().find_map(|c| c.entry))
+        }
     }
 
     /// The turn that runs, or ran last.
@@ -268,8 +286,7 @@ impl Conversation {
         let gone: u64 = self.cells.drain(..cut).map(|c| u64::from(c.entries)).sum();
         self.earlier += gone;
         // A page is known by what follows it, not by its end, from now on.
-        self.oldest = self.cells.iter().find_map(|c| c.entry);
-        self.before = None;
+        self.first = FirstEntry { id: self.cells.iter().find_map(|c| c.entry), parent: None };
         self.first_turn = self.cells.front().map_or(self.turn, |c| c.turn);
         self.epoch += 1;
     }
