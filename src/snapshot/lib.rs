@@ -2,13 +2,13 @@
 //!
 //! # Rules
 //! - **The workspace's own `.git` is never opened for writing**, and no git runs: the store is a bare repository of its
-//! own in git's format (SHA-256). `git --git-dir=STORE/repo ls-tree -r SNAPSHOT` reads it.
+//!   own in git's format (SHA-256). `git --git-dir=STORE/repo ls-tree -r SNAPSHOT` reads it.
 //! - **A snapshot lists what it does not cover** ([`Snapshot::uncovered`], [`Snapshot::notice`]). Paths that git would
-//! ignore are not covered, unless an agent edited them by name ([`Shadow::snapshot_touched`]).
+//!   ignore are not covered, unless an agent edited them by name ([`Shadow::snapshot_touched`]).
 //! - **A restore first saves what it replaces**, and only replaces saved bytes: each file is swapped out, compared, and
-//! swapped back when it was changed in the meantime.
+//!   swapped back when it was changed in the meantime.
 //! - **A change that the session did not make is a conflict** ([`Conflict`]) and stays, unless the answer says
-//! otherwise.
+//!   otherwise.
 //! - **A kill at any moment** leaves each file old or new; the next [`Shadow::open`] finishes or rolls back.
 //! - Links are never followed, folders with content are never deleted, repositories are left intact.
 //! - One process changes a store at a time, by a lock that is released when the process ends; readers need none.

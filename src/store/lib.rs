@@ -2,10 +2,10 @@
 //!
 //! # Rules
 //! - **An acknowledgement is a promise.** A [`Ticket`] resolves only after a fully synchronised commit
-//! (`synchronous=FULL`) into the file that the path still leads to. Leases matter to living processes only, and do not
-//! wait for the disk.
+//!   (`synchronous=FULL`) into the file that the path still leads to. Leases matter to living processes only, and do not
+//!   wait for the disk.
 //! - **One thread writes** ([`writer`](write::writer)); waiting jobs share a commit. Reads have connections of their
-//! own, and see all acknowledged writes.
+//!   own, and see all acknowledged writes.
 //! - **Entries are only added.** A head is a named pointer; a branch costs one row.
 //! - **Data that cannot be saved now is kept** and tried again; [`Store::health`] gives the reason.
 //! - **Stored data is returned byte for byte**, because later requests to a model repeat it.

@@ -72,14 +72,14 @@ impl CrewDriver<'_> {
             return;
         }
         let Some(handle) = &member.handle else { return self.reload(id, vec![envelope]) };
-        match handle.command(envelope) {
-            Ok(()) => {}
-            Err(TrySendError::Full(e)) => {
+        let Err(error) = handle.command(envelope) else { return };
+        match *error {
+            TrySendError::Full(e) => {
                 let notice = Notice::new(NoticeKind::User, "the agent is busy: try again");
                 self.host.refuse(e.client, e.command.id, notice);
                 self.report_missed(id, vec![e], "it was busy");
             }
-            Err(TrySendError::Closed(e)) => {
+            TrySendError::Closed(e) => {
                 member.handle = None;
                 self.reload(id, vec![e]);
             }
@@ -166,7 +166,7 @@ impl CrewDriver<'_> {
         self.run_child(id, engine, work);
         let handle = self.crew.members.get(id).and_then(|m| m.handle.as_ref());
         let late = all.into_iter().filter_map(|envelope| match handle {
-            Some(handle) => handle.command(envelope).err().map(TrySendError::into_inner),
+            Some(handle) => handle.command(envelope).err().map(|e| e.into_inner()),
             None => Some(envelope),
         });
         let late = late.collect();

@@ -217,8 +217,8 @@ impl ChildHandle {
     ///
     /// # Errors
     /// When too many commands wait, or the child has ended; with the command.
-    pub fn command(&self, envelope: Envelope) -> Result<(), TrySendError<Envelope>> {
-        self.commands.try_send(envelope)
+    pub fn command(&self, envelope: Envelope) -> Result<(), Box<TrySendError<Envelope>>> {
+        self.commands.try_send(envelope).map_err(Box::new)
     }
 
     /// Stops its turn. `hard`: kills what runs.

@@ -78,8 +78,10 @@ pub struct FileDiff {
 word_enum! {
     /// What a tool does, as its row says it before the target: `read src/x.rs`. Programs of other vendors are described
     /// with the same words.
+    #[derive(Default)]
     pub enum ToolVerb {
         /// Nothing is known of the call but its name.
+        #[default]
         Unnamed = "",
         Read = "read",
         Write = "write",
@@ -111,11 +113,5 @@ word_enum! {
         Agent = "agent",
         /// A program's tool of which no more is known.
         Tool = "tool",
-    }
-}
-
-impl Default for ToolVerb {
-    fn default() -> Self {
-        Self::Unnamed
     }
 }

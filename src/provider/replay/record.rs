@@ -3,7 +3,7 @@
 //! A recording is a file of JSON lines, mode 0600:
 //!
 //! - `{"t":"request","n":0,"ms":0,"model":…,"system":…,"tools":…,"same":0,"messages":[…]}`: a request, without the
-//! first `same` messages, which equal those of the request before, so that a long session stays small
+//!   first `same` messages, which equal those of the request before, so that a long session stays small
 //! - `{"t":"chunk","n":0,"ms":12,"chunk":{…}}`: one delta of its reply, `ms` after the request
 //! - `{"t":"error","n":0,"ms":15,"error":{…}}`, or `{"t":"end","n":0,"ms":20}`
 //!
