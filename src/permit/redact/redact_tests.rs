@@ -1,3 +1,5 @@
+use std::hash::{Hash as _, Hasher as _};
+
 use super::*;
 use crate::redact::hint::{may_be_assigned, may_have_shape};
 use crate::redact::named::ASSIGNED;
@@ -493,9 +495,16 @@ fn at_most_one_line_in_50_000_of_ordinary_code_is_masked() {
     let mut files = Vec::new();
     sources(&home.unwrap().join("registry/src"), &mut files);
     files.sort();
+    // One file in eight, by its path: another library on the machine changes nothing in the choice of the others. URLs with
+    // passwords are what the tests of `url` consist of; to mask them is right.
+    files.retain(|path| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        path.components().rev().take(4).for_each(|part| part.as_os_str().hash(&mut hasher));
+        hasher.finish() % 8 == 0 && !path.ends_with("tests/urltestdata.json")
+    });
     let redactor = Redactor::default();
     let (mut lines, mut masked) = (0, Vec::new());
-    for path in files.iter().step_by(8) {
+    for path in &files {
         let Ok(text) = std::fs::read_to_string(path) else { continue };
         lines += text.lines().count();
         for secret in redactor.secrets(&text) {
