@@ -20,7 +20,7 @@ pub(crate) struct Crew {
     left: bool,
     /// The turn has ended, and agents are waited for; its line, for readers of JSON.
     pub(crate) held: Option<String>,
-    /// A call of one of them needed an approval that nobody could give.
+    /// A call of one of them needed an approval that no user was present to give.
     pub(crate) refused: bool,
 }
 
@@ -74,7 +74,7 @@ impl Crew {
     }
 }
 
-/// Whether an agent of the run needed an approval or an answer that nobody could give.
+/// Whether an agent of the run needed an approval or an answer that no user was present to give.
 pub(crate) fn was_refused(view: &AgentView) -> bool {
     view.child.as_ref().is_some_and(|c| c.refused)
 }

@@ -192,7 +192,7 @@ pub struct ChildView {
     pub files: u32,
     /// Seconds from its start to its end; 0 while it works.
     pub took: f64,
-    /// A call of it needed an approval or an answer that nobody could give, in this run of Tiller.
+    /// A call of it needed an approval or an answer that no user was present to give, in this run of Tiller.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
     /// The agent's own working folder; empty when it works in the session's.

@@ -161,7 +161,7 @@ pub enum TurnStatus {
     Interrupted,
     /// The model or provider failed after retries. The turn is parked: `Continue` resumes it.
     Failed,
-    /// A permission or an answer was needed, and nobody could give it.
+    /// A permission or an answer was needed, and no user was present to give it.
     Refused,
     /// A budget or limit was reached.
     Limit,

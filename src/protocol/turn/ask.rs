@@ -31,7 +31,7 @@ pub enum AskBody {
         allow_freetext: bool,
         #[serde(default)]
         multiple: bool,
-        /// Index of the declared default, used when nobody can answer.
+        /// Index of the declared default, used when no user is present to answer.
         #[serde(default)]
         default: Option<usize>,
         /// Indices of the choices that grant or end something: their number selects them, never Enter alone.

@@ -253,7 +253,7 @@ impl Shadow {
     }
 }
 
-/// Whether nobody has permission to write the file.
+/// Whether the file has no permission to write, for anyone.
 fn protected(entry: Option<Entry>) -> bool {
     entry.is_some_and(|e| e.kind == Kind::File && e.mode & 0o222 == 0)
 }
