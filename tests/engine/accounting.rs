@@ -7,7 +7,6 @@ use tiller_protocol::event::{ReplyEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{AgentId, AskBody, AskReply, CommandBody, EventBody, Part, StopReason, Usage};
 use tiller_provider::{ChatMessage, Chunk, ProviderError, Request};
 use tiller_store::{Options, Store};
-use tokio::sync::Notify;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
@@ -59,7 +58,7 @@ async fn p15_the_books_equal_the_servers_within_a_tenth() {
     let place = Place::new();
     let server: Books = Books::default();
     let books = Arc::clone(&server);
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let opened = Arc::clone(&gate);
     let long = "An answer with a number of ordinary words in it. ".repeat(40);
     let fake = Fake::with(move |n, r| {
@@ -321,7 +320,7 @@ fn booked(place: &Place) -> (u64, u64) {
 async fn p15_side_calls_under_way_at_the_end_are_booked() {
     for titles in [true, false] {
         let place = Place::new();
-        let taken = Arc::new(Notify::new());
+        let taken = Arc::new(Gate::new());
         let reached = Arc::clone(&taken);
         let fake = Fake::with(move |_, r| match &*r.tools {
             [] => vec![text("half of"), Step::Reached(Arc::clone(&reached)), Step::Hang],
@@ -336,7 +335,7 @@ async fn p15_side_calls_under_way_at_the_end_are_booked() {
             }
             rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
         }
-        taken.notified().await;
+        taken.passed().await;
         rig.quit().await;
         assert_eq!(booked(&place), (if titles { 2 } else { 4 }, 1), "titles: {titles}");
     }
@@ -346,7 +345,7 @@ async fn p15_side_calls_under_way_at_the_end_are_booked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p15_a_reply_that_came_after_the_lease_was_lost_is_booked() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |_, _| {
         vec![text("all of"), Step::Gate(Arc::clone(&hold)), text(" it"), usage(), stop(StopReason::EndTurn)]
@@ -358,7 +357,7 @@ async fn p15_a_reply_that_came_after_the_lease_was_lost_is_booked() {
     rig.until("words", delta).await;
     let other = Store::open(&place.db(), Options::default()).unwrap();
     let lease = other.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait().unwrap();
-    gate.notify_one();
+    gate.pass_one();
     assert_eq!(rig.finished().await.0, TurnStatus::Store);
     rig.quit().await;
     other.leases().release(lease).wait().unwrap();

@@ -10,7 +10,6 @@ use tiller_protocol::{
     AgentId, AskBody, AskReply, CommandBody, Cost, EventBody, ManualClock, ModelRef, SessionId, Time, Usage,
 };
 use tiller_store::{ModelCall, Options, Store};
-use tokio::sync::Notify;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
@@ -240,7 +239,7 @@ async fn titles_come_after_the_turn() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let held = Arc::clone(&gate);
     let fake = Fake::with(move |_, r| {
         if r.system.starts_with("Give this") {
@@ -265,7 +264,7 @@ async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
         matches!(e, EventBody::Turn(TurnEvent::SessionStarted { resumed: false, .. })).then_some(())
     })
     .await;
-    gate.notify_one();
+    gate.pass_one();
     let store = Store::open(&place.db(), Options::default()).unwrap();
     let calls =
         || store.costs().by(Some(session), CostBy::Model).unwrap().iter().map(|r| r.calls).sum::<u64>();

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tiller_protocol::{StopReason, Usage};
 use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Request};
-use tokio::sync::Notify;
+use tokio::sync::Semaphore;
 
 use crate::rig::DEADLINE;
 
@@ -18,14 +18,35 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Counts passes: none is lost, each lets one waiter go on, whether it waits already or comes later.
+/// `Notify` stores one pass at most, so that of two given early the second was lost.
+#[derive(Debug)]
+pub(crate) struct Gate(Semaphore);
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Self(Semaphore::new(0))
+    }
+
+    /// Lets one waiter go on.
+    pub(crate) fn pass_one(&self) {
+        self.0.add_permits(1);
+    }
+
+    /// Waits for a pass and uses it up.
+    pub(crate) async fn passed(&self) {
+        self.0.acquire().await.expect("the semaphore is never closed").forget();
+    }
+}
+
 /// One thing that the scripted model does.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Chunk(Chunk),
-    /// Continues when it is notified.
-    Gate(Arc<Notify>),
-    /// Notifies when all before it has been taken.
-    Reached(Arc<Notify>),
+    /// Continues when the gate gives a pass.
+    Gate(Arc<Gate>),
+    /// Gives a pass when all before it has been taken.
+    Reached(Arc<Gate>),
     Fail(ProviderError),
     /// The request itself is refused; must be the first.
     Refuse(ProviderError),
@@ -108,8 +129,8 @@ impl Provider for Fake {
             loop {
                 match steps.pop_front()? {
                     Step::Chunk(c) => return Some((Ok(c), steps)),
-                    Step::Gate(gate) => gate.notified().await,
-                    Step::Reached(reached) => reached.notify_one(),
+                    Step::Gate(gate) => gate.passed().await,
+                    Step::Reached(reached) => reached.pass_one(),
                     Step::Fail(e) | Step::Refuse(e) => return Some((Err(e), VecDeque::new())),
                     Step::Hang => std::future::pending().await,
                     Step::Panic => panic!("a provider that panics"),

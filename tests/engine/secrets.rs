@@ -12,7 +12,6 @@ use tiller_protocol::{Attachment, Block, CommandBody, EntryBody, EventBody, Mess
 use tiller_provider::registry::Entered;
 use tiller_provider::registry::key::{self, Secret};
 use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Providers, Request};
-use tokio::sync::Notify;
 
 use crate::rig::*;
 use tiller_engine::{EngineConfig, KeyStore, Open};
@@ -51,7 +50,7 @@ fn babbles(text: &str, stop_with: Vec<Step>) -> Vec<Step> {
 async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_the_real_one() {
     let place = Place::new();
     place.file("config.env", &format!("TOKEN={SHAPED}\nPASS={KNOWN}\n"));
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let command = format!("printf '%s %s' {SHAPED} {KNOWN} > copy.txt; cat copy.txt");
     let mut first = babbles(&format!("I found {SHAPED} and {KNOWN}, see."), Vec::new());
     let calls_of = calls(&[
@@ -88,7 +87,7 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
         matches!(e, EventBody::State(StateEvent::QueueChanged { queue }) if queue.len() == 1).then_some(())
     })
     .await;
-    gate.notify_one();
+    gate.pass_one();
     let (status, text, _) = rig.finished().await;
     assert_eq!(status, TurnStatus::Done);
     assert!(text.starts_with("Done with [redacted"), "{text}");

@@ -180,7 +180,7 @@ async fn a_tier_is_passed_by_one_reply_at_most_though_many_ask_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
     let place = Place::new();
-    let gate = std::sync::Arc::new(tokio::sync::Notify::new());
+    let gate = std::sync::Arc::new(Gate::new());
     let hold = std::sync::Arc::clone(&gate);
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" => {
@@ -201,7 +201,7 @@ async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
     fake.requested(1).await;
     rig.send(crate::agents::user_commands::spawn("part"));
     crate::agents::delegation::state(&mut rig, "main/a1", tiller_protocol::AgentState::Running).await;
-    gate.notify_one();
+    gate.pass_one();
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     let failed =
         crate::agents::delegation::state(&mut rig, "main/a1", tiller_protocol::AgentState::Failed).await;

@@ -8,7 +8,6 @@ use tiller_config::agents::Definitions;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{AgentId, AgentState, AgentView, EntryBody, Event, EventBody};
 use tiller_provider::{ChatMessage, Request};
-use tokio::sync::Notify;
 
 use crate::rig::*;
 
@@ -82,7 +81,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     let place = Place::new();
     place.file("a.txt", "A\n");
     // Both must have arrived before either continues: they run in parallel.
-    let (arrived, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (arrived, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Gate::new()));
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if result(r).is_none() => delegate(json!([
             {"goal": "read a.txt", "label": "reader", "files": ["a.txt"]},
@@ -95,10 +94,10 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
         ]),
         _ => {
             if arrived.fetch_add(1, Ordering::SeqCst) == 1 {
-                gate.notify_one();
+                gate.pass_one();
+                gate.pass_one();
             }
             let mut steps = vec![Step::Gate(Arc::clone(&gate))];
-            gate.notify_one();
             steps.extend(says("I found:\n- one thing\n- another"));
             steps
         }
@@ -231,7 +230,7 @@ async fn what_cannot_be_started_says_why() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if r.messages.len() == 1 => {
@@ -247,7 +246,7 @@ async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     let mut rig = place.start(&fake).await;
     assert_eq!(rig.turn("go").await.0, TurnStatus::Done, "nobody waits for it");
     let session = rig.session();
-    gate.notify_one();
+    gate.pass_one();
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "seen it");
     rig.kill().await;

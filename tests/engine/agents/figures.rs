@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{AgentCommand, AgentState, CommandBody, EventBody, Message, Receipt, SendMode};
-use tokio::sync::Notify;
 
 use crate::agents::delegation::{delegate, first, result, state};
 use crate::rig::*;
@@ -90,7 +89,7 @@ async fn the_end_of_twenty() {
 #[ignore = "prints figures"]
 async fn a_message_from_the_person() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |n, r| match result(r) {
         _ if n >= 41 => says("enough"),
@@ -117,7 +116,7 @@ async fn a_message_from_the_person() {
         // The agent itself has received it.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let freed = Instant::now();
-        gate.notify_one();
+        gate.pass_one();
         fake.requested(n + 1).await;
         let last = fake.request(n);
         let words = format!("words {n}");

@@ -8,7 +8,6 @@ use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, TurnStatus};
 use tiller_protocol::{EntryBody, EntryId, RestoreWhat};
 use tiller_provider::ChatMessage;
-use tokio::sync::Notify;
 
 use crate::agents::delegation::{delegate, first, result};
 use crate::files::checkpoints::{back, keeps, messages, session_command};
@@ -111,18 +110,18 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
     let signs = place.tmp.path().join("signs");
     std::fs::create_dir(&signs).unwrap();
     let at = signs.clone();
-    let gates = ["begun", "inside"].map(|sign| (at.join(sign), Arc::new(Notify::new())));
+    let gates = ["begun", "inside"].map(|sign| (at.join(sign), Arc::new(Gate::new())));
     let [inside, tool] = [0, 1].map(|n| Arc::clone(&gates[n].1));
     for (sign, gate) in gates {
         tokio::spawn(async move {
             while !sign.exists() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
-            gate.notify_one();
+            gate.pass_one();
         });
     }
     let fake = Fake::with(move |_, r| {
-        let after = |gate: &Arc<Notify>, then: Vec<Step>| {
+        let after = |gate: &Arc<Gate>, then: Vec<Step>| {
             std::iter::once(Step::Gate(Arc::clone(gate))).chain(then).collect::<Vec<_>>()
         };
         let (until, path) = ("while [ ! -e", at.display());

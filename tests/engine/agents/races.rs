@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{AgentCommand, AgentState, AskReply, CommandBody, EventBody, Profile, Receipt};
-use tokio::sync::Notify;
 
 use crate::agents::delegation::{agent, delegate, first, kinds, result, row, state};
 use crate::agents::user_commands::{say, spawn, to};
@@ -203,7 +202,7 @@ async fn one_that_is_stopped_while_it_is_read_again_stays_stopped() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_rests_holds_back_nothing_that_others_need() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |n, r| match first(r).as_str() {
         "rest" if n == 0 => vec![Step::Hang],
@@ -226,7 +225,7 @@ async fn one_that_rests_holds_back_nothing_that_others_need() {
     // It reserves again what it released.
     rig.send(resume("main/a1"));
     fake.requested(3).await;
-    gate.notify_one();
+    gate.pass_one();
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "rested");
     rig.quit().await;
@@ -235,7 +234,7 @@ async fn one_that_rests_holds_back_nothing_that_others_need() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_that_a_parent_does_not_come_to_is_told_to_the_one_above() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "parent" if r.messages.len() == 1 => calls(&[("s1", "spawn_agent", json!({"goal": "look"}))]),
@@ -251,7 +250,7 @@ async fn an_end_that_a_parent_does_not_come_to_is_told_to_the_one_above() {
     rig.send(spawn("parent"));
     fake.requested(3).await;
     state(&mut rig, "main/a1/a2", AgentState::Done).await;
-    gate.notify_one();
+    gate.pass_one();
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.turn("and?").await;
     let request = fake.request(fake.count() - 1);

@@ -10,7 +10,6 @@ use tiller_protocol::{
     Message, Profile, Receipt, SendMode, StopReason,
 };
 use tiller_provider::Chunk;
-use tokio::sync::Notify;
 
 use crate::agents::delegation::{agent, delegate, first, next_state, result, row, state};
 use crate::rig::*;
@@ -39,7 +38,7 @@ async fn receipt(rig: &mut Rig, wanted: impl Fn(&Receipt) -> bool) -> Receipt {
 async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     let place = Place::new();
     place.file("a.txt", "A\n");
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |_, r| match r.messages.len() {
         1 => {
@@ -55,7 +54,7 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     fake.requested(1).await;
     rig.send_to("main/a1", say("mind the gap"));
     receipt(&mut rig, |r| *r == Receipt::Queued).await;
-    gate.notify_one();
+    gate.pass_one();
     assert_eq!(receipt(&mut rig, |r| *r != Receipt::Queued).await, Receipt::Delivered { step: 1 });
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert!(done.child.unwrap().result.contains("heard: mind the gap"));
@@ -83,7 +82,7 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rest_takes_hold_at_once_while_it_waits_for_a_model_and_ends_without_loss() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
     let fake = Fake::with(move |n, _| {
         let mut steps = vec![Step::Gate(Arc::clone(&hold))];
@@ -98,9 +97,8 @@ async fn rest_takes_hold_at_once_while_it_waits_for_a_model_and_ends_without_los
     rig.send(to(AgentCommand::Resume { id: agent("main/a1") }));
     state(&mut rig, "main/a1", AgentState::Running).await;
     fake.requested(2).await;
-    gate.notify_one();
-    gate.notify_waiters();
-    gate.notify_one();
+    gate.pass_one();
+    gate.pass_one();
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "answer 1", "the request went out again");
     rig.quit().await;
@@ -111,9 +109,9 @@ async fn rest_takes_hold_at_once_while_it_waits_for_a_model_and_ends_without_los
 async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
     let place = Place::new();
     place.file("a.txt", "A\n");
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let hold = Arc::clone(&gate);
-    let taken = Arc::new(Notify::new());
+    let taken = Arc::new(Gate::new());
     let reached = Arc::clone(&taken);
     let fake = Fake::with(move |n, _| match n {
         // The server has accepted it, and nothing has arrived.
@@ -139,19 +137,19 @@ async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
     let pause = || to(AgentCommand::Pause { id: agent("main/a1") });
     let resume = || to(AgentCommand::Resume { id: agent("main/a1") });
     rig.send(spawn("look"));
-    taken.notified().await;
+    taken.passed().await;
     rig.send(pause());
     state(&mut rig, "main/a1", AgentState::Paused).await;
     rig.send(resume());
     state(&mut rig, "main/a1", AgentState::Running).await;
-    gate.notify_one();
+    gate.pass_one();
     let begun = |e: &tiller_protocol::Event| {
         matches!(&e.body, EventBody::Turn(TurnEvent::ToolCallBegun { .. })).then_some(())
     };
     rig.until_of("a call", begun).await;
     rig.send(pause());
     state(&mut rig, "main/a1", AgentState::Paused).await;
-    gate.notify_one();
+    gate.pass_one();
     rig.send(resume());
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "read it");

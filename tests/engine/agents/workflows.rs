@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::workflow::{StepState, WorkflowView};
 use tiller_protocol::{AgentCommand, AgentState, AskBody, AskReply, CommandBody, Event, EventBody};
-use tokio::sync::Notify;
 
 use crate::agents::delegation::{first, result, state};
 use crate::rig::*;
@@ -59,7 +58,7 @@ fn states(view: &WorkflowView) -> Vec<(&str, StepState)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn steps_run_side_by_side_and_hand_on_what_they_brought() {
     let place = Place::new();
-    let (arrived, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let (arrived, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Gate::new()));
     let steps = json!([
         {"id": "end", "goal": "put together", "needs": ["left", "right"]},
         {"id": "left", "goal": "go left"},
@@ -72,10 +71,10 @@ async fn steps_run_side_by_side_and_hand_on_what_they_brought() {
         task => {
             // Both must be there before either goes on.
             if arrived.fetch_add(1, Ordering::SeqCst) == 1 {
-                gate.notify_one();
+                gate.pass_one();
+                gate.pass_one();
             }
             let mut steps = vec![Step::Gate(Arc::clone(&gate))];
-            gate.notify_one();
             steps.extend(says(&format!("did {}", task.trim())));
             steps
         }
@@ -367,7 +366,7 @@ async fn a_narrow_agents_workflow_stays_as_narrow_when_the_person_lets_it_go_on(
 }
 
 /// A step that hangs until the gate opens, and how often each was asked.
-fn gated(gate: &Arc<Notify>) -> (Arc<Fake>, Arc<Mutex<Vec<String>>>) {
+fn gated(gate: &Arc<Gate>) -> (Arc<Fake>, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::<String>::new()));
     let (gate, log) = (Arc::clone(gate), Arc::clone(&asked));
     let fake = Fake::with(move |_, r| {
@@ -393,7 +392,7 @@ fn count(asked: &Arc<Mutex<Vec<String>>>, word: &str) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let (fake, asked) = gated(&gate);
     let steps = json!([
         {"id": "slow", "goal": "slow"},
@@ -424,8 +423,8 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
     rig.send(pause(false));
     rig.reply().await;
     // The dropped request is made again.
-    gate.notify_one();
-    gate.notify_one();
+    gate.pass_one();
+    gate.pass_one();
     let done = flow(&mut rig, StepState::Done).await;
     assert!(!done.paused && done.done() == 3, "{done:?}");
     rig.send(pause(true));
@@ -436,7 +435,7 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again_with_a_note() {
     let place = Place::new();
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let (fake, asked) = gated(&gate);
     let steps = json!([
         {"id": "slow", "goal": "slow"},
@@ -462,7 +461,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     rig.reply().await;
     rig.send(step("b"));
     assert!(rig.refused().await.message.contains("it is cancelled"));
-    gate.notify_one();
+    gate.pass_one();
     let failed = flow(&mut rig, StepState::Failed).await;
     let right = [
         ("slow", StepState::Done),

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
-use tokio::sync::Notify;
 
 use crate::faults::{SOON, go_on};
 use crate::rig::*;
@@ -54,7 +53,7 @@ async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
     for stage in 0..4 {
         let place = Place::new();
         place.file("a.txt", "A\n");
-        let gate = Arc::new(Notify::new());
+        let gate = Arc::new(Gate::new());
         let hang = |mut steps: Vec<Step>| {
             steps.push(Step::Hang);
             steps

@@ -10,7 +10,6 @@ use tiller_protocol::command::{QueueCommand, TurnCommand};
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{AgentId, Attachment, CommandBody, EventBody, Message, Queued, QueuedState, SendMode};
 use tiller_store::Store;
-use tokio::sync::Notify;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
@@ -27,7 +26,7 @@ fn queue_of(e: &EventBody) -> Option<Vec<Queued>> {
 async fn steering_goes_out_after_the_results_and_queued_words_afterwards() {
     let place = Place::new();
     place.file("a.txt", "A\n");
-    let gate = Arc::new(Notify::new());
+    let gate = Arc::new(Gate::new());
     let mut first = vec![Step::Gate(Arc::clone(&gate))];
     first.extend(calls(&[("c1", "read_file", read_args("a.txt"))]));
     let fake = Fake::new([first, says("Steered."), says("Queued.")]);
@@ -48,7 +47,7 @@ async fn steering_goes_out_after_the_results_and_queued_words_afterwards() {
     rig.submit_as(Message::text("mind the tests"), SendMode::Steer);
     let accepted = |q: &Vec<Queued>| q.len() == 2 && q.iter().all(|q| q.state == QueuedState::Accepted);
     rig.until("both accepted", |e| queue_of(e).filter(accepted)).await;
-    gate.notify_one();
+    gate.pass_one();
     assert_eq!(rig.finished().await.1, "Steered.");
     assert_eq!(rig.finished().await.1, "Queued.");
     let shape = shape(&rig.snapshot().await.entries);
