@@ -9,7 +9,8 @@
 //! | --- | --- |
 //! | [`clean`] | controls, escapes and invisible characters made visible |
 //! | [`mod@width`], [`shorten`] | columns of text; text shortened to columns |
-//! | [`role`], [`line`] | meanings of text; clean text with looks |
+//! | [`role`], [`line`] | meanings of text and areas; clean text with looks |
+//! | [`sign`] | the signs of the screen, with ASCII forms |
 //! | [`mod@wrap`], [`sheet`] | lines cut into rows; rows of many lines |
 //! | [`markdown`] | Markdown to lines, also while its source still grows |
 //!
@@ -22,6 +23,7 @@ pub mod markdown;
 pub mod role;
 pub mod sheet;
 pub mod shorten;
+pub mod sign;
 pub mod width;
 pub mod wrap;
 

@@ -136,7 +136,7 @@ fn a_dialog_has_one_ground() {
         r.run("ctrl-p").run("down");
         let theme = Theme::built_in(name, Depth::True).unwrap();
         let (screen, dialog) =
-            (theme.style(crate::theme::Role::Text).bg, theme.style(crate::theme::Role::Dialog).bg);
+            (theme.style(crate::theme::Role::Ground).bg, theme.style(crate::theme::Role::Band).bg);
         assert_ne!(screen, dialog, "{name}");
         let area = *r.app.screen.boxes.last().unwrap();
         for (x, y) in area.positions().map(|p| (p.x, p.y)) {

@@ -150,7 +150,7 @@ impl<'a> Render<'a> {
                 None => self.text(text),
             },
             Event::Code(text) => {
-                let look = self.look().role(Role::Code);
+                let look = self.look().role(Role::Raised);
                 self.line().push_strict(text, look);
             }
             Event::Html(text) if self.html => {
@@ -168,7 +168,7 @@ impl<'a> Render<'a> {
                 }
             }
             Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.line().push_strict(text, Look::of(Role::Code));
+                self.line().push_strict(text, Look::of(Role::Raised));
             }
             Event::SoftBreak | Event::HardBreak => self.soft_break(),
             Event::Rule => {

@@ -27,7 +27,7 @@ pub fn file(f: &FileDiff, columns: usize, ascii: bool) -> Vec<Line> {
         all.push(Line::strict("  (binary, or no text to show)", Look::of(Role::Dim), Wrap::Word));
     }
     for h in &Patch::read(&f.diff).hunks {
-        all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));
+        all.push(Line::strict(&h.header, Look::of(Role::Dim), Wrap::Word));
         all.extend(hunk(h, columns, columns >= SIDE_BY_SIDE).into_iter().map(|(line, _)| line));
     }
     all

@@ -18,7 +18,7 @@ pub(super) fn words(end: &ReplyEnd) -> String {
 }
 
 pub(super) fn lay(end: &ReplyEnd, cx: &CellCx<'_>) -> CellLayout {
-    let role = if *end == ReplyEnd::Interrupted { Role::Skipped } else { Role::Error };
+    let role = if *end == ReplyEnd::Interrupted { Role::Dim } else { Role::Error };
     let mut laid = CellLayout::of(vec![Line::strict(&words(end), Look::of(role), Wrap::Word)], cx, INDENT);
     laid.mark = Some(("- ", role));
     laid

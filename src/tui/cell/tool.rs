@@ -54,7 +54,7 @@ fn mark(t: &ToolCell, ascii: bool) -> (&'static str, Role) {
         ToolState::Done(ToolOutcome::Error | ToolOutcome::Denied | ToolOutcome::TimedOut) => {
             (pick("x ", "✗ "), Role::Error)
         }
-        ToolState::Done(ToolOutcome::Interrupted) | ToolState::Lost => ("- ", Role::Skipped),
+        ToolState::Done(ToolOutcome::Interrupted) | ToolState::Lost => ("- ", Role::Dim),
     }
 }
 

@@ -56,13 +56,14 @@ pub fn contrasts(look: &Look) -> Result<Vec<Contrast>, String> {
             let (fg, bg) = look.seen(cell.fg, cell.bg, cell.modifier);
             let dim = cell.modifier.contains(Modifier::DIM);
             let entry = all.entry((text.clone(), fg, bg, dim)).or_insert_with(|| {
-                let line = ["border", "border_focus"].contains(&text.as_str());
+                // Lines between panes are decoration.
+                let hint = ["border", "dim", "thinking", "quote"].contains(&text.as_str());
                 Contrast {
                     look: look.name.clone(),
                     ground: grounds.get(&bg).cloned().unwrap_or_else(|| "mixed".into()),
                     colours: (fg, bg),
                     ratio: color::contrast(fg, bg),
-                    least: if line || dim || text == "dim" { readable::HINT } else { readable::TEXT },
+                    least: if hint || dim { readable::HINT } else { readable::TEXT },
                     cells: 0,
                     scene: scene.name,
                     text,

@@ -68,7 +68,7 @@ impl Find {
 
     /// Draws the line: the words, which hit is chosen, how many there are.
     pub(crate) fn draw(&self, cx: &DrawCx<'_>, line: Rect, chosen: usize, buf: &mut Buffer) {
-        let style = cx.theme.style(Role::Bar);
+        let style = cx.theme.style(Role::Raised);
         draw::clear(buf, line, style);
         draw::text(buf, line, "/", style);
         let at = self.hits.iter().position(|h| *h == chosen).map_or(0, |n| n + 1);

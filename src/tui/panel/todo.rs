@@ -68,7 +68,7 @@ fn mark(status: TodoStatus) -> (&'static str, Role) {
         TodoStatus::Pending => ("[ ] ", Role::Text),
         TodoStatus::InProgress => ("[>] ", Role::Running),
         TodoStatus::Completed => ("[x] ", Role::Dim),
-        TodoStatus::Cancelled => ("[-] ", Role::Skipped),
+        TodoStatus::Cancelled => ("[-] ", Role::Dim),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::text::highlight;
 use crate::text::line::{Line, Look};
 use crate::text::width::{grapheme, width};
 use crate::text::wrap::Row;
-use crate::theme::Theme;
+use crate::theme::{Role, Theme};
 
 /// A style over bytes `start..end` of a line: a search hit, the selection.
 #[derive(Clone, Copy, Debug)]
@@ -68,10 +68,12 @@ pub fn text(buf: &mut Buffer, place: PaintTarget, text: &str, style: Style) -> u
     pen.x - place.x
 }
 
-/// The theme's style for a look, syntax colours included.
+/// The theme's style for a look, syntax colours included. Changed words of a diff are drawn in their own colour: on their
+/// background not every colour of code could be read.
 pub fn resolve(look: Look, theme: &Theme) -> Style {
     let style = theme.look(look);
-    if look.class == 0 { style } else { style.patch(highlight::style(look.class, theme)) }
+    let plain = matches!(look.role, Role::AddedWord | Role::RemovedWord);
+    if look.class == 0 || plain { style } else { style.patch(highlight::style(look.class, theme)) }
 }
 
 /// Column of byte `byte` of `line` within `row`, its gutter included.
@@ -143,8 +145,9 @@ impl Painter<'_> {
         cell.set_symbol(g).set_style(style);
         for x in self.x + 1..self.x + cells {
             if let Some(cell) = self.buf.cell_mut((x, self.y)) {
+                let below = cell.bg;
                 cell.reset();
-                cell.set_style(style);
+                cell.set_bg(below).set_style(style);
                 // A character that only this terminal draws wide: the library would print over its
                 // second half.
                 if g.width() < cells as usize {

@@ -58,7 +58,7 @@ mod tests {
         let text = import(&yaml).unwrap();
         let own = |name: &str| (name == "mine").then(|| ("mine.yaml".to_owned(), text.clone()));
         let theme = file::load(file::BUILT_IN, "mine", Depth::True, false, &own).unwrap();
-        assert_eq!(theme.style(Role::Text).bg, Some(ratatui::style::Color::Rgb(0, 0, 0)));
+        assert_eq!(theme.style(Role::Ground).bg, Some(ratatui::style::Color::Rgb(0, 0, 0)));
         assert!(!theme.light);
     }
 

@@ -172,6 +172,19 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
     (16..=255).min_by_key(|n| far(rgb_of_index(*n), (r, g, b))).unwrap_or(15)
 }
 
+/// The colour of the 256 for a faint one that must keep a hue: the background of a diff's line. `mark`: the colour that it
+/// is a mix of.
+pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>) -> Color {
+    let Color::Rgb(r, g, b) = c else { return c };
+    let Some(at) = angle(mark.unwrap_or((r, g, b))) else { return Color::Indexed(nearest_256(r, g, b)) };
+    let same = |n: &u8| {
+        let other = angle(rgb_of_index(*n));
+        other.is_some_and(|o| (o - at).abs().min(360.0 - (o - at).abs()) <= 40.0)
+    };
+    let near = (16..232).filter(same).min_by_key(|n| far(rgb_of_index(*n), (r, g, b)));
+    Color::Indexed(near.unwrap_or_else(|| nearest_256(r, g, b)))
+}
+
 /// The nearest of the sixteen. What is clearly a colour stays one: by distance alone every pastel would
 /// be grey, and what it says would be lost.
 fn nearest_16(r: u8, g: u8, b: u8) -> Color {
@@ -195,6 +208,16 @@ pub(super) fn hue((r, g, b): (u8, u8, u8)) -> Option<f64> {
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
     let chroma = most - least;
     if most < 100 || chroma < 40 || f64::from(chroma) < f64::from(most) * 0.27 {
+        return None;
+    }
+    angle((r, g, b))
+}
+
+/// Degrees on the colour wheel; `None` for a grey.
+fn angle((r, g, b): (u8, u8, u8)) -> Option<f64> {
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    let chroma = most - least;
+    if chroma == 0 {
         return None;
     }
     let part = |x: u8, y: u8| (f64::from(x) - f64::from(y)) / f64::from(chroma);

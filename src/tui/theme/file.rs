@@ -7,6 +7,7 @@ use ratatui::style::{Modifier, Style};
 use toml::de::{DeTable, DeValue};
 
 use super::color::{self, Depth};
+use super::spec::{self, Spec};
 use super::{Role, Theme};
 use crate::mistakes::{self, Mistakes};
 
@@ -15,6 +16,8 @@ pub type BuiltIn = (&'static str, &'static str);
 
 /// The themes that come with the program. `base` is what all others inherit in the end.
 pub const BUILT_IN: &[BuiltIn] = &[
+    ("tiller-dark", include_str!("../../../themes/tiller-dark.toml")),
+    ("tiller-light", include_str!("../../../themes/tiller-light.toml")),
     ("ansi", include_str!("../../../themes/ansi.toml")),
     ("mono", include_str!("../../../themes/mono.toml")),
     ("catppuccin-latte", include_str!("../../../themes/catppuccin-latte.toml")),
@@ -63,6 +66,7 @@ pub(super) fn load(
         // A theme of the person's may inherit the shipped one of the same name.
         let again = chain.iter().any(|f: &ThemeFile| f.name == n);
         let found = if again { None } else { own(&n) };
+        let mine = found.is_some();
         let (file, text) = match found {
             Some(found) => found,
             None if n == "base" => ("themes/base.toml".into(), BASE.to_owned()),
@@ -74,9 +78,18 @@ pub(super) fn load(
                 }
             },
         };
-        let parsed = ThemeFile::parse(&n, &file, &text);
+        let mut parsed = ThemeFile::parse(&n, &file, &text);
         if n != "base" {
-            next = Some(parsed.inherits.clone().unwrap_or_else(|| "base".into()));
+            let last = parsed.inherits.as_deref().is_none_or(|i| i == "base");
+            next = parsed.inherits.clone().or_else(|| Some("base".into()));
+            let full = |plain: &str| n != "mono" && n != plain && chain.iter().all(|f| f.name != plain);
+            if let Some(plain) = few(depth).filter(|plain| full(plain)) {
+                next = if last { Some(plain.into()) } else { next };
+                if !mine {
+                    parsed.roles.clear();
+                    parsed.syntax.clear();
+                }
+            }
         }
         chain.push(parsed);
         if chain.len() > 8 {
@@ -87,6 +100,16 @@ pub(super) fn load(
     let mut theme = build(name, &chain, depth)?;
     super::readable::mend(&mut theme, light);
     Ok(theme)
+}
+
+/// The theme whose looks all others have where the terminal shows few colours: grounds and mixes cannot be shown there.
+/// The hues remain those of the chosen theme.
+fn few(depth: Depth) -> Option<&'static str> {
+    match depth {
+        Depth::Mono => Some("mono"),
+        Depth::Sixteen => Some("ansi"),
+        _ => None,
+    }
 }
 
 /// One parsed file. Values keep their line.
@@ -102,6 +125,21 @@ struct ThemeFile {
 }
 
 impl ThemeFile {
+    /// Names that files of earlier versions use: the background of `text` was the screen's.
+    fn earlier_names(&mut self) {
+        for (name, role) in Role::EARLIER {
+            let Some(look) = self.roles.remove(*name) else { continue };
+            let now = Role::ALL.iter().find(|(r, _)| Some(*r) == *role).map(|(_, n)| (*n).to_owned());
+            if let Some(now) = now {
+                self.roles.entry(now).or_insert(look);
+            }
+        }
+        if let Some(text) = self.roles.get("text").filter(|(_, t)| t.split_whitespace().any(|w| w == "on")) {
+            let text = text.clone();
+            self.roles.entry("ground".into()).or_insert(text);
+        }
+    }
+
     /// What can be read of it; the rest is reported.
     fn parse(name: &str, file: &str, text: &str) -> Self {
         let mut wrong = Mistakes::of(text);
@@ -143,12 +181,15 @@ impl ThemeFile {
                             wrong.at(v.span().start, format!("'{name}' must be a string"));
                             continue;
                         };
-                        if section == "roles" && !Role::ALL.iter().any(|(_, n)| n == name) {
+                        if section == "roles" && Role::of_name(name).is_none() {
                             let near = crate::keymap::nearest(name, Role::ALL.iter().map(|(_, n)| *n));
                             wrong.at(k.span().start, format!("unknown role '{name}'{near}"));
                             continue;
                         }
                         into.insert(name.to_string(), (wrong.line(k.span().start), s.to_string()));
+                    }
+                    if section == "roles" {
+                        self.earlier_names();
                     }
                 }
                 (name, _) => {
@@ -163,35 +204,7 @@ impl ThemeFile {
 
 fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeError> {
     let palette = |word: &str| chain.iter().find_map(|f| f.palette.get(word).map(|(_, v)| v.as_str()));
-    let style = |text: &str| -> Result<Style, String> {
-        let mut style = Style::new();
-        let mut back = false;
-        for word in text.split_whitespace() {
-            style = match word {
-                "on" => {
-                    back = true;
-                    continue;
-                }
-                "bold" => style.add_modifier(Modifier::BOLD),
-                "dim" => style.add_modifier(Modifier::DIM),
-                "italic" => style.add_modifier(Modifier::ITALIC),
-                "underline" => style.add_modifier(Modifier::UNDERLINED),
-                "reverse" => style.add_modifier(Modifier::REVERSED),
-                "crossed" => style.add_modifier(Modifier::CROSSED_OUT),
-                "plain" => style,
-                _ => {
-                    // A palette name may stand for another one.
-                    let mut value = word;
-                    for _ in 0..4 {
-                        value = palette(value).unwrap_or(value);
-                    }
-                    let c = color::parse(value).ok_or_else(|| format!("unknown colour '{word}'"))?;
-                    if back { style.bg(c) } else { style.fg(c) }
-                }
-            };
-        }
-        Ok(depth.fit(style))
-    };
+    let style = |text: &str| -> Result<Spec, String> { spec::read(text, &palette) };
     let mut theme = Theme {
         name: name.into(),
         light: chain.iter().find_map(|f| f.light).unwrap_or(false),
@@ -201,22 +214,28 @@ fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeEr
     };
     // What each file gets wrong, by its place in the chain.
     let mut wrong: Vec<Vec<(usize, String)>> = chain.iter().map(|f| f.wrong.clone()).collect();
+    let mut mixes = Vec::new();
     for (role, word) in Role::ALL {
         let mut found = chain.iter().enumerate();
         if let Some((n, (line, text))) = found.find_map(|(n, f)| f.roles.get(*word).map(|v| (n, v))) {
             match style(text) {
-                Ok(style) => theme.styles[*role as usize] = style,
+                Ok(spec) => {
+                    theme.styles[*role as usize] = spec.style;
+                    mixes.extend(spec.mix.map(|(c, percent)| (*role, c, percent)));
+                }
                 Err(message) => wrong[n].push((*line, message)),
             }
         }
     }
+    // What text lies on is painted before it.
+    theme.styles[Role::Text as usize].bg = None;
     let mut seen = BTreeMap::new();
     for (n, f) in chain.iter().enumerate() {
         for (scope, (line, text)) in
             f.syntax.iter().filter(|(scope, _)| !seen.contains_key(*scope)).collect::<Vec<_>>()
         {
             match style(text) {
-                Ok(style) => drop(seen.insert(scope.clone(), style)),
+                Ok(spec) => drop(seen.insert(scope.clone(), spec.style)),
                 Err(message) => wrong[n].push((*line, message)),
             }
         }
@@ -231,7 +250,33 @@ fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeEr
     }
     theme.syntax = seen.into_iter().collect();
     theme.syntax.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+    spec::limit(&mut theme, &mixes);
+    fit(&mut theme, &mixes);
     Ok(theme)
+}
+
+/// Fits the looks to the colours that the terminal shows. `mixes`: the colours of which backgrounds are faint mixes.
+fn fit(theme: &mut Theme, mixes: &[(Role, (u8, u8, u8), u8)]) {
+    use Role::{AddedBand, AddedWord, RemovedBand, RemovedWord};
+    let depth = theme.depth;
+    let full = theme.styles;
+    for (role, _) in Role::ALL {
+        theme.styles[*role as usize] = depth.fit(full[*role as usize]);
+    }
+    theme.syntax.iter_mut().for_each(|(_, s)| *s = depth.fit(*s));
+    // By distance alone a faint green is grey, and a band would say nothing.
+    for role in [AddedBand, RemovedBand, AddedWord, RemovedWord] {
+        if let Some(bg) = full[role as usize].bg.filter(|_| depth == Depth::TwoFiftySix) {
+            let mark = mixes.iter().find(|(r, ..)| *r == role).map(|(_, c, _)| *c);
+            theme.styles[role as usize].bg = Some(color::tint_256(bg, mark));
+        }
+    }
+    for (word, band) in [(AddedWord, AddedBand), (RemovedWord, RemovedBand)] {
+        if theme.style(word).bg == theme.style(band).bg {
+            let style = theme.style(word).add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
+            theme.styles[word as usize] = style;
+        }
+    }
 }
 
 #[cfg(test)]

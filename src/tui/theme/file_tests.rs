@@ -2,13 +2,13 @@ use ratatui::style::Color;
 
 use super::*;
 use crate::theme::color::{contrast, rgb};
+use crate::theme::readable::{TEXT, areas_of, least, least_of_code, own, seen};
 
-/// Least contrast of text, and of marks and borders, against what lies below.
-const TEXT: f64 = 4.5;
-const MARK: f64 = 3.0;
-
-/// Roles that are lines, not words.
-const MARKS: [Role; 2] = [Role::Border, Role::BorderFocus];
+/// A theme of the person's.
+fn own_file(text: &'static str, depth: Depth) -> Theme {
+    let own = |n: &str| (n == "mine").then(|| ("mine.toml".to_owned(), text.to_owned()));
+    load(BUILT_IN, "mine", depth, false, &own).unwrap_or_else(|e| panic!("{e}"))
+}
 
 fn themes() -> impl Iterator<Item = Theme> {
     BUILT_IN.iter().map(|(n, _)| built_in(n, Depth::True, false).unwrap_or_else(|e| panic!("{e}")))
@@ -16,7 +16,7 @@ fn themes() -> impl Iterator<Item = Theme> {
 
 /// Colours that a theme of the terminal's own sixteen cannot know.
 fn own_colours(t: &Theme) -> bool {
-    matches!(t.style(Role::Text).bg, Some(Color::Rgb(..)))
+    matches!(t.style(Role::Ground).bg, Some(Color::Rgb(..)))
 }
 
 #[test]
@@ -30,76 +30,57 @@ fn all_shipped_themes_load_and_say_their_name() {
     assert_eq!(Role::ALL.len(), Role::COUNT);
 }
 
-#[test]
-fn contrast_is_enough_in_every_shipped_theme() {
+/// Looks of a theme whose text cannot be read on one of the areas on which it can lie.
+fn unreadable(t: &Theme, light: bool) -> Vec<String> {
     let mut bad = Vec::new();
-    for t in themes().filter(own_colours) {
-        let ground = t.style(Role::Text).bg.and_then(rgb).unwrap();
-        let mut check = |what: &str, s: Style, least: f64| {
-            let (Some(fg), bg) = (s.fg.and_then(rgb), s.bg.and_then(rgb).unwrap_or(ground)) else { return };
-            let c = contrast(fg, bg);
-            if c < least {
-                bad.push(format!("{}: {what} {c:.2} < {least}", t.name));
-            }
-        };
-        for (role, name) in Role::ALL {
-            let least = if MARKS.contains(role) { MARK } else { TEXT };
-            check(name, t.style(*role), least);
+    let mut check = |what: &str, below: Role, s: Style, need: f64| {
+        // A reversed row is drawn in its own look.
+        let area = t.style(below);
+        if area.add_modifier.contains(Modifier::REVERSED) && what != below_name(below) {
+            return;
         }
-        // What is drawn over bars, dialogs and the selected row keeps its contrast there too.
-        let words = [Role::Text, Role::Dim, Role::Strong, Role::Accent, Role::Waiting, Role::Error, Role::Ok];
-        for ground in [Role::Bar, Role::Dialog] {
-            for role in words {
-                let s = t.style(ground).patch(t.style(role));
-                let s = if t.style(role).bg == t.style(Role::Text).bg {
-                    s.bg(t.style(ground).bg.unwrap())
-                } else {
-                    s
-                };
-                check(&format!("{role:?} on {ground:?}"), s, TEXT);
-            }
+        let ground = area.bg.and_then(rgb).unwrap_or(own(light).0);
+        let (fg, bg) = seen(s, ground, light);
+        let c = contrast(fg, bg);
+        if c < need {
+            let (name, depth) = (&t.name, t.depth);
+            bad.push(format!("{name} {depth:?} light {light}: {what} on {below:?}: {c:.2} < {need}"));
         }
-        for (scope, s) in &t.syntax {
-            check(&format!("syntax {scope}"), *s, TEXT);
+    };
+    for (role, word) in Role::ALL {
+        let s = t.style(*role);
+        let Some(need) = least(Some(*role), s) else { continue };
+        // What has no colour of its own is the terminal's text on the terminal's ground.
+        let plain = |c: Option<Color>| c.is_none_or(|c| c == Color::Reset);
+        if plain(s.fg) && plain(s.bg) && !s.add_modifier.contains(Modifier::DIM) {
+            continue;
+        }
+        let areas = if role.is_area() { vec![*role] } else { areas_of(Some(*role)) };
+        areas.into_iter().for_each(|below| check(word, below, s, need));
+        // Dim is less than text by its tone, not because it could not be read.
+        if own_colours(t) && t.depth == Depth::True && *role == Role::Dim {
+            [Role::Ground, Role::Band].into_iter().for_each(|below| check(word, below, s, TEXT));
         }
     }
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    for (scope, s) in t.syntax.iter().filter(|(_, s)| s.fg.is_some_and(|c| c != Color::Reset)) {
+        let areas = areas_of(None);
+        areas.into_iter().for_each(|below| check(scope, below, *s, least_of_code(scope)));
+    }
+    bad
+}
+
+fn below_name(area: Role) -> &'static str {
+    Role::ALL.iter().find(|(r, _)| *r == area).map_or("", |(_, n)| n)
 }
 
 /// U12: every theme, at 16, 256 and all colours, on a dark and a light ground of the terminal's own.
 #[test]
 fn u12_text_of_every_theme_can_be_read_at_every_depth_on_dark_and_on_light() {
-    use crate::theme::readable::{bare, grounds, least, own, seen};
     let mut bad = Vec::new();
     for depth in [Depth::Sixteen, Depth::TwoFiftySix, Depth::True] {
         for light in [false, true] {
             for (name, _) in BUILT_IN {
-                let t = built_in(name, depth, light).unwrap();
-                let below = grounds(&t, light);
-                let mut check = |what: String, role: Option<Role>, s: Style| {
-                    let plain = |c: Option<Color>| c.is_none_or(|c| c == Color::Reset);
-                    let words = s.fg.is_some() || !plain(s.bg);
-                    if !words || (plain(s.fg) && plain(s.bg)) {
-                        return;
-                    }
-                    let on = if bare(&t, s) { below.clone() } else { vec![own(light).0] };
-                    for ground in on {
-                        let s = if bare(&t, s) { Style { bg: None, ..s } } else { s };
-                        let (fg, bg) = seen(s, ground, light);
-                        let (c, need) = (contrast(fg, bg), least(role, s));
-                        if c < need {
-                            bad.push(format!(
-                                "{name} {depth:?} light {light}: {what} {c:.2} < {need} on {bg:?}"
-                            ));
-                        }
-                    }
-                };
-                for (role, word) in Role::ALL {
-                    check((*word).to_owned(), Some(*role), t.style(*role));
-                }
-                for (scope, s) in &t.syntax {
-                    check(format!("syntax {scope}"), None, *s);
-                }
+                bad.extend(unreadable(&built_in(name, depth, light).unwrap(), light));
             }
         }
     }
@@ -107,13 +88,106 @@ fn u12_text_of_every_theme_can_be_read_at_every_depth_on_dark_and_on_light() {
 }
 
 #[test]
+fn text_sets_no_background_and_areas_set_one() {
+    let blue = own_file("inherits = \"ansi\"\n[roles]\nok = \"green on blue\"\n", Depth::True);
+    assert_eq!(blue.style(Role::Ok).bg, Some(Color::LightBlue), "a person may want it");
+    for t in themes() {
+        for (role, name) in Role::ALL {
+            let bg = t.style(*role).bg.filter(|c| *c != Color::Reset);
+            let wants = role.is_area() && own_colours(&t) && *role != Role::MatchCurrent;
+            assert_eq!(bg.is_some(), wants, "{}: {name}", t.name);
+        }
+    }
+}
+
+#[test]
+fn no_theme_with_colours_of_its_own_lets_the_terminal_dim_text() {
+    for t in themes().filter(own_colours) {
+        let dim = |s: &Style| s.add_modifier.contains(Modifier::DIM);
+        assert!(!t.styles.iter().any(dim) && !t.syntax.iter().any(|(_, s)| dim(s)), "{}", t.name);
+    }
+}
+
+/// The values that the design gives; contrasts as computed there.
+#[test]
+fn tiller_dark_is_as_designed() {
+    let t = built_in("tiller-dark", Depth::True, false).unwrap();
+    let bg = |role| t.style(role).bg.and_then(rgb).unwrap();
+    let is = |role, on, want: f64| {
+        let ratio = contrast(t.style(role).fg.and_then(rgb).unwrap(), bg(on));
+        assert!((ratio - want).abs() < 0.1, "{role:?} on {on:?}: {ratio}");
+    };
+    assert_eq!(bg(Role::AddedBand), (0x24, 0x32, 0x2c));
+    assert_eq!(bg(Role::AddedWord), (0x36, 0x52, 0x3f));
+    assert_eq!(bg(Role::RemovedBand), (0x36, 0x25, 0x2a));
+    assert_eq!(bg(Role::RemovedWord), (0x5c, 0x37, 0x3a));
+    is(Role::Text, Role::Ground, 13.1);
+    is(Role::Dim, Role::Ground, 5.9);
+    is(Role::Accent, Role::Band, 7.8);
+    is(Role::Waiting, Role::Band, 9.0);
+    for area in [Role::AddedWord, Role::RemovedWord] {
+        assert!(contrast(t.style(area).fg.and_then(rgb).unwrap(), bg(area)) >= 6.2, "{area:?}");
+    }
+}
+
+#[test]
+fn the_bands_of_a_diff_keep_their_hue_with_256_colours() {
+    for (name, _) in BUILT_IN {
+        let t = built_in(name, Depth::TwoFiftySix, false).unwrap();
+        if !own_colours(&built_in(name, Depth::True, false).unwrap()) {
+            continue;
+        }
+        let bg = |role| t.style(role).bg.and_then(rgb).unwrap();
+        assert_ne!(bg(Role::AddedBand), bg(Role::RemovedBand), "{name}");
+        for role in [Role::AddedBand, Role::RemovedBand] {
+            let (r, g, b) = bg(role);
+            assert!(!(r == g && g == b), "{name}: {role:?} is grey");
+        }
+        for (word, band) in [(Role::AddedWord, Role::AddedBand), (Role::RemovedWord, Role::RemovedBand)] {
+            assert_ne!(t.style(word), t.style(band), "{name}: words are told apart");
+        }
+    }
+}
+
+/// Names of roles are data of a released format.
+#[test]
+fn files_of_earlier_versions_are_read() {
+    let colour = |n: u8| Some(Color::Rgb(n, n, n));
+    let old = "[palette]\nbg = \"#010101\"\nbg2 = \"#020202\"\nbg3 = \"#030303\"\n\
+               [roles]\ntext = \"#ffffff on #040404\"\ndialog = \"#ffffff on #050505\"\n\
+               bar = \"red on blue\"\nborder_focus = \"blue\"\nskipped = \"dim\"\nrisky = \"bg on red\"\n\
+               hunk = \"cyan\"\n";
+    let t = own_file(old, Depth::True);
+    assert_eq!(t.style(Role::Ground).bg, colour(4), "the background of text was the screen's");
+    assert_eq!((t.style(Role::Text).fg, t.style(Role::Text).bg), (colour(255), None));
+    assert_eq!(t.style(Role::Band).bg, colour(5), "dialogs lie on the band");
+    assert_eq!(t.style(Role::Raised).bg, colour(3));
+    // A file that says both means the new names.
+    let both = own_file("[roles]\ndialog = \"on red\"\nband = \"on blue\"\n", Depth::True);
+    assert_eq!(both.style(Role::Band).bg, Some(Color::Blue));
+    for (name, _) in Role::EARLIER {
+        assert!(Role::of_name(name).is_some() && !Role::ALL.iter().any(|(_, n)| n == name), "{name}");
+    }
+}
+
+#[test]
+fn a_theme_with_few_colours_has_the_looks_for_few_colours_and_its_own_hues() {
+    let t = built_in("colour-blind", Depth::Sixteen, false).unwrap();
+    assert_eq!(t.style(Role::Ground), built_in("ansi", Depth::Sixteen, false).unwrap().style(Role::Ground));
+    assert!(t.style(Role::Selection).add_modifier.contains(Modifier::REVERSED));
+    let green = built_in("ansi", Depth::Sixteen, false).unwrap().style(Role::Ok);
+    assert_ne!(t.style(Role::Ok).fg, green.fg, "blue instead of green");
+    assert_eq!(t.name, "colour-blind");
+}
+
+#[test]
 fn a_chosen_theme_follows_the_ground_that_the_terminal_tells() {
     let ui = tiller_config::schema::Ui { theme: "ansi".into(), ..Default::default() };
     let (mut themes, none) = crate::theme::Themes::new(&ui, Depth::Sixteen, None);
     assert!(none.is_none());
-    let dark = themes.current().style(Role::Code);
-    assert!(themes.background(255, 255, 255), "yellow code cannot stay on white");
-    assert_ne!(themes.current().style(Role::Code), dark);
+    let dark = themes.current().style(Role::Waiting);
+    assert!(themes.background(255, 255, 255), "yellow cannot stay on white");
+    assert_ne!(themes.current().style(Role::Waiting), dark);
     assert!(!themes.background(255, 255, 255), "nothing changes twice");
 }
 
@@ -121,13 +195,13 @@ fn a_chosen_theme_follows_the_ground_that_the_terminal_tells() {
 fn states_are_told_apart_without_colour() {
     let t = built_in("mono", Depth::Mono, false).unwrap();
     let plain = t.style(Role::Text);
-    for role in [Role::Selection, Role::ButtonFocus, Role::Risky, Role::MatchCurrent, Role::BorderFocus] {
+    for role in [Role::Selection, Role::ButtonFocus, Role::ModeAuto, Role::MatchCurrent, Role::Accent] {
         assert_ne!(t.style(role).add_modifier, plain.add_modifier, "{role:?}");
     }
     assert_ne!(t.style(Role::Added), t.style(Role::Removed));
     for (name, _) in BUILT_IN {
         let t = built_in(name, Depth::Mono, false).unwrap();
-        for role in [Role::Selection, Role::ButtonFocus, Role::Risky] {
+        for role in [Role::Selection, Role::ButtonFocus, Role::ModeAuto] {
             assert!(!t.style(role).add_modifier.is_empty(), "{name} {role:?} is invisible without colours");
         }
         assert!(t.styles.iter().all(|s| s.fg.is_none() && s.bg.is_none()), "{name} keeps a colour");

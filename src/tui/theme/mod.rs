@@ -8,6 +8,7 @@ pub(crate) mod grid;
 mod pixel;
 pub(crate) mod readable;
 mod set;
+mod spec;
 
 use ratatui::style::{Modifier, Style};
 use tiller_text::Look;

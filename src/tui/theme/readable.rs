@@ -1,5 +1,5 @@
 //! Text that can be read at every depth: a look whose colours come too close when the terminal shows few of them, or
-//! paints its own ground, gets the nearest colour that is far enough from what lies below it.
+//! paints its own ground, gets the nearest colour that is far enough from every area on which it can lie.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -13,7 +13,7 @@ pub(crate) const HINT: f64 = 3.0;
 /// Degrees on the colour wheel within which a colour still means the same.
 const SAME: f64 = 40.0;
 
-type Rgb = (u8, u8, u8);
+pub(super) type Rgb = (u8, u8, u8);
 
 /// What the terminal's own ground looks like where a theme does not paint one, and its own text on it.
 pub(crate) fn own(light: bool) -> (Rgb, Rgb) {
@@ -33,23 +33,58 @@ pub(crate) fn seen(style: Style, ground: Rgb, light: bool) -> (Rgb, Rgb) {
     ((half(fg.0, bg.0), half(fg.1, bg.1), half(fg.2, bg.2)), bg)
 }
 
-/// The contrast that a look needs.
-pub(super) fn least(role: Option<Role>, style: Style) -> f64 {
-    let line = matches!(role, Some(Role::Border | Role::BorderFocus));
-    if line || style.add_modifier.contains(Modifier::DIM) { HINT } else { TEXT }
+/// The contrast that a look needs; `None`: it is decoration. `role`: `None` for a colour of code.
+pub(crate) fn least(role: Option<Role>, style: Style) -> Option<f64> {
+    let hint = matches!(role, Some(Role::Dim | Role::Thinking | Role::Quote));
+    match role {
+        Some(Role::Border) => None,
+        _ if hint || style.add_modifier.contains(Modifier::DIM) => Some(HINT),
+        _ => Some(TEXT),
+    }
 }
 
-/// What can lie below words that paint no ground of their own.
-pub(super) fn grounds(theme: &Theme, light: bool) -> Vec<Rgb> {
-    let painted = |role| theme.style(role).bg.and_then(rgb).unwrap_or(own(light).0);
-    let mut all: Vec<Rgb> = [Role::Text, Role::Bar, Role::Dialog].map(painted).to_vec();
+/// Text of a diff, which lies on its bands too.
+const IN_DIFFS: [Role; 5] = [Role::Text, Role::Dim, Role::Code, Role::Added, Role::Removed];
+/// The bands of a diff.
+const BANDS: [Role; 2] = [Role::AddedBand, Role::RemovedBand];
+/// The areas on which every text can lie.
+const AREAS: [Role; 4] = [Role::Ground, Role::Band, Role::Raised, Role::Selection];
+
+/// The areas on which text of a role can lie; `None`: code. The words of a diff are drawn in their own colour.
+pub(crate) fn areas_of(role: Option<Role>) -> Vec<Role> {
+    let in_diffs = role.is_none_or(|r| IN_DIFFS.contains(&r));
+    AREAS.into_iter().chain(BANDS.into_iter().filter(|_| in_diffs)).collect()
+}
+
+/// Colours of text that can lie on an area, each with the contrast that it needs.
+pub(super) fn texts_on(theme: &Theme, area: Role) -> Vec<(Rgb, f64)> {
+    let own = theme.style(area).fg.and_then(rgb).map(|fg| (fg, TEXT));
+    let roles =
+        Role::ALL.iter().map(|(r, _)| *r).filter(|r| !r.is_area() && areas_of(Some(*r)).contains(&area));
+    let roles = roles.map(|r| (theme.style(r), least(Some(r), theme.style(r))));
+    let code = areas_of(None).contains(&area);
+    let syntax = theme.syntax.iter().filter(|_| code).map(|(scope, s)| (*s, Some(least_of_code(scope))));
+    let texts = roles.chain(syntax).filter_map(|(s, least)| Some((s.fg.and_then(rgb)?, least?)));
+    own.into_iter().chain(texts).collect()
+}
+
+/// The contrast that a colour of code needs: comments are dim on purpose.
+pub(crate) fn least_of_code(scope: &str) -> f64 {
+    if scope.starts_with("comment") || scope.starts_with("meta.diff") { HINT } else { TEXT }
+}
+
+/// What can lie below words of a role: the backgrounds of its areas, each once.
+pub(crate) fn grounds(theme: &Theme, light: bool, role: Option<Role>) -> Vec<Rgb> {
+    let below = |area: Role| {
+        let style = theme.style(area);
+        // Reversed: the row's text is drawn in the look of the row.
+        let reversed = style.add_modifier.contains(Modifier::REVERSED);
+        style.bg.filter(|_| !reversed).and_then(rgb).unwrap_or(own(light).0)
+    };
+    let mut all: Vec<Rgb> = areas_of(role).into_iter().map(below).collect();
+    all.sort_unstable();
     all.dedup();
     all
-}
-
-/// Whether a look lies on whatever is below it.
-pub(super) fn bare(theme: &Theme, style: Style) -> bool {
-    style.bg.and_then(rgb).is_none() || style.bg == theme.style(Role::Text).bg
 }
 
 /// Adjusts looks that cannot be read. A theme's own colours are kept where the terminal shows them all.
@@ -58,38 +93,41 @@ pub(super) fn mend(theme: &mut Theme, light: bool) {
         return;
     }
     let depth = theme.depth;
-    let below = grounds(theme, light);
-    let mended = |role: Option<Role>, style: Style, theme: &Theme| -> Style {
+    let code = grounds(theme, light, None);
+    let mended = |role: Option<Role>, scope: &str, style: Style, theme: &Theme| -> Style {
         if depth == Depth::True && matches!(style.fg, Some(Color::Rgb(..))) {
             return style;
         }
-        let on = if bare(theme, style) { below.clone() } else { vec![own(light).0] };
-        let style_on = |ground: Rgb, s: Style| {
-            let s = if bare(theme, style) { Style { bg: None, ..s } } else { s };
-            seen(s, ground, light)
+        let need = if role.is_none() { Some(least_of_code(scope)) } else { least(role, style) };
+        let Some(need) = need else { return style };
+        // What paints its own ground lies on nothing else.
+        let bare = role.is_none_or(|r| !r.is_area());
+        let on = match role {
+            Some(r) if bare => grounds(theme, light, Some(r)),
+            Some(_) => vec![own(light).0],
+            None => code.clone(),
         };
-        let need = least(role, style);
         let good = |s: Style| {
             on.iter().all(|g| {
-                let (fg, bg) = style_on(*g, s);
+                let (fg, bg) = seen(if bare { Style { bg: None, ..s } } else { s }, *g, light);
                 contrast(fg, bg) >= need
             })
         };
         // What has no colour of its own is the terminal's text on the terminal's ground.
         let plain = |c: Option<Color>| c.is_none_or(|c| c == Color::Reset);
-        if (plain(style.fg) && plain(style.bg)) || good(style) {
+        let own_ground = on.iter().all(|g| *g == own(light).0);
+        if (plain(style.fg) && plain(style.bg) && own_ground) || good(style) {
             return style;
         }
-        let Some(wish) = style.fg.and_then(rgb) else {
-            return better(style, depth, own(light).1, &good);
-        };
+        let wish = style.fg.and_then(rgb).unwrap_or(own(light).1);
         better(style, depth, wish, &good)
     };
     for (role, _) in Role::ALL {
-        theme.styles[*role as usize] = mended(Some(*role), theme.style(*role), theme);
+        theme.styles[*role as usize] = mended(Some(*role), "", theme.style(*role), theme);
     }
     let syntax = std::mem::take(&mut theme.syntax);
-    theme.syntax = syntax.into_iter().map(|(scope, s)| (scope, mended(None, s, theme))).collect();
+    theme.syntax =
+        syntax.into_iter().map(|(scope, s)| (scope.clone(), mended(None, &scope, s, theme))).collect();
 }
 
 /// The look with the nearest colour that can be read: of the same hue where there is one, else without.

@@ -191,7 +191,7 @@ fn draw_chrome(
     }
     let cx = cx!(app, &scopes, false);
     if let Some(lines) = notices {
-        draw::clear(buf, areas.notices, cx.theme.style(Role::Text));
+        draw::clear(buf, areas.notices, cx.theme.style(Role::Ground));
         notice_bar::draw(&cx, &lines, areas.notices, buf);
     }
     frame::draw(app, areas, &cx, buf);

@@ -47,7 +47,7 @@ pub fn fitting(items: &[FooterItem], width: u16) -> usize {
 
 /// Draws.
 pub fn draw(cx: &DrawCx<'_>, hints: &[Hint], area: Rect, buf: &mut Buffer) {
-    let bar = cx.theme.style(Role::Bar);
+    let bar = cx.theme.style(Role::Ground);
     draw::clear(buf, area, bar);
     let items = items(hints, cx);
     let mut at = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };

@@ -14,7 +14,7 @@ use crate::widget::draw::{self, lines};
 pub(crate) fn draw(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
     let l = lines(cx.ascii);
     let style = cx.theme.style(Role::Border);
-    let focus = cx.theme.style(Role::BorderFocus);
+    let focus = cx.theme.style(Role::Accent);
     for r in &areas.rules {
         for x in r.left()..r.right() {
             draw::put(buf, x, r.y, l.h, style);

@@ -43,7 +43,7 @@ pub struct Badge {
 
 /// Draws. At XS the pieces share the status line with the footer.
 pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass, area: Rect, buf: &mut Buffer) {
-    draw::clear(buf, area, cx.theme.style(Role::Bar));
+    draw::clear(buf, area, cx.theme.style(Role::Ground));
     let (mut left, mut right) = pieces(cx, facts, class);
     // Where every column counts one space is enough between words.
     let gap: u16 = if class.wide() { 2 } else { 1 };
@@ -60,7 +60,7 @@ pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass, area: Rect, 
             break;
         }
     }
-    let bar = cx.theme.style(Role::Bar);
+    let bar = cx.theme.style(Role::Ground);
     let mut x = area.x + 1;
     for p in &left {
         let room = Rect { x, width: area.right().saturating_sub(x), ..area };
@@ -192,10 +192,10 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
 /// The look of the permission mode.
 pub fn profile_role(p: Profile) -> Role {
     match p {
-        Profile::ReadOnly | Profile::Plan => Role::Ok,
-        Profile::Ask => Role::Accent,
-        Profile::AutoEdit => Role::Waiting,
-        Profile::Full => Role::Risky,
+        Profile::ReadOnly | Profile::Plan => Role::ModeRead,
+        Profile::Ask => Role::ModeAsk,
+        Profile::AutoEdit => Role::ModeEdit,
+        Profile::Full => Role::ModeAuto,
     }
 }
 

@@ -108,7 +108,7 @@ impl App {
         let notices = self.notice_lines(buf.area);
         let request = layout_request::request(self, buf.area, notices.len() as u16);
         let areas = layout::layout(&request);
-        draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
+        draw::clear(buf, buf.area, self.themes.current().style(Role::Ground));
         if areas.class == SizeClass::Tiny {
             let style = self.themes.current().style(Role::Strong);
             let words = format!("{}x{} is too small; you can still type", buf.area.width, buf.area.height);
@@ -236,7 +236,7 @@ impl App {
         let rest = area.height - cx.kept;
         let blank = if cx.kept > 0 { refresh.blank.min(rest) } else { 0 };
         let new = Rect { y: area.y + cx.kept, height: rest - blank, ..area };
-        draw::clear(buf, new, cx.theme.style(Role::Text));
+        draw::clear(buf, new, cx.theme.style(Role::Ground));
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor);
         view.was_drawn(&self.model, slices, refresh.wake.map(|w| cx.mono + w));
@@ -376,11 +376,11 @@ impl App {
             let cx = cx!(self, scopes, top);
             let inner = match place {
                 _ if i == 0 && is_framed(place, areas) => {
-                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    draw::clear(buf, area, cx.theme.style(Role::Band));
                     area
                 }
                 _ if areas.class <= SizeClass::Xs && area.height < 4 => {
-                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    draw::clear(buf, area, cx.theme.style(Role::Band));
                     area
                 }
                 _ => draw::boxed(buf, area, &title, &cx),
@@ -390,11 +390,6 @@ impl App {
                 *cursor = None;
             }
             self.layer_into((i, inner), top, scopes, slices, buf, cursor);
-            // Text keeps its colour on the dialog's background.
-            let theme = self.themes.current();
-            if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
-                draw::ground(buf, inner, screen, dialog);
-            }
         }
     }
 

@@ -107,7 +107,7 @@ impl Toasts {
         for (role, rows) in self.laid(cx, area.width, area.height) {
             let width = rows.iter().map(|r| r.width()).max().unwrap_or(0) as u16 + 2;
             let width = width.min(area.width);
-            let style = cx.theme.style(Role::Dialog);
+            let style = cx.theme.style(Role::Raised);
             bottom -= rows.len() as u16;
             for (y, row) in (bottom..).zip(&rows) {
                 let spot = Rect { x: area.right() - width, y, width, height: 1 };

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
+use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -97,12 +97,12 @@ pub fn clean(text: &str) -> String {
 
 /// A box with a title; returns what is inside. Clears what was below.
 pub fn boxed(buf: &mut Buffer, area: Rect, title: &str, cx: &DrawCx<'_>) -> Rect {
-    clear(buf, area, cx.theme.style(Role::Dialog));
+    clear(buf, area, cx.theme.style(Role::Band));
     if area.width < 2 || area.height < 2 {
         return area;
     }
     let l = lines(cx.ascii);
-    let style = cx.theme.style(if cx.focus { Role::BorderFocus } else { Role::Border });
+    let style = cx.theme.style(if cx.focus { Role::Accent } else { Role::Border });
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     for x in area.x + 1..right {
         put(buf, x, area.y, l.h, style);
@@ -138,18 +138,6 @@ pub fn clear(buf: &mut Buffer, area: Rect, style: Style) {
             if let Some(c) = buf.cell_mut((x, y)) {
                 c.reset();
                 c.set_style(style);
-            }
-        }
-    }
-}
-
-/// Gives the cells of `area` that lie on `from` the ground `to`.
-pub(crate) fn ground(buf: &mut Buffer, area: Rect, from: Color, to: Color) {
-    let area = area.intersection(buf.area);
-    for y in area.top()..area.bottom() {
-        for x in area.left()..area.right() {
-            if let Some(c) = buf.cell_mut((x, y)).filter(|c| c.bg == from) {
-                c.bg = to;
             }
         }
     }

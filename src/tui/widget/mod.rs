@@ -8,6 +8,7 @@
 //! | [`buttons`] | labels with keys, wrapped |
 //! | [`field`] | a field of several rows, drawn through the cleaner |
 //! | [`scroll`] | scrolled lines that know what has been seen |
+//! | [`sign`] | the signs of the screen, the spinner, the gauge |
 //! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
 
 pub mod buttons;
@@ -18,3 +19,5 @@ pub mod input;
 pub mod list;
 pub mod scroll;
 pub(crate) mod wrap;
+
+pub use tiller_text::sign;

@@ -35,8 +35,8 @@ fn look(state: StepState) -> (&'static str, &'static str, Role) {
         StepState::Running => ("~", "working", Role::Running),
         StepState::Done => ("v", "done", Role::Ok),
         StepState::Failed => ("x", "failed", Role::Error),
-        StepState::Skipped => ("-", "skipped", Role::Skipped),
-        StepState::Cancelled => ("-", "abandoned", Role::Skipped),
+        StepState::Skipped => ("-", "skipped", Role::Dim),
+        StepState::Cancelled => ("-", "abandoned", Role::Dim),
         StepState::Interrupted => ("=", "interrupted", Role::Waiting),
     }
 }
@@ -73,7 +73,7 @@ fn cost(sum: StepTotals) -> String {
 fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
     let (glyph, word, role) = match (flow.state, flow.paused) {
         (StepState::Running, true) => ("=", "paused", Role::Waiting),
-        (StepState::Cancelled, _) => ("-", "stopped", Role::Skipped),
+        (StepState::Cancelled, _) => ("-", "stopped", Role::Dim),
         (state, _) => look(state),
     };
     let sum = StepTotals::of_all(cx.model, flow);

@@ -72,7 +72,7 @@ impl Text {
                 all.extend(crate::text::clean::lines(text).filter(|l| !l.trim().is_empty()).map(line));
             }
             for h in &patch.hunks {
-                all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));
+                all.push(Line::strict(&h.header, Look::of(Role::Dim), Wrap::Word));
                 all.extend(cell::diff::hunk(h, usize::from(columns), wide).into_iter().map(|(line, _)| line));
             }
         }

@@ -327,11 +327,11 @@ impl Panel for OutputViewer {
         }
         if self.edit.is_some() && area.height > 0 {
             let line = Rect { y: area.bottom() - 1, height: 1, ..area };
-            crate::widget::draw::clear(buf, line, cx.theme.style(Role::Bar));
+            crate::widget::draw::clear(buf, line, cx.theme.style(Role::Raised));
             let found = if self.typing || self.hit.is_some() { "" } else { "  no hits" };
             let text = format!("/{}{found}", clean::plain(self.words()));
             let place = paint::PaintTarget { x: area.x, y: line.y, columns: area.width };
-            paint::text(buf, place, &text, cx.theme.style(Role::Bar));
+            paint::text(buf, place, &text, cx.theme.style(Role::Raised));
         }
     }
 

@@ -116,7 +116,7 @@ impl Review {
             (true, true) => "> ",
             (true, false) => "▸ ",
         };
-        let role = if here { Role::Accent } else { Role::Hunk };
+        let role = if here { Role::Accent } else { Role::Dim };
         let mut head = Line::strict(&format!("{sign}{}", hunk.header), Look::of(role), Wrap::Word);
         if f.accepted {
             head.push("  accepted", Look::of(Role::Ok));
@@ -199,10 +199,10 @@ impl Review {
             let label = "comment: ";
             let style = cx.theme.style(Role::Accent);
             let f = parts.field;
-            crate::widget::draw::clear(buf, f, cx.theme.style(Role::Bar));
+            crate::widget::draw::clear(buf, f, cx.theme.style(Role::Raised));
             let used = paint::text(buf, PaintTarget { x: f.x, y: f.y, columns: f.width }, label, style);
             let field = Rect { x: f.x + used, width: f.width - used, ..f };
-            crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Bar));
+            crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Raised));
         }
     }
 
@@ -264,7 +264,7 @@ impl Review {
                 buf,
                 PaintTarget { x, y: body.bottom() - 1, columns },
                 &text,
-                cx.theme.style(Role::Bar),
+                cx.theme.style(Role::Raised),
             );
         }
     }

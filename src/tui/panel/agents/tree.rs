@@ -37,7 +37,7 @@ pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
         AgentState::Paused => ("=", "paused", Role::Waiting),
         AgentState::Done => ("v", "done", Role::Ok),
         AgentState::Failed => ("x", "failed", Role::Error),
-        AgentState::Cancelled => ("-", "cancelled", Role::Skipped),
+        AgentState::Cancelled => ("-", "cancelled", Role::Dim),
         AgentState::Interrupted => ("-", "interrupted", Role::Waiting),
     }
 }

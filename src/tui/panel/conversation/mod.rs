@@ -267,15 +267,15 @@ impl ConversationPanel {
         if let Some(s) = &self.search {
             bottom -= 1;
             let line = Rect { y: bottom, height: 1, ..area };
-            crate::widget::draw::clear(buf, line, cx.theme.style(Role::Bar));
+            crate::widget::draw::clear(buf, line, cx.theme.style(Role::Raised));
             let place = paint::PaintTarget { x: area.x, y: bottom, columns: area.width };
             let words = crate::text::clean::plain(s.words()).into_owned();
-            let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Bar));
+            let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Raised));
             let mut count = s.count();
             if s.whole && conv.earlier() > 0 {
                 count.push_str(&format!(", {} earlier entries to search", conv.earlier()));
             }
-            right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Bar);
+            right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Raised);
         }
         let Some(last) = bottom.checked_sub(1).filter(|y| *y >= area.y) else { return };
         if self.view.scroll != ScrollPosition::End {
@@ -284,11 +284,11 @@ impl ConversationPanel {
                 0 => format!(" more {arrow} "),
                 n => format!(" {n} new {arrow} "),
             };
-            right(buf, Rect { y: last, height: 1, ..area }, &text, cx, Role::Bar);
+            right(buf, Rect { y: last, height: 1, ..area }, &text, cx, Role::Raised);
         }
         if self.view.visible.first().is_some_and(|s| s.index == 0 && s.from == 0) && conv.earlier() > 0 {
             let text = format!(" {} earlier{} ", conv.earlier(), if self.loading { ", loading" } else { "" });
-            right(buf, Rect { height: 1, ..area }, &text, cx, Role::Bar);
+            right(buf, Rect { height: 1, ..area }, &text, cx, Role::Raised);
         }
     }
 }

@@ -97,7 +97,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         (false, None, Some(_)) => format!("{} enters", key("terminal.enter")),
         (false, None, None) => "ended".to_owned(),
     };
-    let ground = cx.theme.style(if t.entered { Role::Selection } else { Role::Bar });
+    let ground = cx.theme.style(if t.entered { Role::Selection } else { Role::Raised });
     draw::paint(buf, area, ground);
     let room = usize::from(area.width);
     let end = width(&right).min(room);

@@ -109,7 +109,7 @@ fn difference(diff: &str) -> Vec<Line> {
         .map(|l| {
             let l = if crlf { l.strip_suffix('\r').unwrap_or(l) } else { l };
             let role = match l.as_bytes().first() {
-                Some(b'@') => Role::Hunk,
+                Some(b'@') => Role::Dim,
                 _ if l.starts_with("+++ ") || l.starts_with("--- ") => Role::Strong,
                 Some(b'+') => Role::Added,
                 Some(b'-') => Role::Removed,

@@ -105,7 +105,7 @@ impl Compare {
                 at = if n == 0 && shown > 0 { 0 } else { lines.len() };
             }
             let mark = if n == self.hunk { "> " } else { "  " };
-            let role = if n == self.hunk { Role::Accent } else { Role::Hunk };
+            let role = if n == self.hunk { Role::Accent } else { Role::Dim };
             lines.push(say(&format!("{mark}{}", hunk.header), role));
             lines
                 .extend(diff::hunk(hunk, columns, columns >= diff::SIDE_BY_SIDE).into_iter().map(|(l, _)| l));
@@ -182,10 +182,10 @@ impl Compare {
         }
         if let Some(edit) = &self.typing {
             let f = parts.field;
-            draw::clear(buf, f, cx.theme.style(Role::Bar));
+            draw::clear(buf, f, cx.theme.style(Role::Raised));
             let used = draw::text(buf, f, LABEL, cx.theme.style(Role::Accent));
             let field = Rect { x: f.x + used, width: f.width - used, ..f };
-            crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Bar));
+            crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Raised));
         }
     }
 

@@ -136,7 +136,7 @@ impl Restore {
             } else {
                 format!("{}[{}] ", if here { "> " } else { "  " }, if choice.hunk(n) { "x" } else { " " })
             };
-            let role = if here { Role::Accent } else { Role::Hunk };
+            let role = if here { Role::Accent } else { Role::Dim };
             lines.push(Line::strict(&format!("{mark}{}", hunk.header), Look::of(role), Wrap::Word));
             lines
                 .extend(diff::hunk(hunk, columns, columns >= diff::SIDE_BY_SIDE).into_iter().map(|(l, _)| l));

@@ -378,7 +378,7 @@ impl Browser {
         if area.height == 0 {
             return;
         }
-        let style = cx.theme.style(Role::Bar);
+        let style = cx.theme.style(Role::Raised);
         draw::clear(buf, area, style);
         let (label, edit) = self.field_line();
         let used = draw::text(buf, area, label, style);

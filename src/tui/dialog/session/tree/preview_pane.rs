@@ -132,7 +132,7 @@ impl PreviewPane {
             let text = format!(" {below} rows below ");
             let width = (text.len() as u16).min(area.width);
             let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-            draw::text(buf, spot, &text, cx.theme.style(Role::Bar));
+            draw::text(buf, spot, &text, cx.theme.style(Role::Raised));
         }
     }
 }
