@@ -62,7 +62,7 @@
 //! | API format | `src/provider/x/` with its `FORMAT` | `mod x;` in `src/provider/lib.rs` and a line of `ApiFormats::built_in` in `src/provider/registry/formats.rs` |
 //! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in `src/tui/dialog/mod.rs` |
 //! | panel | `src/tui/panel/x.rs` with its `PANEL` | `mod x;` and a line of `PANELS` in `src/tui/panel/views.rs`; a view of its own is a variant of `View` |
-//! | slash command | `src/tui/slash/<group>/x.rs` | `mod x;` and a line of `src/tui/slash/list.rs`; one that does what a key does is only the line |
+//! | slash command | `src/tui/slash/<group>/x.rs` | `mod x;` and a line of `src/tui/slash/list.rs`; a command that does what a key does is only the line |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
 //! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/external/adapter/load.rs` (user folders need none) |

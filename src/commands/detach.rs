@@ -144,7 +144,7 @@ pub(super) fn reattach(setup: &Setup, open: &crate::commands::args::Open) -> Opt
     if let Some(id) = &open.session {
         found.retain(|f| f.about.session.starts_with(id.as_str()));
     }
-    // The one that was detached last; if that changes before the attempt, a new one is started.
+    // The workbench that was detached last; if that changes before the attempt, a new one is started.
     let last = found.into_iter().max_by(|a, b| a.about.left.cmp(&b.about.left))?;
     match join(setup, &folder, &last.name, AttachMode::Attach) {
         Err(_) => None,

@@ -1,7 +1,7 @@
 //! What the rooms above this one hand down, for its tests: tools and API formats.
 
 use crate::schema::ProviderKinds;
-use tiller_protocol::{RuleArgument, ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch};
+use tiller_protocol::{RuleArgument, ToolCatalog, ToolGrant, ToolInfo, ToolSet, ToolVerb, Touch};
 
 /// Names of API formats.
 pub(crate) fn kinds() -> ProviderKinds {
@@ -14,6 +14,8 @@ pub(crate) fn tools() -> ToolCatalog {
         names.iter().map(move |name| ToolInfo {
             name,
             set,
+            grant: ToolGrant::All,
+            starts_agents: false,
             touch: Touch::Read,
             rule: RuleArgument::Text,
             aliases: &[],

@@ -60,7 +60,7 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
     }
 }
 
-/// The running workbenches, of this project or of all, in the order of their start. One that accepts connections but
+/// The running workbenches, of this project or of all, in the order of their start. A process that accepts connections but
 /// does not answer is marked as busy.
 pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     let ask = |name: String| {

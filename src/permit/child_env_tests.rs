@@ -7,7 +7,7 @@ fn vars(list: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn x8_a_secret_in_any_variable_does_not_reach_a_child() {
     let secret = |i: usize| format!("sk-ant-api03-{i:04}QmFzZTY0RW5jb2RlZFNlY3JldEtleQ");
-    // Every listed name, and names that nobody listed, each with a secret in it.
+    // Every listed name, and names that are not listed, each with a secret in it.
     let mut all: Vec<(String, String)> =
         NAMES.iter().enumerate().map(|(i, n)| ((*n).to_owned(), secret(i))).collect();
     for (i, name) in [

@@ -169,7 +169,7 @@ fn x6_every_row_of_the_corpus() {
         if got.strictness() != row.expected {
             wrong.push(format!("line {}: {:?} -> {got:?}", row.line, row.subject));
         }
-        // Where nobody can answer, what asks is a no, and nothing else changes.
+        // Where no user can answer, a question counts as a no, and nothing else changes.
         let alone = judge(policy, row.profile, Human::Absent, &row.tool, &row.subject).strictness();
         let want = if got.strictness() == 0 { 0 } else { 2 };
         if alone != want {
@@ -179,7 +179,7 @@ fn x6_every_row_of_the_corpus() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
-/// Words that make another command of what they stand before or around, but none that is laxer.
+/// Words that change a command when placed before or around it, but never make it less strict.
 fn mutations(command: &str) -> Vec<String> {
     let mut out = vec![
         format!("  {command}  "),

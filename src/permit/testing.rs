@@ -1,6 +1,6 @@
 //! Tools to write rules about, for the tests of this room. The program's own tools are in the tool room, above this one.
 
-use tiller_protocol::{RuleArgument, ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch};
+use tiller_protocol::{RuleArgument, ToolCatalog, ToolGrant, ToolInfo, ToolSet, ToolVerb, Touch};
 
 /// A tool for each kind of argument that a rule can have, named as in the program.
 pub(crate) fn tools() -> ToolCatalog {
@@ -8,6 +8,8 @@ pub(crate) fn tools() -> ToolCatalog {
     let tool = |(name, rule, aliases): (_, _, &'static [&'static str])| ToolInfo {
         name,
         set: ToolSet::Read,
+        grant: ToolGrant::All,
+        starts_agents: false,
         touch: Touch::Read,
         rule,
         aliases,

@@ -11,9 +11,12 @@ pub enum ProviderError {
     /// 401, 403: the key is missing or wrong. Not retried.
     #[error("{0}")]
     Auth(String),
-    /// The request exceeds the model's window, or status 413. Compaction may help.
+    /// The request exceeds the model's window. Compaction may help.
     #[error("{0}")]
     TooLong(String),
+    /// 413: the request has too many bytes, which says nothing about the model's window. Compaction may help.
+    #[error("{0}")]
+    TooLarge(String),
     /// 408, 409, 429, 5xx, 529: retry, not before `after` if given.
     #[error("{message}")]
     Wait { message: String, after: Option<Duration> },
@@ -29,5 +32,10 @@ impl ProviderError {
     /// Whether a retry may succeed.
     pub fn retryable(&self) -> bool {
         matches!(self, Self::Wait { .. } | Self::Network(_))
+    }
+
+    /// Whether a shorter conversation may help.
+    pub fn too_long(&self) -> bool {
+        matches!(self, Self::TooLong(_) | Self::TooLarge(_))
     }
 }

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use serde_json::json;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::*;
 use crate::testing::Bench;
@@ -15,6 +15,8 @@ impl Tool for Faulty {
         ToolInfo {
             name: "faulty",
             set: ToolSet::Read,
+            grant: ToolGrant::All,
+            starts_agents: false,
             touch: Touch::Read,
             rule: RuleArgument::Text,
             aliases: &[],

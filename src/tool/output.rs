@@ -90,6 +90,16 @@ pub fn bound(text: String, cx: &ToolCx) -> String {
     cut_middle(&text, limit, &pointer).unwrap_or(text)
 }
 
+/// The note on how long a command took, a line of its result.
+pub fn duration_note(seconds: &str) -> String {
+    format!("[took {seconds} s]")
+}
+
+/// Whether a line of a result is a [`duration_note`], which differs each time.
+pub fn is_duration_note(line: &str) -> bool {
+    line.strip_prefix("[took ").and_then(|l| l.strip_suffix(" s]")).is_some_and(|s| s.parse::<f64>().is_ok())
+}
+
 /// How a [`Spill::pointer`] begins.
 const POINTER: &str = "read_file can page the whole";
 

@@ -65,3 +65,11 @@ fn sizes_for_people() {
         assert_eq!(human(n), want);
     }
 }
+
+#[test]
+fn a_duration_note_is_recognized_and_nothing_else() {
+    assert!(is_duration_note(&duration_note("5.1")) && is_duration_note(&duration_note("62")));
+    for other in ["[took a while s]", "[took 5 s] x", "x [took 5 s]", "took 5 s", ""] {
+        assert!(!is_duration_note(other), "{other}");
+    }
+}

@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use tiller_protocol::{ToolGrant, ToolInfo, ToolVerb};
 
 use super::*;
 
@@ -19,6 +20,21 @@ fn the_list_holds() {
             assert!(spec.schema["properties"].get(required.as_str().unwrap()).is_some());
         }
     }
+}
+
+/// Which agents have which tools depends on this. All others are for every agent.
+#[test]
+fn the_tools_that_not_every_agent_has() {
+    let tools = Registry::built_in().catalog();
+    let with = |has: &dyn Fn(&ToolInfo) -> bool| -> Vec<&str> {
+        tools.iter().filter(|t| has(t)).map(|t| t.name).collect()
+    };
+    assert_eq!(with(&|t| t.grant == ToolGrant::Main), ["checkpoint", "restore"]);
+    assert_eq!(with(&|t| t.grant == ToolGrant::Named), ["delegate_async", "get_process_info", "orchestrate"]);
+    assert_eq!(with(&|t| t.grant == ToolGrant::Siblings), ["blackboard"]);
+    let starters = ["delegate_async", "delegate_task", "orchestrate", "spawn_agent"];
+    assert_eq!(with(&|t| t.starts_agents), starters);
+    assert_eq!(with(&|t| t.verb == ToolVerb::Todo), ["todo_read", "todo_write"]);
 }
 
 /// Only words that every vendor takes.

@@ -5,7 +5,7 @@ use tiller_protocol::ModelRef;
 use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::event::{AskEvent, ToolEvent, TurnEvent};
 use tiller_protocol::tool::Display;
-use tiller_protocol::view::GitState;
+use tiller_protocol::view::{GitOperation, GitState};
 use tiller_protocol::{
     AgentId, AgentState, AgentView, Ask, AskBody, AskId, ChangeKind, Cost, Event, EventBody, FileChange,
     Message, Queued, QueuedState, Risk, SendMode, StopReason, Time, TodoItem, TodoStatus, Usage, Who,
@@ -90,7 +90,7 @@ pub(crate) fn play(r: &mut Robot) {
         snapshot.session.project = "/home/ann/api".into();
         snapshot.session.title = "retry work".into();
         snapshot.model = tiller_protocol::ModelRef("vendor/model-x".into());
-        snapshot.git = Some(GitState { branch: "main".into(), changed: 3, under_way: String::new() });
+        snapshot.git = Some(GitState { branch: "main".into(), changed: 3, under_way: GitOperation::None });
         snapshot.usage = Usage { input: 182_000, output: 9_000, ..Usage::default() };
         snapshot.cost = Some(Cost::from_usd(0.83));
         snapshot.todo = [

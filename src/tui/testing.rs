@@ -17,7 +17,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_config::schema;
 use tiller_protocol::{
     AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, RuleArgument, SeqIds, SessionId, Time,
-    ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch,
+    ToolCatalog, ToolGrant, ToolInfo, ToolSet, ToolVerb, Touch,
 };
 
 use crate::app::App;
@@ -79,6 +79,8 @@ pub fn tools() -> ToolCatalog {
     let tool = |(name, verb)| ToolInfo {
         name,
         set: ToolSet::Read,
+        grant: ToolGrant::All,
+        starts_agents: false,
         touch: Touch::Read,
         rule: RuleArgument::Text,
         aliases: &[],

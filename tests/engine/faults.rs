@@ -330,7 +330,7 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
     rig.notice("1 calls that needed an approval").await;
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     let rows = store.audit().list(Some(session), "", 10).unwrap();
-    assert_eq!((rows[0].decision.audit_word(), rows[0].outcome.as_str()), ("nobody", "denied"));
+    assert_eq!((rows[0].decision.audit_word(), rows[0].outcome.word()), ("nobody", "denied"));
 }
 
 /// S13, W18: a permanently failed write is reported with its cause, and the next turn continues from the state on

@@ -95,7 +95,7 @@ impl CrewDriver<'_> {
         Ok(format!("agent {} {word}", id.name()))
     }
 
-    /// Resumes a paused agent, or continues one that was interrupted or stopped.
+    /// Resumes a paused agent, or continues an interrupted or stopped agent.
     pub(crate) fn resume_member(&mut self, id: &AgentId) -> Result<String, String> {
         self.crew.check_member(id)?;
         let state = self.crew.members.get(id).map(Member::state).unwrap_or_default();

@@ -15,7 +15,7 @@ const RESULT: usize = 6_000;
 type PendingReport = Shared<BoxFuture<'static, Report>>;
 
 /// Runs all tasks, independent ones concurrently, and returns their reports in the order of `tasks`. A task that depends on
-/// one that is not done is skipped. `tasks` has passed [`tiller_tool::crew::task::check`] or [`Workflow::check`].
+/// a task that is not done is skipped. `tasks` has passed [`tiller_tool::crew::task::check`] or [`Workflow::check`].
 ///
 /// [`Workflow::check`]: tiller_tool::crew::Workflow::check
 pub(super) async fn run_all(tasks: Vec<Task>, crew: &SharedCrew) -> Vec<Report> {

@@ -32,7 +32,7 @@ impl WorkflowDriver<'_> {
         for id in self.crew.workflow_agents(no) {
             let state = self.crew.members.get(&id).map(Member::state);
             if paused != (state == Some(AgentState::Paused)) {
-                // An agent that has not begun waits in line; one that has just ended cannot be paused.
+                // An agent that has not begun waits in line; an agent that has just ended cannot be paused.
                 let _ = self.agents().pause_member(&id, paused);
             }
         }

@@ -154,7 +154,7 @@ fn about(root: &Path, tools: &ToolCatalog, ask: &Ask) -> Value {
             json!({
                 "toolCallId": id,
                 "title": title,
-                "kind": call::kind(tools, &p.tool),
+                "kind": call::kind(tools, &p.tool).unwrap_or_else(|| call::kind_of_verb(&p.verb)),
                 "status": "pending",
                 "content": what(root, p),
             })

@@ -13,18 +13,26 @@ use crate::commands::sessions::one_line;
 /// Maximum characters of a title.
 const TITLE: usize = 200;
 
-/// The kind, by what the tool touches.
-pub(super) fn kind(tools: &ToolCatalog, tool: &str) -> &'static str {
-    if tool.ends_with("search") {
-        return "search";
-    }
-    match tools.get(tool).map(|t| t.touch) {
-        Some(Touch::Read) => "read",
-        Some(Touch::Write) => "edit",
-        Some(Touch::Execute) => "execute",
-        Some(Touch::Network) => "fetch",
-        Some(Touch::Plan) => "think",
-        Some(Touch::Agent) | None => "other",
+/// The kind, by what the tool does and touches; `None`: it is not one of Tiller's.
+pub(super) fn kind(tools: &ToolCatalog, tool: &str) -> Option<&'static str> {
+    let info = tools.get(tool)?;
+    Some(match (&info.verb, info.touch) {
+        (ToolVerb::Search | ToolVerb::Recall, _) => "search",
+        (_, Touch::Read) => "read",
+        (_, Touch::Write) => "edit",
+        (_, Touch::Execute) => "execute",
+        (_, Touch::Network) => "fetch",
+        (_, Touch::Plan) => "think",
+        (_, Touch::Agent) => "other",
+    })
+}
+
+/// The kind of a tool that is not Tiller's, by the verb that its program reports.
+pub(super) fn kind_of_verb(verb: &ToolVerb) -> &str {
+    match verb {
+        ToolVerb::Read | ToolVerb::Edit | ToolVerb::Search | ToolVerb::Fetch | ToolVerb::Think => verb.word(),
+        ToolVerb::Shell => "execute",
+        _ => "other",
     }
 }
 
@@ -69,7 +77,7 @@ pub(super) fn begun(
         "sessionUpdate": "tool_call",
         "toolCallId": id,
         "title": title(tools, tool, args),
-        "kind": kind(tools, tool),
+        "kind": kind(tools, tool).unwrap_or("other"),
         "status": status,
         "locations": locations(root, args),
         "rawInput": args,
@@ -104,12 +112,7 @@ pub(super) fn of_program(tools: &ToolCatalog, update: &mut Value, tool: &str, ve
         verb => format!("{verb} {target}"),
     })
     .into();
-    update["kind"] = match verb {
-        ToolVerb::Read | ToolVerb::Edit | ToolVerb::Search | ToolVerb::Fetch | ToolVerb::Think => verb.word(),
-        ToolVerb::Shell => "execute",
-        _ => "other",
-    }
-    .into();
+    update["kind"] = kind_of_verb(verb).into();
 }
 
 /// The update for a call that ended.
@@ -192,7 +195,7 @@ mod tests {
     #[test]
     fn every_tool_has_a_kind_and_a_title() {
         let tools = tiller_tool::Registry::built_in().catalog();
-        let kinds: Vec<(&str, &str)> = [
+        let kinds: Vec<Option<&str>> = [
             "read_file",
             "search",
             "session_search",
@@ -203,10 +206,15 @@ mod tests {
             "none",
         ]
         .into_iter()
-        .map(|t| (t, kind(&tools, t)))
+        .map(|t| kind(&tools, t))
         .collect();
-        let want = ["read", "search", "search", "edit", "execute", "fetch", "think", "other"];
-        assert_eq!(kinds.iter().map(|k| k.1).collect::<Vec<_>>(), want);
+        let want = ["read", "search", "search", "edit", "execute", "fetch", "think"].map(Some);
+        assert_eq!(kinds[..7], want);
+        assert_eq!(kinds[7], None);
+        assert_eq!(
+            [ToolVerb::Shell, ToolVerb::Fetch, ToolVerb::Agent].map(|v| kind_of_verb(&v).to_owned()),
+            ["execute", "fetch", "other"]
+        );
         assert_eq!(title(&tools, "read_file", &json!({"path": "a.txt"})), "read a.txt");
         assert_eq!(title(&tools, "evil\u{1b}[31m\nname", &json!({})), "evil\\x1b[31m");
         assert!(line(&"x".repeat(500)).len() < 210);

@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, 
 
 /// Time limit of the answer. Over ssh it is a round trip.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// The query of the protocol, then one that every terminal answers: its answer is the last.
+/// The query of the protocol, then a query that every terminal answers: its answer is the last.
 const ASK: &[u8] = b"\x1b[?u\x1b[c";
 
 /// The result of the query.

@@ -129,7 +129,7 @@ fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
     (files, problems)
 }
 
-/// A file's bytes. One that is too large comes with one byte too many, so that it is reported as such.
+/// A file's bytes. A file that is too large comes with one byte too many, so that it is reported as such.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;

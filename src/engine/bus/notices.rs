@@ -10,7 +10,9 @@ pub(crate) fn provider(e: &ProviderError) -> Notice {
         ProviderError::Auth(_) => n(NoticeKind::Config)
             .hint("set or correct the key, or choose another model with /model")
             .hint("then continue: the turn resumes where it stopped"),
-        ProviderError::TooLong(_) => n(NoticeKind::Network).hint("compact with /compact, then continue"),
+        ProviderError::TooLong(_) | ProviderError::TooLarge(_) => {
+            n(NoticeKind::Network).hint("compact with /compact, then continue")
+        }
         ProviderError::Wait { .. } | ProviderError::Network(_) => {
             n(NoticeKind::Network).hint("continue to retry: the turn resumes where it stopped")
         }

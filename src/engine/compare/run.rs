@@ -12,7 +12,7 @@ use tiller_protocol::PermissionOutcome;
 use tiller_protocol::compare::{Pair, SideRun};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tool::Display;
-use tiller_protocol::view::AuditRow;
+use tiller_protocol::view::{AuditOutcome, AuditRow};
 use tiller_protocol::{CommandId, Notice, NoticeKind, ToolOutcome};
 use tiller_tool::shell::run_line;
 use tiller_tool::state::ToolState;
@@ -96,7 +96,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             decision: PermissionOutcome::Allowed,
             by: "the user's own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
-            outcome: if result.is_ok() { "ok" } else { "error" }.into(),
+            outcome: if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error },
         };
         // The engine may have ended.
         let _ = tx.send(crate::core::msg::Msg::Prompt(PromptMsg::RanOnBoth(Box::new(audit)))).await;

@@ -6,6 +6,7 @@ use tiller_config::agents::Tier;
 
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{ModelRef, Notice, SessionId, Usage};
+use tiller_provider::ProviderError;
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact::Plan;
@@ -44,8 +45,8 @@ pub(crate) enum SideMsg {
     SideCallCost(Box<SideCallCost>),
     /// A request waits before its retry; `None`: the wait is over.
     Waits(Option<Wait>),
-    /// A server rejected a request of about `request` tokens as too long, with the message `said`.
-    TooLong { model: ModelRef, said: String, request: u64 },
+    /// A server rejected a request of about `request` tokens as too long.
+    TooLong { model: ModelRef, error: ProviderError, request: u64 },
 }
 
 /// What a request used.

@@ -86,7 +86,7 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
             let ticket = core.services.store.costs().record(session, call);
             core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
-        SideMsg::TooLong { model, said, request } => windows::learn_window(core, &model, &said, request),
+        SideMsg::TooLong { model, error, request } => windows::learn_window(core, &model, &error, request),
         SideMsg::Waits(wait) => {
             let event = match wait {
                 Some(Wait { attempt, of, wait, why }) => {
@@ -159,9 +159,9 @@ impl SideCall {
             Ok(stream) => stream,
             Err(e) => {
                 books.refused = true;
-                if let ProviderError::TooLong(said) = &e {
-                    let (model, said) = (self.model.clone(), said.clone());
-                    let msg = SideMsg::TooLong { model, said, request: self.counts.read(asked) };
+                if e.too_long() {
+                    let (model, error) = (self.model.clone(), e.clone());
+                    let msg = SideMsg::TooLong { model, error, request: self.counts.read(asked) };
                     // A report that does not fit into the inbox is made again by the next refusal.
                     let _ = self.tx.try_send(Msg::Context(ContextMsg::SideCall(msg)));
                 }

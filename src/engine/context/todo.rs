@@ -27,11 +27,9 @@ impl Todo {
         *self = Self::new(items);
     }
 
-    /// Counts a finished call; returns a reminder for the end of its result, if one is due.
-    pub fn called(&mut self, tool: &str, outcome: ToolOutcome) -> Option<String> {
-        if tool.starts_with("todo_") {
-            return None;
-        }
+    /// Counts a finished call of a tool other than those of the list; returns a reminder for the end of its result, if
+    /// one is due.
+    pub fn called(&mut self, outcome: ToolOutcome) -> Option<String> {
         let crossed = self.calls >= CALLS && !self.reminded;
         self.calls = self.calls.saturating_add(1);
         if matches!(outcome, ToolOutcome::Error | ToolOutcome::TimedOut) && !self.items.is_empty() {
@@ -134,23 +132,22 @@ mod tests {
         let mut t = list();
         let mut hints = Vec::new();
         for n in 1..=30 {
-            if t.called("read_file", ToolOutcome::Ok).is_some() {
+            if t.called(ToolOutcome::Ok).is_some() {
                 hints.push(n);
             }
         }
         assert_eq!(hints, [11]);
         t.replace(t.items.clone());
         for n in 1..=11 {
-            assert!(t.called("todo_read", ToolOutcome::Ok).is_none());
-            assert_eq!(t.called("read_file", ToolOutcome::Ok).is_some(), n == 11);
+            assert_eq!(t.called(ToolOutcome::Ok).is_some(), n == 11);
         }
     }
 
     #[test]
     fn a_failed_call_reminds_of_the_plan_only_where_there_is_one() {
-        assert!(list().called("terminal", ToolOutcome::Error).unwrap().contains("plan"));
-        assert!(Todo::default().called("terminal", ToolOutcome::Error).is_none());
-        assert!(list().called("terminal", ToolOutcome::Denied).is_none());
+        assert!(list().called(ToolOutcome::Error).unwrap().contains("plan"));
+        assert!(Todo::default().called(ToolOutcome::Error).is_none());
+        assert!(list().called(ToolOutcome::Denied).is_none());
     }
 
     #[test]

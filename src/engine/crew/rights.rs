@@ -3,17 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, Profile};
-use tiller_tool::crew::{Brief, SPECIAL, STARTERS};
+use tiller_protocol::{AgentId, Profile, ToolGrant};
+use tiller_tool::crew::{Brief, DelegateTask};
 use tiller_tool::{Tool, Workspace};
 
 use crate::core::Core;
 use crate::core::services::{ModelServices, Services, Snapshots, ToolServices, UserServices};
 use crate::lock::lock;
 use crate::turn::begin;
-
-/// Tools that only the main agent has, unless a role names them: they change the user's own state.
-const MAINS: &[&str] = &["checkpoint", "restore"];
 
 /// What one agent was given: its role and its task.
 #[derive(Clone, Copy)]
@@ -80,9 +77,9 @@ impl Services {
     /// The tools of the last of `chain`: those of the main agent that each of the chain allows.
     pub(crate) fn tools_of(&self, chain: &[Grant<'_>]) -> Vec<&'static dyn Tool> {
         let has = |name: &str| self.tools.visible.iter().any(|t| t.name() == name);
-        // Special tools need no permission of their own: an agent that may delegate may have them.
+        let delegates = has(DelegateTask.name());
         let mine =
-            |t: &&'static dyn Tool| has(t.name()) || SPECIAL.contains(&t.name()) && has("delegate_task");
+            |t: &&'static dyn Tool| has(t.name()) || delegates && comes_with_delegation(t.info().grant);
         let mut tools: Vec<&'static dyn Tool> = self.tools.all.iter().filter(mine).collect();
         let deepest = self.config().agents.depth;
         for (at, member) in chain.iter().enumerate() {
@@ -93,19 +90,28 @@ impl Services {
     }
 }
 
+/// Whether an agent that may delegate may grant such a tool without having it.
+fn comes_with_delegation(grant: ToolGrant) -> bool {
+    matches!(grant, ToolGrant::Named | ToolGrant::Siblings)
+}
+
 /// Whether its role, its task and its depth allow a tool to a member (`last`), or to those below it.
 fn allows(member: &Grant<'_>, tool: &dyn Tool, deepest: u32, last: bool) -> bool {
-    let (name, brief) = (tool.name(), member.brief);
-    if name == "blackboard" {
+    let (info, brief) = (tool.info(), member.brief);
+    if info.grant == ToolGrant::Siblings {
         return !brief.bare && (!last || brief.board.is_some());
     }
-    let granted = match member.role.and_then(|r| r.tools.grants(name)) {
+    let granted = match member.role.and_then(|r| r.tools.grants(info.name)) {
         Some(granted) => granted,
-        None => !MAINS.contains(&name) && (!SPECIAL.contains(&name) || !last),
+        None => match info.grant {
+            ToolGrant::All => true,
+            ToolGrant::Main => false,
+            ToolGrant::Named | ToolGrant::Siblings => !last,
+        },
     };
     !brief.bare
         && granted
-        && (member.id.depth() < deepest || !STARTERS.contains(&name))
+        && (member.id.depth() < deepest || !info.starts_agents)
         && (brief.tools.is_empty() || named(&brief.tools, tool))
 }
 

@@ -247,11 +247,11 @@ fn nobody_has_more(cases: u32) {
             for tool in &below.tools.visible {
                 // The board of siblings and the few like it come with being allowed to start agents.
                 let had = above.3.iter().any(|t| t.name() == tool.name())
-                    || SPECIAL.contains(&tool.name())
+                    || comes_with_delegation(tool.info().grant)
                         && world.tools.visible.iter().any(|t| t.name() == "delegate_task");
                 prop_assert!(had, "{} has {}", member.id, tool.name());
                 prop_assert!(
-                    depth_now < depth as usize || !STARTERS.contains(&tool.name()),
+                    depth_now < depth as usize || !tool.info().starts_agents,
                     "{} may start agents at depth {depth_now} of {depth}",
                     member.id
                 );

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{EntryBody, EventBody, Part, TodoItem, ToolCall, Touch};
+use tiller_protocol::{EntryBody, EventBody, Part, TodoItem, ToolCall, ToolVerb, Touch};
 use tiller_tool::ToolCx;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::core::msg::Msg;
 use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
-use crate::job::{CallFiles, CallOrigin, Job, outcome_word, what};
+use crate::job::{CallFiles, CallOrigin, Job, what};
 use crate::lock::lock;
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
@@ -185,7 +185,10 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         .as_mut()
         .and_then(|l| l.calls.args.remove(call_id))
         .unwrap_or(Value::Object(serde_json::Map::new()));
-    if let Some(hint) = lock(&core.context.todo).called(&name, result.outcome) {
+    // The tools of the list itself are not counted.
+    if !core.services.tools.all.find(&name).is_some_and(|t| t.verb() == ToolVerb::Todo)
+        && let Some(hint) = lock(&core.context.todo).called(result.outcome)
+    {
         result.content.push(Part::Text { text: hint });
     }
     result.content.extend(core.news_part());
@@ -199,7 +202,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
             decision: PermissionOutcome::Undecided,
             by: "engine".into(),
             seconds: 0.0,
-            outcome: outcome_word(result.outcome).into(),
+            outcome: result.outcome.into(),
         });
     let (outcome, seconds) = (result.outcome, result.seconds);
     let body = EntryBody::ToolResult {

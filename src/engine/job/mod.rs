@@ -25,7 +25,7 @@ mod cover;
 mod decide;
 pub(crate) mod words;
 
-pub(crate) use words::{AUDIT_TEXT, cut, failed, outcome_word, text_of, told, what};
+pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, told, what};
 
 /// Time after the tool's own grace period until a call that does not end is abandoned.
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);
@@ -108,7 +108,7 @@ impl Job {
             decision: decided.decision,
             by: decided.by,
             seconds: result.seconds,
-            outcome: outcome_word(result.outcome).into(),
+            outcome: result.outcome.into(),
         };
         if let Some(text) = &self.changed {
             let text = format!("[The user changed the command to: {}]", cut(text, CHANGED));

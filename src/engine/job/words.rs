@@ -32,16 +32,6 @@ pub(crate) fn failed(e: ToolError) -> CallResult {
     }
 }
 
-pub(crate) fn outcome_word(o: ToolOutcome) -> &'static str {
-    match o {
-        ToolOutcome::Ok => "ok",
-        ToolOutcome::Error => "error",
-        ToolOutcome::Denied => "denied",
-        ToolOutcome::Interrupted => "interrupted",
-        ToolOutcome::TimedOut => "timed out",
-    }
-}
-
 /// Arguments for the audit: redacted, of bounded length. Each text is redacted by itself: in JSON its escaped line
 /// ends would hide the boundaries of words.
 pub(crate) fn what(redact: &Redact, args: &Value) -> String {

@@ -8,18 +8,21 @@ use std::sync::Mutex;
 use tiller_config::agents::Tier;
 
 use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::lock::lock;
 use crate::money::allowance::Allowance;
 use crate::money::budget::Spending;
 
+/// Number of the changes so far that can make a refused reservation possible.
+pub(crate) type Revision = u64;
+
 /// The answer to a reservation for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Go,
-    /// Retry when another reservation is settled.
-    Wait,
+    /// Retry when the reservations have changed, see [`Reservations::changed_since`].
+    Wait(Revision),
     /// A limit is reached; which, as a sentence.
     Over(String),
 }
@@ -115,7 +118,8 @@ impl Inner {
 #[derive(Debug, Default)]
 pub struct Reservations {
     inner: Mutex<Inner>,
-    settled: Notify,
+    /// Advanced after each change of `inner` that can make a refused reservation possible.
+    revision: watch::Sender<Revision>,
 }
 
 fn dollars(cost: u64) -> String {
@@ -124,24 +128,26 @@ fn dollars(cost: u64) -> String {
 
 impl Reservations {
     pub(crate) fn limit_tree(&self, tokens: Option<u64>, cost: Option<Cost>) {
-        let mut inner = lock(&self.inner);
-        inner.tree = AgentLimits { tokens, cost, ..AgentLimits::default() };
-        drop(inner);
-        self.settled.notify_waiters();
+        lock(&self.inner).tree = AgentLimits { tokens, cost, ..AgentLimits::default() };
+        self.advance();
     }
 
     /// Sets what session and day leave for the children beyond what they have used.
     pub(crate) fn limit_money(&self, left: Option<Cost>) {
         let mut inner = lock(&self.inner);
-        let used = inner.cost;
-        inner.left = left.map(|l| Cost(l.0.saturating_add(used)));
+        let left = left.map(|l| Cost(l.0.saturating_add(inner.cost)));
+        // Set before each request of the main agent. An unchanged limit wakes no agent, so that two that wait do not
+        // wake each other.
+        if std::mem::replace(&mut inner.left, left) == left {
+            return;
+        }
         drop(inner);
-        self.settled.notify_waiters();
+        self.advance();
     }
 
     pub fn limit(&self, id: &AgentId, limits: AgentLimits) {
         lock(&self.inner).sheets.entry(id.clone()).or_default().limits = limits;
-        self.settled.notify_waiters();
+        self.advance();
     }
 
     /// Reserves the most that a call can use, in place of the agent's earlier reservation.
@@ -185,7 +191,8 @@ impl Reservations {
             let Some(most) = most else { continue };
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && held > 0 {
-                return Answer::Wait;
+                // Read under the lock: a change that this answer does not contain advances it later.
+                return Answer::Wait(*self.revision.borrow());
             }
             if used.saturating_add(input) > most {
                 return Answer::Over(format!("{what} has no room for the input of the next request"));
@@ -240,13 +247,13 @@ impl Reservations {
         if let Some(sheet) = lock(&self.inner).sheets.get_mut(id) {
             sheet.held = None;
         }
-        self.settled.notify_waiters();
+        self.advance();
     }
 
     /// Adds what an agent has used in an earlier run of the program.
     pub fn recall(&self, id: &AgentId, tokens: u64, cost: u64) {
         lock(&self.inner).add(id, tokens, cost);
-        self.settled.notify_waiters();
+        self.advance();
     }
 
     /// Tokens and money that an agent has used.
@@ -321,9 +328,15 @@ impl Reservations {
         Some(format!("the limit is used up: {}", over.2))
     }
 
-    /// Resolves at the next change.
-    pub(crate) async fn changed(&self) {
-        self.settled.notified().await;
+    fn advance(&self) {
+        self.revision.send_modify(|n| *n = n.wrapping_add(1));
+    }
+
+    /// Resolves when a change has followed `answered`, the revision of an [`Answer::Wait`]: at once when that was before
+    /// this call.
+    pub(crate) async fn changed_since(&self, answered: Revision) {
+        // The sender is part of `self`: the channel cannot close meanwhile.
+        let _ = self.revision.subscribe().wait_for(|now| *now != answered).await;
     }
 
     /// What is left, as text for the model; empty without limits.

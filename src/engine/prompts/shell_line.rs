@@ -23,7 +23,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::job::{AUDIT_TEXT, cut, failed, outcome_word, text_of};
+use crate::job::{AUDIT_TEXT, cut, failed, text_of};
 use crate::lock::lock;
 use crate::prompts::msg::{PromptMsg, RunningLine, ShellDone, WaitingLine};
 use crate::turn::Input;
@@ -166,7 +166,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         decision: PermissionOutcome::Allowed,
         by: "the user's own command".into(),
         seconds,
-        outcome: outcome_word(outcome).into(),
+        outcome: outcome.into(),
     };
     if place.session != core.session.id {
         // Another session was opened meanwhile: it waits in its own.

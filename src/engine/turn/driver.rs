@@ -77,11 +77,11 @@ fn perform(core: &mut Core, effect: Effect) {
             turn_event(core, TurnEvent::RetryEnded {});
         }
         Effect::Compact { overflow, round } => {
-            if let Some(said) =
-                core.turn.live.as_ref().filter(|_| overflow).map(|l| l.machine.too_long().to_owned())
+            if let Some(error) =
+                core.turn.live.as_ref().filter(|_| overflow).and_then(|l| l.machine.too_long().cloned())
             {
                 let model = core.session.model.clone();
-                windows::learn_window(core, &model, &said, core.session.context_tokens().0);
+                windows::learn_window(core, &model, &error, core.session.context_tokens().0);
             }
             let turn = core.turn.live.as_ref().map(|l| l.no);
             compaction::compact(core, turn, overflow, round, None, None);

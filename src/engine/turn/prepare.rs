@@ -33,7 +33,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         // An external program has its own model, prices and context.
         return match core.child_driver().reserve_request(false) {
             Answer::Go => core.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
-            Answer::Wait => core.child_driver().wait_for_budget(may_compact),
+            Answer::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
             Answer::Over(why) => {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
                 core.turn.inputs.push_back(Input::Prepared(stop));
@@ -107,7 +107,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     match core.child_driver().reserve_request(due) {
         Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),
         // The agent waits until others have settled their reservations.
-        Answer::Wait => core.child_driver().wait_for_budget(may_compact),
+        Answer::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
         // Another agent spent something meanwhile.
         Answer::Over(_) if mains && over_budget(core).is_some() => {
             prepare(core, may_compact);

@@ -244,7 +244,7 @@ async fn one_that_cannot_resume_is_told_all_again() {
     }
 }
 
-/// Row T6 for external programs: one that exceeds the machine's limits is ended, and its ending gives the reason.
+/// Row T6 for external programs: a program that exceeds the machine's limits is ended, and its ending gives the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn t6_a_program_that_takes_too_much_is_ended_and_says_why() {
     let bomb = "for i in $(seq 300); do setsid sleep 90 & done; wait";

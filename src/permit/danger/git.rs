@@ -54,7 +54,7 @@ fn unusual_repository(value: &str) -> bool {
         || path.contains(".git/modules/"))
 }
 
-/// A letter among short options in front of one that takes a value: `-nO`, `-qu`.
+/// A letter among short options in front of an option that takes a value: `-nO`, `-qu`.
 fn letter(words: &[Word], letter: char, valued: &str) -> bool {
     words.iter().take_while(|w| w.text != "--").any(|w| {
         let t = w.text.as_str();

@@ -295,7 +295,7 @@ impl PathGlob {
         Ok(parsed(text, true).is_some().then(|| Self { text: text.to_owned() }))
     }
 
-    /// A rule that loosens must hold for the path as spelled and for what it leads to; one that
+    /// A rule that loosens must hold for the path as spelled and for what it leads to; a rule that
     /// narrows, for either, at any depth, in any case, and for everything below.
     fn matches(&self, path: &Path, strict: bool, roots: &Roots) -> bool {
         let lexical = normal(path);

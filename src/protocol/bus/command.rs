@@ -121,7 +121,7 @@ pub enum SessionCommand {
         id: SessionId,
         archived: bool,
     },
-    /// Move a session to the trash, or bring it back within 30 days. Not the one that is open.
+    /// Move a session to the trash, or bring it back within 30 days. Not the open session.
     Trash {
         id: SessionId,
         trashed: bool,
@@ -149,7 +149,7 @@ pub enum SessionCommand {
         head: String,
         label: String,
     },
-    /// Archive branch `head`, or bring it back. Not the one that is open.
+    /// Archive branch `head`, or bring it back. Not the open branch.
     ArchiveBranch {
         /// `None`: the session that is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +188,7 @@ pub enum SessionCommand {
     UndoRestore {
         redo: bool,
     },
-    /// Undo the last operation of any kind; `redo`: repeat the one that was undone last.
+    /// Undo the last operation of any kind; `redo`: repeat the operation that was undone last.
     UndoOp {
         redo: bool,
     },

@@ -1,6 +1,6 @@
 //! Whole states, from which a client that connects or lagged rebuilds its own.
 
-use crate::base::word::text_form;
+use crate::base::word::{text_form, word_enum};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::agent::AgentView;
@@ -15,6 +15,7 @@ use crate::turn::ask::Ask;
 use crate::turn::feed::FileChange;
 use crate::turn::permission::PermissionOutcome;
 use crate::turn::todo::TodoItem;
+use crate::turn::tool::ToolOutcome;
 
 /// `provider/model`, for instance `anthropic/claude-x`. The model part may hold slashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,7 +151,7 @@ pub struct CompactPreview {
     pub kept: u64,
     /// First lines of the entries that would be summarised, each after its author.
     pub goes: Vec<String>,
-    /// Tokens that would be summarised, by author: `you`, `agent`, `result`, `earlier summary`, `Tiller`.
+    /// Tokens that would be summarised, by author.
     #[serde(default)]
     pub by_role: Vec<RoleTokens>,
 }
@@ -158,10 +159,24 @@ pub struct CompactPreview {
 /// A row of `by_role`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleTokens {
-    pub role: String,
+    pub role: EntryAuthor,
     pub entries: u64,
     /// Approximate number.
     pub tokens: u64,
+}
+
+word_enum! {
+    /// Where an entry of the conversation comes from, for the user.
+    pub enum EntryAuthor {
+        User = "you",
+        Agent = "agent",
+        ToolResult = "result",
+        /// A message that the engine wrote.
+        Engine = "Tiller",
+        Compaction = "earlier summary",
+        BranchSummary = "summary of a branch",
+        Note = "note",
+    }
 }
 
 /// One row of the session list.
@@ -318,9 +333,29 @@ pub struct ShellLineView {
 pub struct GitState {
     pub branch: String,
     pub changed: u32,
-    /// `merging`, `rebasing`, ...; empty when nothing is under way.
     #[serde(default)]
-    pub under_way: String,
+    pub under_way: GitOperation,
+}
+
+word_enum! {
+    /// An operation of git that was begun in the repository and has not ended.
+    #[derive(Default)]
+    pub enum GitOperation {
+        #[default]
+        None = "",
+        Rebasing = "rebasing",
+        Merging = "merging",
+        CherryPicking = "cherry-picking",
+        Reverting = "reverting",
+        Bisecting = "bisecting",
+    }
+}
+
+impl GitOperation {
+    /// Whether no operation is under way.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
 }
 
 /// One row of the audit table.
@@ -338,7 +373,36 @@ pub struct AuditRow {
     pub by: String,
     /// Run time in seconds.
     pub seconds: f64,
-    pub outcome: String,
+    pub outcome: AuditOutcome,
+}
+
+word_enum! {
+    /// How a call ended, in the audit.
+    #[derive(Default)]
+    pub enum AuditOutcome {
+        /// The call has not ended.
+        #[default]
+        None = "",
+        Ok = "ok",
+        Error = "error",
+        /// Of a program of another vendor: it was allowed to do what it asked for; what came of it is not known.
+        Allowed = "allowed",
+        Denied = "denied",
+        Interrupted = "interrupted",
+        TimedOut = "timed out",
+    }
+}
+
+impl From<ToolOutcome> for AuditOutcome {
+    fn from(outcome: ToolOutcome) -> Self {
+        match outcome {
+            ToolOutcome::Ok => Self::Ok,
+            ToolOutcome::Error => Self::Error,
+            ToolOutcome::Denied => Self::Denied,
+            ToolOutcome::Interrupted => Self::Interrupted,
+            ToolOutcome::TimedOut => Self::TimedOut,
+        }
+    }
 }
 
 /// One row of `/cost` and `tiller costs`.

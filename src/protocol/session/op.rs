@@ -28,7 +28,7 @@ pub struct Op {
 }
 
 impl Op {
-    /// The original operation: itself, or the one that it undoes or redoes.
+    /// The original operation: itself, or the operation that it undoes or redoes.
     pub fn root(&self) -> OpId {
         let within = if let OpChange::Files { of, .. } = &self.change { *of } else { None };
         self.of.or(within).unwrap_or(self.id)

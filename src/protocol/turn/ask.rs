@@ -229,7 +229,7 @@ impl From<TrustItemForm> for TrustItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AskReply {
-    /// For `Permission`. `hash` is the one that the dialog showed.
+    /// For `Permission`. `hash` is the hash that the dialog showed.
     Permission {
         decision: Decision,
         hash: String,

@@ -13,6 +13,10 @@ pub struct ToolInfo {
     pub name: &'static str,
     /// The set that an agent definition grants it with.
     pub set: ToolSet,
+    /// Which agents have it when no agent definition decides that.
+    pub grant: ToolGrant,
+    /// Whether a call starts agents. Agents at the greatest depth do not have such a tool.
+    pub starts_agents: bool,
     /// What a call touches, in kind.
     pub touch: Touch,
     /// What the argument of a permission rule about it is compared with.
@@ -24,6 +28,20 @@ pub struct ToolInfo {
     /// What the row shows besides the verb (a path, a command, a pattern), from the arguments of a call. Not cleaned for
     /// a terminal.
     pub target: fn(&Value) -> String,
+}
+
+/// Which agents have a tool when no agent definition grants or withholds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolGrant {
+    /// Every agent.
+    All,
+    /// The main agent only: the tool changes the user's own state.
+    Main,
+    /// No agent, except the main one where the settings say so (`agents.all_tools`). Agents that may delegate can be
+    /// granted it by a definition, even where the agent above them does not have it.
+    Named,
+    /// The agents of a delegation that shares a blackboard. A definition does not change that.
+    Siblings,
 }
 
 /// Sets of tools that an agent definition can grant by one name.

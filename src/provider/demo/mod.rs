@@ -152,7 +152,7 @@ fn chunks(step: &Step, input: u64) -> VecDeque<Chunk> {
     for (name, args) in &step.calls {
         let json = args.to_string();
         written += json.len();
-        // The assembler replaces an empty id by one that is unique in the session.
+        // The assembler replaces an empty id by an id that is unique in the session.
         out.push_back(Chunk::ToolBegin { index, id: String::new(), name: (*name).to_owned(), vendor: None });
         out.push_back(Chunk::ToolArgs { index, json });
         out.push_back(Chunk::BlockEnd { index });

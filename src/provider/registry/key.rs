@@ -146,7 +146,7 @@ async fn ended(child: Option<rustix::process::Pid>) {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(child), how), Err(rustix::io::Errno::INTR)) {}
     };
-    // One that cannot be waited for is collected below.
+    // A process that cannot be waited for is collected below.
     let _ = tokio::task::spawn_blocking(wait).await;
 }
 

@@ -59,6 +59,7 @@ impl Redact {
     pub(crate) fn error(&self, mut error: ProviderError) -> ProviderError {
         let (ProviderError::Auth(text)
         | ProviderError::TooLong(text)
+        | ProviderError::TooLarge(text)
         | ProviderError::Wait { message: text, .. }
         | ProviderError::Network(text)
         | ProviderError::Rejected(text)) = &mut error;

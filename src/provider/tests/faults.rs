@@ -383,7 +383,6 @@ async fn p9_overflow_and_413_are_told_apart() {
             400,
             "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
         ),
-        (Wire::Anthropic, 413, "Request too large"),
     ];
     for (wire, status, text) in table {
         let server =
@@ -391,6 +390,10 @@ async fn p9_overflow_and_413_are_told_apart() {
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(out.error, Some(ProviderError::TooLong(_))), "{wire:?} {:?}", out.error);
     }
+    let error = error_of(Wire::Anthropic, "invalid_request_error", "Request too large");
+    let server = ScriptServer::start([Reply::status(413).json(&error)]);
+    let out = ask(&provider(Wire::Anthropic, &server.url()), hello()).await;
+    assert!(matches!(out.error, Some(ProviderError::TooLarge(_))), "{:?}", out.error);
     // Some servers report it only in the middle of the stream.
     let event = "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"too long\"}}}\n\n";
     let server = ScriptServer::start([Reply::sse(event)]);

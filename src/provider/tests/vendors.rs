@@ -296,7 +296,7 @@ async fn refusals_in_the_vendors_words() {
             anthropic("invalid_request_error", "prompt is too long: 9 > 8 maximum"),
             "long",
         ),
-        (Wire::Anthropic, 413, anthropic("request_too_large", "Request exceeds the maximum size"), "long"),
+        (Wire::Anthropic, 413, anthropic("request_too_large", "Request exceeds the maximum size"), "large"),
         (Wire::Anthropic, 401, anthropic("authentication_error", "invalid x-api-key"), "auth"),
         (
             Wire::Anthropic,
@@ -356,6 +356,7 @@ async fn refusals_in_the_vendors_words() {
             ProviderError::Wait { after: Some(d), .. } => format!("wait {}", d.as_secs()),
             ProviderError::Wait { after: None, .. } => "wait".into(),
             ProviderError::TooLong(_) => "long".into(),
+            ProviderError::TooLarge(_) => "large".into(),
             ProviderError::Auth(_) => "auth".into(),
             ProviderError::Rejected(_) => "rejected".into(),
             ProviderError::Network(_) => "network".into(),

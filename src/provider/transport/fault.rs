@@ -78,9 +78,11 @@ pub(crate) fn refusal(
     let said = words(body);
     let all = format!("{} {}", said.code, said.text).to_lowercase();
     let text = |head: &str, todo: &str| sentence(provider, head, status, &said.text, todo);
-    if status == 413 || (matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all))
-    {
-        // The caller adds what to do, since it knows whether the conversation can be shortened.
+    // The caller adds what to do, since it knows whether the conversation can be shortened.
+    if status == 413 {
+        return ProviderError::TooLarge(text("says the request is too long", ""));
+    }
+    if matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all) {
         return ProviderError::TooLong(text("says the request is too long", ""));
     }
     let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
@@ -369,6 +371,7 @@ pub(crate) fn scrub(error: ProviderError, key: Option<&Secret>) -> ProviderError
     match error {
         ProviderError::Auth(t) => ProviderError::Auth(clean(t)),
         ProviderError::TooLong(t) => ProviderError::TooLong(clean(t)),
+        ProviderError::TooLarge(t) => ProviderError::TooLarge(clean(t)),
         ProviderError::Wait { message, after } => ProviderError::Wait { message: clean(message), after },
         ProviderError::Network(t) => ProviderError::Network(clean(t)),
         ProviderError::Rejected(t) => ProviderError::Rejected(clean(t)),

@@ -21,6 +21,7 @@ fn class(e: &ProviderError) -> &'static str {
     match e {
         ProviderError::Auth(_) => "auth",
         ProviderError::TooLong(_) => "long",
+        ProviderError::TooLarge(_) => "large",
         ProviderError::Wait { .. } => "wait",
         ProviderError::Network(_) => "network",
         ProviderError::Rejected(_) => "rejected",
@@ -101,8 +102,8 @@ fn p1_p2_p9_refusals_are_classed_by_remedy() {
             ),
             "long",
         ),
-        (413, anthropic("request_too_large", "Request exceeds the maximum size"), "long"),
-        (413, "<html>too big</html>".into(), "long"),
+        (413, anthropic("request_too_large", "Request exceeds the maximum size"), "large"),
+        (413, "<html>too big</html>".into(), "large"),
         (400, openai("", "messages: roles must alternate"), "rejected"),
         (422, json!({"detail": "bad field"}).to_string(), "rejected"),
         (408, String::new(), "wait"),

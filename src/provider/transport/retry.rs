@@ -106,6 +106,7 @@ mod tests {
         for error in [
             ProviderError::Auth("x".into()),
             ProviderError::TooLong("x".into()),
+            ProviderError::TooLarge("x".into()),
             ProviderError::Rejected("x".into()),
         ] {
             assert_eq!(wait(&error, 1, 6, 0.5), None);

@@ -23,7 +23,7 @@ pub(crate) fn files(files: &mut Vec<OwnedFd>) -> io::Result<()> {
     Ok(())
 }
 
-/// Flushes the entries of these folders; for one that is gone, those of its parent.
+/// Flushes the entries of these folders; for a folder that is gone, those of its parent.
 pub(crate) fn folders(root: BorrowedFd<'_>, paths: BTreeSet<&[u8]>) -> io::Result<()> {
     let paths: Vec<&[u8]> = paths.into_iter().collect();
     each(paths.len(), &|at| {

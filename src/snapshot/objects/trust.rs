@@ -1,5 +1,5 @@
 //! Which packs are known to be intact. A pack that was not flushed may be torn after a loss of power while its index is
-//! not; it is still read where no other pack has an object, but it never counts as having one that is to be written.
+//! not; it is still read where no other pack has an object, but it never counts as having an object that is to be written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

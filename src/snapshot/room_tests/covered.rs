@@ -63,7 +63,7 @@ fn w16_what_git_tracks_is_covered_though_it_ignores_it() {
             (w.get("kept.log"), w.get("vendor/lib/a.c"), w.get("sub/deep/c.log")),
             ("old\n".into(), "old\n".into(), "old\n".into())
         );
-        // A file that is no longer tracked is no longer covered, and one that becomes tracked is.
+        // A file that is no longer tracked is no longer covered, and a file that becomes tracked is.
         w.sh("git add -f free.log");
         let more = s.snapshot().unwrap();
         assert!(has(&s, more.id, "free.log"), "the index alone has changed");
@@ -231,7 +231,7 @@ fn ignored_files_that_a_command_deletes_are_named() {
         assert!(words.contains(&line), "{words:?}");
     }
     assert_eq!(w.get("sub/c.txt"), "0");
-    // A file that exists again is not reported, nor one that was stored by name.
+    // A file that exists again is not reported, nor is a file that was stored by name.
     w.put(".env", "2");
     let left = s.plan(&goal).unwrap().left;
     assert!(left.iter().all(|l| l.path != Path::new(".env")), "{left:?}");

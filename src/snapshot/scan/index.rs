@@ -139,7 +139,7 @@ fn varint(data: &[u8], at: &mut usize) -> Option<usize> {
     Some(value)
 }
 
-/// The folder that a work tree's `.git` points to, and the one that all its work trees share.
+/// The folder that a work tree's `.git` points to, and the folder that all its work trees share.
 pub(crate) fn folders(work: &Path, git: &Path) -> (PathBuf, PathBuf) {
     let mut dir = git.to_owned();
     if git.is_file()

@@ -82,7 +82,7 @@ impl Rules {
     }
 }
 
-/// Reads an ignore file; one that cannot be read has no rules.
+/// Reads an ignore file; a file that cannot be read has no rules.
 pub(crate) fn read(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     if path.symlink_metadata().is_ok_and(|m| m.is_file())

@@ -25,7 +25,7 @@ pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
         row.by,
         // NaN cannot be stored, and a negative time would be an error of the clock.
         if row.seconds.is_finite() { row.seconds.max(0.0) } else { 0.0 },
-        row.outcome,
+        row.outcome.word(),
     ])?;
     Ok(conn.last_insert_rowid())
 }
@@ -81,7 +81,7 @@ impl Audit<'_> {
                     decision: PermissionOutcome::from_audit_word(&r.get::<_, String>(5)?),
                     by: r.get(6)?,
                     seconds: r.get(7)?,
-                    outcome: r.get(8)?,
+                    outcome: r.get::<_, String>(8)?.as_str().into(),
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -29,7 +29,7 @@ fn build(path: &Path, messages: u128) {
         let mut entries = Vec::new();
         for n in 1..=100 {
             let n = chunk * 100 + n;
-            // Occasionally one that needs overflow pages.
+            // Occasionally an entry that needs overflow pages.
             let text =
                 if n % 50 == 0 { "long ".repeat(3_000) } else { format!("message {n} {}", "x".repeat(300)) };
             entries.push(user(a, entry_id(n), parent, &text));

@@ -313,7 +313,7 @@ fn path(conn: &Connection, head: Uuid) -> Result<HashSet<Uuid>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The first match with its surroundings: the words together if they are adjacent, else the first one that occurs.
+/// The first match with its surroundings: the words together if they are adjacent, else the first word that occurs.
 /// Lower case may be longer than the original, so positions are counted in characters of the original.
 fn preview(text: &str, words: &[String]) -> (String, (usize, usize)) {
     let chars: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

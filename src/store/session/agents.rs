@@ -53,7 +53,7 @@ pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[AgentId]) -> 
     Ok(())
 }
 
-/// Maps the state of a later version to one that is not running.
+/// Maps the state of a later version to a state that is not running.
 pub(crate) fn state(word: String) -> AgentState {
     serde_json::from_value(Value::String(word)).unwrap_or(AgentState::Interrupted)
 }

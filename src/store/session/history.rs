@@ -23,7 +23,7 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, text: &str, now: Tim
 }
 
 impl Prompts<'_> {
-    /// Adds a prompt (also one that was cleared instead of sent).
+    /// Adds a prompt (also a prompt that was cleared instead of sent).
     pub fn add(&self, session: SessionId, text: &str) -> Ticket<()> {
         let (text, now) = (text.to_owned(), self.store.now());
         self.store.write(move |conn| insert(conn, session, &text, now))

@@ -244,7 +244,7 @@ impl Sessions<'_> {
         })
     }
 
-    /// The session for `--continue` at the screen: the one that a person used last in this workspace. If there is none,
+    /// The session for `--continue` at the screen: the session that a person used last in this workspace. If there is none,
     /// that of the last run without a screen.
     ///
     /// # Errors

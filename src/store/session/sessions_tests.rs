@@ -325,7 +325,7 @@ fn a_session_of_which_none_is_kept_goes_when_its_process_is_dead() {
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [], "one is at work, the other about to be");
     clock.advance(std::time::Duration::from_secs(61));
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [fresh]);
-    // As after kill -9: the lease is in the table, and this process is not the one that took it.
+    // As after kill -9: the lease is in the table, and another process took it.
     drop((lease, one));
     let killed = |conn: &rusqlite::Connection| Ok(conn.execute("UPDATE leases SET start = start + 1", [])?);
     assert_eq!(two.write(killed).wait().unwrap(), 1);

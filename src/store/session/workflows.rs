@@ -42,7 +42,7 @@ fn word(state: StepState) -> Result<String> {
     Ok(serde_json::to_value(state)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// Maps the state of a later version to one that is not running.
+/// Maps the state of a later version to a state that is not running.
 fn state(word: String) -> StepState {
     serde_json::from_value(Value::String(word)).unwrap_or(StepState::Interrupted)
 }

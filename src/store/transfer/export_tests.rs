@@ -175,7 +175,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
     s
 }
 
-/// An agent of the session, one of that agent's, one that never began, and a workflow.
+/// An agent of the session, a child of that agent, an agent that never began, and a workflow.
 fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionId, SessionId) {
     let words = |n: usize| shape[n % shape.len()].2.clone();
     let below = |id: u128, by: u128| {

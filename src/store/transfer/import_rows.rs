@@ -148,7 +148,7 @@ impl Rows<'_> {
                         decision: a.decision.clone(),
                         by: a.by.clone(),
                         seconds: a.seconds,
-                        outcome: a.outcome.clone(),
+                        outcome: a.outcome.as_str().into(),
                     },
                 )?;
             }

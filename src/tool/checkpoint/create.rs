@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::{Args, name};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -14,6 +14,8 @@ pub struct Checkpoint;
 const INFO: ToolInfo = ToolInfo {
     name: "checkpoint",
     set: ToolSet::Plan,
+    grant: ToolGrant::Main,
+    starts_agents: false,
     touch: Touch::Plan,
     rule: RuleArgument::Text,
     aliases: &[],

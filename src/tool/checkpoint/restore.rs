@@ -5,7 +5,8 @@ use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, AskBody, AskReply, ChangeKind, RestorePreview, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch,
+    Access, AskBody, AskReply, ChangeKind, RestorePreview, RuleArgument, ToolGrant, ToolInfo, ToolSet,
+    ToolSpec, Touch,
 };
 
 use super::{Args, name};
@@ -24,6 +25,8 @@ pub struct Restore;
 const INFO: ToolInfo = ToolInfo {
     name: "restore",
     set: ToolSet::Plan,
+    grant: ToolGrant::Main,
+    starts_agents: false,
     // The question is its own, whatever the profile; what comes of it is recorded as a restore.
     touch: Touch::Plan,
     rule: RuleArgument::Text,

@@ -57,7 +57,7 @@ async fn going_back_asks_first_and_names_what_changes() {
     assert!(question.contains("1 file to the checkpoint \"good\"") && question.contains("M a.rs  +1 -2"));
     assert!(question.contains("are kept as they are: 1") && !question.contains("mine.rs"), "{question}");
     assert_eq!((choices[0].as_str(), default), ("keep the current files", &None), "no is the first choice");
-    // A no, and nobody there, change nothing.
+    // Neither a no nor an absent user changes anything.
     b.ports.reply(AskReply::Choice { answers: vec!["keep the current files".into()] });
     let refused = Restore.run(json!({"name": "good"}), &b.cx).await;
     assert!(matches!(refused, Err(ToolError::Declined(_))), "{refused:?}");

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -27,6 +27,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "blackboard",
     set: ToolSet::Crew,
+    grant: ToolGrant::Siblings,
+    starts_agents: false,
     touch: Touch::Plan,
     rule: RuleArgument::Text,
     aliases: &[],

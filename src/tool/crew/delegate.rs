@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use super::port::{self, CrewRequest};
 use super::report::{Report, ReportStatus};
@@ -91,6 +91,8 @@ pub(super) fn output(reports: &[Report], cx: &ToolCx) -> ToolOutput {
 const INFO: ToolInfo = ToolInfo {
     name: "delegate_task",
     set: ToolSet::Crew,
+    grant: ToolGrant::All,
+    starts_agents: true,
     touch: Touch::Agent,
     rule: RuleArgument::Text,
     aliases: &["task", "agent"],

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -20,6 +20,8 @@ struct Args {}
 const INFO: ToolInfo = ToolInfo {
     name: "list_agents",
     set: ToolSet::Crew,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Read,
     rule: RuleArgument::Text,
     aliases: &[],

@@ -42,12 +42,6 @@ pub use wait::WaitAgents;
 
 use crate::{ToolCx, ToolOutput};
 
-/// Tools that start agents. Agents at the greatest depth do not have them.
-pub const STARTERS: &[&str] = &["delegate_task", "delegate_async", "orchestrate", "spawn_agent"];
-
-/// Tools of the set that only some agents have: the shared board of siblings, and what a role that orchestrates names.
-pub const SPECIAL: &[&str] = &["blackboard", "delegate_async", "get_process_info", "orchestrate"];
-
 /// The output of a tool for a reply.
 fn output_of(reply: CrewReply, cx: &ToolCx) -> ToolOutput {
     match reply {

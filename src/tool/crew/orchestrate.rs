@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::{self, CrewRequest, Goal};
 use super::{delegate, task};
@@ -28,6 +28,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "orchestrate",
     set: ToolSet::Crew,
+    grant: ToolGrant::Named,
+    starts_agents: true,
     touch: Touch::Agent,
     rule: RuleArgument::Text,
     aliases: &[],

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::{Brief, CrewRequest};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -31,6 +31,8 @@ struct SchemaArgs {
 const INFO: ToolInfo = ToolInfo {
     name: "spawn_agent",
     set: ToolSet::Crew,
+    grant: ToolGrant::All,
+    starts_agents: true,
     touch: Touch::Agent,
     rule: RuleArgument::Text,
     aliases: &[],

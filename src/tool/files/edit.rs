@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::mask::has_mask;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::diff;
 use crate::files::change::ledger;
@@ -36,6 +36,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "edit_file",
     set: ToolSet::Edit,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Write,
     rule: RuleArgument::EditPath,
     aliases: &["edit", "multiedit", "notebookedit", "str_replace"],

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::files::path::beneath;
 use crate::files::path::{Place, declare, resolve, show};
@@ -48,6 +48,8 @@ impl Args {
 const INFO: ToolInfo = ToolInfo {
     name: "list_dir",
     set: ToolSet::Read,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Read,
     rule: RuleArgument::ReadPath,
     aliases: &["ls", "list"],

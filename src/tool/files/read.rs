@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::ledger;
 use crate::files::content::encoding::{Text, hide_strays, line_end};
@@ -47,6 +47,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "read_file",
     set: ToolSet::Read,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Read,
     rule: RuleArgument::ReadPath,
     aliases: &["read", "view", "cat", "open", "notebookread"],

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hits::{Hits, MatchSink};
 use crate::files::path::beneath;
@@ -60,6 +60,8 @@ impl Args {
 const INFO: ToolInfo = ToolInfo {
     name: "search",
     set: ToolSet::Read,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Read,
     rule: RuleArgument::ReadPath,
     aliases: &["grep", "glob", "find"],

@@ -1,11 +1,11 @@
-//! `write_file`: a whole file, new or over one that the agent knows.
+//! `write_file`: a whole file, new or in place of a file that the agent has read.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::edit::masks_of;
 use crate::files::change::diff;
@@ -31,6 +31,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "write_file",
     set: ToolSet::Edit,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Write,
     rule: RuleArgument::WritePath,
     aliases: &["write", "create"],

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{
+    Access, AskBody, AskReply, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch,
+};
 
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -38,6 +40,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "clarify",
     set: ToolSet::Plan,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Plan,
     rule: RuleArgument::Text,
     aliases: &["askuserquestion", "ask"],

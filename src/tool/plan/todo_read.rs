@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::todo::{counts, written};
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -20,6 +20,8 @@ struct Args {}
 const INFO: ToolInfo = ToolInfo {
     name: "todo_read",
     set: ToolSet::Plan,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Plan,
     rule: RuleArgument::Text,
     aliases: &["todoread"],

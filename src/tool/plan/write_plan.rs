@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, AskBody, AskReply, RuleArgument, TodoItem, TodoStatus, ToolInfo, ToolSet, ToolSpec, Touch,
+    Access, AskBody, AskReply, RuleArgument, TodoItem, TodoStatus, ToolGrant, ToolInfo, ToolSet, ToolSpec,
+    Touch,
 };
 
 use super::todo::ITEMS;
@@ -35,6 +36,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "write_plan",
     set: ToolSet::Plan,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Plan,
     rule: RuleArgument::Text,
     aliases: &[],

@@ -8,7 +8,8 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolInfo, ToolSet, ToolSpec, Touch,
+    Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolGrant, ToolInfo, ToolSet, ToolSpec,
+    Touch,
 };
 
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -93,6 +94,8 @@ impl Args {
 const INFO: ToolInfo = ToolInfo {
     name: "session_search",
     set: ToolSet::Read,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Read,
     rule: RuleArgument::Text,
     aliases: &[],

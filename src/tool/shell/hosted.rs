@@ -314,7 +314,7 @@ mod tests {
     async fn all_that_it_started_ends_with_it_though_it_hides() {
         let host = Host::default();
         let (out, stdout) = std::io::pipe().unwrap();
-        // One child in the background, one in a session of its own, one that does not heed TERM.
+        // A child in the background, a child in a session of its own, and a child that ignores TERM.
         let script =
             "sleep 3000 & setsid sleep 3000 & (trap '' TERM; echo up; while :; do sleep 1; done) & wait";
         let hosted = host.start(launch(script), Stdio::null(), stdout.into(), Stdio::null()).unwrap();
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// A child of a child that died while its own parent was gone already comes to us, and nobody else collects it.
+    /// A child of a child that died while its own parent was gone already becomes a child of this process, which must collect it.
     #[tokio::test]
     async fn its_dead_orphans_are_collected_though_they_died_before_it() {
         let host = Host::default();

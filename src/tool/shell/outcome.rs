@@ -50,7 +50,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
         notes.push(format!("[{excess}]"));
     }
     if facts.took >= LONG && facts.how != How::TimedOut {
-        notes.push(format!("[took {} s]", seconds(facts.took)));
+        notes.push(crate::output::duration_note(&seconds(facts.took)));
     }
     if facts.waited {
         notes.push(

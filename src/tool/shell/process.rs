@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hints;
 use crate::guard::no_masks;
@@ -51,6 +51,8 @@ pub struct Process;
 const INFO: ToolInfo = ToolInfo {
     name: "process",
     set: ToolSet::Run,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Execute,
     rule: RuleArgument::Text,
     aliases: &["killshell", "bashoutput"],

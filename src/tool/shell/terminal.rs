@@ -8,7 +8,9 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, Part, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{
+    Access, Part, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch,
+};
 
 use super::backend::{How, ShellError, Sink};
 use super::hints;
@@ -52,6 +54,8 @@ pub struct Terminal;
 const INFO: ToolInfo = ToolInfo {
     name: "terminal",
     set: ToolSet::Run,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Execute,
     rule: RuleArgument::Command,
     aliases: &["bash", "shell", "sh", "exec", "run", "command", "execute"],

@@ -34,7 +34,7 @@ async fn process(bench: &Bench, args: serde_json::Value) -> String {
     bench.say(&Process, args).await
 }
 
-/// A program that runs for about so many seconds, with a command line that nobody else on this machine has.
+/// A program that runs for about this many seconds, with a command line that no other process on this machine has.
 fn nap(seconds: u32) -> String {
     format!("sleep {seconds}.{}", std::process::id())
 }

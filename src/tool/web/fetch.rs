@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::client::{HttpNet, Net, Reply, Resolver, SystemResolver};
 use super::{address, html};
@@ -34,6 +34,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "web_fetch",
     set: ToolSet::Web,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Network,
     rule: RuleArgument::Address,
     aliases: &["fetch", "webfetch", "curl", "http", "url"],

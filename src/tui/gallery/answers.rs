@@ -8,7 +8,7 @@ use tiller_protocol::tool::FileDiff;
 use tiller_protocol::tree::{
     NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeTag,
 };
-use tiller_protocol::view::{ContextReport, GitState, LayerCost, Mention, ModelChoice};
+use tiller_protocol::view::{ContextReport, GitOperation, GitState, LayerCost, Mention, ModelChoice};
 use tiller_protocol::{
     BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView, EntryId, ModelRef,
     Profile, RestoreFile, RestorePreview, SessionId, SessionSummary, Snapshot, Time, Usage,
@@ -89,7 +89,7 @@ pub(super) fn snapshot() -> Snapshot {
         usage: Usage::default(),
         cost: None,
         running: false,
-        git: Some(GitState { branch: "retry-after".into(), changed: 3, under_way: String::new() }),
+        git: Some(GitState { branch: "retry-after".into(), changed: 3, under_way: GitOperation::None }),
         goal: None,
         shell_lines: Vec::new(),
     }

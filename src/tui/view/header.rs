@@ -111,7 +111,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
         put(draw::cut_middle(name, 24), draw::cut_middle(name, 12), Role::Strong, 2);
     }
     if let Some(g) = &s.git {
-        let way = if g.under_way.is_empty() { String::new() } else { format!(" {}", g.under_way) };
+        let way = if g.under_way.is_none() { String::new() } else { format!(" {}", g.under_way) };
         let changed = if g.changed > 0 { format!("*{}", g.changed) } else { String::new() };
         let said = |n| format!("{}{changed}{way}", draw::cut_middle(&g.branch, n));
         put(said(24), said(10), Role::Dim, 4);

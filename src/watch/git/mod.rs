@@ -10,6 +10,8 @@ pub mod worktree;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tiller_protocol::view::GitOperation;
+
 use crate::git::command::{Call, ConfigScope};
 
 /// Why a call of git failed.
@@ -66,16 +68,16 @@ impl Repository {
         Some(head.trim().strip_prefix("ref: refs/heads/")?.to_owned())
     }
 
-    /// `merging`, `rebasing`, ...; empty when nothing is under way.
-    pub fn under_way(&self) -> &'static str {
+    /// The operation that was begun and has not ended.
+    pub fn under_way(&self) -> GitOperation {
         let has = |name: &str| self.dir.join(name).symlink_metadata().is_ok();
         match () {
-            () if has("rebase-merge") || has("rebase-apply") => "rebasing",
-            () if has("MERGE_HEAD") => "merging",
-            () if has("CHERRY_PICK_HEAD") => "cherry-picking",
-            () if has("REVERT_HEAD") => "reverting",
-            () if has("BISECT_LOG") => "bisecting",
-            () => "",
+            () if has("rebase-merge") || has("rebase-apply") => GitOperation::Rebasing,
+            () if has("MERGE_HEAD") => GitOperation::Merging,
+            () if has("CHERRY_PICK_HEAD") => GitOperation::CherryPicking,
+            () if has("REVERT_HEAD") => GitOperation::Reverting,
+            () if has("BISECT_LOG") => GitOperation::Bisecting,
+            () => GitOperation::None,
         }
     }
 

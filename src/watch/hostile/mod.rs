@@ -251,7 +251,7 @@ async fn x15_nothing_runs_unasked_in_hostile_repositories() {
     assert!(ran > HOSTILE.len() * 4, "{ran} ran, {asked} asked");
 }
 
-/// A rule of the person's for git covers the person's repository, not one that an agent wrote into the folder.
+/// A rule of the person's for git covers the person's repository, not a repository that an agent wrote into the folder.
 #[tokio::test]
 async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
     use tiller_permit::{Effect, Rule, Source};

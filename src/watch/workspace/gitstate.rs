@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiller_protocol::view::GitState;
+use tiller_protocol::view::{GitOperation, GitState};
 
 use crate::git::{GitError, Repository};
 
@@ -24,7 +24,7 @@ pub(crate) struct Facts {
 /// Examines the repository. Blocks; runs on a separate thread.
 pub(crate) fn look(repo: &Repository, before: Option<&Facts>) -> Facts {
     let mut facts = Facts::default();
-    facts.state.under_way = repo.under_way().into();
+    facts.state.under_way = repo.under_way();
     let args = ["status", "--porcelain=v2", "--branch", "-z", "--ignore-submodules=all"];
     match repo.run(&args, LIMIT) {
         Ok(out) => parse(&out, &mut facts),
@@ -99,8 +99,8 @@ pub(crate) fn news(before: &Facts, now: &Facts) -> Vec<String> {
         news.push(format!("commit {}", now.subject));
     }
     if before.state.under_way != now.state.under_way {
-        news.push(match (before.state.under_way.as_str(), now.state.under_way.as_str()) {
-            (was, "") => format!("{was} ended"),
+        news.push(match (&before.state.under_way, &now.state.under_way) {
+            (was, GitOperation::None) => format!("{was} ended"),
             (_, is) => format!("{is} began"),
         });
     }
@@ -137,7 +137,7 @@ mod tests {
         let two = look(&repo, Some(&one));
         sh(dir.path(), "git merge -q side >/dev/null 2>&1 || true");
         let merge = look(&repo, Some(&two));
-        assert_eq!((merge.state.under_way.as_str(), merge.conflicts), ("merging", 1));
+        assert_eq!((&merge.state.under_way, merge.conflicts), (&GitOperation::Merging, 1));
         assert_eq!(news(&two, &merge), ["merging began", "1 files in conflict"]);
         sh(dir.path(), "git merge --abort; git checkout -q side; git checkout -q --detach");
         let detached = look(&repo, Some(&merge));

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
+use tiller_protocol::view::GitOperation;
 use tiller_protocol::{ChangeKind, SystemClock};
 
 use super::*;
@@ -214,7 +215,10 @@ fn git_is_told_and_its_changes_are_its_own() {
         );
     });
     let state = b.wait("the state", |r| matches!(r, Report::Git(_)));
-    assert_eq!(state, Report::Git(GitState { branch: "trunk".into(), changed: 0, under_way: String::new() }));
+    assert_eq!(
+        state,
+        Report::Git(GitState { branch: "trunk".into(), changed: 0, under_way: GitOperation::None })
+    );
     sh(&b.root(), "git checkout -q side");
     let line = b.line("f");
     assert_eq!((line.kind, line.who), (ChangeKind::Modified, Who::Git));

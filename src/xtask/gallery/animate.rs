@@ -26,7 +26,7 @@ pub(crate) struct Animation {
 }
 
 impl Animation {
-    /// Adds a picture. One that looks like its predecessor makes that one longer.
+    /// Adds a picture. A picture that equals its predecessor makes that one longer.
     pub(crate) fn add(&mut self, image: Image, time: Duration) {
         let changed = match &self.last {
             None => Some((0, 0, image.width, image.height)),

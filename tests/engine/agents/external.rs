@@ -513,7 +513,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     let rows = place.parts(&Fake::new([])).store.audit().list(None, "", 10).unwrap();
     let row = rows.iter().find(|r| r.agent == "main/a1").unwrap();
     assert_eq!(
-        (row.decision.audit_word(), row.by.as_str(), row.outcome.as_str()),
+        (row.decision.audit_word(), row.by.as_str(), row.outcome.word()),
         ("its own", "Toy did not ask", "ok")
     );
     assert!(row.what.contains("make it"), "{row:?}");

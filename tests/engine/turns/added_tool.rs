@@ -7,8 +7,8 @@ use tiller_config::agents::{Definitions, Known};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::{ToolEvent, TurnStatus};
 use tiller_protocol::{
-    Access, AskReply, Decision, Event, EventBody, Profile, RuleArgument, ToolInfo, ToolSet, ToolSpec,
-    ToolVerb, Touch,
+    Access, AskReply, Decision, Event, EventBody, Profile, RuleArgument, ToolGrant, ToolInfo, ToolSet,
+    ToolSpec, ToolVerb, Touch,
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
@@ -25,6 +25,8 @@ impl Tool for Greet {
         ToolInfo {
             name: "greet",
             set: ToolSet::Plan,
+            grant: ToolGrant::All,
+            starts_agents: false,
             touch: Touch::Execute,
             rule: RuleArgument::Text,
             aliases: &["hello"],

@@ -73,7 +73,7 @@ async fn compaction_by_hand_keeps_the_old_path_and_tells_the_todo_list_once() {
     assert!(preview.summarised > 0 && preview.kept >= 2);
     // Every removed entry is counted under its role.
     assert_eq!(preview.by_role.iter().map(|r| r.entries).sum::<u64>(), preview.summarised);
-    let yours = preview.by_role.iter().find(|r| r.role == "you").unwrap();
+    let yours = preview.by_role.iter().find(|r| r.role == tiller_protocol::view::EntryAuthor::User).unwrap();
     assert!(yours.entries >= 3 && yours.tokens > 20_000, "{preview:?}");
     assert!(preview.goes.iter().any(|g| g.starts_with("you: question 0")), "{preview:?}");
     assert!(preview.goes.iter().any(|g| g.starts_with("result: todo_write")), "{preview:?}");

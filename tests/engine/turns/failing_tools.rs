@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
 /// Does what its argument `do` names.
@@ -21,6 +21,8 @@ impl Tool for Naughty {
         ToolInfo {
             name: "naughty",
             set: ToolSet::Read,
+            grant: ToolGrant::All,
+            starts_agents: false,
             touch: Touch::Execute,
             rule: RuleArgument::Text,
             aliases: &[],

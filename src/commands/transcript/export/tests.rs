@@ -418,7 +418,7 @@ fn nothing_hostile_gets_out_of_its_place() {
     let page = html::write(&book);
     assert_tame(&page);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && page.contains("&lt;U+202E&gt;gnp.exe"));
-    // One style block, which is the only one that the policy permits.
+    // One style block, which is all that the policy permits.
     assert_eq!(page.matches("<style>").count(), 1);
     let hash = ring::digest::digest(&ring::digest::SHA256, include_bytes!("page.css"));
     let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hash);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tiller_config::schema::Context;
-use tiller_protocol::view::{CompactPreview, RoleTokens};
+use tiller_protocol::view::{CompactPreview, EntryAuthor, RoleTokens};
 use tiller_protocol::{Block, Entry, EntryBody, EntryId, Origin, Part, ToolOutcome};
 
 use crate::context::request::{is_message, live};
@@ -139,7 +139,7 @@ pub(crate) fn preview(plan: &Plan) -> CompactPreview {
         let tokens = tokens::of_entry(entry);
         match by_role.iter_mut().find(|r| r.role == role) {
             Some(r) => (r.entries, r.tokens) = (r.entries + 1, r.tokens + tokens),
-            None => by_role.push(RoleTokens { role: role.into(), entries: 1, tokens }),
+            None => by_role.push(RoleTokens { role: role.clone(), entries: 1, tokens }),
         }
         goes.push(match first_line(&said(&entry.body)) {
             line if line.is_empty() => format!("{role}, about {tokens} tokens"),
@@ -162,15 +162,15 @@ pub(crate) fn preview(plan: &Plan) -> CompactPreview {
 }
 
 /// The role of an entry, as text for the user.
-fn role(body: &EntryBody) -> &'static str {
+fn role(body: &EntryBody) -> EntryAuthor {
     match body {
-        EntryBody::User { origin: Origin::Engine, .. } => "Tiller",
-        EntryBody::User { .. } => "you",
-        EntryBody::Assistant { .. } => "agent",
-        EntryBody::ToolResult { .. } => "result",
-        EntryBody::Compaction { .. } => "earlier summary",
-        EntryBody::BranchSummary { .. } => "summary of a branch",
-        EntryBody::Prefix { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => "note",
+        EntryBody::User { origin: Origin::Engine, .. } => EntryAuthor::Engine,
+        EntryBody::User { .. } => EntryAuthor::User,
+        EntryBody::Assistant { .. } => EntryAuthor::Agent,
+        EntryBody::ToolResult { .. } => EntryAuthor::ToolResult,
+        EntryBody::Compaction { .. } => EntryAuthor::Compaction,
+        EntryBody::BranchSummary { .. } => EntryAuthor::BranchSummary,
+        EntryBody::Prefix { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => EntryAuthor::Note,
     }
 }
 

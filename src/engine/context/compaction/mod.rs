@@ -17,7 +17,6 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part};
-use tiller_provider::ProviderError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
@@ -212,7 +211,7 @@ pub(crate) async fn summarise(
                 return Err(Notice::new(NoticeKind::Network, "the summary was empty"));
             }
             Ok(answer) => return Ok(answer.text),
-            Err(ProviderError::TooLong(_)) if tries < TRIES => most /= 2,
+            Err(e) if e.too_long() && tries < TRIES => most /= 2,
             Err(e) if side.wait(&e, tries, TRIES).await => {}
             Err(e) => break side.too_long_a_wait(&e).unwrap_or(e),
         }

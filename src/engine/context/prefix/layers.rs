@@ -305,7 +305,7 @@ fn runtime(facts: &PromptFacts) -> String {
     // Writing to a string cannot fail.
     if let Some(git) = &facts.git {
         let _ = write!(s, "\nGit: branch {}", git.branch);
-        if !git.under_way.is_empty() {
+        if !git.under_way.is_none() {
             let _ = write!(s, ", {}", git.under_way);
         }
         let _ = write!(s, ", {} changed", git.changed);

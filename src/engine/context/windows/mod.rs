@@ -5,18 +5,17 @@ pub(crate) mod learned_windows;
 
 use crate::session::model;
 use tiller_protocol::ModelRef;
+use tiller_provider::ProviderError;
 
 use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, LearnedWindow, PLAUSIBLE};
 use crate::core::Core;
 
-/// Learns from the server's rejection `said` of a request of about `request` tokens.
-pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, request: u64) {
+/// Learns from the server's rejection of a request of about `request` tokens.
+pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, error: &ProviderError, request: u64) {
     let known = model::model_info(core, model).window;
-    // Without a number in the message the request's size is the only measure. A known window is better, and a request
-    // with too many bytes (413) may have few tokens.
-    let guess = known.is_none() && !said.contains("(413)");
-    let told = told(said).or(guess.then_some(request / 10 * 9));
-    let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
+    let Some(tokens) =
+        window_of(error, known, request).filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k))
+    else {
         return;
     };
     let stated = model::stated_info(core, model).window;
@@ -39,8 +38,20 @@ fn keep_windows(core: &Core) {
     drop(core.services.store.set_meta(KEY, core.services.models.windows.as_json()));
 }
 
-/// The window that a refusal names, in tokens.
-fn told(said: &str) -> Option<u64> {
+/// The window that a rejection names, or the one that the size of the request suggests where none is `known`.
+fn window_of(error: &ProviderError, known: Option<u64>, request: u64) -> Option<u64> {
+    match error {
+        ProviderError::TooLong(said) => {
+            stated_in(said).or_else(|| known.is_none().then_some(request / 10 * 9))
+        }
+        // A request with too many bytes may have few tokens.
+        ProviderError::TooLarge(said) => stated_in(said),
+        _ => None,
+    }
+}
+
+/// The window that the text of a rejection names, in tokens.
+fn stated_in(said: &str) -> Option<u64> {
     let said = said.to_ascii_lowercase();
     let mut rest = 0;
     while let Some(start) = said[rest..].find(|c: char| c.is_ascii_digit()).map(|at| rest + at) {
@@ -80,12 +91,28 @@ mod tests {
             ),
             ("the request exceeds the available context size (4,096 tokens), try increasing it", Some(4096)),
             ("you requested 5000 tokens (4500 in the messages, 500 in the completion)", None),
-            ("request too large (413)", None),
+            ("request too large", None),
             ("maximum context length is 99999999999999999999 tokens", None),
             ("context window of 32 tokens", None),
         ] {
-            assert_eq!(told(said), window, "{said}");
+            assert_eq!(stated_in(said), window, "{said}");
         }
+    }
+
+    #[test]
+    fn the_size_of_a_request_suggests_a_window_only_where_tokens_were_too_many() {
+        let (long, large): (fn(String) -> _, fn(String) -> _) =
+            (ProviderError::TooLong, ProviderError::TooLarge);
+        for (error, said, known, window) in [
+            (long, "too long", None, Some(9_000)),
+            (long, "too long", Some(20_000), None),
+            (long, "maximum context length is 8192 tokens", Some(20_000), Some(8_192)),
+            (large, "too large", None, None),
+            (large, "maximum context length is 8192 tokens", None, Some(8_192)),
+        ] {
+            assert_eq!(window_of(&error(said.into()), known, 10_000), window, "{said} {known:?}");
+        }
+        assert_eq!(window_of(&ProviderError::Rejected("too long".into()), None, 10_000), None);
     }
 
     #[test]

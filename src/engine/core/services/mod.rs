@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places};
-use tiller_protocol::{AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SessionId};
+use tiller_protocol::{
+    AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SessionId, ToolGrant, ToolSet,
+};
 use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::shell::{Bounds, share_of_memory};
@@ -335,12 +337,18 @@ impl ModelServices {
 
 /// The tools that the main agent sees.
 fn main_tools(all: &Registry, role: Option<&Definition>, config: &Config) -> Vec<&'static dyn Tool> {
-    use tiller_tool::crew::SPECIAL;
     let crew = &config.agents;
-    let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
-    let alone = |tool: &dyn Tool| crew.depth == 0 && tool.info().set == tiller_protocol::ToolSet::Crew;
-    let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
-    all.iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
+    let usual = |grant: ToolGrant| match grant {
+        ToolGrant::All | ToolGrant::Main => true,
+        ToolGrant::Named => crew.all_tools,
+        ToolGrant::Siblings => false,
+    };
+    let has = |tool: &&'static dyn Tool| {
+        let info = tool.info();
+        let granted = role.and_then(|r| r.tools.grants(info.name)).unwrap_or_else(|| usual(info.grant));
+        granted && (crew.depth > 0 || info.set != ToolSet::Crew)
+    };
+    all.iter().filter(has).collect()
 }
 
 /// The tools' limits, from the configuration.

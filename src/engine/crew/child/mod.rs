@@ -25,7 +25,7 @@ use crate::crew::msg::{CrewMsg, MemberMsg};
 use crate::crew::rights::narrowed;
 use crate::money;
 use crate::money::reservations::limit;
-use crate::money::reservations::{Answer, Want};
+use crate::money::reservations::{Answer, Revision, Want};
 use crate::questions::msg::QuestionMsg;
 use crate::session::model;
 use crate::turn::Input;
@@ -133,19 +133,18 @@ impl ChildDriver<'_> {
         self.core.money.reservations.reserve(&self.core.identity.id, want)
     }
 
-    /// The next request waits until another reservation is settled.
-    pub(crate) fn wait_for_budget(&mut self, may_compact: bool) {
+    /// The next request waits for a change of the reservations after `answered`.
+    pub(crate) fn wait_for_budget(&mut self, may_compact: bool, answered: Revision) {
         self.core.with_live(|l| l.deferred_check = Some(may_compact));
-        self.retry_when_budget_changes();
+        self.retry_when_budget_changes(answered);
     }
 
-    /// Checks the budget again when a reservation is settled.
-    pub(crate) fn retry_when_budget_changes(&mut self) {
+    /// Checks the budget again when the reservations have changed after `answered`.
+    pub(crate) fn retry_when_budget_changes(&mut self, answered: Revision) {
         let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
         let (reservations, tx) = (std::sync::Arc::clone(&self.core.money.reservations), self.core.tx.clone());
         self.core.spawn(async move {
-            // With a timeout, because a change before this point is missed.
-            let _ = tokio::time::timeout(AGAIN, reservations.changed()).await;
+            reservations.changed_since(answered).await;
             let _ = tx.send(Msg::Child(ChildMsg::BudgetChanged { turn })).await;
         });
     }
@@ -321,6 +320,4 @@ impl ChildDriver<'_> {
 
 /// Longest wait for the files of an ended agent to be recorded before its end is reported.
 const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
-/// Longest wait before a refused reservation is tried again.
-const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 const ENDING: &str = "Tiller is ending";

@@ -49,11 +49,11 @@ impl ChildDriver<'_> {
         match self.reserve() {
             Answer::Go => {}
             Answer::Over(why) => return driver::halt(self.core, TurnStatus::Limit, limit(why)),
-            Answer::Wait => {
+            Answer::Wait(answered) => {
                 if let Some(child) = self.core.identity.child_mut() {
                     child.pause.deferred = Some(resting);
                 }
-                return self.retry_when_budget_changes();
+                return self.retry_when_budget_changes(answered);
             }
         }
         match resting {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tiller_external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
 use tiller_protocol::ask::Risk;
-use tiller_protocol::view::AuditRow;
+use tiller_protocol::view::{AuditOutcome, AuditRow};
 use tiller_protocol::{Access, AskBody, AskReply, Decision, PermissionOutcome, ToolOutcome, Touch};
 use tiller_tool::Registry;
 use tokio::sync::oneshot;
@@ -95,7 +95,7 @@ impl ExternalDriver<'_> {
                     decision: PermissionOutcome::Undecided,
                     by: String::new(),
                     seconds: 0.0,
-                    outcome: String::new(),
+                    outcome: AuditOutcome::None,
                 };
                 let by_rule = match &verdict {
                     Verdict::Allow { rule, .. } => {
@@ -229,7 +229,7 @@ impl ExternalDriver<'_> {
             decision: PermissionOutcome::External,
             by: format!("{name} did not ask"),
             seconds,
-            outcome: crate::job::outcome_word(outcome).into(),
+            outcome: outcome.into(),
         };
         let ticket = self.core.services.store.audit().record(audit);
         self.core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
@@ -244,7 +244,7 @@ impl ExternalDriver<'_> {
             self.core.child_driver().record_refusal();
         }
         let no = audit.decision.denies() || audit.decision == PermissionOutcome::Undecided;
-        audit.outcome = if no { "denied" } else { "allowed" }.into();
+        audit.outcome = if no { AuditOutcome::Denied } else { AuditOutcome::Allowed };
         let ticket = self.core.services.store.audit().record(audit);
         self.core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }

@@ -59,6 +59,7 @@ fn moves() -> impl Strategy<Value = Move> {
         Some(ProviderError::Network("n".into())),
         Some(ProviderError::Wait { message: "w".into(), after: Some(Duration::from_secs(1)) }),
         Some(ProviderError::TooLong("t".into())),
+        Some(ProviderError::TooLarge("t".into())),
         Some(ProviderError::Auth("a".into())),
     ]);
     prop_oneof![

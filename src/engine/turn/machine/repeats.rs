@@ -108,7 +108,7 @@ impl Repeats {
 
 /// Hashes a line of a result, without durations and without the path of the full output.
 fn came_of_it(line: &str, hash: &mut DefaultHasher) {
-    if line.strip_prefix("[took ").is_some_and(|l| l.ends_with(" s]")) {
+    if output::is_duration_note(line) {
         return;
     }
     let mut words = output::without_pointer(line).split_whitespace().peekable();
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(round(&mut r, "make", "failed in 1s"), GoOn, "a yes counts from the start");
     }
 
-    /// What a tool of ours adds to a result differs each time: it hides no circle.
+    /// The notes that the program's own tools add differ each time and are ignored.
     #[test]
     fn how_long_it_took_and_where_the_whole_is_kept_are_no_difference() {
         use Verdict::{Ask, GoOn, Tell};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch};
+use tiller_provider::ProviderError;
 
 use super::repeats::Repeats;
 use super::reply::Reply;
@@ -171,8 +172,8 @@ pub(super) struct Counts {
 pub(super) struct Overflow {
     /// Context-length errors in a row.
     pub(super) rounds: u32,
-    /// The provider's text of the last one.
-    pub(super) error: String,
+    /// The last one.
+    pub(super) error: Option<ProviderError>,
     /// A compaction by limit was tried since the last reply; another would not help.
     pub(super) compacted: bool,
 }
@@ -221,9 +222,9 @@ impl Turn {
         self.counts.streams
     }
 
-    /// The provider's text when it rejected the last request as too long.
-    pub fn too_long(&self) -> &str {
-        &self.overflow.error
+    /// The error of the last request that the provider rejected as too long; `None`: it rejected none.
+    pub fn too_long(&self) -> Option<&ProviderError> {
+        self.overflow.error.as_ref()
     }
 
     /// Whether a reply is awaited or arriving.

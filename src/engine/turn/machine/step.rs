@@ -238,15 +238,15 @@ impl Turn {
 
     /// The reply is incomplete.
     fn cut(&mut self, error: ProviderError, out: &mut Vec<Effect>) {
-        if let ProviderError::TooLong(why) = &error {
+        if error.too_long() {
             if self.overflow.rounds < self.limits.overflows {
                 self.overflow.rounds += 1;
-                self.overflow.error.clone_from(why);
+                self.overflow.error = Some(error);
                 self.phase = Phase::Compacting { overflow: true };
                 out.push(Effect::Compact { overflow: true, round: self.overflow.rounds });
                 return;
             }
-            let notice = notices::too_long(why);
+            let notice = notices::too_long(&error.to_string());
             return self.finish(TurnStatus::Failed, Some(notice), out);
         }
         let discard = self.reply.shown();
@@ -308,7 +308,8 @@ impl Turn {
                 self.prepare(out);
             }
             Err(notice) if overflow => {
-                let notice = notices::cannot_shorten(&self.overflow.error, &notice);
+                let why = self.overflow.error.as_ref().map(ToString::to_string).unwrap_or_default();
+                let notice = notices::cannot_shorten(&why, &notice);
                 self.finish(TurnStatus::Failed, Some(notice), out);
             }
             // Only our own limit was exceeded, not the provider's: a long request is better than none.

@@ -394,7 +394,7 @@ fn open_same(slot: &Slot, name: &OsStr, old: &Old) -> Option<File> {
     same(&mut file, old).then_some(file)
 }
 
-/// Whether the content is still the one that was read.
+/// Whether the content is still what was read.
 fn same(file: &mut File, old: &Old) -> bool {
     holds(file, usize::try_from(old.stat.st_size).unwrap_or(0), &old.hash)
 }

@@ -137,7 +137,7 @@ fn identity_stays_for_mode_and_new_files_follow_the_umask() {
 }
 
 /// In each round somebody saves the file, by renaming or in place, while the edit tool works on it. What
-/// they saved must be there in the end, whoever was first.
+/// they saved must be there in the end, in either order.
 fn race(rounds: u64) {
     let bench = Bench::new();
     let path = bench.file("f.txt", "start\n");

@@ -141,7 +141,7 @@ impl Publishes {
                 Err(TryLockError::WouldBlock | TryLockError::Error(_)) => continue,
             }
             let mut text = String::new();
-            // One that ended before "end" began nothing.
+            // A record without "end" began nothing.
             let found = (&mut file).take(MOST).read_to_string(&mut text).ok().and_then(|_| parse(&text));
             let taken = found.map(|f| take_back::run(&f));
             if taken.as_ref().is_none_or(TakenBack::is_over) {
@@ -185,7 +185,7 @@ impl Open {
 
     /// Nothing is left over.
     pub(crate) fn end(self) {
-        // One that stays finds nothing to do at the next start.
+        // A record that stays has nothing to do at the next start.
         let _ = std::fs::remove_file(&self.path);
     }
 }

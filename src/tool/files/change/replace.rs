@@ -95,7 +95,7 @@ fn find(text: &str, needle: &str) -> Vec<(usize, usize)> {
         rest = &rest[at + 1..];
     }
     plain.push_str(rest);
-    // A match that starts at a line end takes the return in; one that ends before it leaves it out.
+    // A match that starts at a line end includes the return; a match that ends before it excludes it.
     let start = |at: usize| at + cuts.partition_point(|c| *c < at);
     plain.match_indices(needle).map(|(at, m)| (start(at), start(at + m.len()))).collect()
 }

@@ -211,7 +211,7 @@ mod tools {
         let want = "# keys\nHOST=h\nPEM=\"«line 1\nline 2\nline 3»\"\nTOKEN=«real-1» # t\nPORT=2\nLAST=x\n"
             .replace('\n', "\r\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), want);
-        // What is not there is told with masks; a mask from nowhere is refused.
+        // Text that is not there is reported with masks; a mask of unknown origin is refused.
         let said =
             b.say(&EditFile, json!({"path": "k.env", "old": format!("TOKEN={M} # u"), "new": "x"})).await;
         assert!(said.contains("not found") && said.contains(M) && !said.contains("real-1"), "{said}");
@@ -251,7 +251,7 @@ mod tools {
         assert!(said.starts_with("patched"), "{said}");
         let want = FILE.replace("PORT=1", "PORT=2").replace("LAST=x\n", "TOKEN2=«real-2»\nEND\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), want);
-        // Of two lines that look alike the one that is taken out goes, and no other.
+        // Of two equal lines only the line that the edit removes is removed.
         let twin = b.file("twin", "a\nk=«1»\nk=«2»\nb\n");
         b.say(&ReadFile, json!({"path": "twin"})).await;
         let said = b.say(&Patch, patch(format!("*** Update File: twin\n@@\n a\n-k={M}\n k={M}\n b\n"))).await;

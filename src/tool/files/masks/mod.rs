@@ -189,7 +189,7 @@ pub(crate) fn restore<'w>(written: &'w str, scopes: &[&Masked<'_>]) -> Result<Co
         return Ok(Cow::Borrowed(written));
     }
     let mut values = vec![Answer::Open; found.len()];
-    // In a text that was masked piece by piece, a mask in the file itself cannot be distinguished from one that hides a
+    // In a text that was masked piece by piece, a mask in the file itself cannot be distinguished from a mask that hides a
     // value.
     if !scopes.iter().any(|s| s.large) {
         let new = unmask::Side::new(written, &found);

@@ -228,7 +228,7 @@ impl<'s> Found<'s, '_> {
         }
     }
 
-    /// The candidate to which the mask is tied: by equal lines, without a gap, up to one that is there once in both
+    /// The candidate to which the mask is tied: by equal lines, without a gap, up to a line that is there once in both
     /// texts; else, where `ends` says so, up to where both begin or end. `None` as well when it is tied to different
     /// values.
     fn tied(&self, wanted: usize, candidates: &[usize], ends: bool) -> Option<usize> {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, ChangeKind, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
+use tiller_protocol::{Access, ChangeKind, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use self::parse::{Hunk, Section, parse};
 use crate::files::change::commit::Change;
@@ -38,6 +38,8 @@ struct Args {
 const INFO: ToolInfo = ToolInfo {
     name: "patch",
     set: ToolSet::Edit,
+    grant: ToolGrant::All,
+    starts_agents: false,
     touch: Touch::Write,
     rule: RuleArgument::EditPath,
     aliases: &["apply_patch"],

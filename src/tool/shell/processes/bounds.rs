@@ -175,7 +175,7 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
             "it was terminated: it had more than {most} processes at once (limits.{}_processes)",
             bounds.whose
         ));
-        // One that has ended has left its number, which may be a stranger's by now.
+        // An ended process has released its number, which another process may have by now.
         let same = |(pid, start): &&(i32, u64)| proc_fs::stat(*pid).is_some_and(|s| s.start == *start);
         for (pid, _) in family.roots.iter().filter(same) {
             // One call for all of a group: none of them can fork in between.

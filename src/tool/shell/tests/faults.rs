@@ -91,7 +91,7 @@ async fn t1_a_stop_ends_the_whole_list() {
     }
 }
 
-/// A shell that catches the signal goes on: what it starts then is told to end too, within the grace.
+/// A shell that catches the signal continues: what it starts then is signalled too, within the grace period.
 #[tokio::test]
 async fn t1_what_a_trap_goes_on_with_is_ended_too() {
     for pty in [false, true] {
@@ -109,7 +109,7 @@ async fn t1_what_a_trap_goes_on_with_is_ended_too() {
 }
 
 /// What a shell's handler took in is lost with its `exec`, as in a child between `fork` and `exec`: the program that
-/// runs then is told too.
+/// runs then is signalled too.
 #[tokio::test]
 async fn t1_a_process_that_runs_another_program_after_the_signal_is_ended_too() {
     for pty in [false, true] {

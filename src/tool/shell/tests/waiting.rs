@@ -53,7 +53,7 @@ async fn t5_it_is_said_where_it_can_be_seen() {
         let text = sh(&b, asker).await;
         assert!(text.contains("waited for input"), "{asker}: {text}");
     }
-    // One that manages to wait all the same: it made itself an input that never comes.
+    // A command that waits all the same: it made itself an input that never ends.
     let args =
         json!({ "command": "mkfifo f; exec 3<>f; printf 'Continue? [y/N] '; read x <&3", "timeout": 0.3 });
     let text = text_of(&output(&b, args).await.content);

@@ -149,8 +149,11 @@ fn u1_hostile_events_send_no_control_of_their_own() {
         tx.send(event(EventBody::State(StateEvent::Notice { notice }))).unwrap();
         tx.send(event(EventBody::State(StateEvent::TitleChanged { title: text.clone() }))).unwrap();
         tx.send(event(EventBody::Turn(TurnEvent::TextDelta { text: text.clone() }))).unwrap();
-        let git =
-            tiller_protocol::view::GitState { branch: text.clone(), changed: 1, under_way: text.clone() };
+        let git = tiller_protocol::view::GitState {
+            branch: text.clone(),
+            changed: 1,
+            under_way: text.as_str().into(),
+        };
         tx.send(event(EventBody::State(StateEvent::GitChanged { git }))).unwrap();
         let model = tiller_protocol::ModelRef(text);
         tx.send(event(EventBody::State(StateEvent::ModelChanged { model, window: None }))).unwrap();

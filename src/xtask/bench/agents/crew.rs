@@ -101,7 +101,7 @@ pub(crate) fn crew(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Memory of an agent: of one that did nearly nothing, and of one with a thousand entries.
+/// Memory of an agent: after nearly no work, and with a thousand entries.
 pub(crate) fn memory(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     place.config("[agents]\nrunning = 20\ntotal = 1000\nturns = 2000\n")?;

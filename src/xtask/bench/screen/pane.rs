@@ -40,7 +40,7 @@ pub(crate) fn pane(b: &Bench, out: &mut Figures) -> Result<()> {
         let from = Instant::now();
         let written = desk.term.written();
         desk.term.keys(&c.to_string());
-        // The next frame is the one that shows it, since nothing else changes. A busy wait would occupy one of the
+        // The next frame shows it, since nothing else changes. A busy wait would occupy one of the
         // cores that the program, its driver and the screen share.
         while desk.term.written() == written && from.elapsed() < Duration::from_secs(2) {
             pause(Duration::from_micros(50));
