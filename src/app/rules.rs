@@ -35,7 +35,7 @@ pub(super) fn permit(
     add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, &tools, &mut notices);
     if trusted {
         let name = PROJECT;
-        let text = setup.brings.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
+        let text = setup.folder_config.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
         add(&mut policy.rules, text, Source::Project, Path::new(name), &tools, &mut notices);
     }
     let lists =

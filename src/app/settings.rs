@@ -9,7 +9,7 @@ use tiller_config::schema::ProviderKinds;
 use tiller_config::{Config, Problem, Sources};
 use tiller_engine::{Incomplete, LoadedSettings, Redact};
 use tiller_permit::Redactor;
-use tiller_permit::trust::Brings;
+use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_provider::registry::{Entered, Found, Local, entered};
 use tiller_provider::{ApiFormats, Providers};
@@ -142,9 +142,9 @@ impl SharedSettings {
 
     /// The person trusts the folder: the project's settings apply from now on, in exactly the form that was shown.
     /// `None`: the folder has none; else the errors in them.
-    pub(crate) fn trust(&self, brings: &Brings) -> Option<Vec<Notice>> {
+    pub(crate) fn trust(&self, folder_config: &FolderConfig) -> Option<Vec<Notice>> {
         let mut state = self.state();
-        if !trust(&mut state.sources, brings) {
+        if !trust(&mut state.sources, folder_config) {
             return None;
         }
         let loaded = tiller_config::load(&state.sources);
@@ -200,8 +200,8 @@ impl SharedSettings {
 }
 
 /// As [`SharedSettings::trust`], on `sources`.
-pub(super) fn trust(sources: &mut Sources, brings: &Brings) -> bool {
-    let bytes = brings.bytes(PROJECT).map(<[u8]>::to_vec);
+pub(super) fn trust(sources: &mut Sources, folder_config: &FolderConfig) -> bool {
+    let bytes = folder_config.bytes(PROJECT).map(<[u8]>::to_vec);
     // A file that was not hashed (a link, or too large) is not loaded.
     sources.trusted = bytes.is_some();
     sources.project_text = bytes;

@@ -33,7 +33,7 @@ impl Bench {
         std::fs::write(self.tmp.path().join("project").join(PROJECT), text).unwrap();
     }
 
-    fn brings(&self) -> Brings {
+    fn brings(&self) -> FolderConfig {
         discover(&self.tmp.path().join("project"), &tiller_tool::Registry::built_in().catalog())
     }
 }
@@ -60,12 +60,12 @@ fn exactly_the_bytes_that_were_hashed_are_loaded() {
     let b = Bench::new(&[]);
     b.user("[limits]\nturns = 50\n");
     b.project("[ui]\ntheme = \"gruvbox-dark\"\n[limits]\nturns = 10\n");
-    let brings = b.brings();
+    let folder_config = b.brings();
     // Changed while the question was open.
     b.project("[ui]\ntheme = \"tokyonight\"\n[limits]\nturns = 20\n");
     b.shared.read().unwrap();
     assert_eq!(b.shared.current().limits.turns, 50, "nothing before the yes");
-    assert_eq!(b.shared.trust(&brings), Some(Vec::new()));
+    assert_eq!(b.shared.trust(&folder_config), Some(Vec::new()));
     let now = b.shared.current();
     assert_eq!((now.ui.theme.as_str(), now.limits.turns), ("gruvbox-dark", 10));
     // And stays that way when the person's own file is read again.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_config::{Flags, Loaded, Places, Sources};
+use tiller_config::{Flags, LoadedConfig, Places, Sources};
 use tiller_engine::Open;
 use tiller_permit::Redactor;
-use tiller_permit::trust::{Brings, Choice, Status, Stored, discover, status};
+use tiller_permit::trust::{Choice, FolderConfig, Status, TrustDecision, discover, status};
 use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
 use tiller_provider::ApiFormats;
 use tiller_provider::registry::key_variables;
@@ -24,7 +24,7 @@ pub struct Setup {
     pub places: Places,
     /// The workspace: absolute, links resolved.
     pub project: PathBuf,
-    pub config: Loaded,
+    pub config: LoadedConfig,
     pub sources: Sources,
     pub env: Env,
     pub clock: Arc<dyn Clock>,
@@ -37,7 +37,7 @@ pub struct Setup {
     /// The API formats that providers of this process can have.
     pub formats: ApiFormats,
     /// Files of the folder that could run programs or loosen a rule.
-    pub brings: Brings,
+    pub folder_config: FolderConfig,
     pub common: Common,
     children: std::sync::OnceLock<Arc<ChildEnv>>,
 }
@@ -88,7 +88,7 @@ impl Setup {
         Ok(Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,
-            brings: discover(&project, &tools.catalog()),
+            folder_config: discover(&project, &tools.catalog()),
             tools,
             formats,
             places,
@@ -210,16 +210,16 @@ impl Setup {
 
     /// The person's decision about this folder, compared with its present files.
     pub fn trust(&self, store: &Store) -> Status {
-        let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| Stored {
+        let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| TrustDecision {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
             items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
         });
-        status(&self.brings, stored.as_ref())
+        status(&self.folder_config, stored.as_ref())
     }
 
     /// Reads the project's settings too, in the form that was hashed: the person trusts that form.
     pub fn trust_project(&mut self) {
-        crate::app::settings::trust(&mut self.sources, &self.brings);
+        crate::app::settings::trust(&mut self.sources, &self.folder_config);
         self.config = tiller_config::load(&self.sources);
     }
 

@@ -118,7 +118,7 @@ impl Running {
         let shared = start.shared.unwrap_or_else(|| SharedSettings::new(&setup));
         if trusted {
             // Errors in them are reported below.
-            let _ = shared.trust(&setup.brings);
+            let _ = shared.trust(&setup.folder_config);
         }
         let mut notices: Vec<Notice> = setup
             .config
@@ -142,7 +142,7 @@ impl Running {
                     tools: setup.tools.catalog(),
                     then: start.on_trust,
                 };
-                trust::offer(&name, &setup.brings, &store, &status, after)
+                trust::offer(&name, &setup.folder_config, &store, &status, after)
             })
             .flatten();
         if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
@@ -168,7 +168,7 @@ impl Running {
             rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
         notices.extend(wrong);
         let (roles, wrong) =
-            definitions::read(&setup.places.config, &setup.brings, trusted, &setup.tools.catalog());
+            definitions::read(&setup.places.config, &setup.folder_config, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
@@ -224,7 +224,8 @@ impl Running {
         };
         let child_env = setup.children();
         let env = child_env.now();
-        let flows = workflows::source(&setup.places.config, &setup.project, &setup.brings, may_load, env);
+        let flows =
+            workflows::source(&setup.places.config, &setup.project, &setup.folder_config, may_load, env);
         let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

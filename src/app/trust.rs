@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tiller_config::agents::Origin;
 use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_permit::Source;
-use tiller_permit::trust::{Brings, Change, Status};
+use tiller_permit::trust::{Change, FolderConfig, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::Store;
@@ -33,7 +33,7 @@ pub(super) struct TrustEffects {
 /// The question, if it is needed: never asked, or files changed since the yes.
 pub(super) fn offer(
     folder: &str,
-    brings: &Brings,
+    folder_config: &FolderConfig,
     store: &Store,
     status: &Status,
     after: TrustEffects,
@@ -43,27 +43,27 @@ pub(super) fn offer(
         Status::Changed(changes) => changes,
         Status::Nothing | Status::Trusted | Status::Never => return None,
     };
-    let (changed, items) = (!changes.is_empty(), marked(brings.items(), changes));
-    let (store, brings, name) = (store.clone(), brings.clone(), folder.to_owned());
+    let (changed, items) = (!changes.is_empty(), marked(folder_config.items(), changes));
+    let (store, folder_config, name) = (store.clone(), folder_config.clone(), folder.to_owned());
     let decide = move |yes: bool| {
-        if yes && brings.too_much {
+        if yes && folder_config.too_much {
             return Err("it contains too many files to check".into());
         }
-        store.trust().set(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
+        store.trust().set(&name, yes, folder_config.items()).wait().map_err(|e| e.to_string())?;
         if !yes {
             return Ok(TrustGrant::default());
         }
-        let mut agreed = rules(&brings, &after.tools)?;
-        if let Some(wrong) = after.shared.trust(&brings) {
+        let mut agreed = rules(&folder_config, &after.tools)?;
+        if let Some(wrong) = after.shared.trust(&folder_config) {
             agreed.settings = true;
             agreed.faults.extend(wrong);
         }
-        let (roles, wrong) = definitions::read(&after.config, &brings, true, &after.tools);
+        let (roles, wrong) = definitions::read(&after.config, &folder_config, true, &after.tools);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
         agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
         agreed.faults.extend(definitions::problem_notice(&wrong));
-        agreed.workflows = workflows::of_project(&brings).count();
+        agreed.workflows = workflows::of_project(&folder_config).count();
         after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {
             then();
@@ -100,8 +100,10 @@ fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
 }
 
 /// The project's rules, from the bytes that the person agreed to, and the errors in them.
-fn rules(brings: &Brings, tools: &ToolCatalog) -> Result<TrustGrant, String> {
-    let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(TrustGrant::default()) };
+fn rules(folder_config: &FolderConfig, tools: &ToolCatalog) -> Result<TrustGrant, String> {
+    let Some(bytes) = folder_config.bytes(crate::app::rules::PROJECT) else {
+        return Ok(TrustGrant::default());
+    };
     let text = String::from_utf8_lossy(bytes);
     let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project, tools) {
         Ok(loaded) => (loaded.rules, loaded.problems),

@@ -1,5 +1,5 @@
 use tiller_permit::Effect;
-use tiller_permit::trust::{Choice, Stored, discover, status};
+use tiller_permit::trust::{Choice, TrustDecision, discover, status};
 use tiller_store::{Options, Store};
 
 use super::*;
@@ -19,8 +19,8 @@ fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     TrustEffects { shared: Arc::clone(shared), trusted, config, tools, then }
 }
 
-fn stored(store: &Store, folder: &str) -> Option<Stored> {
-    store.trust().get(folder).unwrap().map(|row| Stored {
+fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {
+    store.trust().get(folder).unwrap().map(|row| TrustDecision {
         choice: if row.trusted { Choice::Trust } else { Choice::Never },
         items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
     })
@@ -33,13 +33,14 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
     std::fs::write(&file, "allow:\n  - terminal(cargo test*)\ndeny:\n  - read_file(.env)\n").unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
+    let folder_config = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let shared = shared(tmp.path());
-    let offer =
-        |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
-    assert!(offer(&brings, &Status::Nothing).is_none());
-    assert!(offer(&brings, &Status::Never).is_none());
-    let asked = offer(&brings, &status(&brings, None)).unwrap();
+    let offer = |folder_config: &FolderConfig, status: &Status| {
+        super::offer("/p", folder_config, &store, status, after(&shared, None))
+    };
+    assert!(offer(&folder_config, &Status::Nothing).is_none());
+    assert!(offer(&folder_config, &Status::Never).is_none());
+    let asked = offer(&folder_config, &status(&folder_config, None)).unwrap();
     assert!(!asked.changed && asked.items.len() == 1);
     // Changed while the question was open: the yes is for the content that was shown.
     std::fs::write(&file, "allow:\n  - terminal(*)\n").unwrap();
@@ -49,7 +50,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     let texts: Vec<(Effect, &str)> = rules.iter().map(|r| (r.effect, r.text())).collect();
     assert_eq!(texts.len(), 2);
     assert!(texts.contains(&(Effect::Allow, "terminal(cargo test*)")), "{texts:?}");
-    assert_eq!(status(&brings, stored(&store, "/p").as_ref()), Status::Trusted);
+    assert_eq!(status(&folder_config, stored(&store, "/p").as_ref()), Status::Trusted);
     // And the change causes a new question.
     let now = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let changed = status(&now, stored(&store, "/p").as_ref());
@@ -65,8 +66,8 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
     std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
     std::fs::write(tmp.path().join(".tiller/permissions.yaml"), "allow: [[[").unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
-    let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
+    let folder_config = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
+    let asked = offer("/p", &folder_config, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     // The notice names the file and the reason.
     assert!(agreed.faults[0].message.contains("permissions.yaml"), "{:?}", agreed.faults);
@@ -82,12 +83,12 @@ fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
     let rules = "allow:\n  - terminal(cargo test*)\n  - '((('\n";
     std::fs::write(tmp.path().join(".tiller/permissions.yaml"), rules).unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
+    let folder_config = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let shared = shared(tmp.path());
     let told = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (hear, then) = (Arc::clone(&told), true);
     let then: OnTrust = Arc::new(move || hear.store(then, std::sync::atomic::Ordering::SeqCst));
-    let asked = offer("/p", &brings, &store, &Status::New, after(&shared, Some(then))).unwrap();
+    let asked = offer("/p", &folder_config, &store, &Status::New, after(&shared, Some(then))).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     assert!(agreed.settings && told.load(std::sync::atomic::Ordering::SeqCst), "the screen hears of it");
     assert_eq!(shared.current().limits.turns, 3);

@@ -80,7 +80,7 @@ impl tiller_engine::Watcher for Watch {
 
     fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> StaleFiles {
         let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return StaleFiles::default() };
-        let file = |f: tiller_watch::workspace::Outside| StaleFile {
+        let file = |f: tiller_watch::workspace::OutsideChange| StaleFile {
             path: tiller_protocol::names::written(f.path.strip_prefix(&self.root).unwrap_or(&f.path)),
             deleted: f.deleted,
             lines: f.lines,

@@ -13,7 +13,8 @@ use crate::commands::{Exit, exec, json_line, say};
 pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
     let mut setup = Setup::read(&exec.common, Flags::default())?;
     let trusted = exec.trust || setup.trust(&setup.open_store()?).may_load();
-    let (all, _) = definitions::read(&setup.places.config, &setup.brings, trusted, &setup.tools.catalog());
+    let (all, _) =
+        definitions::read(&setup.places.config, &setup.folder_config, trusted, &setup.tools.catalog());
     let Some(it) = all.get(name) else {
         return Err(Notice::new(NoticeKind::User, format!("{}.", all.no_such(name).trim_end_matches('?')))
             .hint("`tiller agents list` shows every kind."));
@@ -60,7 +61,8 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
     let tools = setup.tools.catalog();
-    let (all, wrong) = definitions::read(&setup.places.config, &setup.brings, status.may_load(), &tools);
+    let (all, wrong) =
+        definitions::read(&setup.places.config, &setup.folder_config, status.may_load(), &tools);
     let mut text = String::new();
     for it in all.iter() {
         text.push_str(&if json { json_line(&**it) } else { row(it, &tools) });
@@ -71,8 +73,12 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             text.push_str(&format!("{:24} {:9} {}\n", it.name, it.from.word(), one_line(&it.description)));
         }
     }
-    let left_out =
-        setup.brings.items().iter().filter(|i| matches!(i.kind, TrustKind::Agent | TrustKind::Skill)).count();
+    let left_out = setup
+        .folder_config
+        .items()
+        .iter()
+        .filter(|i| matches!(i.kind, TrustKind::Agent | TrustKind::Skill))
+        .count();
     if !status.may_load() && left_out > 0 && !json {
         let files = if left_out == 1 { "1 file".into() } else { format!("{left_out} files") };
         text.push_str(&format!(

@@ -1,7 +1,7 @@
 //! `tiller sessions compare`: two branches of a session side by side, without a screen.
 
 use tiller_engine::compare::look;
-use tiller_protocol::compare::{Compared, ComparedSide, Pair, Side};
+use tiller_protocol::compare::{ComparedSide, Comparison, Pair, Side};
 use tiller_protocol::{EntryId, Notice, NoticeKind, SessionId};
 use tiller_snapshot::Shadow;
 use tiller_store::Store;
@@ -53,7 +53,7 @@ fn side(store: &Store, session: SessionId, name: &str) -> Result<Side, Notice> {
         .hint(format!("Branches of this session: {}.", one_line(&known.join(", ")))))
 }
 
-fn text(c: &Compared) -> String {
+fn text(c: &Comparison) -> String {
     let mut out = String::new();
     if !c.base_line.is_empty() {
         out.push_str(&format!("Common ancestor: {}\n", one_line(&c.base_line)));

@@ -140,7 +140,8 @@ const CHECKS: &[Named] = &[
     }),
     ("settings", "agents", |s| {
         let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
-        let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted, &s.tools.catalog());
+        let (all, wrong_ones) =
+            definitions::read(&s.places.config, &s.folder_config, trusted, &s.tools.catalog());
         let told = wrong_ones.iter().map(ToString::to_string).collect();
         wrong(told, "A file with an error is ignored as a whole.")
             .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))
@@ -254,7 +255,7 @@ const CHECKS: &[Named] = &[
         None => (Health::Ok, "not in a git repository (not required)".into(), None),
     }),
     ("project", "trust", |s| {
-        let n = s.brings.items().len();
+        let n = s.folder_config.items().len();
         (
             Health::Ok,
             if n == 0 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, SessionId};
-use tiller_snapshot::Joined;
+use tiller_snapshot::JoinReport;
 use tiller_store::{Filter, Store};
 use tiller_tui::zone::written;
 
@@ -134,10 +134,10 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
 }
 
 /// Joins the packs of all snapshot stores. Packs that could not be joined are reported, and remain unchanged.
-fn join_snapshots(setup: &Setup) -> (Joined, Vec<String>) {
+fn join_snapshots(setup: &Setup) -> (JoinReport, Vec<String>) {
     /// Time limit for an open workbench that joins its own packs.
     const WAIT: Duration = Duration::from_secs(10);
-    let (mut sum, mut failed) = (Joined::default(), Vec::new());
+    let (mut sum, mut failed) = (JoinReport::default(), Vec::new());
     let stores = std::fs::read_dir(setup.places.data.join("snapshots")).into_iter().flatten().flatten();
     for store in stores {
         match tiller_snapshot::join_store(&store.path(), WAIT) {

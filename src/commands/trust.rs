@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tiller_config::Flags;
 use tiller_permit::trust::{
-    Brings, Change, Choice, Status, Stored, discover, discover_for, programs_folder, programs_name,
-    programs_never_name, status, undecided,
+    Change, Choice, FolderConfig, Status, TrustDecision, discover, discover_for, programs_folder,
+    programs_name, programs_never_name, status, undecided,
 };
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::{Store, TrustRow};
@@ -32,7 +32,7 @@ fn standing(row: &TrustRow, tools: &ToolCatalog) -> &'static str {
         return "gone   ";
     }
     let items = row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect();
-    match status(&discover(&folder, tools), Some(&Stored { choice: Choice::Trust, items })) {
+    match status(&discover(&folder, tools), Some(&TrustDecision { choice: Choice::Trust, items })) {
         Status::Trusted => "trusted",
         Status::Nothing => "empty  ",
         // Nothing of it is loaded until the new contents are trusted.
@@ -49,17 +49,18 @@ fn folder_of(row: &TrustRow) -> String {
 }
 
 /// The files here that configure external programs, and whether some of them are not trusted.
-fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> {
+fn for_programs(setup: &Setup, store: &Store) -> Result<(FolderConfig, bool), Notice> {
     let adapters = programs::adapters(setup);
     let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads().to_vec()).collect();
     reads.sort();
     reads.dedup();
-    let mut brings = discover_for(&setup.project, &reads);
+    let mut folder_config = discover_for(&setup.project, &reads);
     let home = (setup.env)("HOME").map(PathBuf::from);
-    brings.add(&programs::git_settings(&setup.project, home.as_deref(), &setup.children()));
+    folder_config.add(&programs::git_settings(&setup.project, home.as_deref(), &setup.children()));
     let row = store.trust().get(&programs_name(&setup.project)).map_err(|e| e.notice())?;
-    let open = brings.too_much || !undecided(&brings, row.as_ref().map(programs::stored).as_ref()).is_empty();
-    Ok((brings, open))
+    let open = folder_config.too_much
+        || !undecided(&folder_config, row.as_ref().map(programs::stored).as_ref()).is_empty();
+    Ok((folder_config, open))
 }
 
 /// Shows, lists, revokes, or asks.
@@ -103,7 +104,7 @@ pub(super) fn run(
     let status = setup.trust(&store);
     let (for_programs, open) = for_programs(&setup, &store)?;
     let mut text = format!("{}\n", setup.project.display());
-    for item in setup.brings.items().into_iter().chain(for_programs.items()) {
+    for item in setup.folder_config.items().into_iter().chain(for_programs.items()) {
         text.push_str(&format!(
             "  {:12} {}\n               {}\n",
             item.title(),
@@ -168,7 +169,7 @@ pub(super) fn run(
         .hint("Replace them with regular files, then try again."));
     }
     if !matches!(status, Status::Nothing | Status::Trusted) {
-        let items = setup.brings.items();
+        let items = setup.folder_config.items();
         store.trust().set(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
     }
     if open {

@@ -36,7 +36,9 @@ mod write;
 pub use check::schema as json_schema;
 pub use edit::{set_entry, set_value};
 pub use keyfile::{KeyFile, Secret};
-pub use load::{FILE, Fingerprint, Flags, Layer, Live, Loaded, SettingOrigin, Sources, load, problems_of};
+pub use load::{
+    FILE, Fingerprint, Flags, Layer, Live, LoadedConfig, SettingOrigin, Sources, load, problems_of,
+};
 pub use places::Places;
 pub use problem::{ConfigError, Problem};
 pub use schema::Config;

@@ -131,7 +131,7 @@ pub struct Fingerprint([FileStamp; 2], bool);
 
 /// The result of [`load`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// Of the layers without mistakes.
     pub config: Config,
     /// Where each value comes from, by key (`ui.theme`, `providers.x.base_url`).
@@ -142,7 +142,7 @@ pub struct Loaded {
     pub untrusted: Option<PathBuf>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Value and origin of each key, in order, for `tiller config --origin`. Header values are left out:
     /// they may be keys.
     pub fn lines(&self) -> Vec<(String, String, SettingOrigin)> {
@@ -168,12 +168,12 @@ const BUILT_IN: SettingOrigin = SettingOrigin { layer: Layer::BuiltIn, file: Non
 #[derive(Clone, Debug)]
 pub struct Live {
     pub sources: Sources,
-    good: Loaded,
+    good: LoadedConfig,
     seen: Fingerprint,
 }
 
 impl Live {
-    /// Reads for the first time. What is wrong is left out; see [`Loaded::problems`].
+    /// Reads for the first time. What is wrong is left out; see [`LoadedConfig::problems`].
     pub fn start(sources: Sources) -> Self {
         let seen = sources.fingerprint();
         let good = load(&sources);
@@ -181,12 +181,12 @@ impl Live {
     }
 
     /// What is in use.
-    pub fn current(&self) -> &Loaded {
+    pub fn current(&self) -> &LoadedConfig {
         &self.good
     }
 
     /// Reads again if a file changed. `None`: nothing changed. With problems the last good one stays.
-    pub fn poll(&mut self) -> Option<Result<&Loaded, Vec<Problem>>> {
+    pub fn poll(&mut self) -> Option<Result<&LoadedConfig, Vec<Problem>>> {
         let now = self.sources.fingerprint();
         if now == self.seen {
             return None;
@@ -201,8 +201,8 @@ impl Live {
     }
 }
 
-/// Reads all layers. Never fails: what is wrong is in [`Loaded::problems`].
-pub fn load(sources: &Sources) -> Loaded {
+/// Reads all layers. Never fails: what is wrong is in [`LoadedConfig::problems`].
+pub fn load(sources: &Sources) -> LoadedConfig {
     let built_in = serde_json::to_value(Config::default()).unwrap_or_default();
     let kinds = &sources.kinds;
     let mut stack = Stack { values: built_in, origin: BTreeMap::new(), kinds, problems: Vec::new() };
@@ -225,7 +225,7 @@ pub fn load(sources: &Sources) -> Loaded {
     }
     stack.add(&of_flags(&sources.flags), Layer::Flags, "the command line", &|_| None);
     let config = serde_json::from_value(stack.values).unwrap_or_default();
-    Loaded { config, origin: stack.origin, problems: stack.problems, untrusted }
+    LoadedConfig { config, origin: stack.origin, problems: stack.problems, untrusted }
 }
 
 /// Checks the text of a file as [`load`] would, as the user's file or as a project's.

@@ -32,16 +32,16 @@ const KEYS: &[&str] = &["description", "name", "steps"];
 
 /// A file's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sheet {
+pub struct WorkflowSource {
     /// Its `name`, or the file's.
     pub name: String,
     pub description: String,
-    pub steps: Vec<SheetStep>,
+    pub steps: Vec<WorkflowSourceStep>,
 }
 
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SheetStep {
+pub struct WorkflowSourceStep {
     /// Line and column where it begins, from 1.
     pub at: (usize, usize),
     pub value: Value,
@@ -58,7 +58,7 @@ pub fn stem(path: &str) -> Option<&str> {
 ///
 /// # Errors
 /// What is wrong with it, with its place.
-pub fn sheet(path: &Path, bytes: &[u8]) -> Result<Sheet, Problem> {
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<WorkflowSource, Problem> {
     if bytes.len() > LARGEST {
         return Err(Problem::file(path, format!("the file is larger than {} KiB", LARGEST / 1024)));
     }
@@ -68,24 +68,25 @@ pub fn sheet(path: &Path, bytes: &[u8]) -> Result<Sheet, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source { path, text };
     let toml = path.extension().is_some_and(|e| e == "toml");
-    let mut sheet = if toml { from_toml(&source)? } else { from_yaml(&source)? };
-    if sheet.name.is_empty() {
-        sheet.name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut file = if toml { from_toml(&source)? } else { from_yaml(&source)? };
+    if file.name.is_empty() {
+        file.name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     }
-    Ok(sheet)
+    Ok(file)
 }
 
-fn from_toml(source: &Source<'_>) -> Result<Sheet, Problem> {
+fn from_toml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
     let root = text::parse(source)?;
-    let Body::Table(pairs) = &root.body else { return Ok(Sheet::default()) };
-    let mut sheet = Sheet::default();
+    let Body::Table(pairs) = &root.body else { return Ok(WorkflowSource::default()) };
+    let mut file = WorkflowSource::default();
     for (key, node) in pairs {
         match (key.as_str(), &node.body) {
-            ("name", Body::Leaf(Value::String(text))) => sheet.name.clone_from(text),
-            ("description", Body::Leaf(Value::String(text))) => sheet.description.clone_from(text),
+            ("name", Body::Leaf(Value::String(text))) => file.name.clone_from(text),
+            ("description", Body::Leaf(Value::String(text))) => file.description.clone_from(text),
             ("steps", Body::List(steps)) => {
-                let step = |n: &text::Node| SheetStep { at: source.at(n.value.start), value: n.plain() };
-                sheet.steps = steps.iter().map(step).collect();
+                let step =
+                    |n: &text::Node| WorkflowSourceStep { at: source.at(n.value.start), value: n.plain() };
+                file.steps = steps.iter().map(step).collect();
             }
             (key, _) if KEYS.contains(&key) => {
                 let what = if key == "steps" { "a list of steps" } else { "text" };
@@ -94,7 +95,7 @@ fn from_toml(source: &Source<'_>) -> Result<Sheet, Problem> {
             (key, _) => return Err(source.problem(node.key.start, key, unknown(key))),
         }
     }
-    Ok(sheet)
+    Ok(file)
 }
 
 fn unknown(key: &str) -> String {
@@ -116,7 +117,7 @@ struct Yaml {
     steps: Vec<Spanned<Value>>,
 }
 
-fn from_yaml(source: &Source<'_>) -> Result<Sheet, Problem> {
+fn from_yaml(source: &Source<'_>) -> Result<WorkflowSource, Problem> {
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let yaml: Yaml = serde_saphyr::from_str(source.text).map_err(|e| {
         let at = e.location().map(|l| (number(l.line()), number(l.column())));
@@ -130,11 +131,11 @@ fn from_yaml(source: &Source<'_>) -> Result<Sheet, Problem> {
         };
         Problem { at, ..Problem::file(source.path, message) }
     })?;
-    let step = |s: Spanned<Value>| SheetStep {
+    let step = |s: Spanned<Value>| WorkflowSourceStep {
         at: (number(s.referenced.line()), number(s.referenced.column())),
         value: s.value,
     };
-    Ok(Sheet {
+    Ok(WorkflowSource {
         name: yaml.name,
         description: yaml.description,
         steps: yaml.steps.into_iter().map(step).collect(),

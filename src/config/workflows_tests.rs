@@ -2,10 +2,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Sheet, sheet, stem};
+use super::{WorkflowSource, parse, stem};
 
-fn read(path: &str, text: &str) -> Result<Sheet, String> {
-    sheet(Path::new(path), text.as_bytes()).map_err(|p| p.to_string())
+fn read(path: &str, text: &str) -> Result<WorkflowSource, String> {
+    parse(Path::new(path), text.as_bytes()).map_err(|p| p.to_string())
 }
 
 #[test]
@@ -16,10 +16,10 @@ fn both_forms_say_the_same_and_know_their_lines() {
                 review: { by: reviewer, rounds: 2 }\n";
     let (t, y) = (read("x/ship.toml", toml).unwrap(), read("x/ship.yaml", yaml).unwrap());
     assert_eq!((t.name.as_str(), y.name.as_str(), t.description.as_str()), ("ship", "ship", "d"));
-    let values = |s: &Sheet| s.steps.iter().map(|s| s.value.clone()).collect::<Vec<_>>();
+    let values = |s: &WorkflowSource| s.steps.iter().map(|s| s.value.clone()).collect::<Vec<_>>();
     assert_eq!(values(&t), values(&y));
     assert_eq!(t.steps[1].value["review"], json!({"by": "reviewer", "rounds": 2}));
-    let lines = |s: &Sheet| s.steps.iter().map(|s| s.at.0).collect::<Vec<_>>();
+    let lines = |s: &WorkflowSource| s.steps.iter().map(|s| s.at.0).collect::<Vec<_>>();
     assert_eq!((lines(&t), lines(&y)), (vec![3, 7], vec![3, 5]));
 }
 
@@ -37,7 +37,7 @@ fn what_is_no_workflow_is_told_with_its_place() {
         let said = read(path, text).unwrap_err();
         assert!(said.contains(why), "{why}: {said}");
     }
-    assert!(sheet(Path::new("a.toml"), b"\xff\xfe").unwrap_err().to_string().contains("not UTF-8"));
+    assert!(parse(Path::new("a.toml"), b"\xff\xfe").unwrap_err().to_string().contains("not UTF-8"));
     let large = " ".repeat(super::LARGEST + 1);
     assert!(read("a.toml", &large).unwrap_err().contains("larger than 256 KiB"));
 }

@@ -35,7 +35,7 @@ const LONGEST: usize = 4096;
 type EnvironmentListener = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
 
 /// The state of the host.
-pub(crate) struct Host {
+pub(crate) struct DetachHost {
     project: PathBuf,
     since: String,
     clock: Arc<dyn Clock>,
@@ -44,13 +44,13 @@ pub(crate) struct Host {
     /// The variables of the attached terminal, which override `env`; `None`: the first terminal is attached.
     terminal_env: Mutex<Option<BTreeMap<String, String>>>,
     on_attach: OnceLock<EnvironmentListener>,
-    state: Mutex<State>,
+    state: Mutex<HostState>,
     folder: OnceLock<Result<Arc<Folder>, String>>,
     next: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
+struct HostState {
     /// The client of the attached terminal.
     attached: Option<Arc<ClientConnection>>,
     /// When the last terminal was detached; RFC 3339.
@@ -69,12 +69,13 @@ pub(super) fn place(env: &dyn Fn(&str) -> Option<String>) -> String {
     }
 }
 
-impl Host {
+impl DetachHost {
     /// With the client of the terminal in which it was started.
     pub(crate) fn new(line: UnixStream, project: PathBuf, env: Env, clock: Arc<dyn Clock>) -> Arc<Self> {
         let since = clock.now().to_rfc3339();
         let terminal = AttachedTerminal { place: place(&*env), since: since.clone() };
-        let state = State { attached: Some(ClientConnection::new(0, line, terminal)), ..State::default() };
+        let state =
+            HostState { attached: Some(ClientConnection::new(0, line, terminal)), ..HostState::default() };
         Arc::new(Self {
             project,
             since,
@@ -88,7 +89,7 @@ impl Host {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

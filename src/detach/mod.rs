@@ -32,4 +32,4 @@ pub(crate) use self::fork::{Fork, split};
 pub(crate) use self::messages::About;
 pub(crate) use client::ClientExit;
 pub(crate) use folder::Folder;
-pub(crate) use host::Host;
+pub(crate) use host::DetachHost;

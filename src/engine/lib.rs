@@ -9,7 +9,7 @@
 //! | [`context`] | what models see: the frozen prefix, the path as a request, compaction, side calls |
 //! | `prompts` | what the user types, until it is an entry; the queue, `@`, `!`, titles |
 //! | [`questions`] | questions to the user, their answers, permissions, keys, trust |
-//! | `job` | one tool call on a task of its own: permission, question, execution, result |
+//! | `tool_call` | one tool call on a task of its own: permission, question, execution, result |
 //! | [`files`], [`undo`] | states of the workspace's files; undo, redo, reviews |
 //! | [`crew`] | the interface to the other agents; engines of children; external programs that do the work of an agent |
 //! | [`money`] | costs of calls, spending, budgets; reservations that all engines of a session share |
@@ -22,7 +22,7 @@
 //! 4. Between two compactions each request is the one before it with more at its end.
 //! 5. A concern is a folder: its state in the loop (`part`), the reports of its tasks (`msg`), their handling (`handle`), and its
 //!    functions, which take the loop. Methods of the loop itself stand in `core` alone.
-//! 6. No concern calls one that builds on it. It leaves a [`core::follow_up::FollowUp`], or an input of the turn, and the loop
+//! 6. No concern calls a concern that builds on it. It leaves a [`core::follow_up::FollowUp`], or an input of the turn, and the loop
 //!    carries it out once the present report has been handled.
 //! 7. An engine is one agent. Which others there are is known to the [`crew::Crew`] that the main agent's loop owns and calls
 //!    through [`core::Core::with_crew`]; it lends itself as a [`crew::CrewHost`].
@@ -40,12 +40,12 @@ pub mod core;
 pub mod crew;
 pub mod files;
 mod goal;
-mod job;
 mod lock;
 pub mod money;
 mod prompts;
 pub mod questions;
 mod session;
+mod tool_call;
 pub mod turn;
 pub mod undo;
 pub mod watching;
@@ -53,7 +53,7 @@ pub mod watching;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use bus::{ClientId, EngineHandle, Envelope, EventStream, Place, SendError};
+pub use bus::{ClientId, EngineHandle, Envelope, EventScope, EventStream, SendError};
 pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{

@@ -78,5 +78,5 @@ pub fn parts(
 /// The text of a message's parts, one line break between two.
 #[must_use]
 pub fn text_of(content: &[Part]) -> String {
-    crate::job::text_of(content)
+    crate::tool_call::text_of(content)
 }

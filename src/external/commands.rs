@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use tiller_protocol::{Typed, lock};
+use tiller_protocol::{TerminalInput, lock};
 use tokio::sync::Notify;
 
 use super::control::Command;
@@ -56,7 +56,8 @@ pub(crate) fn channel() -> (Sender, Receiver) {
 }
 
 fn bytes(command: &Command) -> usize {
-    let typed = |t: &Typed| if let Typed::Paste { text } = t { text.len() + EACH } else { EACH };
+    let typed =
+        |t: &TerminalInput| if let TerminalInput::Paste { text } = t { text.len() + EACH } else { EACH };
     EACH + match command {
         Command::Say { text, .. } => text.len(),
         Command::Keys(bytes) => bytes.len(),
@@ -141,12 +142,12 @@ mod tests {
             tx.send(Command::Keys(n.to_le_bytes().to_vec())).unwrap();
         }
         let paste = "x".repeat(4 << 20);
-        tx.send(Command::Typed(vec![Typed::Paste { text: paste.clone() }])).unwrap();
+        tx.send(Command::Typed(vec![TerminalInput::Paste { text: paste.clone() }])).unwrap();
         for n in 0..10_000_u32 {
             assert!(matches!(rx.recv().await, Some(Command::Keys(k)) if k == n.to_le_bytes()));
         }
         let Some(Command::Typed(typed)) = rx.recv().await else { panic!("the paste") };
-        assert_eq!(typed, [Typed::Paste { text: paste }]);
+        assert_eq!(typed, [TerminalInput::Paste { text: paste }]);
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tiller_protocol::{Grid, GridRun, ScreenView, Typed};
+use tiller_protocol::{Grid, GridRun, ScreenView, TerminalInput};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// Input of a person, as bytes.
     Keys(Vec<u8>),
     /// Input of a person by name, to be encoded for the modes that the program requested.
-    Typed(Vec<Typed>),
+    Typed(Vec<TerminalInput>),
     Resize(u16, u16),
     /// A person has opened it (true) and may type.
     Attach(bool),
@@ -174,7 +174,7 @@ impl Control {
     }
 
     /// Types a person's input by name (PTY); false as with [`Self::keys`].
-    pub fn typed(&self, typed: Vec<Typed>) -> bool {
+    pub fn typed(&self, typed: Vec<TerminalInput>) -> bool {
         self.0.commands.send(Command::Typed(typed)).is_ok()
     }
 

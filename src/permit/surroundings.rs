@@ -19,7 +19,7 @@ pub struct GitConfiguration {
     pub content: Option<String>,
     /// Why commands that compare files are not, unless they have `--no-ext-diff`.
     pub compare: Option<String>,
-    /// True when git runs nothing even without any settings of ours.
+    /// True when git runs nothing even without the settings that this program passes.
     pub quiet: bool,
 }
 
@@ -50,7 +50,7 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
 const NOTHING: &str = "/bin/false";
 
 /// Settings of git that put out of action what runs a program, reaches the network, or takes a folder for a
-/// repository that is none of the person's. For calls of ours and for commands that run unasked.
+/// repository that the person did not make. For this program's own calls and for commands that run unasked.
 pub const GIT_SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),

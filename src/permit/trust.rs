@@ -44,7 +44,7 @@ const FOLDERS: &[(&str, TrustKind)] = &[
 
 /// One file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundFile {
     pub item: TrustItem,
     /// What was hashed; `None` for links, large and unreadable files, which are never loaded.
     pub bytes: Option<Vec<u8>>,
@@ -52,13 +52,13 @@ pub struct Found {
 
 /// Everything that was found in one folder, sorted by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Brings {
-    pub found: Vec<Found>,
+pub struct FolderConfig {
+    pub found: Vec<FoundFile>,
     /// There was more than is listed: nothing of the folder may be loaded.
     pub too_much: bool,
 }
 
-impl Brings {
+impl FolderConfig {
     /// For the dialog.
     pub fn items(&self) -> Vec<TrustItem> {
         self.found.iter().map(|f| f.item.clone()).collect()
@@ -66,7 +66,7 @@ impl Brings {
 
     /// Adds items that are no files and belong to the same question.
     pub fn add(&mut self, items: &[TrustItem]) {
-        let found = |item: &TrustItem| Found { item: item.clone(), bytes: Some(Vec::new()) };
+        let found = |item: &TrustItem| FoundFile { item: item.clone(), bytes: Some(Vec::new()) };
         self.found.extend(items.iter().map(found));
     }
 
@@ -76,8 +76,8 @@ impl Brings {
     }
 
     /// The decision as it is stored.
-    pub fn decision(&self, choice: Choice) -> Stored {
-        Stored {
+    pub fn decision(&self, choice: Choice) -> TrustDecision {
+        TrustDecision {
             choice,
             items: self.found.iter().map(|f| (f.item.path.clone(), f.item.hash.clone())).collect(),
         }
@@ -94,7 +94,7 @@ pub enum Choice {
 
 /// A stored decision: plain data, kept by the store under the folder's real path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct TrustDecision {
     pub choice: Choice,
     /// Path relative to the folder → BLAKE3 of its content, hex.
     pub items: BTreeMap<String, String>,
@@ -131,8 +131,8 @@ impl Status {
 }
 
 /// Compares what is there with what was decided.
-pub fn status(brings: &Brings, stored: Option<&Stored>) -> Status {
-    if brings.found.is_empty() && !brings.too_much {
+pub fn status(folder_config: &FolderConfig, stored: Option<&TrustDecision>) -> Status {
+    if folder_config.found.is_empty() && !folder_config.too_much {
         return Status::Nothing;
     }
     let Some(stored) = stored else { return Status::New };
@@ -140,29 +140,29 @@ pub fn status(brings: &Brings, stored: Option<&Stored>) -> Status {
         return Status::Never;
     }
     let mut changes = Vec::new();
-    for found in &brings.found {
+    for found in &folder_config.found {
         match stored.items.get(&found.item.path) {
             None => changes.push(Change::Added(found.item.path.clone())),
             Some(hash) if *hash != found.item.hash => changes.push(Change::Changed(found.item.path.clone())),
             Some(_) => {}
         }
     }
-    for path in stored.items.keys().filter(|p| !brings.found.iter().any(|f| f.item.path == **p)) {
+    for path in stored.items.keys().filter(|p| !folder_config.found.iter().any(|f| f.item.path == **p)) {
         changes.push(Change::Removed(path.clone()));
     }
-    if changes.is_empty() && !brings.too_much { Status::Trusted } else { Status::Changed(changes) }
+    if changes.is_empty() && !folder_config.too_much { Status::Trusted } else { Status::Changed(changes) }
 }
 
 /// Looks at a folder. Reads only the listed names in it. `tools`: those that its rules may name.
-pub fn discover(folder: &Path, tools: &ToolCatalog) -> Brings {
-    let mut search = Search { folder, tools, brings: Brings::default() };
+pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
+    let mut search = Search { folder, tools, folder_config: FolderConfig::default() };
     for (path, kind) in FILES.iter().chain(FOLDERS) {
         search.visit(Path::new(path), kind, 0);
     }
-    let mut brings = search.brings;
-    brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
-    brings.found.dedup_by(|a, b| a.item.path == b.item.path);
-    brings
+    let mut folder_config = search.folder_config;
+    folder_config.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+    folder_config.found.dedup_by(|a, b| a.item.path == b.item.path);
+    folder_config
 }
 
 /// What an external program's decision is stored under, behind the folder's path: no real path holds two slashes.
@@ -189,28 +189,28 @@ pub fn programs_folder(name: &str) -> Option<PathBuf> {
 
 /// Looks for the files that an external program reads as its own configuration. Links and files that are too large
 /// are listed: the program follows and reads them.
-pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
+pub fn discover_for(folder: &Path, reads: &[String]) -> FolderConfig {
     // None of these files is read as rules.
     let tools = ToolCatalog::default();
-    let mut search = Search { folder, tools: &tools, brings: Brings::default() };
+    let mut search = Search { folder, tools: &tools, folder_config: FolderConfig::default() };
     for path in reads {
         search.visit(&tiller_protocol::names::path(path), &TrustKind::ProgramSettings, 0);
     }
-    let mut brings = search.brings;
-    brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
-    brings
+    let mut folder_config = search.folder_config;
+    folder_config.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+    folder_config
 }
 
 /// Those of `brings` that are not in the decision in this form. A link leads to content that has no hash here, so it is
 /// never agreed to.
-pub fn undecided(brings: &Brings, stored: Option<&Stored>) -> Vec<TrustItem> {
-    let agreed = |found: &Found| {
+pub fn undecided(folder_config: &FolderConfig, stored: Option<&TrustDecision>) -> Vec<TrustItem> {
+    let agreed = |found: &FoundFile| {
         found.bytes.is_some()
             && stored.is_some_and(|s| {
                 s.choice == Choice::Trust && s.items.get(&found.item.path) == Some(&found.item.hash)
             })
     };
-    brings.found.iter().filter(|f| !agreed(f)).map(|f| f.item.clone()).collect()
+    folder_config.found.iter().filter(|f| !agreed(f)).map(|f| f.item.clone()).collect()
 }
 
 /// The search for files in a folder.
@@ -218,14 +218,14 @@ struct Search<'a> {
     folder: &'a Path,
     tools: &'a ToolCatalog,
     /// What was found so far.
-    brings: Brings,
+    folder_config: FolderConfig,
 }
 
 impl Search<'_> {
     /// Adds the file at `path`, or the files below it.
     fn visit(&mut self, path: &Path, kind: &TrustKind, depth: usize) {
-        if self.brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
-            self.brings.too_much = true;
+        if self.folder_config.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
+            self.folder_config.too_much = true;
             return;
         }
         // Each component on the way must be a real folder.
@@ -255,9 +255,9 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, found: Found) {
-        if !self.brings.found.iter().any(|f| f.item.path == found.item.path) {
-            self.brings.found.push(found);
+    fn add(&mut self, found: FoundFile) {
+        if !self.folder_config.found.iter().any(|f| f.item.path == found.item.path) {
+            self.folder_config.found.push(found);
         }
     }
 
@@ -275,7 +275,7 @@ impl Search<'_> {
     }
 }
 
-fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog) -> Found {
+fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog) -> FoundFile {
     if len > MAX_FILE {
         return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
     }
@@ -286,7 +286,7 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog)
     }
     let text = String::from_utf8_lossy(&bytes);
     let detail = detail(kind, path, &text, tools);
-    Found {
+    FoundFile {
         item: TrustItem {
             kind: kind.clone(),
             change: None,
@@ -298,15 +298,15 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog)
     }
 }
 
-fn link(at: &Path, path: &Path, kind: &TrustKind) -> Found {
+fn link(at: &Path, path: &Path, kind: &TrustKind) -> FoundFile {
     let target = fs::read_link(at).map(|t| t.display().to_string()).unwrap_or_default();
     let mut found = refused(path, kind, &format!("a link to {target}: never loaded"));
     found.item.hash = blake3::hash(format!("link {target}").as_bytes()).to_hex().to_string();
     found
 }
 
-fn refused(path: &Path, kind: &TrustKind, why: &str) -> Found {
-    Found {
+fn refused(path: &Path, kind: &TrustKind, why: &str) -> FoundFile {
+    FoundFile {
         item: TrustItem {
             kind: kind.clone(),
             change: None,

@@ -34,9 +34,9 @@ fn hostile() -> tempfile::TempDir {
 #[test]
 fn x1_everything_that_could_run_is_listed_and_nothing_else() {
     let dir = hostile();
-    let brings = discover(dir.path(), &crate::testing::tools());
+    let folder_config = discover(dir.path(), &crate::testing::tools());
     let rows: Vec<String> =
-        brings.items().iter().map(|i| format!("{} | {} | {}", i.kind, i.path, i.detail)).collect();
+        folder_config.items().iter().map(|i| format!("{} | {} | {}", i.kind, i.path, i.detail)).collect();
     assert_eq!(
         rows,
         [
@@ -50,8 +50,8 @@ fn x1_everything_that_could_run_is_listed_and_nothing_else() {
             "workflow | .tiller/workflows/ci.yaml | name: ci",
         ]
     );
-    assert_eq!(status(&brings, None), Status::New);
-    assert!(!status(&brings, None).may_load());
+    assert_eq!(status(&folder_config, None), Status::New);
+    assert!(!status(&folder_config, None).may_load());
     assert_eq!(
         status(&discover(tempfile::tempdir().unwrap().path(), &crate::testing::tools()), None),
         Status::Nothing
@@ -64,9 +64,9 @@ fn x2_one_byte_asks_again_and_says_what_changed() {
     let stored = discover(dir.path(), &crate::testing::tools()).decision(Choice::Trust);
     // The stored form is plain data.
     let json = serde_json::to_string(&stored).unwrap();
-    let stored: Stored = serde_json::from_str(&json).unwrap();
+    let stored: TrustDecision = serde_json::from_str(&json).unwrap();
     assert_eq!(status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)), Status::Trusted);
-    // A file that is none of these changes nothing.
+    // Any other file changes nothing.
     write(dir.path(), "src/main.rs", "fn main() { evil() }\n");
     assert_eq!(status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)), Status::Trusted);
     for item in discover(dir.path(), &crate::testing::tools()).items() {
@@ -102,11 +102,11 @@ fn never_stays_never_whatever_changes() {
 #[test]
 fn what_is_loaded_is_what_was_hashed() {
     let dir = hostile();
-    let brings = discover(dir.path(), &crate::testing::tools());
+    let folder_config = discover(dir.path(), &crate::testing::tools());
     write(dir.path(), ".tiller/config.toml", "changed after the look\n");
-    let bytes = brings.bytes(".tiller/config.toml").unwrap();
+    let bytes = folder_config.bytes(".tiller/config.toml").unwrap();
     assert!(bytes.starts_with(b"[providers.x]"));
-    let hash = &brings.items().into_iter().find(|i| i.path == ".tiller/config.toml").unwrap().hash;
+    let hash = &folder_config.items().into_iter().find(|i| i.path == ".tiller/config.toml").unwrap().hash;
     assert_eq!(*hash, blake3::hash(bytes).to_hex().to_string());
 }
 
@@ -121,11 +121,11 @@ fn links_are_listed_and_never_followed() {
     symlink(outside.path().join("secret"), root.join(".mcp.json")).unwrap();
     symlink(outside.path().join("hooks"), root.join(".tiller/hooks")).unwrap();
     symlink(outside.path().join("nothing"), root.join(".tiller/config.toml")).unwrap();
-    let brings = discover(root, &crate::testing::tools());
-    assert_eq!(brings.found.len(), 3);
-    assert!(brings.found.iter().all(|f| f.bytes.is_none() && f.item.detail.contains("never loaded")));
+    let folder_config = discover(root, &crate::testing::tools());
+    assert_eq!(folder_config.found.len(), 3);
+    assert!(folder_config.found.iter().all(|f| f.bytes.is_none() && f.item.detail.contains("never loaded")));
     // A link that is pointed elsewhere is a change.
-    let stored = brings.decision(Choice::Trust);
+    let stored = folder_config.decision(Choice::Trust);
     fs::remove_file(root.join(".mcp.json")).unwrap();
     symlink(outside.path(), root.join(".mcp.json")).unwrap();
     assert_eq!(
@@ -142,15 +142,17 @@ fn links_are_listed_and_never_followed() {
 fn sizes_and_counts_are_capped() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), ".tiller/config.toml", &"x".repeat(300 * 1024));
-    let brings = discover(dir.path(), &crate::testing::tools());
-    assert!(brings.found[0].bytes.is_none() && brings.found[0].item.detail.contains("never loaded"));
+    let folder_config = discover(dir.path(), &crate::testing::tools());
+    assert!(
+        folder_config.found[0].bytes.is_none() && folder_config.found[0].item.detail.contains("never loaded")
+    );
     for i in 0..=MAX_ITEMS {
         write(dir.path(), &format!(".tiller/agents/{i}.md"), "x\n");
     }
-    let brings = discover(dir.path(), &crate::testing::tools());
-    assert!(brings.too_much && brings.found.len() <= MAX_ITEMS);
-    let stored = brings.decision(Choice::Trust);
-    assert!(!status(&brings, Some(&stored)).may_load());
+    let folder_config = discover(dir.path(), &crate::testing::tools());
+    assert!(folder_config.too_much && folder_config.found.len() <= MAX_ITEMS);
+    let stored = folder_config.decision(Choice::Trust);
+    assert!(!status(&folder_config, Some(&stored)).may_load());
 }
 
 #[test]

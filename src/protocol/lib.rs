@@ -53,7 +53,7 @@ pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, C
 pub use agents::backend::{Backend, Transport};
 pub use agents::grid::{Grid, GridRun, GridStyle, Hue};
 pub use agents::pane::{
-    Activity, ActivitySource, Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed,
+    Activity, ActivitySource, Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, TerminalInput,
 };
 pub use agents::workflow::{StepState, StepView, WorkflowFile, WorkflowView};
 pub use base::clock::{Clock, ManualClock, SystemClock, Time};

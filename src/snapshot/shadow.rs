@@ -19,7 +19,7 @@ use crate::objects::settle::Unsettled;
 use crate::objects::{Batch, Objects};
 use crate::pack::join::{Joiner, Store};
 use crate::report::{Limits, Mode, Snapshot};
-use crate::restore::goal::Recovered;
+use crate::restore::goal::RecoveryReport;
 use crate::scan::beside;
 use crate::scan::cache;
 use crate::scan::disk;
@@ -52,7 +52,7 @@ pub struct Shadow {
     written: u64,
     settled: Arc<AtomicU64>,
     /// The outcome of an interrupted restore, until it is asked for.
-    pub(crate) recovered: Option<Recovered>,
+    pub(crate) recovered: Option<RecoveryReport>,
     pub(crate) joiner: Joiner,
 }
 
@@ -127,7 +127,7 @@ impl Shadow {
     }
 
     /// The outcome of an interrupted restore; returned once.
-    pub fn recovered(&mut self) -> Option<Recovered> {
+    pub fn recovered(&mut self) -> Option<RecoveryReport> {
         self.recovered.take()
     }
 

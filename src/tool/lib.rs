@@ -80,7 +80,7 @@ pub trait Tool: Send + Sync {
     /// [`ToolError::Tell`] when the arguments are wrong.
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError>;
 
-    /// The shell that runs the call's command, when that is one of ours which obeys [`ToolCx::variables`].
+    /// The shell that runs the call's command, when it is a shell of Tiller that obeys [`ToolCx::variables`].
     fn shell(&self, _cx: &ToolCx) -> Option<tiller_protocol::ShellState> {
         None
     }

@@ -10,7 +10,7 @@ pub mod workspace;
 
 pub use git::around::Around;
 pub use git::steering::steering;
-pub use workspace::{Config, Outside, Report, Watcher};
+pub use workspace::{Config, OutsideChange, Report, Watcher};
 
 #[cfg(test)]
 mod hostile;

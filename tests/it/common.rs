@@ -233,6 +233,16 @@ pub(crate) fn let_deafness_pass() {
     let_pass(Duration::from_millis(500));
 }
 
+/// Lets the time pass in which Enter belongs to a paste or to text that is typed very fast.
+pub(crate) fn let_paste_pass() {
+    let_pass(Duration::from_millis(600));
+}
+
+/// Lets the time pass in which a key after Escape would be an Alt key.
+pub(crate) fn let_escape_pass() {
+    let_pass(Duration::from_millis(300));
+}
+
 /// Waits for a condition outside of the test.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
     assert!(poll(Duration::from_secs(30), || until().then_some(())).is_some(), "waited for {what}");

@@ -1,7 +1,7 @@
 //! Commands to one agent.
 
 use tiller_engine::crew::{ChildServices, CrewMsg, LoadedSession};
-use tiller_engine::{ClientId, Envelope, Place};
+use tiller_engine::{ClientId, Envelope, EventScope};
 use tiller_protocol::command::{GoalCommand, Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{AgentId, AgentState, Command, CommandBody, EventBody, Notice, NoticeKind, Receipt};
@@ -28,7 +28,8 @@ impl CrewDriver<'_> {
             matches!(envelope.command.body, CommandBody::Goal(GoalCommand::Set { .. } | GoalCommand::Go));
         // An agent that has begun may refuse a goal: its row changes when its turn begins.
         let works = works(&envelope.command.body) || pursues && member.order.fresh;
-        let place = Place { session: member.session, agent: id.clone(), cause: Some(envelope.command.id) };
+        let scope =
+            EventScope { session: member.session, agent: id.clone(), cause: Some(envelope.command.id) };
         // `Continue` is no message.
         let message = match &envelope.command.body {
             CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.clone()),
@@ -56,7 +57,7 @@ impl CrewDriver<'_> {
                 self.store_member(id);
             }
             if said {
-                self.host.show(place, receipt);
+                self.host.show(scope, receipt);
             }
             return self.start_waiting();
         }
@@ -64,7 +65,7 @@ impl CrewDriver<'_> {
             self.store_member(id);
         }
         if message.is_some() {
-            self.host.publish(&place, receipt);
+            self.host.publish(&scope, receipt);
         }
         let Some(member) = self.crew.members.get_mut(id) else { return };
         if member.handle.is_none() && matches!(envelope.command.body, CommandBody::Pane(_)) {
@@ -178,9 +179,9 @@ impl CrewDriver<'_> {
         let Some(session) = self.crew.members.get(id).map(|m| m.session) else { return };
         for envelope in messages {
             if matches!(envelope.command.body, CommandBody::Turn(TurnCommand::Submit { .. })) {
-                let place = Place { session, agent: id.clone(), cause: Some(envelope.command.id) };
+                let scope = EventScope { session, agent: id.clone(), cause: Some(envelope.command.id) };
                 let receipt = Receipt::Missed { why: why.to_owned() };
-                self.host.publish(&place, EventBody::State(StateEvent::Receipt { receipt }));
+                self.host.publish(&scope, EventBody::State(StateEvent::Receipt { receipt }));
             }
         }
     }

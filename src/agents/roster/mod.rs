@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tiller_engine::crew::Grant;
 use tiller_engine::money::reservations::Reservations;
-use tiller_engine::{ClientId, Place};
+use tiller_engine::{ClientId, EventScope};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandId, EventBody, SessionId,
@@ -144,8 +144,8 @@ impl CrewDriver<'_> {
         }
         let view = member.row(used);
         member.disk.shown = Some(Box::new(view.clone()));
-        let place = Place { session: member.session, agent: id.clone(), cause: None };
-        self.host.publish(&place, EventBody::State(StateEvent::AgentChanged { view }));
+        let scope = EventScope { session: member.session, agent: id.clone(), cause: None };
+        self.host.publish(&scope, EventBody::State(StateEvent::AgentChanged { view }));
     }
 
     /// Stores an agent, and publishes its row when that is done.

@@ -5,7 +5,7 @@ mod port;
 pub(crate) mod run;
 pub(crate) mod state;
 
-use tiller_engine::Place;
+use tiller_engine::EventScope;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::workflow::WorkflowView;
 use tiller_protocol::{AgentId, EventBody};
@@ -25,12 +25,12 @@ impl Roster {
 impl WorkflowDriver<'_> {
     pub(crate) fn show(&mut self, no: u32) {
         let event = self.changed_event(no);
-        event.into_iter().for_each(|(place, event)| self.host.show(place, event));
+        event.into_iter().for_each(|(scope, event)| self.host.show(scope, event));
     }
 
-    pub(crate) fn changed_event(&self, no: u32) -> Option<(Place, EventBody)> {
+    pub(crate) fn changed_event(&self, no: u32) -> Option<(EventScope, EventBody)> {
         let view = self.crew.flows.get(&no)?.view(&self.crew.members);
-        Some((self.host.place(), EventBody::State(StateEvent::WorkflowChanged { view })))
+        Some((self.host.scope(), EventBody::State(StateEvent::WorkflowChanged { view })))
     }
 
     /// Stores a workflow, and publishes its row when that is done.

@@ -6,8 +6,8 @@ pub(crate) mod workflows;
 use std::path::Path;
 
 use tiller_config::Problem;
-use tiller_config::agents::{Definitions, Known, ProjectFile};
-use tiller_permit::trust::Brings;
+use tiller_config::agents::{DefinitionContext, Definitions, ProjectFile};
+use tiller_permit::trust::FolderConfig;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 
@@ -15,18 +15,20 @@ use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 /// name. Blocks.
 pub(crate) fn read(
     config: &Path,
-    brings: &Brings,
+    folder_config: &FolderConfig,
     trusted: bool,
     tools: &ToolCatalog,
 ) -> (Definitions, Vec<Problem>) {
-    let project: Vec<ProjectFile<'_>> = brings
+    let project: Vec<ProjectFile<'_>> = folder_config
         .found
         .iter()
-        .filter(|f| trusted && !brings.too_much && matches!(f.item.kind, TrustKind::Agent | TrustKind::Skill))
+        .filter(|f| {
+            trusted && !folder_config.too_much && matches!(f.item.kind, TrustKind::Agent | TrustKind::Skill)
+        })
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
     let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text, tools).map(drop);
-    let known = Known { tools, clis: Known::CLIS, rule: &rule };
+    let known = DefinitionContext { tools, clis: DefinitionContext::CLIS, rule: &rule };
     Definitions::load(config, &project, &known)
 }
 
@@ -53,8 +55,8 @@ mod tests {
         std::fs::create_dir_all(&agents).unwrap();
         let text = "---\ndescription: mine\npermissions: { deny: ['read(.env, &tools())'] }\n---\nDo it.\n";
         std::fs::write(agents.join("mine.md"), text).unwrap();
-        let brings = tiller_permit::trust::discover(project.path(), &tools());
-        let (all, wrong) = read(home.path(), &brings, false, &tools());
+        let folder_config = tiller_permit::trust::discover(project.path(), &tools());
+        let (all, wrong) = read(home.path(), &folder_config, false, &tools());
         assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;
         assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
@@ -68,11 +70,11 @@ mod tests {
         let text = |line: &str| format!("---\ndescription: ours\n{line}\n---\nDo it.\n");
         std::fs::write(agents.join("ours.md"), text("tools: [read]")).unwrap();
         std::fs::write(agents.join("wrong.md"), text("permissions: { deny: ['terminal(rm'] }")).unwrap();
-        let brings = tiller_permit::trust::discover(project.path(), &tools());
+        let folder_config = tiller_permit::trust::discover(project.path(), &tools());
         std::fs::write(agents.join("ours.md"), text("tools: all")).unwrap();
-        let (all, wrong) = read(home.path(), &brings, false, &tools());
+        let (all, wrong) = read(home.path(), &folder_config, false, &tools());
         assert_eq!((all.get("ours"), wrong), (None, Vec::new()));
-        let (all, wrong) = read(home.path(), &brings, true, &tools());
+        let (all, wrong) = read(home.path(), &folder_config, true, &tools());
         assert_eq!(all.get("ours").unwrap().tools.grants("terminal"), Some(false));
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tiller_engine::crew::Programs;
 use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_external::{Adapter, Adapters};
-use tiller_permit::trust::{Choice, Stored, discover_for, programs_name, programs_never_name, undecided};
+use tiller_permit::trust::{
+    Choice, TrustDecision, discover_for, programs_name, programs_never_name, undecided,
+};
 use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::ChildEnv;
@@ -99,19 +101,19 @@ fn untrusted(
     for at in folder.ancestors().take_while(|f| f.starts_with(root)) {
         // In the home folder they are the person's own.
         let reads: &[String] = if home == Some(at) { &[] } else { reads };
-        let mut brings = discover_for(at, reads);
+        let mut folder_config = discover_for(at, reads);
         if at == folder {
-            brings.add(beside);
+            folder_config.add(beside);
         }
         // An unreadable decision counts as none.
         let row = store.trust().get(&programs_name(at)).ok().flatten();
-        let mut items = undecided(&brings, row.as_ref().map(stored).as_ref());
+        let mut items = undecided(&folder_config, row.as_ref().map(stored).as_ref());
         if at == folder && at != project {
             let row = store.trust().get(&programs_name(project)).ok().flatten();
-            let open = undecided(&brings, row.as_ref().map(stored).as_ref());
+            let open = undecided(&folder_config, row.as_ref().map(stored).as_ref());
             items.retain(|i| open.contains(i));
         }
-        if items.is_empty() && !brings.too_much {
+        if items.is_empty() && !folder_config.too_much {
             continue;
         }
         let earlier = refused(store, at);
@@ -121,9 +123,10 @@ fn untrusted(
         }
         let said_never = items.iter().any(|i| never.iter().any(|n| n.path == i.path));
         let before = row.filter(|r| r.trusted).map(|r| r.items).unwrap_or_default();
-        let (store, shown, too_much, place) = (store.clone(), brings.items(), brings.too_much, at.to_owned());
+        let (store, shown, too_much, place) =
+            (store.clone(), folder_config.items(), folder_config.too_much, at.to_owned());
         let open = items.clone();
-        let fixed = brings.found.iter().all(|f| f.bytes.is_some());
+        let fixed = folder_config.found.iter().all(|f| f.bytes.is_some());
         let decide = move |yes: bool| {
             if yes && too_much {
                 return Err("it contains too many files to check".into());
@@ -161,8 +164,8 @@ pub(crate) fn refused(store: &Store, folder: &Path) -> Vec<TrustItem> {
 }
 
 /// A stored decision in the form for comparisons.
-pub(crate) fn stored(row: &TrustRow) -> Stored {
-    Stored {
+pub(crate) fn stored(row: &TrustRow) -> TrustDecision {
+    TrustDecision {
         choice: if row.trusted { Choice::Trust } else { Choice::Never },
         items: row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect(),
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::Problem;
-use tiller_config::workflows::{LARGEST, Sheet, sheet, stem};
+use tiller_config::workflows::{LARGEST, WorkflowSource, stem};
 use tiller_engine::Workflows;
 use tiller_external::Adapters;
-use tiller_permit::trust::Brings;
+use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{TrustKind, WorkflowFile};
 use tiller_tool::crew::{NameCheck, Task, Workflow, WorkflowError};
 use tiller_tool::shell::find_program;
@@ -44,7 +44,7 @@ impl ParsedWorkflow {
     /// # Errors
     /// When the file has no list of steps.
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(Self, Vec<Problem>), Problem> {
-        let Sheet { name, description, steps } = sheet(path, bytes)?;
+        let WorkflowSource { name, description, steps } = tiller_config::workflows::parse(path, bytes)?;
         let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
         let (mut tasks, mut wrong, mut unread) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (at, step) in steps.into_iter().enumerate() {
@@ -123,12 +123,12 @@ struct Files {
 pub(crate) fn source(
     config: &Path,
     folder: &Path,
-    brings: &Brings,
+    folder_config: &FolderConfig,
     trusted: Arc<AtomicBool>,
     env: Arc<Vec<(String, String)>>,
 ) -> Workflows {
-    let project =
-        of_project(brings).map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| !brings.too_much)));
+    let project = of_project(folder_config)
+        .map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| !folder_config.too_much)));
     let files = Arc::new(Files {
         project: project.collect(),
         trusted,
@@ -144,8 +144,10 @@ pub(crate) fn source(
 }
 
 /// The folder's files of workflows.
-pub(crate) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit::trust::Found> {
-    brings.found.iter().filter(|f| f.item.kind == TrustKind::Workflow && stem(&f.item.path).is_some())
+pub(crate) fn of_project(
+    folder_config: &FolderConfig,
+) -> impl Iterator<Item = &tiller_permit::trust::FoundFile> {
+    folder_config.found.iter().filter(|f| f.item.kind == TrustKind::Workflow && stem(&f.item.path).is_some())
 }
 
 /// As `all`, with a workflow that the person named by its file, which takes precedence.

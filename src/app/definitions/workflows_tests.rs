@@ -16,11 +16,17 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     fs::create_dir_all(&mine).unwrap();
     fs::write(theirs.join("ship.toml"), SHIP).unwrap();
     fs::write(mine.join("own.yaml"), "steps:\n  - id: a\n    goal: mine\n").unwrap();
-    let brings = discover(project.path(), &tiller_tool::Registry::built_in().catalog());
+    let folder_config = discover(project.path(), &tiller_tool::Registry::built_in().catalog());
     fs::write(theirs.join("ship.toml"), SHIP.replace("\"g\"", "\"other\"")).unwrap();
     let env = Arc::new(Vec::new());
     let of = |trusted| {
-        source(home.path(), project.path(), &brings, Arc::new(AtomicBool::new(trusted)), Arc::clone(&env))
+        source(
+            home.path(),
+            project.path(),
+            &folder_config,
+            Arc::new(AtomicBool::new(trusted)),
+            Arc::clone(&env),
+        )
     };
     let said = (of(false).find)("ship").unwrap_err();
     assert!(said.contains(".tiller/workflows/ship.toml is ignored: this folder is not trusted"), "{said}");
@@ -41,9 +47,14 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
     let mine = home.path().join("workflows");
     fs::create_dir_all(&mine).unwrap();
     fs::write(mine.join("bad.toml"), format!("{SHIP}\n[[steps]]\nid = \"b\"\ngaol = \"g\"\n")).unwrap();
-    let brings = discover(home.path(), &tiller_tool::Registry::built_in().catalog());
-    let flows =
-        source(home.path(), home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
+    let folder_config = discover(home.path(), &tiller_tool::Registry::built_in().catalog());
+    let flows = source(
+        home.path(),
+        home.path(),
+        &folder_config,
+        Arc::new(AtomicBool::new(true)),
+        Arc::new(Vec::new()),
+    );
     let said = (flows.find)("bad").unwrap_err();
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
     assert!((flows.unavailable)("nonsense").unwrap().contains("there is no program `nonsense`; available: "));

@@ -341,7 +341,7 @@ impl Workspace<'_> {
     }
 
     /// A restore that a kill interrupted was finished when the store was opened: it can be undone like any other.
-    fn log_finished(&self, recovered: &tiller_snapshot::Recovered) -> Result<(), Notice> {
+    fn log_finished(&self, recovered: &tiller_snapshot::RecoveryReport) -> Result<(), Notice> {
         let Some(step) = recovered.step() else { return Ok(()) };
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
         let lease = self.lease()?;
@@ -370,7 +370,7 @@ impl Workspace<'_> {
         let words =
             if of.is_some() { back::undone(title, &done, &named) } else { back::sentence(&done, &named) };
         said.lines.push(format!("{}.", one_line(&words)));
-        if done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Conflict)) && of.is_none() {
+        if done.left.iter().any(|l| matches!(l.why, tiller_snapshot::SkipReason::Conflict)) && of.is_none() {
             said.lines.push(
                 "Files that you or another program changed since then are kept; --force \
                     restores them too (their current state is kept first)."

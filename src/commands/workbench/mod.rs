@@ -22,7 +22,7 @@ use crate::commands::args::{self, Common};
 use crate::commands::workbench::connect::Connector;
 use crate::commands::workbench::session_link::SessionLink;
 use crate::commands::{Exit, fail};
-use crate::detach::{self, Fork, Host};
+use crate::detach::{self, DetachHost, Fork};
 
 /// `tiller [PROMPT]`.
 pub(crate) fn run(open: args::Open) -> Result<Exit, Notice> {
@@ -107,7 +107,7 @@ fn run_in_host(setup: Setup, open: args::Open, first: Option<&'static str>) -> R
         }
         Fork::Host(line) => {
             let (env, clock) = (Arc::clone(&setup.env), Arc::clone(&setup.clock));
-            let host = Host::new(line, setup.project.clone(), env, clock);
+            let host = DetachHost::new(line, setup.project.clone(), env, clock);
             let exit = show(setup, open, first, Some(&host)).unwrap_or_else(|n| fail(&n));
             host.close(exit.code());
             Ok(exit)
@@ -120,16 +120,16 @@ pub(crate) fn show(
     mut setup: Setup,
     open: args::Open,
     first: Option<&'static str>,
-    host: Option<&Arc<Host>>,
+    host: Option<&Arc<DetachHost>>,
 ) -> Result<Exit, Notice> {
     // Settings of a trusted folder apply from the first frame on. Few folders have any.
-    if setup.brings.bytes(settings::PROJECT).is_some()
+    if setup.folder_config.bytes(settings::PROJECT).is_some()
         && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load())
     {
         setup.trust_project();
     }
     // Without the person's agreement the screen shows the folder as restricted.
-    let restricted = !setup.brings.found.is_empty()
+    let restricted = !setup.folder_config.found.is_empty()
         && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let restricted = Arc::new(AtomicBool::new(restricted));
     let shared = SharedSettings::new(&setup);

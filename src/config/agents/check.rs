@@ -8,7 +8,7 @@ use tiller_protocol::{AgentLimits, Cost, Effort, Profile, ToolSet};
 
 use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
-use super::words::{ALL, Known, LAYERS, set_words};
+use super::words::{ALL, DefinitionContext, LAYERS, set_words};
 use crate::problem::Problem;
 use tiller_protocol::nearest::nearest;
 
@@ -41,7 +41,7 @@ pub(super) fn definition(
     stem: &str,
     from: Origin,
     bytes: &[u8],
-    known: &Known<'_>,
+    known: &DefinitionContext<'_>,
 ) -> Result<Definition, Vec<Problem>> {
     let parts = front::split(path, bytes).map_err(|p| vec![p])?;
     let mut check = Check { path, above: parts.above, known, problems: Vec::new() };
@@ -59,7 +59,7 @@ struct Check<'a> {
     path: &'a Path,
     /// Lines above the YAML.
     above: usize,
-    known: &'a Known<'a>,
+    known: &'a DefinitionContext<'a>,
     problems: Vec<Problem>,
 }
 

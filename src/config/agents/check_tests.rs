@@ -5,7 +5,7 @@ use tiller_protocol::{AgentLimits, Cost, Profile};
 use super::check::definition;
 use crate::testing::tools;
 
-use super::{Definition, Known, Origin, Pick, Tier, Tools};
+use super::{Definition, DefinitionContext, Origin, Pick, Tier, Tools};
 
 fn rule(text: &str) -> Result<(), String> {
     if text.contains('(') == text.ends_with(')') {
@@ -16,7 +16,7 @@ fn rule(text: &str) -> Result<(), String> {
 }
 
 fn read(text: &str) -> Result<Definition, Vec<String>> {
-    let known = Known { tools: &tools(), clis: Known::CLIS, rule: &rule };
+    let known = DefinitionContext { tools: &tools(), clis: DefinitionContext::CLIS, rule: &rule };
     definition(Path::new("x.md"), "x", Origin::User, text.as_bytes(), &known)
         .map_err(|all| all.iter().map(ToString::to_string).collect())
 }
@@ -174,7 +174,7 @@ fn several_mistakes_are_told_at_once() {
 #[test]
 fn what_is_no_definition_at_all_says_so() {
     let first = |text: &[u8]| {
-        let known = Known { tools: &tools(), clis: &[], rule: &rule };
+        let known = DefinitionContext { tools: &tools(), clis: &[], rule: &rule };
         let wrong = definition(Path::new("x.md"), "x", Origin::User, text, &known).unwrap_err();
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         wrong[0].to_string()
@@ -206,7 +206,7 @@ fn what_is_no_definition_at_all_says_so() {
 proptest::proptest! {
     #[test]
     fn nothing_makes_it_fall_over(text in "(---\n)?([a-z]{1,6}: ?[\\[{]?[a-z0-9,&*:\" -]{0,12}[\\]}]?\n){0,5}(---\n)?.{0,20}") {
-        let known = Known { tools: &tools(), clis: &[], rule: &rule };
+        let known = DefinitionContext { tools: &tools(), clis: &[], rule: &rule };
         let all = definition(Path::new("x.md"), "x", Origin::Project, text.as_bytes(), &known);
         let lines = text.lines().count() + 1;
         for wrong in all.err().into_iter().flatten() {

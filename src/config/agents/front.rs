@@ -109,7 +109,7 @@ const FENCE: &str = "---";
 /// Takes a file apart.
 ///
 /// # Errors
-/// A file that has no front matter, or none that can be read, with the place.
+/// A file without front matter, or with front matter that cannot be read; with the place.
 pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
     let at = |line: usize, column: usize, message: String, hint: &str| Problem {
         at: Some((line, column)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::check::definition;
 use super::form::{Definition, Origin};
 use super::front::LARGEST;
-use super::words::Known;
+use super::words::DefinitionContext;
 use crate::problem::Problem;
 use crate::skills::Skills;
 use tiller_protocol::nearest::nearest;
@@ -51,7 +51,11 @@ pub struct Definitions {
 impl Definitions {
     /// Reads all definitions. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is
     /// trusted. Every mistake is reported; what has one is left out, and nothing else is. Blocks.
-    pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
+    pub fn load(
+        config: &Path,
+        given: &[ProjectFile<'_>],
+        known: &DefinitionContext<'_>,
+    ) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
         let built_in = BUILT_IN.iter().map(|(stem, text)| DefinitionFile {
@@ -147,7 +151,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 fn layer(
     from: Origin,
     files: Vec<DefinitionFile>,
-    known: &Known<'_>,
+    known: &DefinitionContext<'_>,
     all: &mut BTreeMap<String, Arc<Definition>>,
     problems: &mut Vec<Problem>,
 ) {

@@ -1,15 +1,18 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Definitions, Known, Origin, Pick, ProjectFile, Tier, Tools};
+use super::{DefinitionContext, Definitions, Origin, Pick, ProjectFile, Tier, Tools};
 use crate::problem::Problem;
 use crate::testing::tools;
 
 fn load(config: &Path, project: &[(&str, Option<&str>)]) -> (Definitions, Vec<String>) {
     let project: Vec<ProjectFile<'_>> =
         project.iter().map(|(path, text)| ProjectFile { path, bytes: text.map(str::as_bytes) }).collect();
-    let (all, problems) =
-        Definitions::load(config, &project, &Known { tools: &tools(), clis: Known::CLIS, rule: &|_| Ok(()) });
+    let (all, problems) = Definitions::load(
+        config,
+        &project,
+        &DefinitionContext { tools: &tools(), clis: DefinitionContext::CLIS, rule: &|_| Ok(()) },
+    );
     (all, problems.iter().map(Problem::to_string).collect())
 }
 

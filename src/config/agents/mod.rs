@@ -37,7 +37,7 @@ mod words;
 pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 pub(crate) use load::read as read_file;
 pub use load::{Definitions, ProjectFile};
-pub use words::{Known, no_such_tool};
+pub use words::{DefinitionContext, no_such_tool};
 
 #[cfg(test)]
 mod check_tests;

@@ -36,7 +36,7 @@ pub(super) const LAYERS: &[&str] =
 
 /// Names of other rooms that a definition may use, given by the caller.
 #[derive(Clone, Copy)]
-pub struct Known<'a> {
+pub struct DefinitionContext<'a> {
     /// The tools of this program.
     pub tools: &'a ToolCatalog,
     /// Programs of other vendors that can be driven.
@@ -45,7 +45,7 @@ pub struct Known<'a> {
     pub rule: &'a dyn Fn(&str) -> Result<(), String>,
 }
 
-impl Known<'_> {
+impl DefinitionContext<'_> {
     /// The programs that adapters are for.
     pub const CLIS: &'static [&'static str] =
         &["claude", "codex", "gemini", "aider", "goose", "opencode", "droid"];

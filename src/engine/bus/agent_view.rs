@@ -70,5 +70,5 @@ pub(crate) fn agent_changed(core: &mut Core) {
     if core.identity.is_child() {
         return core.child_driver().report_view(view);
     }
-    core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));
+    core.bus.publish(&core.scope(), EventBody::State(StateEvent::AgentChanged { view }));
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::*;
 use crate::bus::*;
 
-fn place() -> Place {
-    Place { session: SessionId(Uuid::from_u128(1)), agent: AgentId::main(), cause: None }
+fn scope() -> EventScope {
+    EventScope { session: SessionId(Uuid::from_u128(1)), agent: AgentId::main(), cause: None }
 }
 
 fn text(s: &str) -> EventBody {
@@ -49,7 +49,7 @@ fn neighbouring_deltas_are_joined_and_facts_are_not() {
         progress("1", "y"),
         progress("2", "z"),
     ] {
-        bus.publish(&place(), e);
+        bus.publish(&scope(), e);
     }
     let got = drain(&mut s);
     let bodies: Vec<EventBody> = got.iter().map(|e| e.body.clone()).collect();
@@ -62,9 +62,9 @@ fn neighbouring_deltas_are_joined_and_facts_are_not() {
 fn a_joined_delta_does_not_change_another_readers_copy() {
     let (bus, handle) = bus();
     let (mut a, mut b) = (handle.subscribe(), handle.subscribe());
-    bus.publish(&place(), text("1"));
+    bus.publish(&scope(), text("1"));
     assert_eq!(drain(&mut a)[0].body, text("1"));
-    bus.publish(&place(), text("2"));
+    bus.publish(&scope(), text("2"));
     assert_eq!(drain(&mut a)[0].body, text("2"));
     assert_eq!(drain(&mut b)[0].body, text("12"));
 }
@@ -76,7 +76,7 @@ fn a_reader_that_falls_behind_is_told_and_the_others_miss_nothing() {
     let mut seen = 0;
     let all = EVENTS as u64 * 2 + 10;
     for _ in 0..all {
-        bus.publish(&place(), fact());
+        bus.publish(&scope(), fact());
         seen += drain(&mut quick).len() as u64;
     }
     assert_eq!(seen, all);
@@ -92,7 +92,7 @@ fn waiting_deltas_are_bounded_in_bytes() {
     let mut s = handle.subscribe();
     let piece = "x".repeat(1 << 20);
     for _ in 0..100 {
-        bus.publish(&place(), text(&piece));
+        bus.publish(&scope(), text(&piece));
     }
     let got = drain(&mut s);
     let bytes: usize = got.iter().map(|e| delta_len(&e.body)).sum();
@@ -106,7 +106,7 @@ fn replies_reach_only_the_client_that_asked() {
     let other = handle.client();
     let (mut mine, mut theirs) = (handle.subscribe(), other.subscribe());
     let reply = ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::Info, "x") };
-    let at = Place { cause: Some(CommandId(7)), ..place() };
+    let at = EventScope { cause: Some(CommandId(7)), ..scope() };
     bus.reply(ClientId(0), &at, reply);
     assert_eq!(drain(&mut mine)[0].cause, Some(CommandId(7)));
     assert!(drain(&mut theirs).is_empty());
@@ -126,8 +126,8 @@ async fn readers_wake_on_events_and_end_with_the_engine() {
         n
     });
     tokio::task::yield_now().await;
-    bus.publish(&place(), fact());
-    bus.publish(&place(), fact());
+    bus.publish(&scope(), fact());
+    bus.publish(&scope(), fact());
     bus.close();
     assert_eq!(task.await.unwrap(), 2);
     assert_eq!(reader.join().unwrap(), 2);
@@ -160,7 +160,7 @@ fn large_facts_that_nobody_reads_are_bounded_in_bytes() {
     let mut most = 0;
     for n in 0..2_000 {
         let notice = Notice::new(NoticeKind::Info, format!("{n}: {}", "x".repeat(LARGE)));
-        bus.publish(&place(), EventBody::State(StateEvent::Notice { notice }));
+        bus.publish(&scope(), EventBody::State(StateEvent::Notice { notice }));
         assert!(
             reader.try_next().is_some_and(|e| matches!(e.body, EventBody::State(StateEvent::Notice { .. })))
         );

@@ -23,14 +23,14 @@ pub type Waker = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 pub(super) struct Mailbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<MailboxQueue>,
     async_reader: Notify,
     blocking_reader: Condvar,
     waker: OnceLock<Waker>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct MailboxQueue {
     /// Each with its share of `bytes`.
     events: VecDeque<(Arc<Event>, usize)>,
     bytes: usize,
@@ -71,7 +71,7 @@ impl Mailbox {
         self.wake(waiting);
     }
 
-    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+    fn wake(&self, waiting: MutexGuard<'_, MailboxQueue>) {
         let asleep = waiting.asleep > 0;
         drop(waiting);
         self.async_reader.notify_one();
@@ -85,7 +85,7 @@ impl Mailbox {
 }
 
 /// Drops all waiting events and leaves one `lagged` in their place.
-fn overflow(waiting: &mut Waiting) {
+fn overflow(waiting: &mut MailboxQueue) {
     let mut missed = 0;
     for (e, _) in &waiting.events {
         missed += match &e.body {
@@ -258,7 +258,7 @@ impl EventStream {
     }
 }
 
-fn take(waiting: &mut Waiting) -> Option<Arc<Event>> {
+fn take(waiting: &mut MailboxQueue) -> Option<Arc<Event>> {
     let (event, bytes) = waiting.events.pop_front()?;
     waiting.bytes = waiting.bytes.saturating_sub(bytes);
     Some(event)

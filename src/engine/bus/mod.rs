@@ -96,7 +96,7 @@ impl EngineHandle {
 
 /// The session and agent that an event belongs to, and the command that caused it.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct EventScope {
     pub session: SessionId,
     pub agent: AgentId,
     /// The command that led to it.
@@ -107,7 +107,7 @@ pub struct Place {
 pub(crate) struct Bus {
     clock: Arc<dyn Clock>,
     clients: AtomicU64,
-    inner: Mutex<Inner>,
+    subscribers: Mutex<Subscribers>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Bus {
 }
 
 #[derive(Default)]
-struct Inner {
+struct Subscribers {
     seq: u64,
     boxes: Vec<(ClientId, Weak<Mailbox>)>,
     closed: bool,
@@ -127,7 +127,11 @@ impl Bus {
     /// The bus, a first client's handle, and the engine's end of the commands.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> (Arc<Self>, EngineHandle, mpsc::Receiver<Envelope>) {
         let (tx, rx) = mpsc::channel(COMMANDS);
-        let bus = Arc::new(Self { clock, clients: AtomicU64::new(0), inner: Mutex::new(Inner::default()) });
+        let bus = Arc::new(Self {
+            clock,
+            clients: AtomicU64::new(0),
+            subscribers: Mutex::new(Subscribers::default()),
+        });
         let handle = EngineHandle { tx, client: bus.new_client(), bus: Arc::clone(&bus) };
         (bus, handle, rx)
     }
@@ -138,44 +142,44 @@ impl Bus {
 
     fn subscribe(&self, client: ClientId) -> EventStream {
         let mailbox = Arc::new(Mailbox::default());
-        let mut inner = lock(&self.inner);
-        if inner.closed {
+        let mut subscribers = lock(&self.subscribers);
+        if subscribers.closed {
             mailbox.close();
         }
-        inner.boxes.push((client, Arc::downgrade(&mailbox)));
+        subscribers.boxes.push((client, Arc::downgrade(&mailbox)));
         EventStream { mailbox }
     }
 
     /// The number of the last event.
     pub(crate) fn seq(&self) -> u64 {
-        lock(&self.inner).seq
+        lock(&self.subscribers).seq
     }
 
     /// Sends an event to all subscribers.
-    pub(crate) fn publish(&self, place: &Place, body: impl Into<EventBody>) {
-        self.deliver(None, place, body.into());
+    pub(crate) fn publish(&self, scope: &EventScope, body: impl Into<EventBody>) {
+        self.deliver(None, scope, body.into());
     }
 
     /// Sends a reply to the client that asked only.
-    pub(crate) fn reply(&self, client: ClientId, place: &Place, reply: ReplyEvent) {
-        self.deliver(Some(client), place, EventBody::Reply(Box::new(reply)));
+    pub(crate) fn reply(&self, client: ClientId, scope: &EventScope, reply: ReplyEvent) {
+        self.deliver(Some(client), scope, EventBody::Reply(Box::new(reply)));
     }
 
-    fn deliver(&self, only: Option<ClientId>, place: &Place, body: EventBody) {
+    fn deliver(&self, only: Option<ClientId>, scope: &EventScope, body: EventBody) {
         let time = self.clock.now();
         // Events are numbered and delivered under one lock, so that every reader sees the same order.
-        let mut inner = lock(&self.inner);
-        inner.seq += 1;
+        let mut subscribers = lock(&self.subscribers);
+        subscribers.seq += 1;
         let weight = OnceLock::new();
         let event = Arc::new(Event {
-            seq: inner.seq,
+            seq: subscribers.seq,
             time,
-            session: place.session,
-            agent: place.agent.clone(),
-            cause: place.cause,
+            session: scope.session,
+            agent: scope.agent.clone(),
+            cause: scope.cause,
             body,
         });
-        inner.boxes.retain(|(client, mailbox)| {
+        subscribers.boxes.retain(|(client, mailbox)| {
             let Some(mailbox) = mailbox.upgrade() else { return false };
             if only.is_none_or(|c| c == *client) {
                 mailbox.put(&event, &weight);
@@ -186,9 +190,9 @@ impl Bus {
 
     /// Ends every subscription, once what waits in it has been read.
     pub(crate) fn close(&self) {
-        let mut inner = lock(&self.inner);
-        inner.closed = true;
-        for (_, mailbox) in &inner.boxes {
+        let mut subscribers = lock(&self.subscribers);
+        subscribers.closed = true;
+        for (_, mailbox) in &subscribers.boxes {
             if let Some(m) = mailbox.upgrade() {
                 m.close();
             }

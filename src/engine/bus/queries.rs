@@ -4,11 +4,11 @@ use crate::bus::read;
 use crate::bus::view;
 use crate::compare::look;
 use crate::files::restore;
-use crate::job::calls;
 use crate::prompts::named;
 use crate::prompts::shell_line;
 use crate::session::branch;
 use crate::session::model_choices;
+use crate::tool_call::calls;
 use crate::undo::tree;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tiller_store::{Filter, Store, StoreError};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::job::text_of;
+use crate::tool_call::text_of;
 
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
@@ -30,13 +30,13 @@ const PAGE: u32 = 10_000;
 pub(crate) const INDEXED: u64 = 20_000;
 
 pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: Query) {
-    let place = core.place_of(Some(cause));
+    let scope = core.scope_of(Some(cause));
     let (store, session) = (core.services.store.clone(), core.session.id);
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     match query {
         Query::Snapshot => {
             let snapshot = view::snapshot(core);
-            core.bus.reply(client, &place, ReplyEvent::SnapshotReply { snapshot });
+            core.bus.reply(client, &scope, ReplyEvent::SnapshotReply { snapshot });
         }
         Query::Processes => shell_line::processes(core, client, cause),
         Query::Workflows => {
@@ -59,7 +59,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                     let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
                     mentions.splice(0..0, more);
                 }
-                bus.reply(client, &place, ReplyEvent::MentionsReply { text, mentions });
+                bus.reply(client, &scope, ReplyEvent::MentionsReply { text, mentions });
             });
         }
         Query::Page { before, count } => read::read(core, client, cause, move || {

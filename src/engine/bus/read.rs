@@ -25,7 +25,7 @@ pub(crate) fn read_after(
     before: impl Future<Output = ()> + Send + 'static,
     work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
 ) {
-    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         before.await;
         let reply = match tokio::task::spawn_blocking(work).await {
@@ -35,6 +35,6 @@ pub(crate) fn read_after(
                 notice: Notice::new(NoticeKind::Internal, "the query could not be answered"),
             },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }

@@ -91,16 +91,16 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
     if let Some((layers, tools)) = frozen {
         report.layers = layers;
         report.tools = tools;
-        return core.bus.reply(client, &core.place_of(Some(cause)), ReplyEvent::ContextReply { report });
+        return core.bus.reply(client, &core.scope_of(Some(cause)), ReplyEvent::ContextReply { report });
     }
     let specs = core.services.tools.specs.of(&core.services.tools.visible);
     report.tools = tokens::of_tools(&specs);
-    let (prefix, bus, place) =
-        (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (prefix, bus, scope) =
+        (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         report.layers = prefix.await.render().1;
         report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
-        bus.reply(client, &place, ReplyEvent::ContextReply { report });
+        bus.reply(client, &scope, ReplyEvent::ContextReply { report });
     });
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn compact_preview(core: &mut Core, client: ClientId, cause: CommandI
     match compact::plan(&core.session.history.path, keep) {
         Some(plan) => {
             let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
-            core.bus.reply(client, &core.place_of(Some(cause)), reply);
+            core.bus.reply(client, &core.scope_of(Some(cause)), reply);
         }
         None => {
             let notice = tiller_protocol::Notice::new(

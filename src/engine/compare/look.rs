@@ -3,7 +3,7 @@
 
 use crate::files::written;
 use tiller_protocol::compare::Speaker;
-use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
+use tiller_protocol::compare::{ComparedSide, Comparison, Pair, SaidLine, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
     CommandId, Cost, Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, RestoreFile, SessionId,
@@ -188,15 +188,15 @@ fn talk(store: &Store, end: &SideEnd) -> tiller_store::Result<ComparedSide> {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn words(store: &Store, ends: &Sides) -> Result<Compared, Notice> {
-    let read = || -> tiller_store::Result<Compared> {
+pub fn words(store: &Store, ends: &Sides) -> Result<Comparison, Notice> {
+    let read = || -> tiller_store::Result<Comparison> {
         let base_line = ends.base.map(|b| store.entries().get(b)).transpose()?;
-        Ok(Compared {
+        Ok(Comparison {
             base: ends.base,
             base_line: base_line.as_ref().map(first_line).unwrap_or_default(),
             left: talk(store, &ends.left)?,
             right: talk(store, &ends.right)?,
-            ..Compared::default()
+            ..Comparison::default()
         })
     };
     read().map_err(|e| e.notice())
@@ -208,7 +208,7 @@ pub fn words(store: &Store, ends: &Sides) -> Result<Compared, Notice> {
 /// When a state cannot be read.
 pub fn files(
     shadow: &Shadow,
-    compared: &mut Compared,
+    compared: &mut Comparison,
     ends: &Sides,
     base: Option<Id>,
 ) -> Result<(), tiller_snapshot::SnapshotError> {
@@ -256,7 +256,7 @@ fn file(shadow: &Shadow, diff: &FileDiff) -> RestoreFile {
 
 /// Answers `Query::Compare`.
 pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair: Pair) {
-    let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let (store, session, keeper) =
         (core.services.store.clone(), core.session.id, core.services.snapshots.workspace.clone());
     let written = written::written(core);
@@ -284,6 +284,6 @@ pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair:
             Ok(compared) => ReplyEvent::CompareReply { pair, compared },
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }

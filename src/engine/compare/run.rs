@@ -2,8 +2,8 @@
 //! that neither slows the other down; the folders are removed afterwards.
 
 use crate::files::written;
-use crate::job::calls;
 use crate::prompts::msg::PromptMsg;
+use crate::tool_call::calls;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use super::scratch::{Scratch, ScratchLimits, lay_out};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::{off, off_thread, unknown};
-use crate::job::{AUDIT_TEXT, cut, failed, text_of};
 use crate::prompts::msg::RunningLine;
+use crate::tool_call::{AUDIT_TEXT, cut, failed, text_of};
 
 /// Characters of the end of an output.
 const TAIL: usize = 8_000;
@@ -59,7 +59,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
         (core.services.store.clone(), core.session.id, Arc::clone(&core.services));
     let folder = core.services.places.cache.join("compare");
     let name = format!("{}-{}", std::process::id(), cause.0);
-    let (bus, place, tx) = (Arc::clone(&core.bus), core.place_of(Some(cause)), core.tx.clone());
+    let (bus, scope, tx) = (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.tx.clone());
     let written = written::written(core);
     core.spawn(async move {
         written.await;
@@ -110,7 +110,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             }
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }
 

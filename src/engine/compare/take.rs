@@ -5,9 +5,11 @@ use crate::files::record;
 use crate::files::restore;
 use std::collections::BTreeMap;
 
-use tiller_protocol::compare::{NotTaken, Pair, TakePart};
+use tiller_protocol::compare::{Pair, TakeConflict, TakePart};
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
-use tiller_snapshot::{Answer, Entry, Goal, Id, Item, Kind, Merged, Restored, Shadow, SnapshotError, merge};
+use tiller_snapshot::{
+    Answer, Entry, Goal, Id, Item, Kind, MergeResult, Restored, Shadow, SnapshotError, merge,
+};
 use tiller_store::StepOf;
 
 use super::look;
@@ -43,7 +45,7 @@ fn take(
     shadow: &mut Shadow,
     states: States,
     parts: &[TakePart],
-) -> Result<(Restored, Vec<NotTaken>), SnapshotError> {
+) -> Result<(Restored, Vec<TakeConflict>), SnapshotError> {
     let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for part in parts {
         wanted.entry(&part.path).or_default().extend(part.hunk.as_deref());
@@ -66,26 +68,26 @@ fn take(
                 answers.insert(item.diff.path.clone(), Answer::Keep);
                 marked.truncate(MARKED);
                 let marked = String::from_utf8_lossy(&marked).into_owned();
-                nots.push(NotTaken { path, why: why.into(), marked });
+                nots.push(TakeConflict { path, why: why.into(), marked });
             }
         }
     }
     let left = plan.left.iter();
-    nots.extend(left.map(|l| NotTaken {
+    nots.extend(left.map(|l| TakeConflict {
         path: back::shown(&l.path),
         why: l.why.to_string(),
         marked: String::new(),
     }));
     for path in wanted.into_keys().filter(|p| !nots.iter().any(|n| n.path == *p)).collect::<Vec<_>>() {
         let why = "both sides are equal".into();
-        nots.push(NotTaken { path: path.into(), why, marked: String::new() });
+        nots.push(TakeConflict { path: path.into(), why, marked: String::new() });
     }
     let done = shadow.restore(&plan, &answers)?;
     // Another program changed the file meanwhile, or the file system refused.
     for l in &done.left {
         let path = back::shown(&l.path);
         if !nots.iter().any(|n| n.path == path) {
-            nots.push(NotTaken { path, why: l.why.to_string(), marked: String::new() });
+            nots.push(TakeConflict { path, why: l.why.to_string(), marked: String::new() });
         }
     }
     Ok((done, nots))
@@ -150,10 +152,10 @@ fn content(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<String>, Snap
     }
 }
 
-fn merged(merged: Merged) -> PathResult {
+fn merged(merged: MergeResult) -> PathResult {
     match merged {
-        Merged::Clean(text) => PathResult::Answer(Answer::Content(text)),
-        Merged::Conflict(marked) => PathResult::Not { why: "both sides changed the same lines", marked },
+        MergeResult::Clean(text) => PathResult::Answer(Answer::Content(text)),
+        MergeResult::Conflict(marked) => PathResult::Not { why: "both sides changed the same lines", marked },
     }
 }
 

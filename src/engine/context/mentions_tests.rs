@@ -120,7 +120,7 @@ fn what_is_written_by_hand_works_like_what_was_chosen() {
     assert_eq!(text(&chosen).matches("<file").count(), 1);
     let outside = send("see @../x @/etc/hostname @src/../src/a.rs", vec![], tmp.path()).unwrap();
     assert!(!text(&outside).contains('<'), "{outside:?}");
-    // One that cannot be attached blocks the message, as a chosen one does.
+    // An image that cannot be attached blocks the message, as a chosen one does.
     assert!(send("see @src/a.rs:90-99", vec![], tmp.path()).is_err());
 }
 

@@ -30,7 +30,7 @@ const THINKING: u64 = 16_000;
 
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct SideCallReply {
     pub(crate) text: String,
     /// The output limit cut it off.
     pub(crate) cut: bool,
@@ -95,7 +95,7 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
                 }
                 None => TurnEvent::RetryEnded {},
             };
-            core.show(core.place(), EventBody::Turn(event));
+            core.show(core.scope(), EventBody::Turn(event));
         }
     }
 }
@@ -118,7 +118,7 @@ impl SideCall {
         system: &str,
         text: String,
         answer: Option<u64>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<SideCallReply, ProviderError> {
         let thinks = self.info.thinking == Some(true);
         let (got, thought) = self.request(system, text.clone(), self.room(answer, thinks)).await?;
         if !(got.cut && thought && !thinks && answer.is_some()) {
@@ -139,7 +139,7 @@ impl SideCall {
         system: &str,
         text: String,
         max_output: Option<u64>,
-    ) -> Result<(Answer, bool), ProviderError> {
+    ) -> Result<(SideCallReply, bool), ProviderError> {
         let asked = tokens::of_text(system) + tokens::of_text(&text);
         let request = Request {
             model: self.model.model().to_owned(),
@@ -194,7 +194,7 @@ impl SideCall {
             .into_iter()
             .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
             .collect();
-        Ok((Answer { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
+        Ok((SideCallReply { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
     }
 
     /// Waits before attempt `attempt + 1` of `of`, where a retry may help. The wait is shown, and the user can skip

@@ -99,7 +99,7 @@ impl Core {
 
     fn no_turn(&self, cause: CommandId) {
         let event = driver::finished_event(self, TurnStatus::Interrupted, String::new(), None);
-        self.bus.publish(&self.place_of(Some(cause)), event);
+        self.bus.publish(&self.scope_of(Some(cause)), event);
     }
 
     /// At the end of the engine: a message that was being prepared waits in the queue until the next start.

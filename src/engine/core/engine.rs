@@ -25,7 +25,7 @@ use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
 use crate::questions::asks::Asks;
 use crate::session::Session;
-use crate::session::load::{self, Loaded};
+use crate::session::load::{self, SessionData};
 use crate::turn::part::TurnPart;
 use crate::undo::before::Reviews;
 use crate::watching::Watching;
@@ -94,7 +94,7 @@ impl Engine {
                 load::blocking(last).await?.map(|s| s.id)
             }
         };
-        let loaded: Option<Loaded> = match id {
+        let loaded: Option<SessionData> = match id {
             Some(id) => Some(load::load(&services, id, read_only).await?),
             None => None,
         };

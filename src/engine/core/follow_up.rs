@@ -1,4 +1,4 @@
-//! What one concern leaves for another to do after it. A concern never calls one that builds on it: it leaves a
+//! What one concern leaves for another to do after it. A concern never calls a concern that builds on it: it leaves a
 //! follow-up, and the loop carries it out once the report that led to it has been handled.
 
 use tiller_protocol::Notice;

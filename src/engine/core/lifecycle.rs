@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::Place;
+use crate::bus::EventScope;
 
 /// Tasks that end with the engine, and requests to end it.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Lifecycle {
     pub(crate) tasks: tokio::task::JoinSet<()>,
     /// Tasks of agents that are ending.
     pub(crate) agents: Vec<AbortOnDropHandle<()>>,
-    pub(crate) quitting: Option<Place>,
+    pub(crate) quitting: Option<EventScope>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
     /// What is to be done after the present report.

@@ -22,7 +22,7 @@ use tiller_protocol::{CommandId, EntryId, EventBody, Notice, Part, QueueId};
 use tiller_store::Running;
 use tokio::sync::mpsc;
 
-use crate::bus::{Bus, ClientId, Place};
+use crate::bus::{Bus, ClientId, EventScope};
 use crate::context::part::ContextPart;
 use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::Msg;
@@ -70,28 +70,28 @@ impl Core {
     }
 
     /// Events of the turn in flight name the command that began it.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn scope(&self) -> EventScope {
         match &self.turn.live {
-            Some(live) => live.place.clone(),
-            None => self.place_of(None),
+            Some(live) => live.scope.clone(),
+            None => self.scope_of(None),
         }
     }
 
-    pub(crate) fn place_of(&self, cause: Option<CommandId>) -> Place {
-        Place { session: self.session.id, agent: self.identity.id.clone(), cause }
+    pub(crate) fn scope_of(&self, cause: Option<CommandId>) -> EventScope {
+        EventScope { session: self.session.id, agent: self.identity.id.clone(), cause }
     }
 
     pub(crate) fn state(&self, cause: Option<CommandId>, event: StateEvent) {
-        self.bus.publish(&self.place_of(cause), EventBody::State(event));
+        self.bus.publish(&self.scope_of(cause), EventBody::State(event));
     }
 
     pub(crate) fn notice(&self, notice: Notice) {
-        self.bus.publish(&self.place(), EventBody::State(StateEvent::Notice { notice }));
+        self.bus.publish(&self.scope(), EventBody::State(StateEvent::Notice { notice }));
     }
 
     /// Publishes a notice after the writes that are under way.
     pub(crate) fn notice_after(&mut self, notice: Notice) {
-        self.show(self.place(), EventBody::State(StateEvent::Notice { notice }));
+        self.show(self.scope(), EventBody::State(StateEvent::Notice { notice }));
     }
 
     /// Gives the turn in flight an input. The turn takes it once the present report has been handled.
@@ -108,20 +108,20 @@ impl Core {
 
     /// Replies to a client that its command is done.
     pub(crate) fn done(&self, client: ClientId, cause: CommandId, said: String) {
-        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+        self.bus.reply(client, &self.scope_of(Some(cause)), ReplyEvent::DoneReply { said });
     }
 
     /// Replies to a client that its command cannot be done.
     pub(crate) fn refuse(&self, client: ClientId, cause: CommandId, notice: Notice) {
-        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ErrorReply { notice });
+        self.bus.reply(client, &self.scope_of(Some(cause)), ReplyEvent::ErrorReply { notice });
     }
 
     /// Publishes an event of the turn after everything that is still being written, so that readers see one order.
-    pub(crate) fn show(&mut self, place: Place, body: EventBody) {
+    pub(crate) fn show(&mut self, scope: EventScope, body: EventBody) {
         if self.saves.is_empty() {
-            self.bus.publish(&place, body);
+            self.bus.publish(&scope, body);
         } else {
-            self.saves.push_events(vec![(place, body)]);
+            self.saves.push_events(vec![(scope, body)]);
         }
     }
 

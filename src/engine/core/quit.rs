@@ -35,7 +35,7 @@ impl Core {
         if self.lifecycle.quitting.is_some() {
             return;
         }
-        self.lifecycle.quitting = Some(self.place_of(cause));
+        self.lifecycle.quitting = Some(self.scope_of(cause));
         self.keep_job();
         self.prompts.lines.values().for_each(|l| l.cancel.cancel());
         let Some(live) = &self.turn.live else { return self.quit_now() };
@@ -178,8 +178,8 @@ impl Core {
             tracing::error!("the last writes were not answered in time");
         }
         if mine {
-            let place = self.lifecycle.quitting.clone().unwrap_or_else(|| self.place_of(None));
-            self.bus.publish(&place, dispatch::stopped_event());
+            let scope = self.lifecycle.quitting.clone().unwrap_or_else(|| self.scope_of(None));
+            self.bus.publish(&scope, dispatch::stopped_event());
             self.bus.close();
         }
     }

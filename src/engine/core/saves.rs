@@ -9,13 +9,13 @@ use tiller_protocol::{CommandId, EventBody, QueueId};
 use tiller_store::{Lease, ModelCall, StoreError, Ticket};
 use tokio::sync::watch;
 
-use crate::bus::{ClientId, Place};
+use crate::bus::{ClientId, EventScope};
 use crate::crew::EndedWork;
 
 /// What to do once a write is on disk.
 #[derive(Debug)]
 pub(crate) struct After {
-    pub(crate) events: Vec<(Place, EventBody)>,
+    pub(crate) events: Vec<(EventScope, EventBody)>,
     pub(crate) then: Then,
 }
 
@@ -120,7 +120,7 @@ impl Saves {
     }
 
     /// Publishes events when every earlier write is done.
-    pub(crate) fn push_events(&mut self, events: Vec<(Place, EventBody)>) {
+    pub(crate) fn push_events(&mut self, events: Vec<(EventScope, EventBody)>) {
         self.push_after(After { events, then: Then::Nothing });
     }
 

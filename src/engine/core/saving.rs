@@ -11,7 +11,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::{AgentView, EventBody, SessionId};
 use tiller_store::{Append, Health, ModelCall, StoreError};
 
-use crate::bus::Place;
+use crate::bus::EventScope;
 use crate::core::Core;
 use crate::core::saves::{After, Then, WriteReport};
 use crate::crew::StoreReport;
@@ -27,12 +27,12 @@ impl Core {
     }
 
     /// Starts a write. Its events are published when it is on disk.
-    pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
+    pub(crate) fn save(&mut self, append: Append, events: Vec<(EventScope, EventBody)>, then: Then) {
         if self.session.read_only {
             // Without a lease no entry can be written, but costs are recorded and the end of a turn is reported.
             self.book_only(append.calls);
             if let Then::TurnOver { turn, status } = then {
-                events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
+                events.iter().for_each(|(scope, body)| self.bus.publish(scope, body.clone()));
                 turn_over::turn_over(self, turn, status);
             }
             return;
@@ -78,23 +78,23 @@ impl Core {
         if let (Then::TurnOver { .. }, Some(error)) = (&after.then, self.saves.failed.clone()) {
             return self.save_failed(&error, &after.then);
         }
-        for (place, body) in after.events {
-            self.bus.publish(&place, body);
+        for (scope, body) in after.events {
+            self.bus.publish(&scope, body);
         }
         match after.then {
             Then::Nothing | Then::SessionCreated | Then::ReplyOnError { .. } => {}
             Then::Reply { client, cause, reply } => {
-                self.bus.reply(client, &self.place_of(Some(cause)), *reply);
+                self.bus.reply(client, &self.scope_of(Some(cause)), *reply);
             }
             Then::ValueUndone { client, cause, label, title, .. } => {
                 names::named_now(self, label);
                 let said = undoing::said(&title, "");
-                self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                self.bus.reply(client, &self.scope_of(Some(cause)), ReplyEvent::DoneReply { said });
             }
             Then::BranchNamed { client, cause, label, said } => {
                 names::named_now(self, label);
                 if let Some(said) = said {
-                    self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                    self.bus.reply(client, &self.scope_of(Some(cause)), ReplyEvent::DoneReply { said });
                 }
             }
             Then::StartTurn(turn) if self.is_live(turn) => begin::turn_started(self),
@@ -172,9 +172,9 @@ impl Core {
                 // The end of a turn is reported in any case.
                 let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
                 if let Some(live) = &self.turn.live {
-                    let place = live.place.clone();
+                    let scope = live.scope.clone();
                     let body = driver::finished_event(self, status, String::new(), Some(notice));
-                    self.bus.publish(&place, body);
+                    self.bus.publish(&scope, body);
                 }
                 self.agree();
                 turn_over::turn_over(self, *turn, status);
@@ -189,7 +189,7 @@ impl Core {
         }
     }
 
-    /// After a permanent failure: forgets what was not saved, so that the next entry builds on one that is on disk.
+    /// After a permanent failure: forgets what was not saved, so that the next entry builds on an entry that is on disk.
     /// Reads only the end of the path.
     pub(crate) fn agree(&mut self) {
         if self.saves.failed.is_none() {

@@ -14,7 +14,7 @@ use tiller_store::{Store, Ticket};
 use tiller_tool::Workspace;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::{ClientId, Place};
+use crate::bus::{ClientId, EventScope};
 use crate::core::Core;
 use crate::core::saves::{After, Then};
 use crate::core::services::CrewConfig;
@@ -140,7 +140,7 @@ impl CrewHost<'_> {
     /// Adds a note to the conversation. It is not part of requests.
     pub fn add_note(&mut self, text: String) {
         let entry = self.core.session.grow(&self.core.services, EntryBody::Note { text });
-        let shown = (self.core.place(), Core::entry_event(&entry));
+        let shown = (self.core.scope(), Core::entry_event(&entry));
         let append = self.core.append().entries(vec![entry]);
         self.core.save(append, vec![shown], Then::Nothing);
     }
@@ -154,18 +154,18 @@ impl CrewHost<'_> {
 /// Events and replies.
 impl CrewHost<'_> {
     /// The main agent's place, with the command that began its turn.
-    pub fn place(&self) -> Place {
-        self.core.place()
+    pub fn scope(&self) -> EventScope {
+        self.core.scope()
     }
 
     /// Publishes an event at once.
-    pub fn publish(&self, place: &Place, body: EventBody) {
-        self.core.bus.publish(place, body);
+    pub fn publish(&self, scope: &EventScope, body: EventBody) {
+        self.core.bus.publish(scope, body);
     }
 
     /// Publishes an event after everything that is on its way to the disk.
-    pub fn show(&mut self, place: Place, body: EventBody) {
-        self.core.show(place, body);
+    pub fn show(&mut self, scope: EventScope, body: EventBody) {
+        self.core.show(scope, body);
     }
 
     /// Publishes a notice at once.
@@ -198,17 +198,17 @@ impl CrewHost<'_> {
 /// Writes.
 impl CrewHost<'_> {
     /// Publishes these events when a write is on disk.
-    pub fn save<T: Send + 'static>(&mut self, ticket: Ticket<T>, events: Vec<(Place, EventBody)>) {
+    pub fn save<T: Send + 'static>(&mut self, ticket: Ticket<T>, events: Vec<(EventScope, EventBody)>) {
         self.core.saves.push(ticket, After { events, then: Then::Nothing });
     }
 
     /// Publishes the row of an agent when its write is on disk; [`Crew::stored`](crate::crew::Crew::stored) is called in any
     /// case.
     pub fn save_row<T: Send + 'static>(&mut self, ticket: Ticket<T>, session: SessionId, view: AgentView) {
-        let place = Place { session, agent: view.id.clone(), cause: None };
+        let scope = EventScope { session, agent: view.id.clone(), cause: None };
         let event = EventBody::State(StateEvent::AgentChanged { view: view.clone() });
         let then = Then::AgentCreated { session, view: Box::new(view) };
-        self.core.saves.push(ticket, After { events: vec![(place, event)], then });
+        self.core.saves.push(ticket, After { events: vec![(scope, event)], then });
     }
 }
 

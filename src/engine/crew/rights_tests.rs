@@ -1,4 +1,4 @@
-//! Fault A4 as a property: whatever the person's rules, the kinds of agents and the tasks say, nobody below an agent
+//! Fault A4 as a property: whatever the person's rules, the kinds of agents and the tasks say, no agent below an agent
 //! may do what that one may not.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Engines of children: how the crew makes one, and the handle of one that runs.
+//! Engines of children: how the crew makes an engine, and the handle of a running engine.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
@@ -28,7 +28,7 @@ use crate::crew::rights::{first_message, narrowed};
 use crate::files::msg::FilesMsg;
 use crate::prompts::compose;
 use crate::prompts::msg::Destination;
-use crate::session::load::{self, Loaded};
+use crate::session::load::{self, SessionData};
 use crate::session::open;
 
 /// Capacity of a child's channel of commands.
@@ -49,7 +49,7 @@ impl ChildServices {
 }
 
 /// A session that was loaded from the store.
-pub struct LoadedSession(Box<Loaded>);
+pub struct LoadedSession(Box<SessionData>);
 
 /// What a child is given at its start.
 pub struct ChildSpec {

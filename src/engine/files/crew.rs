@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Three calls at the same time, and the one that ended first is stored last.
+    /// Three calls at the same time, and the call that ended first is stored last.
     #[test]
     fn calls_at_the_same_time_are_in_the_order_of_their_ends_however_late_a_row_is_stored() {
         let outer = row(1, ("start", "outer"), (10, 30));

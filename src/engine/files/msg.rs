@@ -3,7 +3,7 @@
 use crate::undo::OpTitle;
 use std::path::PathBuf;
 
-use tiller_protocol::compare::NotTaken;
+use tiller_protocol::compare::TakeConflict;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
@@ -33,29 +33,29 @@ pub(crate) enum FilesMsg {
     Touched(Vec<String>),
 }
 
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, String>>;
+pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, String>>;
 
 /// A request of a tool.
 pub(crate) enum FilesRequest {
     Name {
         name: String,
         call: String,
-        reply: Answer<String>,
+        reply: ReplySender<String>,
     },
     Preview {
         name: String,
-        reply: Answer<(EntryId, RestorePreview)>,
+        reply: ReplySender<(EntryId, RestorePreview)>,
     },
     Restore {
         entry: EntryId,
         call: String,
-        reply: Answer<String>,
+        reply: ReplySender<String>,
     },
     /// The restore was done, or failed.
-    Gone {
+    RestoreEnded {
         back: ToolRestore,
-        gone: Box<Result<RestoreOutcome, String>>,
-        reply: Answer<String>,
+        result: Box<Result<RestoreOutcome, String>>,
+        reply: ReplySender<String>,
     },
 }
 
@@ -116,7 +116,7 @@ pub(crate) enum RestoreKind {
 /// Paths that were taken, and paths that were not.
 pub(crate) struct TakeOutcome {
     pub(crate) from: String,
-    pub(crate) not: Vec<NotTaken>,
+    pub(crate) not: Vec<TakeConflict>,
 }
 
 /// A kept state, or a change.

@@ -35,14 +35,14 @@ pub(crate) fn reply_diff(
     session: SessionId,
 ) {
     let (store, keeper) = (core.services.store.clone(), core.services.snapshots.workspace.clone());
-    let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let redact = std::sync::Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let reply = match load::blocking(move || parts(&store, session)).await {
             Ok(parts) => ReplyEvent::DiffReply { path, diff: redact(&words(parts, keeper).await) },
             Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }
 

@@ -2,9 +2,9 @@
 
 use crate::context::side_call;
 use crate::goal;
-use crate::job::calls;
 use crate::money;
 use crate::session::model;
+use crate::tool_call::calls;
 use std::sync::Arc;
 
 use tiller_protocol::tool::Display;
@@ -15,9 +15,9 @@ use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::goal::pursuit::GoalReport;
-use crate::job::text_of;
 use crate::prompts::doing::JobKind;
 use crate::prompts::msg::PromptMsg;
+use crate::tool_call::text_of;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
 /// Characters of the end of the conversation that the checking model reads.

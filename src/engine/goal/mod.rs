@@ -178,7 +178,7 @@ pub(crate) fn goal_checked(core: &mut Core, checked: GoalReport) {
     if let Some((line, exit)) = ran {
         let (line, output) = (core.redact(&line), said.clone());
         let event = ToolEvent::ShellLine { line, output, exit, shared: false, call_id: String::new() };
-        core.bus.publish(&core.place_of(None), EventBody::Tool(event));
+        core.bus.publish(&core.scope_of(None), EventBody::Tool(event));
     }
     let cost = cost_of_all(core);
     let Some(p) = &mut core.session.goal else { return };

@@ -19,7 +19,7 @@ pub(crate) type Revision = u64;
 
 /// The answer to a reservation for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ReservationResult {
     Go,
     /// Retry when the reservations have changed, see [`Reservations::changed_since`].
     Wait(Revision),
@@ -28,16 +28,16 @@ pub(crate) enum Answer {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sheet {
+struct Account {
     limits: AgentLimits,
     tokens: u64,
     cost: u64,
-    held: Option<Want>,
+    held: Option<CallEstimate>,
 }
 
 /// The most that a call can use.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Want {
+pub(crate) struct CallEstimate {
     pub(crate) tokens: u64,
     /// Millionths of a US dollar; 0: the price is unknown.
     pub(crate) cost: u64,
@@ -58,8 +58,8 @@ pub(crate) struct Tiers {
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    sheets: HashMap<AgentId, Sheet>,
+struct Accounts {
+    by_agent: HashMap<AgentId, Account>,
     /// Limits of all children together.
     tree: AgentLimits,
     tokens: u64,
@@ -71,23 +71,23 @@ struct Inner {
     tiers: Tiers,
 }
 
-impl Inner {
+impl Accounts {
     /// Open reservations of all agents but `id`.
-    fn held<'a>(&'a self, id: Option<&'a AgentId>) -> impl Iterator<Item = (&'a AgentId, Want)> {
-        let others = self.sheets.iter().filter(move |(who, _)| Some(*who) != id);
-        others.filter_map(|(who, sheet)| Some((who, sheet.held?)))
+    fn held<'a>(&'a self, id: Option<&'a AgentId>) -> impl Iterator<Item = (&'a AgentId, CallEstimate)> {
+        let others = self.by_agent.iter().filter(move |(who, _)| Some(*who) != id);
+        others.filter_map(|(who, account)| Some((who, account.held?)))
     }
 
     fn add(&mut self, id: &AgentId, tokens: u64, cost: u64) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.cost = self.cost.saturating_add(cost);
-        let sheet = self.sheets.entry(id.clone()).or_default();
-        sheet.tokens = sheet.tokens.saturating_add(tokens);
-        sheet.cost = sheet.cost.saturating_add(cost);
+        let account = self.by_agent.entry(id.clone()).or_default();
+        account.tokens = account.tokens.saturating_add(tokens);
+        account.cost = account.cost.saturating_add(cost);
     }
 
     /// What the tier of this call has cost today.
-    fn tier(&self, want: &Want) -> u64 {
+    fn tier(&self, want: &CallEstimate) -> u64 {
         want.tier.and_then(|tier| self.tiers.spent.get(&tier)).map_or(0, |c| c.0)
     }
 
@@ -97,7 +97,7 @@ impl Inner {
             // The main agent checks its own limits and asks the user.
             return None;
         }
-        let mine = self.sheets.get(id).copied().unwrap_or_default();
+        let mine = self.by_agent.get(id).copied().unwrap_or_default();
         if let Some(most) = mine.limits.tokens.filter(|m| mine.tokens >= *m) {
             return Some(format!("it reached its limit of {most} tokens"));
         }
@@ -117,7 +117,7 @@ impl Inner {
 /// Shared by the main agent and all children.
 #[derive(Debug, Default)]
 pub struct Reservations {
-    inner: Mutex<Inner>,
+    inner: Mutex<Accounts>,
     /// Advanced after each change of `inner` that can make a refused reservation possible.
     revision: watch::Sender<Revision>,
 }
@@ -146,19 +146,19 @@ impl Reservations {
     }
 
     pub fn limit(&self, id: &AgentId, limits: AgentLimits) {
-        lock(&self.inner).sheets.entry(id.clone()).or_default().limits = limits;
+        lock(&self.inner).by_agent.entry(id.clone()).or_default().limits = limits;
         self.advance();
     }
 
     /// Reserves the most that a call can use, in place of the agent's earlier reservation.
-    pub(crate) fn reserve(&self, id: &AgentId, want: Want) -> Answer {
+    pub(crate) fn reserve(&self, id: &AgentId, want: CallEstimate) -> ReservationResult {
         let mut inner = lock(&self.inner);
         if let Some(why) = inner.over(id) {
-            return Answer::Over(why);
+            return ReservationResult::Over(why);
         }
         let tier = inner.tier(&want);
         if want.tier_limit.is_some_and(|m| tier >= m.0) {
-            return Answer::Over(format!(
+            return ReservationResult::Over(format!(
                 "today's budget for the tier {} is used up",
                 want.tier.map_or("external", Tier::word)
             ));
@@ -176,7 +176,7 @@ impl Reservations {
             }
         }
         let tree = Some(inner.tree).filter(|_| !id.is_main()).unwrap_or_default();
-        let own = inner.sheets.get(id).copied().unwrap_or_default();
+        let own = inner.by_agent.get(id).copied().unwrap_or_default();
         let limits = Some(own.limits).filter(|_| !id.is_main()).unwrap_or_default();
         let (by_tokens, by_cost) = ((want.tokens, want.input_tokens), (want.cost, want.input_cost));
         let caps = [
@@ -192,20 +192,22 @@ impl Reservations {
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && held > 0 {
                 // Read under the lock: a change that this answer does not contain advances it later.
-                return Answer::Wait(*self.revision.borrow());
+                return ReservationResult::Wait(*self.revision.borrow());
             }
             if used.saturating_add(input) > most {
-                return Answer::Over(format!("{what} has no room for the input of the next request"));
+                return ReservationResult::Over(format!(
+                    "{what} has no room for the input of the next request"
+                ));
             }
         }
-        let held = Want { tokens: want.tokens.max(1), ..want };
-        inner.sheets.entry(id.clone()).or_default().held = Some(held);
-        Answer::Go
+        let held = CallEstimate { tokens: want.tokens.max(1), ..want };
+        inner.by_agent.entry(id.clone()).or_default().held = Some(held);
+        ReservationResult::Go
     }
 
     /// Whether any agent but the main one has limits, a reservation or costs here.
     pub(crate) fn has_children(&self) -> bool {
-        lock(&self.inner).sheets.keys().any(|id| !id.is_main())
+        lock(&self.inner).by_agent.keys().any(|id| !id.is_main())
     }
 
     /// The limit that an agent has reached, as a sentence.
@@ -219,7 +221,7 @@ impl Reservations {
             return Allowance::default();
         }
         let inner = lock(&self.inner);
-        let mine = inner.sheets.get(id).copied().unwrap_or_default();
+        let mine = inner.by_agent.get(id).copied().unwrap_or_default();
         let tokens = |most: Option<u64>, used: u64| Allowance {
             tokens: most.map(|m| m.saturating_sub(used)),
             cost: None,
@@ -244,8 +246,8 @@ impl Reservations {
 
     /// Ends the reservation of an agent: its call is over or was not made.
     pub fn release(&self, id: &AgentId) {
-        if let Some(sheet) = lock(&self.inner).sheets.get_mut(id) {
-            sheet.held = None;
+        if let Some(account) = lock(&self.inner).by_agent.get_mut(id) {
+            account.held = None;
         }
         self.advance();
     }
@@ -258,7 +260,7 @@ impl Reservations {
 
     /// Tokens and money that an agent has used.
     pub fn used(&self, id: &AgentId) -> (u64, Cost) {
-        lock(&self.inner).sheets.get(id).map_or((0, Cost(0)), |s| (s.tokens, Cost(s.cost)))
+        lock(&self.inner).by_agent.get(id).map_or((0, Cost(0)), |s| (s.tokens, Cost(s.cost)))
     }
 
     /// What all children have used in the session, and today. (Earlier runs of the day are
@@ -271,8 +273,8 @@ impl Reservations {
     /// Cost of an agent and all below it.
     pub(crate) fn branch(&self, top: &AgentId) -> Cost {
         let inner = lock(&self.inner);
-        let mine = inner.sheets.iter().filter(|(id, _)| id.is_below(top));
-        mine.fold(Cost(0), |sum, (_, sheet)| sum.plus(Cost(sheet.cost)))
+        let mine = inner.by_agent.iter().filter(|(id, _)| id.is_below(top));
+        mine.fold(Cost(0), |sum, (_, account)| sum.plus(Cost(account.cost)))
     }
 
     /// Open reservations of children, in money.
@@ -332,7 +334,7 @@ impl Reservations {
         self.revision.send_modify(|n| *n = n.wrapping_add(1));
     }
 
-    /// Resolves when a change has followed `answered`, the revision of an [`Answer::Wait`]: at once when that was before
+    /// Resolves when a change has followed `answered`, the revision of an [`ReservationResult::Wait`]: at once when that was before
     /// this call.
     pub(crate) async fn changed_since(&self, answered: Revision) {
         // The sender is part of `self`: the channel cannot close meanwhile.

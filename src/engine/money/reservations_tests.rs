@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn want(tokens: u64, cost: u64) -> Want {
-    Want { tokens, cost, ..Want::default() }
+fn want(tokens: u64, cost: u64) -> CallEstimate {
+    CallEstimate { tokens, cost, ..CallEstimate::default() }
 }
 
 fn id(n: usize) -> AgentId {
@@ -21,32 +21,36 @@ fn settle(reservations: &Reservations, id: &AgentId, tokens: u64, cost: u64) {
 #[test]
 fn limits_of_one_and_of_all_hold() {
     let reservations = Reservations::default();
-    assert_eq!(reservations.reserve(&id(1), want(100, 100)), Answer::Go, "nothing is limited");
+    assert_eq!(reservations.reserve(&id(1), want(100, 100)), ReservationResult::Go, "nothing is limited");
     settle(&reservations, &id(1), 80, 90);
     reservations.limit(&id(1), AgentLimits { tokens: Some(80), ..AgentLimits::default() });
     assert!(
-        matches!(reservations.reserve(&id(1), want(1, 1)), Answer::Over(why) if why.contains("80 tokens"))
+        matches!(reservations.reserve(&id(1), want(1, 1)), ReservationResult::Over(why) if why.contains("80 tokens"))
     );
     reservations.limit(&id(1), AgentLimits { tokens: Some(81), ..AgentLimits::default() });
-    assert_eq!(reservations.reserve(&id(1), want(100, 1)), Answer::Go, "a raised limit lets it go on");
+    assert_eq!(
+        reservations.reserve(&id(1), want(100, 1)),
+        ReservationResult::Go,
+        "a raised limit lets it go on"
+    );
     reservations.release(&id(1));
     reservations.limit_tree(Some(200), None);
-    assert_eq!(reservations.reserve(&id(2), want(100, 0)), Answer::Go);
+    assert_eq!(reservations.reserve(&id(2), want(100, 0)), ReservationResult::Go);
     let answer = reservations.reserve(&id(3), want(100, 0));
-    assert!(matches!(answer, Answer::Wait(_)), "another agent has reserved the rest: {answer:?}");
+    assert!(matches!(answer, ReservationResult::Wait(_)), "another agent has reserved the rest: {answer:?}");
     settle(&reservations, &id(2), 100, 0);
     assert_eq!(
         reservations.reserve(&id(3), want(100, 0)),
-        Answer::Go,
+        ReservationResult::Go,
         "alone, even when it may not be enough"
     );
     settle(&reservations, &id(3), 30, 0);
-    assert!(matches!(reservations.reserve(&id(4), want(1, 0)), Answer::Over(_)));
+    assert!(matches!(reservations.reserve(&id(4), want(1, 0)), ReservationResult::Over(_)));
     assert!(reservations.empty().is_some());
     reservations.limit_tree(None, None);
     reservations.limit_money(Some(Cost(0)));
     assert!(
-        matches!(reservations.reserve(&id(4), want(1, 0)), Answer::Over(_)),
+        matches!(reservations.reserve(&id(4), want(1, 0)), ReservationResult::Over(_)),
         "a budget of zero is reached at once"
     );
 }
@@ -56,14 +60,14 @@ fn limits_of_one_and_of_all_hold() {
 async fn a_change_before_the_wait_is_not_lost() {
     let reservations = Reservations::default();
     reservations.limit_tree(Some(150), None);
-    assert_eq!(reservations.reserve(&id(1), want(100, 0)), Answer::Go);
-    let Answer::Wait(revision) = reservations.reserve(&id(2), want(100, 0)) else {
+    assert_eq!(reservations.reserve(&id(1), want(100, 0)), ReservationResult::Go);
+    let ReservationResult::Wait(revision) = reservations.reserve(&id(2), want(100, 0)) else {
         panic!("no room is left")
     };
     settle(&reservations, &id(1), 10, 0);
     let changed = reservations.changed_since(revision);
     tokio::time::timeout(std::time::Duration::from_secs(30), changed).await.expect("the change came before");
-    assert_eq!(reservations.reserve(&id(2), want(100, 0)), Answer::Go);
+    assert_eq!(reservations.reserve(&id(2), want(100, 0)), ReservationResult::Go);
 }
 
 /// The main agent sets the limit of money before each request: the same limit again is no change.
@@ -92,9 +96,9 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
                 let mut calls = 0_u64;
                 loop {
                     match reservations.reserve(&id(n), want(10, REPLY)) {
-                        Answer::Over(_) => return calls,
-                        Answer::Wait(revision) => reservations.changed_since(revision).await,
-                        Answer::Go => {
+                        ReservationResult::Over(_) => return calls,
+                        ReservationResult::Wait(revision) => reservations.changed_since(revision).await,
+                        ReservationResult::Go => {
                             tokio::task::yield_now().await;
                             settle(&reservations, &id(n), 10, REPLY);
                             calls += 1;
@@ -143,17 +147,17 @@ proptest! {
                 // It asks the person then.
                 continue;
             }
-            let wanted = Want {
+            let wanted = CallEstimate {
                 tokens: 10,
                 cost: REPLY,
                 tier: Some(TIERS[tier]),
                 tier_limit: Some(Cost(tier_limit)),
-                ..Want::default()
+                ..CallEstimate::default()
             };
             match reservations.reserve(&who(n), wanted) {
-                Answer::Go => drop(open.insert(n, tier)),
-                Answer::Wait(_) => prop_assert!(!open.is_empty(), "{n} waits, and no reservation is open"),
-                Answer::Over(_) => {}
+                ReservationResult::Go => drop(open.insert(n, tier)),
+                ReservationResult::Wait(_) => prop_assert!(!open.is_empty(), "{n} waits, and no reservation is open"),
+                ReservationResult::Over(_) => {}
             }
         }
         for (n, tier) in open {

@@ -75,7 +75,7 @@ pub(crate) fn aside_done(core: &mut Core, a: Aside) {
         Ok(answer) => {
             let answer = core.redact(&answer);
             let reply = ReplyEvent::AsideReply { question: a.question, answer, model: a.model };
-            core.bus.reply(a.client, &core.place_of(Some(a.cause)), reply);
+            core.bus.reply(a.client, &core.scope_of(Some(a.cause)), reply);
         }
         Err(notice) => core.refuse(a.client, a.cause, notice),
     }

@@ -5,7 +5,7 @@ use crate::context::prefix;
 use crate::core::follow_up::FollowUp;
 use crate::files::record;
 use crate::prompts::pending;
-use crate::turn::begin;
+use crate::turn::begin::{self, TurnStart};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -17,7 +17,7 @@ use tiller_protocol::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::{ClientId, Place};
+use crate::bus::{ClientId, EventScope};
 use crate::context::compaction::shorten::{self};
 use crate::context::mentions;
 use crate::context::prefix::layers::{self, Layers, PromptFacts};
@@ -212,29 +212,31 @@ fn prompt_composed(
         core.prompts.queue.retain(|q| q.id != id);
     }
     let cause = client.map(|(_, cause)| cause);
-    let place = core.place_of(cause);
-    let (mut entries, mut events) = prefix_entries(core, prefix, &place);
+    let scope = core.scope_of(cause);
+    let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
     let mut content = content;
     content.extend(core.news_part());
     let message = item.message;
-    let text = message.text.clone();
+    let prompt = message.text.clone();
     let (entry, event) = user_entry(core, message, Origin::Prompt, content);
-    events.push((place.clone(), event));
+    events.push((scope.clone(), event));
     let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
     events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
     entries.push(entry);
     if item.id.is_some() {
         events.push((
-            place.clone(),
+            scope.clone(),
             EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() }),
         ));
     }
-    begin::begin(core, place, text.clone(), entries, events, item.id.is_some(), Some(text), Vec::new());
+    let from_queue = item.id.is_some();
+    let start = TurnStart { prompt, entries, events, from_queue, in_history: true, ..TurnStart::new(scope) };
+    begin::begin(core, start);
 }
 
 fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String, Vec<LayerCost>)>) {
-    let place = core.place_of(Some(cause));
-    let (mut entries, mut events) = prefix_entries(core, prefix, &place);
+    let scope = core.scope_of(Some(cause));
+    let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
     let last = core.session.last_message().map(|e| e.body.clone());
     if let Some(EntryBody::Assistant { stop, .. }) = last {
         let text = match stop {
@@ -247,18 +249,18 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
         let mut content = vec![Part::Text { text: text.into() }];
         content.extend(core.news_part());
         let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content);
-        events.push((place.clone(), event));
+        events.push((scope.clone(), event));
         entries.push(entry);
     }
-    begin::begin(core, place, String::new(), entries, events, false, None, Vec::new());
+    begin::begin(core, TurnStart { entries, events, ..TurnStart::new(scope) });
 }
 
 /// Entries before a message: the prefix of a new session, and the output of the user's own commands.
 fn prefix_entries(
     core: &mut Core,
     prefix: Option<&(String, Vec<LayerCost>)>,
-    place: &Place,
-) -> (Vec<Entry>, Vec<(Place, EventBody)>) {
+    scope: &EventScope,
+) -> (Vec<Entry>, Vec<(EventScope, EventBody)>) {
     let mut bodies = Vec::new();
     if let Some((system, layers)) = prefix
         && !core.session.has_prefix()
@@ -270,7 +272,7 @@ fn prefix_entries(
     let mut events = Vec::new();
     for body in bodies {
         let entry = pending::grow_pending(core, body);
-        events.push((place.clone(), added(&entry)));
+        events.push((scope.clone(), added(&entry)));
         entries.push(entry);
     }
     (entries, events)
@@ -295,13 +297,13 @@ fn user_entry(core: &mut Core, message: Message, origin: Origin, content: Vec<Pa
 }
 
 fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
-    let place = core.place();
+    let scope = core.scope();
     let mut entries = Vec::new();
     let mut events = Vec::new();
     let mut prompts = Vec::new();
     for body in std::mem::take(&mut core.prompts.pending) {
         let entry = pending::grow_pending(core, body);
-        events.push((place.clone(), added(&entry)));
+        events.push((scope.clone(), added(&entry)));
         entries.push(entry);
     }
     for item in items {
@@ -318,7 +320,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
                 prompts.push(item.message.text.clone());
                 let (entry, event) = user_entry(core, item.message, Origin::Steer, content);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
-                events.push((place.clone(), event));
+                events.push((scope.clone(), event));
                 entries.push(entry);
             }
             Err(notice) => {
@@ -334,7 +336,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         core.state(None, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
         return core.feed(Input::Steered);
     }
-    events.push((place, EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() })));
+    events.push((scope, EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() })));
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
     append.queue = Some(core.prompts.queue.clone());
@@ -347,10 +349,10 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
 /// Sends a message of the engine's to the model, in the middle of a turn.
 pub(crate) fn tell_model(core: &mut Core, text: &str) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
-    let place = core.place();
+    let scope = core.scope();
     let mut content = vec![Part::Text { text: text.to_owned() }];
     content.extend(core.news_part());
     let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content);
     let append = core.append().entries(vec![entry]);
-    core.save(append, vec![(place, event)], Then::Steered(turn));
+    core.save(append, vec![(scope, event)], Then::Steered(turn));
 }

@@ -3,11 +3,11 @@
 use crate::compare::run;
 use crate::core::Core;
 use crate::goal;
-use crate::job::calls;
 use crate::prompts::comments;
 use crate::prompts::compose;
 use crate::prompts::msg::PromptMsg;
 use crate::prompts::shell_line;
+use crate::tool_call::calls;
 
 pub(crate) fn handle(core: &mut Core, msg: PromptMsg) {
     match msg {

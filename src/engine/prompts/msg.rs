@@ -9,7 +9,7 @@ use tiller_protocol::{CommandId, Message, ModelRef, Notice, Part, QueueId, Time,
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::bus::{ClientId, Place};
+use crate::bus::{ClientId, EventScope};
 use crate::context::msg::Prefix;
 use crate::context::prefix::layers::Layers;
 use crate::goal::pursuit::GoalReport;
@@ -104,7 +104,7 @@ impl ShellLines {
 
 /// A line that does not run yet.
 pub(crate) struct WaitingLine {
-    pub(crate) place: Place,
+    pub(crate) scope: EventScope,
     pub(crate) line: String,
     pub(crate) view: ShellLineView,
 }
@@ -119,7 +119,7 @@ pub(crate) struct RunningLine {
 /// A line that has run.
 pub(crate) struct ShellDone {
     pub(crate) id: String,
-    pub(crate) place: Place,
+    pub(crate) scope: EventScope,
     /// The head that was open when it was typed.
     pub(crate) head: String,
     pub(crate) line: String,

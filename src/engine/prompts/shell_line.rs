@@ -4,8 +4,8 @@
 //! They run in a shell of their own, so that the agent's commands never wait for them. One runs at a time; later ones
 //! wait, and clients receive both states.
 
-use crate::job::calls;
 use crate::prompts::compose;
+use crate::tool_call::calls;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::job::{AUDIT_TEXT, cut, failed, text_of};
 use crate::lock::lock;
 use crate::prompts::msg::{PromptMsg, RunningLine, ShellDone, WaitingLine};
+use crate::tool_call::{AUDIT_TEXT, cut, failed, text_of};
 use crate::turn::Input;
 
 /// Characters of output kept in the note of a private line.
@@ -63,9 +63,9 @@ pub(crate) fn shell_line(core: &mut Core, client: ClientId, cause: CommandId, li
         shared: share,
         waits: core.prompts.typed.running.is_some(),
     };
-    let typed = WaitingLine { place: core.place_of(Some(cause)), line, view };
+    let typed = WaitingLine { scope: core.scope_of(Some(cause)), line, view };
     if typed.view.waits {
-        core.bus.publish(&typed.place, started(&typed.view));
+        core.bus.publish(&typed.scope, started(&typed.view));
         core.prompts.typed.waiting.push_back(typed);
     } else {
         run_typed(core, typed);
@@ -73,9 +73,9 @@ pub(crate) fn shell_line(core: &mut Core, client: ClientId, cause: CommandId, li
 }
 
 fn run_typed(core: &mut Core, typed: WaitingLine) {
-    let WaitingLine { place, line, mut view } = typed;
+    let WaitingLine { scope, line, mut view } = typed;
     view.waits = false;
-    core.bus.publish(&place, started(&view));
+    core.bus.publish(&scope, started(&view));
     let (id, share) = (view.call_id.clone(), view.shared);
     core.prompts.typed.running = Some(view);
     let (mut cx, mut live) = calls::tool_cx(core, &id, None);
@@ -99,7 +99,7 @@ fn run_typed(core: &mut Core, typed: WaitingLine) {
                 }),
                 Some(text) = words.next_of(&mut live) => {
                     let event = ToolEvent::ToolProgress { call_id: id.clone(), text };
-                    bus.publish(&place, EventBody::Tool(event));
+                    bus.publish(&scope, EventBody::Tool(event));
                 }
             }
         };
@@ -115,7 +115,7 @@ fn run_typed(core: &mut Core, typed: WaitingLine) {
             }
         };
         let seconds = services.since(began);
-        let done = ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome };
+        let done = ShellDone { id, scope, head, line, share, output, exit, time, seconds, outcome };
         let _ = tx.send(Msg::Prompt(PromptMsg::LineDone(Box::new(done)))).await;
     });
 }
@@ -126,7 +126,7 @@ pub(crate) fn shell_done(core: &mut Core, done: ShellDone) {
         && let Some(next) = core.prompts.typed.waiting.pop_front()
     {
         // A line that was typed in another session must not run in this folder and conversation.
-        if next.place.session == core.session.id && core.lifecycle.quitting.is_none() {
+        if next.scope.session == core.session.id && core.lifecycle.quitting.is_none() {
             run_typed(core, next);
         } else {
             not_run(core, next);
@@ -136,7 +136,7 @@ pub(crate) fn shell_done(core: &mut Core, done: ShellDone) {
 
 /// A waiting line is dropped.
 fn not_run(core: &Core, typed: WaitingLine) {
-    let WaitingLine { place, view, .. } = typed;
+    let WaitingLine { scope, view, .. } = typed;
     let event = ToolEvent::ShellLine {
         line: view.line,
         output: "(not run: it was removed from the queue)".into(),
@@ -144,22 +144,22 @@ fn not_run(core: &Core, typed: WaitingLine) {
         shared: view.shared,
         call_id: view.call_id,
     };
-    core.bus.publish(&place, EventBody::Tool(event));
+    core.bus.publish(&scope, EventBody::Tool(event));
 }
 
 fn keep_line(core: &mut Core, done: ShellDone) {
-    let ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome } = done;
+    let ShellDone { id, scope, head, line, share, output, exit, time, seconds, outcome } = done;
     core.prompts.lines.remove(&id);
     core.prompts.typed.running.take_if(|v| v.call_id == id);
     let (line, output) = (core.redact(&line), core.redact(&output));
     let event =
         ToolEvent::ShellLine { line: line.clone(), output: output.clone(), exit, shared: share, call_id: id };
-    core.bus.publish(&place, EventBody::Tool(event));
+    core.bus.publish(&scope, EventBody::Tool(event));
     let kept = if share { output } else { output.chars().take(NOTE).collect() };
     let body = ShellRecord { line: line.clone(), output: kept, shared: share }.body();
     let audit = AuditRow {
         time,
-        session: place.session,
+        session: scope.session,
         agent: "you".into(),
         tool: if share { "!" } else { "!!" }.into(),
         what: cut(&line, AUDIT_TEXT),
@@ -168,10 +168,10 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         seconds,
         outcome: outcome.into(),
     };
-    if place.session != core.session.id {
+    if scope.session != core.session.id {
         // Another session was opened meanwhile: it waits in its own.
         let told = After { events: Vec::new(), then: Then::Nothing };
-        core.saves.push(core.services.store.unfinished().add_pending(place.session, &head, body), told);
+        core.saves.push(core.services.store.unfinished().add_pending(scope.session, &head, body), told);
         let told = After { events: Vec::new(), then: Then::Nothing };
         core.saves.push(core.services.store.audit().record(audit), told);
         return;
@@ -192,13 +192,13 @@ fn keep_line(core: &mut Core, done: ShellDone) {
     let event = compose::added(&entry);
     let mut append = core.append().entries(vec![entry]);
     append.audit.push(audit);
-    core.save(append, vec![(place, event)], Then::Nothing);
+    core.save(append, vec![(scope, event)], Then::Nothing);
 }
 
 /// Replies with the background processes.
 pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
     let state = Arc::clone(&lock(&core.services.tools.state));
-    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         // Their last output may be on a terminal that is read under a lock.
@@ -210,7 +210,7 @@ pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
             ..row
         };
         let rows = rows.into_iter().map(clean).collect();
-        bus.reply(client, &place, ReplyEvent::ProcessesReply { rows });
+        bus.reply(client, &scope, ReplyEvent::ProcessesReply { rows });
     });
 }
 
@@ -254,7 +254,7 @@ fn process_tool(
         return core.refuse(client, cause, notice);
     };
     let (cx, live) = calls::tool_cx(core, "process", None);
-    let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         let event = match run_guarded(tool, args, &cx).await {
             Ok(out) => reply(text_of(&out.content)),
@@ -264,6 +264,6 @@ fn process_tool(
             Err(e) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, e.to_string()) },
         };
         drop(live);
-        bus.reply(client, &place, event);
+        bus.reply(client, &scope, event);
     });
 }

@@ -60,7 +60,7 @@ pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
     let mut events = Vec::new();
     if ours {
         core.session.info.title.clone_from(&title);
-        events.push((core.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
+        events.push((core.scope_of(None), EventBody::State(StateEvent::TitleChanged { title })));
     }
     core.saves.push(ticket, After { events, then: Then::Nothing });
 }

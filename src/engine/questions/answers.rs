@@ -20,8 +20,8 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
     match core.asks.answer(id, reply.clone()) {
         Err(wrong) => core.refuse(client, cause, Notice::new(NoticeKind::User, wrong.words())),
         Ok(ask) => {
-            let mut place = core.place();
-            place.cause = Some(cause);
+            let mut scope = core.scope();
+            scope.cause = Some(cause);
             let event = match (&ask.body, &reply) {
                 (AskBody::Permission(p), AskReply::Permission { decision, .. }) => {
                     AskEvent::PermissionDecided {
@@ -34,7 +34,7 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
                 }
                 _ => AskEvent::QuestionAnswered { id, reply },
             };
-            core.bus.publish(&place, EventBody::Ask(event));
+            core.bus.publish(&scope, EventBody::Ask(event));
             if matches!((&ask.body, &said), (AskBody::Plan { .. }, AskReply::Yes { .. } | AskReply::Never)) {
                 planning::stop_planning(core, client, cause);
             }

@@ -36,7 +36,7 @@ pub(crate) fn ask(
     } else {
         AskEvent::QuestionAsked { ask }
     };
-    core.show(core.place(), EventBody::Ask(event));
+    core.show(core.scope(), EventBody::Ask(event));
     asks_changed(core);
 }
 
@@ -75,9 +75,9 @@ pub(crate) fn prune_asks(core: &mut Core) {
     if gone.is_empty() {
         return;
     }
-    let place = core.place();
+    let scope = core.scope();
     for ask in gone {
-        core.bus.publish(&place, EventBody::Ask(closed(&ask, "the call has ended")));
+        core.bus.publish(&scope, EventBody::Ask(closed(&ask, "the call has ended")));
     }
     asks_changed(core);
 }

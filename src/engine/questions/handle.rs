@@ -17,7 +17,7 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
         QuestionMsg::Closed => core.child_driver().question_closed(),
         QuestionMsg::Decided { tool, what, decision, by } => {
             let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by };
-            core.bus.publish(&core.place(), EventBody::Ask(decided));
+            core.bus.publish(&core.scope(), EventBody::Ask(decided));
         }
         QuestionMsg::Settled(audit) => core.external_driver().audit_decided(*audit),
         QuestionMsg::Trusted { yes, result } => trust::trusted(core, yes, result),

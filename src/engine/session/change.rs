@@ -39,6 +39,6 @@ pub(crate) fn cannot_change(core: &Core, id: SessionId) -> Option<Notice> {
 }
 
 pub(crate) fn after(core: &mut Core, ticket: tiller_store::Ticket<()>, cause: CommandId, event: StateEvent) {
-    let events = vec![(core.place_of(Some(cause)), EventBody::State(event))];
+    let events = vec![(core.scope_of(Some(cause)), EventBody::State(event))];
     core.saves.push(ticket, After { events, then: Then::Nothing });
 }

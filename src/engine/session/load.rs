@@ -11,7 +11,7 @@ use super::{Approvals, Head, History, Session, SessionInfo, TAIL, Totals};
 use crate::core::services::Services;
 
 /// Everything of a session that is needed to continue it.
-pub(crate) struct Loaded {
+pub(crate) struct SessionData {
     /// Its lease is in `held`.
     pub(crate) session: Session,
     pub(crate) held: LeaseGuard,
@@ -67,7 +67,7 @@ pub(crate) async fn load(
     services: &Arc<Services>,
     id: SessionId,
     look_only: bool,
-) -> Result<Loaded, StoreError> {
+) -> Result<SessionData, StoreError> {
     let store = services.store.clone();
     let row = blocking(move || store.sessions().get(id)).await?;
     let (held, holder) = if look_only {
@@ -96,7 +96,7 @@ fn read(
     held: LeaseGuard,
     holder: Option<String>,
     look_only: bool,
-) -> Result<Loaded, StoreError> {
+) -> Result<SessionData, StoreError> {
     let (store, id) = (&services.store, row.summary.id);
     let context = store.paths().context(id, &row.head)?;
     let tail = store.paths().tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
@@ -148,7 +148,7 @@ fn read(
         approvals: Approvals::default(),
         interrupted: None,
     };
-    Ok(Loaded {
+    Ok(SessionData {
         todos: store.todos().list(id, &row.head)?,
         queue: store.unfinished().queue(id, &row.head)?,
         asks: store.unfinished().asks(id, &row.head)?,

@@ -92,7 +92,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
     let ticket = core.services.store.sessions().set_model(core.session.id, &model);
     change::after(core, ticket, cause, StateEvent::ModelChanged { model, window });
     let effort = effort::effort_view(core);
-    core.bus.publish(&core.place_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
+    core.bus.publish(&core.scope_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
     agent_view::agent_changed(core);
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
     let Some(local) = local.filter(|_| provider(core, model).is_err()) else { return };
     core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
     let Some(settings) = core.services.user.settings.clone() else { return };
-    let (bus, place) = (Arc::clone(&core.bus), core.place());
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope());
     core.spawn(async move {
         let title = local.title;
         let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
@@ -90,6 +90,6 @@ pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
         )
         .hint("later sessions will ask again");
         let event = tiller_protocol::event::StateEvent::Notice { notice };
-        bus.publish(&place, tiller_protocol::EventBody::State(event));
+        bus.publish(&scope, tiller_protocol::EventBody::State(event));
     });
 }

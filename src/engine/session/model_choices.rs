@@ -17,12 +17,12 @@ const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// The known models, and those that their servers offer.
 pub(crate) fn models(core: &mut Core, client: ClientId, cause: CommandId) {
-    let (services, bus, place) =
-        (Arc::clone(&core.services), Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (services, bus, scope) =
+        (Arc::clone(&core.services), Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let current = core.session.model.clone();
     core.spawn(async move {
         let models = choices(&services, &current).await;
-        bus.reply(client, &place, ReplyEvent::ModelsReply { models });
+        bus.reply(client, &scope, ReplyEvent::ModelsReply { models });
     });
 }
 

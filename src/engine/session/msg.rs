@@ -9,7 +9,7 @@ use tiller_store::{Result, Running, StoreError, Tail};
 use crate::bus::ClientId;
 use crate::files::msg::UndoRest;
 use crate::session::lease_guard::LeaseGuard;
-use crate::session::load::Loaded;
+use crate::session::load::SessionData;
 
 /// Reports about a loaded session, or a branch that was made, opened or summarised.
 pub(crate) enum SessionMsg {
@@ -18,7 +18,7 @@ pub(crate) enum SessionMsg {
         no: u64,
         client: ClientId,
         cause: CommandId,
-        result: Box<Result<Loaded, StoreError>>,
+        result: Box<Result<SessionData, StoreError>>,
     },
     ForkReport(Box<ForkReport>),
     BranchLoaded(Box<BranchLoaded>),

@@ -15,7 +15,7 @@ use tiller_protocol::{
 use tiller_store::{AcquireMode, CostSum, NewSession, StoreError};
 
 use super::lease_guard::LeaseGuard;
-use super::load::{Loaded, fresh, load};
+use super::load::{SessionData, fresh, load};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
@@ -109,7 +109,7 @@ pub(crate) fn opened(
     no: u64,
     client: ClientId,
     cause: CommandId,
-    result: Result<Loaded, StoreError>,
+    result: Result<SessionData, StoreError>,
 ) {
     if !core.job_done(no) {
         return;
@@ -134,7 +134,7 @@ pub(crate) fn enter_fresh(core: &mut Core) {
     );
     enter(
         core,
-        Loaded {
+        SessionData {
             session,
             held: LeaseGuard::default(),
             todos: Vec::new(),
@@ -182,9 +182,9 @@ pub(crate) fn create_row(core: &mut Core) {
 }
 
 /// Makes a loaded session the open one; releases the other.
-pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
+pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     leave(core);
-    let Loaded {
+    let SessionData {
         session,
         held,
         todos,
@@ -287,7 +287,7 @@ fn foreign_notice(core: &Core) {
 
 /// Announces the open session to the clients.
 pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool) {
-    let place = core.place_of(cause);
+    let scope = core.scope_of(cause);
     let event = TurnEvent::SessionStarted {
         title: core.session.info.title.clone(),
         project: core.session.info.project.clone(),
@@ -295,12 +295,12 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
         profile: core.session.profile,
         resumed,
     };
-    core.bus.publish(&place, EventBody::Turn(event));
+    core.bus.publish(&scope, EventBody::Turn(event));
     let moved =
         StateEvent::HeadMoved { head: core.session.head.id, draft: None, branch: core.session.branch() };
-    core.bus.publish(&place, EventBody::State(moved));
+    core.bus.publish(&scope, EventBody::State(moved));
     let effort = effort::effort_view(core);
-    core.bus.publish(&place, EventBody::State(StateEvent::EffortChanged { effort }));
+    core.bus.publish(&scope, EventBody::State(StateEvent::EffortChanged { effort }));
     agent_view::agent_changed(core);
 }
 
@@ -358,9 +358,9 @@ pub(crate) fn go_to_branch(
     let ticket = core.services.store.heads().set(id, &core.session.head.name, head, op);
     // Clients request a new snapshot: the session can be written again.
     let moved = StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() };
-    let mut shown = vec![(core.place_of(cause), EventBody::State(moved))];
+    let mut shown = vec![(core.scope_of(cause), EventBody::State(moved))];
     if !events.is_empty() {
-        shown = events.into_iter().map(|e| (core.place_of(cause), EventBody::State(e))).collect();
+        shown = events.into_iter().map(|e| (core.scope_of(cause), EventBody::State(e))).collect();
     }
     core.saves.push(ticket, After { events: shown, then: Then::Nothing });
     // Done afterwards, so that the user does not wait for two commits.

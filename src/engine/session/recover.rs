@@ -1,6 +1,6 @@
 //! Recovery after a crash: every call gets a result, the user is notified of what was interrupted, and may continue.
 
-use crate::turn::begin;
+use crate::turn::begin::{self, TurnStart};
 use std::collections::HashSet;
 
 use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, ToolCall, ToolOutcome};
@@ -30,8 +30,8 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
                 (c, (!again).then(ended))
             })
             .collect();
-        let place = core.place_of(None);
-        begin::begin(core, place, String::new(), Vec::new(), Vec::new(), false, None, calls);
+        let scope = core.scope_of(None);
+        begin::begin(core, TurnStart { calls, ..TurnStart::new(scope) });
         return;
     }
     if dangling.is_empty() && running.is_none() {

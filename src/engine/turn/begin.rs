@@ -7,28 +7,49 @@ use std::sync::Arc;
 
 use tiller_config::skills::Skill;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{Entry, EventBody};
+use tiller_protocol::{Entry, EventBody, ToolCall};
 
-use crate::bus::Place;
+use crate::bus::EventScope;
 use crate::context::prefix::layers::{AgentRole, PromptFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
-use crate::turn::{Input, ToolTable, Turn, TurnLimits};
+use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
-/// Begins a turn with these entries, once they are on disk.
-#[expect(clippy::too_many_arguments, reason = "each is one part of the same commit")]
-pub(crate) fn begin(
-    core: &mut Core,
-    place: Place,
-    prompt: String,
-    entries: Vec<Entry>,
-    events: Vec<(Place, EventBody)>,
-    queue: bool,
-    history: Option<String>,
-    calls: Vec<(tiller_protocol::ToolCall, Option<crate::turn::CallResult>)>,
-) {
+/// A turn to begin, and what is stored with it in one commit.
+pub(crate) struct TurnStart {
+    pub(crate) scope: EventScope,
+    /// The text of the user's message; empty where there is none.
+    pub(crate) prompt: String,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) events: Vec<(EventScope, EventBody)>,
+    /// Stores the message queue: the message was in it.
+    pub(crate) from_queue: bool,
+    /// Adds `prompt` to the user's prompt history.
+    pub(crate) in_history: bool,
+    /// Calls of an interrupted reply, each with its result when it has one.
+    pub(crate) calls: Vec<(ToolCall, Option<CallResult>)>,
+}
+
+impl TurnStart {
+    /// A turn that continues from the last entry.
+    pub(crate) fn new(scope: EventScope) -> Self {
+        Self {
+            scope,
+            prompt: String::new(),
+            entries: Vec::new(),
+            events: Vec::new(),
+            from_queue: false,
+            in_history: false,
+            calls: Vec::new(),
+        }
+    }
+}
+
+/// Begins a turn once its entries are on disk.
+pub(crate) fn begin(core: &mut Core, start: TurnStart) {
+    let TurnStart { scope, prompt, entries, events, from_queue, in_history, calls } = start;
     core.turn.begun += 1;
     let no = core.turn.begun;
     let config = core.services.config();
@@ -47,10 +68,12 @@ pub(crate) fn begin(
     let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
     let machine =
         Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
+    // A message of another agent is not part of the user's prompt history.
+    let history = (in_history && core.identity.is_main()).then(|| prompt.clone());
     core.turn.live = Some(RunningTurn {
         no,
         machine,
-        place,
+        scope,
         prompt,
         root: core.session.last_prompt(),
         since: core.services.clock.now(),
@@ -65,11 +88,10 @@ pub(crate) fn begin(
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
     append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));
-    // A message of another agent is not part of the user's prompt history.
-    append.prompt = history.filter(|_| core.identity.is_main());
+    append.prompt = history;
     // The waiting entries are written with the message.
     append.pending = Some(core.prompts.pending.clone());
-    if queue {
+    if from_queue {
         append.queue = Some(core.prompts.queue.clone());
     }
     core.save(append, events, Then::StartTurn(no));
@@ -83,8 +105,8 @@ pub(crate) fn begin(
 
 /// The entries are on disk: the turn starts.
 pub(crate) fn turn_started(core: &mut Core) {
-    let place = core.place();
-    core.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
+    let scope = core.scope();
+    core.bus.publish(&scope, EventBody::Turn(TurnEvent::TurnStarted {}));
     core.child_driver().turn_started();
     agent_view::agent_changed(core);
     let steering = core.prompts.steering();

@@ -3,11 +3,11 @@
 use crate::bus::agent_view;
 use crate::context::compaction;
 use crate::context::windows;
-use crate::job::calls;
 use crate::money;
 use crate::prompts::compose;
 use crate::questions::asking;
 use crate::session::model;
+use crate::tool_call::calls;
 use crate::turn::prepare;
 use std::panic::AssertUnwindSafe;
 
@@ -126,7 +126,7 @@ fn publish_deltas(core: &mut Core, change: impl FnOnce(&mut Deltas) -> Vec<TurnE
 }
 
 fn turn_event(core: &mut Core, event: TurnEvent) {
-    core.show(core.place(), EventBody::Turn(event));
+    core.show(core.scope(), EventBody::Turn(event));
 }
 
 pub(crate) fn request(core: &mut Core, n: u32) {
@@ -167,7 +167,7 @@ fn spent_for_nothing(core: &mut Core, used: &ReplyUsage) {
     let call = spend(core, used);
     let mut append = core.append();
     append.calls.push(call);
-    core.save(append, vec![(core.place(), usage_event(core))], Then::Nothing);
+    core.save(append, vec![(core.scope(), usage_event(core))], Then::Nothing);
 }
 
 fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &ReplyUsage) {
@@ -191,9 +191,9 @@ fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &Re
             })
             .collect();
     }
-    let place = core.place();
+    let scope = core.scope();
     let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
-    let events = vec![(place.clone(), EventBody::Turn(event)), (place, usage_event(core))];
+    let events = vec![(scope.clone(), EventBody::Turn(event)), (scope, usage_event(core))];
     let mut append = core.append().entries(vec![entry]);
     append.calls.push(call);
     core.save(append, events, Then::Nothing);
@@ -278,7 +278,7 @@ pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: 
         Some((status, notice)) => (status, Some(notice)),
         None => (status, notice),
     };
-    let place = live.place.clone();
+    let scope = live.scope.clone();
     let why = notice.clone();
     live.end.text.clone_from(&text);
     live.end.notice = why;
@@ -293,12 +293,12 @@ pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: 
         let entry = core.session.grow(&core.services, EntryBody::Note { text });
         if notice.is_none() {
             let node = Box::new(entry.clone());
-            events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
+            events.push((scope.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
         }
         append = core.append().entries(vec![entry]);
     }
     append.running = Some(None);
-    events.push((place, finished_event(core, status, text, notice)));
+    events.push((scope, finished_event(core, status, text, notice)));
     core.save(append, events, Then::TurnOver { turn, status });
 }
 

@@ -1,7 +1,7 @@
 //! What the loop does with each report about the turn in flight.
 
 use crate::core::Core;
-use crate::job::calls;
+use crate::tool_call::calls;
 use crate::turn::Input;
 use crate::turn::driver;
 use crate::turn::msg::TurnMsg;

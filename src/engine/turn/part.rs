@@ -9,7 +9,7 @@ use tiller_protocol::{Cost, EntryId, Notice, Time, Usage};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::Place;
+use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
 use crate::turn::{Input, Turn};
@@ -31,7 +31,7 @@ pub(crate) struct RunningTurn {
     /// Its number in this process, from 1.
     pub(crate) no: u64,
     pub(crate) machine: Turn,
-    pub(crate) place: Place,
+    pub(crate) scope: EventScope,
     /// Text of the message that began it.
     pub(crate) prompt: String,
     /// The user's message that it answers.

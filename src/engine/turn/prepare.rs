@@ -15,7 +15,7 @@ use crate::context::request;
 use crate::core::Core;
 use crate::core::services::Human;
 use crate::money::budget::LimitReached;
-use crate::money::reservations::{Answer, limit};
+use crate::money::reservations::{ReservationResult, limit};
 use crate::questions::about::About;
 
 /// Checks budgets, tiers and the size of the context before the next request.
@@ -25,16 +25,18 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         core.with_live(|l| l.deferred_check = Some(may_compact));
         return;
     }
-    if core.child_driver().defer_while_paused(crate::crew::child::identity::Resting::Prepare { may_compact })
+    if core
+        .child_driver()
+        .defer_while_paused(crate::crew::child::identity::DeferredStep::Prepare { may_compact })
     {
         return;
     }
     if core.identity.external().is_some() {
         // An external program has its own model, prices and context.
         return match core.child_driver().reserve_request(false) {
-            Answer::Go => core.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
-            Answer::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
-            Answer::Over(why) => {
+            ReservationResult::Go => core.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
+            ReservationResult::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
+            ReservationResult::Over(why) => {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
                 core.turn.inputs.push_back(Input::Prepared(stop));
             }
@@ -105,14 +107,14 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         && compact::due(&core.session.history.path, &core.services.config().context, model::window(core));
     let go = if due { Prepared::Compact } else { Prepared::Go };
     match core.child_driver().reserve_request(due) {
-        Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),
+        ReservationResult::Go => core.turn.inputs.push_back(Input::Prepared(go)),
         // The agent waits until others have settled their reservations.
-        Answer::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
+        ReservationResult::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
         // Another agent spent something meanwhile.
-        Answer::Over(_) if mains && over_budget(core).is_some() => {
+        ReservationResult::Over(_) if mains && over_budget(core).is_some() => {
             prepare(core, may_compact);
         }
-        Answer::Over(why) => {
+        ReservationResult::Over(why) => {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
             core.turn.inputs.push_back(Input::Prepared(stop));
         }

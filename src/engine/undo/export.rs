@@ -35,7 +35,7 @@ pub(crate) fn export(core: &mut Core, client: ClientId, cause: CommandId, id: Se
         Err(why) => return core.refuse(client, cause, why),
     };
     let (bus, place, store) =
-        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
+        (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone());
     let written = written::written(core);
     core.spawn(async move {
         // Waits until all entries are on disk.

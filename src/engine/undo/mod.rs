@@ -38,7 +38,7 @@ pub struct Next {
     pub with: Option<OpId>,
 }
 
-/// The operation that began last of those in force (or, with `redo`, the one that was undone last).
+/// The operation that began last of those in force (or, with `redo`, the operation that was undone last).
 /// `ops` are newest first; those that do not `fit` are passed over.
 pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
     let mut by_root: HashMap<OpId, Vec<usize>> = HashMap::new();
@@ -65,7 +65,7 @@ pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
     Some(next)
 }
 
-/// The row that an undo or redo inverts, of the rows of one operation, newest first: the last one that changed
+/// The row that an undo or redo inverts, of the rows of one operation, newest first: the last row that changed
 /// something. Where that led to the wanted state already, the last row, which changed nothing and needs no inverse.
 fn to_invert<'a>(rows: &[&'a Op], redo: bool) -> Option<&'a Op> {
     let last = rows.first()?;

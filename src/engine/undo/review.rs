@@ -3,8 +3,8 @@
 
 use crate::files::restore;
 use crate::files::restore::undo;
-use crate::job::calls;
 use crate::session::turn_entries;
+use crate::tool_call::calls;
 use std::sync::Arc;
 use tiller_protocol::review::RejectConflict;
 
@@ -56,7 +56,7 @@ fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<Entr
         let reviews = lock(&core.files.reviews);
         (reviews.kept(turn), reviews.forgot(turn))
     };
-    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         let made = tokio::task::spawn_blocking(move || {
             let mut notes = Vec::new();
@@ -91,7 +91,7 @@ fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<Entr
             Ok((review, notes)) => {
                 for note in notes {
                     let notice = Notice::new(NoticeKind::Info, note);
-                    bus.publish(&place, EventBody::State(StateEvent::Notice { notice }));
+                    bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
                 }
                 ReplyEvent::ReviewReply { review }
             }
@@ -99,7 +99,7 @@ fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<Entr
                 notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
             },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }
 
@@ -213,7 +213,7 @@ pub(crate) fn reviewed(core: &mut Core, r: ReviewReport) {
     for line in r.said {
         core.context.news.add(line);
     }
-    core.bus.reply(r.client, &core.place_of(Some(r.cause)), r.reply);
+    core.bus.reply(r.client, &core.scope_of(Some(r.cause)), r.reply);
 }
 
 /// The differences of one path that the calls showed, in order.

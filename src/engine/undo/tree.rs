@@ -60,8 +60,8 @@ fn tree_read(
 }
 
 fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
-    let (bus, place, store) =
-        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
+    let (bus, scope, store) =
+        (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone());
     let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     core.spawn(async move {
         written.await;
@@ -69,11 +69,11 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
         let (mut preview, states) = match read {
             Ok(Ok(read)) => read,
             Ok(Err(error)) => {
-                return bus.reply(client, &place, ReplyEvent::ErrorReply { notice: error.notice() });
+                return bus.reply(client, &scope, ReplyEvent::ErrorReply { notice: error.notice() });
             }
             Err(_) => {
                 let notice = Notice::new(NoticeKind::Internal, "the entry could not be read");
-                return bus.reply(client, &place, ReplyEvent::ErrorReply { notice });
+                return bus.reply(client, &scope, ReplyEvent::ErrorReply { notice });
             }
         };
         match (keeper, states) {
@@ -95,7 +95,7 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
             _ => {}
         }
         let reply = TreeReply::Preview { preview: Box::new(preview) };
-        bus.reply(client, &place, ReplyEvent::TreeReply { reply });
+        bus.reply(client, &scope, ReplyEvent::TreeReply { reply });
     });
 }
 

@@ -151,8 +151,8 @@ fn undo_value(
         OpChange::Tag { name, after, .. } => Some(StateEvent::TagChanged { name, entry: after }),
         _ => None,
     };
-    let place = core.place_of(Some(cause));
-    let events = event.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect();
+    let scope = core.scope_of(Some(cause));
+    let events = event.into_iter().map(|e| (scope.clone(), EventBody::State(e))).collect();
     let then = Then::ValueUndone { client, cause, label, title, closes };
     core.saves.push(ticket, After { events, then });
 }

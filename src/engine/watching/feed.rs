@@ -33,7 +33,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
     for change in &mut seen.changes {
         // One line of the command, without secrets.
         change.during = change.during.take().map(|d| {
-            crate::job::cut(&core.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
+            crate::tool_call::cut(&core.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
         });
     }
     if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
@@ -62,7 +62,7 @@ pub(crate) fn watch_diff(core: &mut Core, client: ClientId, cause: CommandId, pa
         let notice = Notice::new(NoticeKind::User, "watching is turned off");
         return core.refuse(client, cause, notice);
     };
-    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         let asked = path.clone();
         let diff = tokio::task::spawn_blocking(move || watcher.diff(&asked)).await;
@@ -73,6 +73,6 @@ pub(crate) fn watch_diff(core: &mut Core, client: ClientId, cause: CommandId, pa
                 notice: Notice::new(NoticeKind::Internal, "the difference could not be computed"),
             },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiller_protocol::{MouseAct, Typed};
+use tiller_protocol::{MouseAct, TerminalInput};
 use tokio::time::Instant;
 
 use super::driver::Driver;
@@ -65,13 +65,15 @@ impl Driver {
     }
 
     /// Types a person's input, encoded for the modes that the program requested.
-    fn typed(&mut self, typed: &[Typed]) {
+    fn typed(&mut self, typed: &[TerminalInput]) {
         let modes = self.pane.screen.lock().modes();
         let bytes: Vec<u8> = typed.iter().flat_map(|t| encode::encode(t, modes)).collect();
         if bytes.is_empty() {
             return;
         }
-        let keys = |t: &Typed| !matches!(t, Typed::Mouse { act: MouseAct::Move, .. } | Typed::Focus { .. });
+        let keys = |t: &TerminalInput| {
+            !matches!(t, TerminalInput::Mouse { act: MouseAct::Move, .. } | TerminalInput::Focus { .. })
+        };
         if typed.iter().any(keys) {
             (self.person.last_key, self.person.in_use, self.person.finish) =
                 (Some(Instant::now()), true, false);

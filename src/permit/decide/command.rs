@@ -8,7 +8,7 @@ use tiller_protocol::Profile;
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
 use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{RunContext, inside, loops_inside, part_requirements, requirements};
-use crate::rules::{Effect, How, Rule, Source, Subject};
+use crate::rules::{Effect, PathUse, Rule, Source, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
 use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
@@ -278,7 +278,7 @@ fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, plac
             let said = policy.rules.matching(
                 request.agent,
                 "write_file",
-                &Subject::Path(p, How::Write),
+                &Subject::Path(p, PathUse::Write),
                 &policy.roots,
             );
             said.deny.is_none() && said.ask.is_none() && (free || said.allow.is_some())

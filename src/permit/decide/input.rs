@@ -12,7 +12,7 @@ use crate::rules::Subject;
 use tiller_shell::{Analysis, analyse, analyse_with_input, is_shell};
 
 /// What is typed, and into what.
-pub(crate) struct Typed<'a> {
+pub(crate) struct ProcessInput<'a> {
     pub(crate) process: &'a str,
     /// What the process was started as.
     pub(crate) command: &'a str,
@@ -28,7 +28,7 @@ const RUNS: &str = "terminal";
 /// Judges it. A line that is written in pieces is judged as the line that it becomes with each piece; what
 /// a rule or the danger list says of the whole so far counts as well, for variables, functions and open
 /// quotes reach from one line into the next.
-pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -> Need {
+pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput<'_>) -> Need {
     // Return ends a line as well.
     let (before, text) = (typed.before.replace('\r', "\n"), typed.text.replace('\r', "\n"));
     let whole = format!("{before}{text}");

@@ -18,7 +18,7 @@ use tiller_protocol::{Access, Profile, Risk, ToolCatalog, Touch};
 
 use crate::paths::Roots;
 use crate::protected::Protected;
-use crate::rules::{How, RuleSet, Subject};
+use crate::rules::{PathUse, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
 /// Whether a person can answer a question. Always passed down, never inferred.
@@ -135,12 +135,12 @@ pub(crate) enum Need {
     },
 }
 
-/// Judges a call that no shell of ours runs.
+/// Judges a call that no shell of this program runs.
 pub fn decide(policy: &Policy, request: &Request<'_>) -> Verdict {
     decide_in(policy, request, None)
 }
 
-/// Judges a call. `shell` is the shell of ours that runs its command; it obeys [`ReadOnlyRun::variables`].
+/// Judges a call. `shell` is the shell of this program that runs its command; it obeys [`ReadOnlyRun::variables`].
 pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState>) -> Verdict {
     let needs: Vec<Need> = if request.access.is_empty() {
         vec![unknown(policy, request)]
@@ -205,7 +205,7 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&S
         }
         Access::Process { what } => process(policy, request, what),
         Access::Input { process, command, before, text, folder } => {
-            let typed = input::Typed { process, command, before, text, folder: Path::new(folder) };
+            let typed = input::ProcessInput { process, command, before, text, folder: Path::new(folder) };
             input::judge(policy, request, &typed)
         }
         Access::Net { url, host } => net(policy, request, url, host),
@@ -271,15 +271,15 @@ fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<St
 }
 
 fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
-    // A tool of ours passes over what it may not read; what another program does in a folder is not known.
+    // Tiller's tools skip what they may not read; what another program does in a folder is not known.
     if !policy.tools.contains(request.tool) {
         match below(policy, request.agent, path) {
-            Below::None => {}
-            Below::Rule(rule) => {
+            DeniedBelow::None => {}
+            DeniedBelow::Rule(rule) => {
                 let reason = format!("the rule {rule} denies reading something in this folder");
                 return Need::No { reason, rule };
             }
-            Below::TooMany => {
+            DeniedBelow::TooMany => {
                 let reason =
                     "this folder contains too many files to check them against your rules".to_owned();
                 return Need::No { reason, rule: "too many files".into() };
@@ -299,7 +299,7 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
     settle(
         policy,
         request,
-        &Subject::Path(path, How::Read),
+        &Subject::Path(path, PathUse::Read),
         &access,
         default,
         path_always(policy, request, path),
@@ -307,7 +307,7 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
 }
 
 /// What the deny rules say about the files below a folder.
-enum Below {
+enum DeniedBelow {
     /// Nothing that they cover.
     None,
     /// This rule denies reading at least one of them.
@@ -317,17 +317,17 @@ enum Below {
 }
 
 /// Checks the files below a folder against the rules that deny reading.
-fn below(policy: &Policy, agent: &str, folder: &Path) -> Below {
+fn below(policy: &Policy, agent: &str, folder: &Path) -> DeniedBelow {
     let narrows =
-        |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
+        |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
     if !policy.rules.rules().iter().any(narrows) {
-        return Below::None;
+        return DeniedBelow::None;
     }
     let rule = |p: &Path| unreadable(&policy.rules, &policy.roots, agent, p);
     match crate::paths::below::below(&policy.roots, folder, &|p| rule(p).is_some()) {
-        crate::paths::below::Below::Found(path) => rule(&path).map_or(Below::None, Below::Rule),
-        crate::paths::below::Below::None => Below::None,
-        crate::paths::below::Below::TooMany => Below::TooMany,
+        crate::paths::below::Below::Found(path) => rule(&path).map_or(DeniedBelow::None, DeniedBelow::Rule),
+        crate::paths::below::Below::None => DeniedBelow::None,
+        crate::paths::below::Below::TooMany => DeniedBelow::TooMany,
     }
 }
 
@@ -345,7 +345,7 @@ fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> N
     settle(
         policy,
         request,
-        &Subject::Path(path, How::Write),
+        &Subject::Path(path, PathUse::Write),
         &access,
         default,
         path_always(policy, request, path),
@@ -370,7 +370,7 @@ pub(crate) fn instructions(path: &Path) -> bool {
     })
 }
 
-/// Looking at a process of ours, or ending it, is free; writing to it is like running a command.
+/// Looking at a process that Tiller started, or ending it, is free; writing to it is like running a command.
 fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     let first = what.split_whitespace().next().unwrap_or_default().to_lowercase();
     let read_only = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
@@ -427,8 +427,8 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
 /// The rule that forbids `agent` to read `path` (absolute), in words. It holds for every reader.
 pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> Option<String> {
     let narrows =
-        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
-    let subject = Subject::Path(path, How::Read);
+        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
+    let subject = Subject::Path(path, PathUse::Read);
     let mut rules = rules.rules().iter().filter(narrows);
     rules.find(|r| r.matches(agent, "read_file", &subject, roots)).map(crate::rules::Rule::words)
 }

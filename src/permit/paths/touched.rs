@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::Policy;
 use crate::paths::below::{Below, below, expand};
-use crate::rules::{Effect, How, Rule, Subject};
+use crate::rules::{Effect, PathUse, Rule, Subject};
 use crate::targets::{quoted, trees, written};
 use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code, utility};
 
@@ -28,7 +28,7 @@ pub(crate) fn met<'a>(
     let narrows = |how| {
         policy.rules.rules().iter().find(|r| r.effect == effect && r.narrows_paths(how) && r.is_for(agent))
     };
-    let (reads, writes) = (narrows(How::Read), narrows(How::Write));
+    let (reads, writes) = (narrows(PathUse::Read), narrows(PathUse::Write));
     if reads.is_none() && writes.is_none() {
         return None;
     }
@@ -61,12 +61,12 @@ pub(crate) fn met<'a>(
             for folder in folders {
                 let wanted = |p: &Path| {
                     tree.takes(&folder, p, &policy.roots)
-                        && look.rule(How::Read, p).is_some()
+                        && look.rule(PathUse::Read, p).is_some()
                         && (!tree.tracked || policy.roots.tracked(&folder, p))
                 };
                 match below(&policy.roots, &folder, &wanted) {
                     Below::Found(path) => {
-                        let rule = look.rule(How::Read, &path).unwrap_or(reads);
+                        let rule = look.rule(PathUse::Read, &path).unwrap_or(reads);
                         if tree.certain {
                             return Some(PathMatch::Path(rule, path));
                         }
@@ -94,10 +94,10 @@ struct Look<'a, 'b> {
 }
 
 impl<'a> Look<'a, '_> {
-    fn rule(&self, how: How, path: &Path) -> Option<&'a Rule> {
+    fn rule(&self, how: PathUse, path: &Path) -> Option<&'a Rule> {
         // The name of the tool does not matter for rules that name a path; one without an argument is
         // about the tool alone.
-        let tool = if how == How::Read { "read_file" } else { "write_file" };
+        let tool = if how == PathUse::Read { "read_file" } else { "write_file" };
         let said =
             self.policy.rules.matching(self.agent, tool, &Subject::Path(path, how), &self.policy.roots);
         let rule = if self.effect == Effect::Deny { said.deny } else { said.ask };
@@ -138,15 +138,15 @@ impl<'a> Look<'a, '_> {
 }
 
 /// Every word of a command that may name a file, and what is done to it.
-fn words(analysis: &Analysis) -> impl Iterator<Item = (How, Word)> {
-    let how = |writes| if writes { How::Write } else { How::Read };
+fn words(analysis: &Analysis) -> impl Iterator<Item = (PathUse, Word)> {
+    let how = |writes| if writes { PathUse::Write } else { PathUse::Read };
     analysis
         .all_redirects()
         .map(move |r: &Redirect| (how(r.writes()), r.target.clone()))
-        .chain(analysis.parts.iter().flat_map(|p| written(p).into_iter().map(|w| (How::Write, w))))
-        .chain(analysis.parts.iter().flat_map(named).map(|w| (How::Read, w)))
+        .chain(analysis.parts.iter().flat_map(|p| written(p).into_iter().map(|w| (PathUse::Write, w))))
+        .chain(analysis.parts.iter().flat_map(named).map(|w| (PathUse::Read, w)))
         // `for f in .e*; do cat $f; done`
-        .chain(analysis.loops.iter().map(|w| (How::Read, w.clone())))
+        .chain(analysis.loops.iter().map(|w| (PathUse::Read, w.clone())))
 }
 
 /// The words of a part that may name a file which it reads, also inside options and code.

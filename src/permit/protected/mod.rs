@@ -44,7 +44,7 @@ impl Protected {
 
     fn check_one(&self, path: &Path) -> Option<String> {
         let folded = fold_path(path);
-        // A sample project may lie in a folder of ours (`tiller demo`).
+        // A sample project may lie in one of Tiller's own folders (`tiller demo`).
         let workspace = fold_path(&self.roots.workspace);
         let sample = folded != workspace && folded.starts_with(&workspace);
         for own in self.roots.own.iter().filter(|own| !(sample && workspace.starts_with(fold_path(own)))) {

@@ -187,7 +187,7 @@ fn a_workspace_that_the_person_chose_may_lie_in_a_protected_folder() {
     let p = Protected::new(Roots::new(&chosen, Some(w.home.clone()), vec![w.own.clone()]));
     assert_eq!(p.check_write(&chosen.join("init.lua")), None);
     assert!(p.check_write(&chosen.join(".git/config")).is_some());
-    // `tiller demo` lays its sample out in a folder of ours.
+    // `tiller demo` creates its sample in one of Tiller's own folders.
     let sample = w.own.join("demo/sample");
     fs::create_dir_all(&sample).unwrap();
     let p = Protected::new(Roots::new(&sample, Some(w.home.clone()), vec![w.own.clone()]));

@@ -39,7 +39,7 @@ const LAUNCHED: &[&str] = &["cargo", "rustc", "node", "npm", "python", "python3"
 /// The file that `written` (a program as it stands in a command) is run from. `None` for a builtin.
 ///
 /// # Errors
-/// In words, when that is none of the system's programs, or is steered by what `folders` hold.
+/// The reason, when that is not a program of the system, or is steered by what `folders` hold.
 pub(super) fn find(
     written: &str,
     shell: &ShellState,

@@ -33,7 +33,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) folders: &'a [PathBuf],
     pub(crate) around: Option<&'a dyn Surroundings>,
-    /// The shell of ours that runs it. `None`: another program runs it, and its variables cannot be set.
+    /// The shell of this program that runs it. `None`: another program runs it, and its variables cannot be set.
     pub(crate) shell: Option<&'a ShellState>,
 }
 

@@ -276,7 +276,7 @@ pub(crate) fn names_a_secret(text: &str) -> bool {
     })
 }
 
-/// It begins with so many of a kind.
+/// It begins with this many characters of one kind.
 fn run(text: &[u8], many: usize, kind: fn(&u8) -> bool) -> bool {
     text.len() >= many && text[..many].iter().all(kind)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::paths::Roots;
-use crate::rules::{Effect, How, Rule, RuleSet};
+use crate::rules::{Effect, PathUse, Rule, RuleSet};
 
 /// One deny rule about reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub fn denied_reads(rules: &RuleSet, roots: &Roots, agent: &str) -> Vec<DeniedRe
     denied
         .filter_map(|rule| {
             let globs = match rule.path_text() {
-                Some(text) if rule.narrows_paths(How::Read) => globs(text, roots),
+                Some(text) if rule.narrows_paths(PathUse::Read) => globs(text, roots),
                 // A reader that is denied as a whole reads nothing.
                 None if rule.is_whole() && rule.is_for_tool("read_file") => vec!["/**".to_owned()],
                 _ => return None,

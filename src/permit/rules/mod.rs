@@ -94,7 +94,7 @@ struct PathGlob {
 
 /// What is done to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum PathUse {
     Read,
     Write,
 }
@@ -103,7 +103,7 @@ pub(crate) enum How {
 pub(crate) enum Subject<'a> {
     /// Spellings of one command; an allow rule is compared with the first only.
     Command(&'a [String]),
-    Path(&'a Path, How),
+    Path(&'a Path, PathUse),
     Net {
         url: &'a str,
         host: &'a str,
@@ -243,20 +243,20 @@ impl Rule {
 
     /// Whether it is for one of the tools that do `how` to a path. A tool that writes a path and shows what was there
     /// (`tool`) is held to the rules about reading as well.
-    fn is_for_path_tool(&self, how: How, tool: &str) -> bool {
-        let shows = how == How::Write && self.tools.get(tool).is_some_and(|t| t.rule.shows_path());
+    fn is_for_path_tool(&self, how: PathUse, tool: &str) -> bool {
+        let shows = how == PathUse::Write && self.tools.get(tool).is_some_and(|t| t.rule.shows_path());
         self.tools.iter().any(|t| {
             let reads = t.rule == RuleArgument::ReadPath;
             let same = match how {
-                How::Read => reads,
-                How::Write => t.rule.changes_path() || shows && reads,
+                PathUse::Read => reads,
+                PathUse::Write => t.rule.changes_path() || shows && reads,
             };
             same && self.is_for_tool(t.name)
         })
     }
 
     /// True for a rule that narrows what may be done to paths, and says which.
-    pub(crate) fn narrows_paths(&self, how: How) -> bool {
+    pub(crate) fn narrows_paths(&self, how: PathUse) -> bool {
         self.strict()
             && self.argument.as_ref().is_some_and(|a| a.path.is_some())
             && self.is_for_path_tool(how, "")

@@ -25,7 +25,7 @@ use serde_saphyr::Spanned;
 use crate::decide::{Human, Policy, Request, decide};
 use crate::paths::{Roots, normal};
 use crate::rules::names;
-use crate::rules::{Effect, How, Rule, RuleSet, Source, Subject};
+use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Subject};
 use tiller_protocol::{RuleArgument, ToolCatalog};
 use tiller_shell::{Part, analyse};
 
@@ -45,7 +45,7 @@ pub struct RuleProblem {
 
 /// A file that was read.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct RuleFile {
     pub rules: Vec<Rule>,
     /// Rules that were left out, for a notice.
     pub problems: Vec<RuleProblem>,
@@ -100,18 +100,18 @@ impl<'de> Deserialize<'de> for Item {
 /// # Errors
 /// When it is no YAML of this form; then nothing of it is known, and the caller adds
 /// [`RuleSet::ask_all`], or keeps the last good one.
-pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<Loaded, RuleProblem> {
+pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile, RuleProblem> {
     if text.len() > MAX_BYTES {
         return Err(RuleProblem { line: 0, text: format!("the file is larger than {MAX_BYTES} bytes") });
     }
     if text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
-        return Ok(Loaded::default());
+        return Ok(RuleFile::default());
     }
     let file: File = serde_saphyr::from_str(text).map_err(|e| RuleProblem {
         line: e.location().map_or(0, |l| l.line()),
         text: first_line(&e.to_string()),
     })?;
-    let mut loaded = Loaded::default();
+    let mut loaded = RuleFile::default();
     for (effect, items) in [(Effect::Allow, file.allow), (Effect::Ask, file.ask), (Effect::Deny, file.deny)] {
         for item in items {
             let line = item.referenced.line();
@@ -225,7 +225,7 @@ fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
                     .strip_prefix("~/")
                     .map_or_else(|| example.to_owned(), |rest| format!("/home/you/{rest}")),
             );
-            rule.matches("main", tool, &Subject::Path(&path, How::Read), &roots)
+            rule.matches("main", tool, &Subject::Path(&path, PathUse::Read), &roots)
         }
         argument if argument == Some(RuleArgument::Address) || tool.starts_with("web_") => {
             let host = example.split("://").nth(1).unwrap_or(example);

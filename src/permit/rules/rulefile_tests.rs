@@ -1,6 +1,6 @@
 use super::*;
 
-fn one(text: &str) -> Loaded {
+fn one(text: &str) -> RuleFile {
     load(text, Source::User, &crate::testing::tools()).unwrap()
 }
 

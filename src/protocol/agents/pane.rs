@@ -14,7 +14,7 @@ pub enum PaneCommand {
     /// The person entered the pane and may type, or left it.
     Enter { on: bool },
     /// Keys, pasted text, the mouse.
-    Type { typed: Vec<Typed> },
+    Type { typed: Vec<TerminalInput> },
     /// The person has finished with it: once idle the program ends normally, and its last output is its result.
     Finish,
 }
@@ -22,7 +22,7 @@ pub enum PaneCommand {
 /// One input event of the person at a terminal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Typed {
+pub enum TerminalInput {
     Key {
         key: PaneKey,
         #[serde(default, skip_serializing_if = "Mods::is_none")]

@@ -17,7 +17,7 @@ use crate::bus::view::{
     SessionSummary, ShellLineView, Snapshot,
 };
 use crate::session::branch::{BranchName, BranchView, TagView};
-use crate::session::compare::{Compared, NotTaken, Pair, SideRun};
+use crate::session::compare::{Comparison, Pair, SideRun, TakeConflict};
 use crate::session::effort::EffortView;
 use crate::session::entry::Entry;
 use crate::session::message::Message;
@@ -375,12 +375,12 @@ pub enum ReplyEvent {
     },
     CompareReply {
         pair: Pair,
-        compared: Compared,
+        compared: Comparison,
     },
     /// What was merged from the right side, in a sentence, and what was not.
     TakeReply {
         said: String,
-        conflicts: Vec<NotTaken>,
+        conflicts: Vec<TakeConflict>,
     },
     CompareRunReply {
         line: String,

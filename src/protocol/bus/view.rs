@@ -367,7 +367,7 @@ pub struct AuditRow {
     pub tool: String,
     /// The command, path or address, redacted.
     pub what: String,
-    /// In JSON `allow`, `deny`, `ask:once`, `ask:session`, `ask:always`, `ask:deny`, `nobody`.
+    /// In JSON the word of [`PermissionOutcome::audit_word`].
     pub decision: PermissionOutcome,
     /// The rule that decided, or the person.
     pub by: String,

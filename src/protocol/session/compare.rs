@@ -26,7 +26,7 @@ pub struct Pair {
 
 /// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct Comparison {
     /// The last common entry; `None`: there is none.
     pub base: Option<EntryId>,
     /// Its first line.
@@ -121,7 +121,7 @@ pub struct TakePart {
 
 /// A file that was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotTaken {
+pub struct TakeConflict {
     pub path: String,
     pub why: String,
     /// The merge with its marks, where both changed the same lines.

@@ -27,7 +27,7 @@ const SMALL: u64 = 8 << 20;
 
 /// The result of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectReport {
     /// Number of removed snapshots: old and not needed.
     pub removed: usize,
     /// Needed snapshots that were removed because of the quota, oldest first. They cannot be restored any more.
@@ -39,7 +39,7 @@ pub struct Collected {
 
 /// The result of verifying the whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifyReport {
     pub objects: usize,
     pub bytes: u64,
     /// The damage, as text.
@@ -127,7 +127,7 @@ impl Shadow {
     ///
     /// # Errors
     /// When the store cannot be read or written. Deletions up to then remain; the rest is intact.
-    pub fn collect(&mut self, keep: &[Id], max_age: Duration, quota: u64) -> Result<Collected> {
+    pub fn collect(&mut self, keep: &[Id], max_age: Duration, quota: u64) -> Result<CollectReport> {
         // No other process copies packs in the meantime.
         self.joiner.finish();
         let joining = self.place.join_lock(self.limits.wait)?;
@@ -136,7 +136,7 @@ impl Shadow {
         let now = self.clock.now().millis();
         let oldest = now.saturating_sub(i64::try_from(max_age.as_millis()).unwrap_or(i64::MAX));
         let needed: HashSet<Id> = keep.iter().copied().collect();
-        let mut out = Collected { bytes_before: self.bytes()?, ..Collected::default() };
+        let mut out = CollectReport { bytes_before: self.bytes()?, ..CollectReport::default() };
         let mut sizes = HashMap::new();
         for pack in self.objects.packs() {
             // With its position in the index.
@@ -267,8 +267,8 @@ impl Shadow {
     ///
     /// # Errors
     /// When the store cannot be read at all.
-    pub fn verify(&self) -> Result<Verified> {
-        let mut out = Verified::default();
+    pub fn verify(&self) -> Result<VerifyReport> {
+        let mut out = VerifyReport::default();
         let dir = self.place.packs();
         let mut known = HashSet::new();
         let handles = Handles::default();

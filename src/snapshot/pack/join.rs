@@ -39,7 +39,7 @@ const PAUSE: u32 = 50;
 
 /// The result of joining a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Joined {
+pub struct JoinReport {
     pub packs_before: usize,
     pub packs_after: usize,
     pub bytes_before: u64,
@@ -290,7 +290,7 @@ impl Joiner {
 ///
 /// # Errors
 /// When the store cannot be read or written, or another process joins its packs.
-pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
+pub fn join_store(store: &Path, wait: Duration) -> Result<Option<JoinReport>> {
     let Some(place) = StoreFolder::existing(store)? else { return Ok(None) };
     let steps = Steps::default();
     let objects = Objects::new(store, place.packs(), steps.clone());
@@ -326,7 +326,7 @@ pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
         }
     }
     let (packs_after, bytes_after) = count()?;
-    Ok(Some(Joined { packs_before, packs_after, bytes_before, bytes_after }))
+    Ok(Some(JoinReport { packs_before, packs_after, bytes_before, bytes_after }))
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ fn packs_are_joined_as_they_come_and_folders_become_deltas() {
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     assert_eq!(packs(&w), 1);
-    // Collected objects may have been the base of others.
+    // CollectReport objects may have been the base of others.
     w.clock.advance(std::time::Duration::from_secs(30 * 86_400));
     let keep: Vec<Id> = ids.iter().copied().skip(3).step_by(5).collect();
     s.collect(&keep, std::time::Duration::ZERO, u64::MAX).unwrap();

@@ -36,14 +36,14 @@ impl Goal {
 
 /// A path that a restore does not change, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct SkippedPath {
     pub path: PathBuf,
-    pub why: Why,
+    pub why: SkipReason,
 }
 
 /// Why a path is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum SkipReason {
     /// The state to restore does not know it: it was ignored or not covered then.
     UnknownThen,
     /// It existed, was not stored, and was deleted since.
@@ -70,7 +70,7 @@ pub enum Why {
     Failed(String),
 }
 
-impl std::fmt::Display for Why {
+impl std::fmt::Display for SkipReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Vanished(Reason::Repository) => {
@@ -96,7 +96,7 @@ impl std::fmt::Display for Why {
 
 /// The outcome of an interrupted restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// The state before the restore.
     pub before: Id,
     /// The state that it was to restore.
@@ -106,10 +106,10 @@ pub struct Recovered {
     /// Changed paths.
     pub done: Vec<PathBuf>,
     /// Paths that stayed as they were, and why.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedPath>,
 }
 
-impl Recovered {
+impl RecoveryReport {
     /// One sentence for the person.
     pub fn sentence(&self) -> String {
         match self.after {

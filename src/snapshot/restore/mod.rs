@@ -25,7 +25,7 @@ use crate::objects::id::{Id, Sort};
 use crate::objects::object::{Entry, Kind};
 use crate::objects::place::Lock;
 use crate::report::Snapshot;
-use crate::restore::goal::{Goal, Left, Step, Why};
+use crate::restore::goal::{Goal, SkipReason, SkippedPath, Step};
 use crate::restore::journal::{Journal, Op, Phase};
 use crate::restore::plan::{Conflict, Plan};
 use crate::restore::replace::Replace;
@@ -54,7 +54,7 @@ pub struct Restored {
     /// Changed paths.
     pub done: Vec<PathBuf>,
     /// Paths that stayed as they were, and why.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedPath>,
 }
 
 impl Restored {
@@ -87,15 +87,15 @@ impl Shadow {
         for item in &plan.items {
             let path = names::relative(&self.workspace, &item.diff.path)?;
             let why = match answers.get(&item.diff.path) {
-                Some(Answer::Keep) => Some(Why::Asked),
-                None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(Why::Links),
-                None if item.conflict == Some(Conflict::ReadOnly) => Some(Why::ReadOnly),
-                None if item.conflict.is_some() => Some(Why::Conflict),
-                _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(Why::ChangedSince),
+                Some(Answer::Keep) => Some(SkipReason::Asked),
+                None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(SkipReason::Links),
+                None if item.conflict == Some(Conflict::ReadOnly) => Some(SkipReason::ReadOnly),
+                None if item.conflict.is_some() => Some(SkipReason::Conflict),
+                _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(SkipReason::ChangedSince),
                 _ => None,
             };
             if let Some(why) = why {
-                left.push(Left { path: item.diff.path.clone(), why });
+                left.push(SkippedPath { path: item.diff.path.clone(), why });
                 continue;
             }
             let to = match answers.get(&item.diff.path) {
@@ -115,7 +115,7 @@ impl Shadow {
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
         // A deleted path does not become covered by name because a restore named it.
-        let known = left.iter().filter(|l| !matches!(l.why, Why::Vanished(_)));
+        let known = left.iter().filter(|l| !matches!(l.why, SkipReason::Vanished(_)));
         touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
         let seen = self.take(&lock, Some(&touched))?;
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
@@ -326,16 +326,16 @@ fn is_staged(name: &[u8]) -> bool {
 }
 
 /// Operations that left their path as it was, and why.
-pub(crate) type Fates = BTreeMap<usize, Why>;
+pub(crate) type Fates = BTreeMap<usize, SkipReason>;
 
 /// Changed paths, and unchanged ones with the reason.
-pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
+pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<SkippedPath>) {
     let (mut done, mut left) = (Vec::new(), Vec::new());
     for (number, op) in ops.iter().enumerate() {
         let path = names::path(&op.path);
         match fates.get(&number) {
             None => done.push(path),
-            Some(why) => left.push(Left { path, why: why.clone() }),
+            Some(why) => left.push(SkippedPath { path, why: why.clone() }),
         }
     }
     (done, left)

@@ -10,7 +10,7 @@ use crate::names;
 use crate::objects::id::Id;
 use crate::objects::object::{Entry, Kind};
 use crate::report::{Reason, Snapshot};
-use crate::restore::goal::{Goal, Left, Why};
+use crate::restore::goal::{Goal, SkipReason, SkippedPath};
 use crate::scan::disk::{self, Folders};
 use crate::shadow::Shadow;
 use crate::view::compare::{Change, FileDiff, change, pairs};
@@ -28,7 +28,7 @@ pub struct Plan {
     /// Paths that would change, sorted.
     pub items: Vec<Item>,
     /// Paths that differ, or may differ, and stay as they are in any case.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedPath>,
     /// Files that `to` does not cover, with the snapshot before a step that their content comes from.
     pub(crate) sources: BTreeMap<Vec<u8>, Id>,
 }
@@ -115,15 +115,15 @@ impl Shadow {
                 inside.try_fold(false, |yes, r| Ok(yes || (!then.repository(r) && then.entry(r)?.is_none())))
             };
             let why = match (old, new) {
-                (None, Some(_)) if there.is_some() && !mine.looked_at(&path)? => Some(Why::UnknownNow),
+                (None, Some(_)) if there.is_some() && !mine.looked_at(&path)? => Some(SkipReason::UnknownNow),
                 (Some(_), None) if !first.contains_key(&path) && !then.looked_at(&path)? => {
-                    Some(Why::UnknownThen)
+                    Some(SkipReason::UnknownThen)
                 }
-                (Some(_), None) if repository()? => Some(Why::Repository),
+                (Some(_), None) if repository()? => Some(SkipReason::Repository),
                 _ => None,
             };
             if let Some(why) = why {
-                plan.left.push(Left { path: names::path(&path), why });
+                plan.left.push(SkippedPath { path: names::path(&path), why });
                 continue;
             }
             #[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
@@ -155,7 +155,7 @@ impl Shadow {
             let path = if reason == Reason::Repository { names::join(path, b".git") } else { path.to_vec() };
             let kept = first.get(&path).is_some_and(|(old, _)| old.is_some());
             if wanted(&path) && !kept && absent(&path) {
-                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(reason) });
+                plan.left.push(SkippedPath { path: names::path(&path), why: SkipReason::Vanished(reason) });
             }
         }
         let states = goal.steps.iter().flat_map(|s| [s.before, s.after]).chain([plan.now.id]);
@@ -171,7 +171,10 @@ impl Shadow {
                 None => then.entry(&path)?.is_some(),
             };
             if wanted(&path) && !kept && absent(&path) {
-                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(Reason::Ignored) });
+                plan.left.push(SkippedPath {
+                    path: names::path(&path),
+                    why: SkipReason::Vanished(Reason::Ignored),
+                });
             }
         }
         plan.left.sort_by(|a, b| a.path.cmp(&b.path));

@@ -8,7 +8,7 @@ use crate::error::{Result, at};
 use crate::names;
 use crate::objects::id::Sort;
 use crate::objects::place::Lock;
-use crate::restore::goal::Recovered;
+use crate::restore::goal::RecoveryReport;
 use crate::restore::journal::{Journal, Phase};
 use crate::restore::replace::{Now, Replace};
 use crate::restore::{is_leaf, sorted};
@@ -16,10 +16,15 @@ use crate::scan::disk;
 use crate::shadow::Shadow;
 
 /// Finishes or rolls back the journal, if there is one.
-pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>> {
+pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<RecoveryReport>> {
     let Some((journal, phase)) = Journal::find(&shadow.place.dir, &shadow.steps)? else { return Ok(None) };
-    let mut recovered =
-        Recovered { before: journal.before, to: journal.to, after: None, done: Vec::new(), left: Vec::new() };
+    let mut recovered = RecoveryReport {
+        before: journal.before,
+        to: journal.to,
+        after: None,
+        done: Vec::new(),
+        left: Vec::new(),
+    };
     if phase == Phase::Staging {
         roll_back(shadow, &journal)?;
         return Ok(Some(recovered));

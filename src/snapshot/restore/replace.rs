@@ -12,13 +12,13 @@ use tiller_fs::{Attributes, attributes};
 
 use crate::names;
 use crate::objects::object::{Entry, Kind};
-use crate::restore::goal::Why;
+use crate::restore::goal::SkipReason;
 use crate::restore::journal::Op;
 use crate::scan::disk::{self, ReadFailure};
 use crate::steps::Steps;
 
 /// The outcome for a path: `None` is done.
-pub(crate) type Outcome = Option<Why>;
+pub(crate) type Outcome = Option<SkipReason>;
 
 /// The workspace and the staging folder, between which files are moved.
 pub(crate) struct Replace<'a> {
@@ -44,8 +44,8 @@ pub(crate) enum Now {
     Other,
 }
 
-fn failed(e: Errno) -> Why {
-    Why::Failed(io::Error::from(e).to_string())
+fn failed(e: Errno) -> SkipReason {
+    SkipReason::Failed(io::Error::from(e).to_string())
 }
 
 impl Replace<'_> {
@@ -63,7 +63,7 @@ impl Replace<'_> {
     }
 
     /// The folder that holds a path; created when it is missing and `make` is set.
-    pub(crate) fn parent(&self, path: &[u8], make: bool) -> io::Result<Result<OwnedFd, Why>> {
+    pub(crate) fn parent(&self, path: &[u8], make: bool) -> io::Result<Result<OwnedFd, SkipReason>> {
         let mut here = self.root.try_clone_to_owned()?;
         let mut done = Vec::new();
         for part in names::parts(names::split(path).0) {
@@ -77,14 +77,14 @@ impl Replace<'_> {
                         return Ok(Err(failed(e)));
                     }
                     let Ok(next) = disk::open_dir(here.as_fd(), part) else {
-                        return Ok(Err(Why::InTheWay));
+                        return Ok(Err(SkipReason::InTheWay));
                     };
                     if let Err(e) = rustix::fs::fchmod(&next, bits(mode)) {
                         return Ok(Err(failed(e)));
                     }
                     next
                 }
-                Err(_) => return Ok(Err(Why::InTheWay)),
+                Err(_) => return Ok(Err(SkipReason::InTheWay)),
             };
         }
         Ok(Ok(here))
@@ -103,17 +103,17 @@ impl Replace<'_> {
             self.steps.at("remove folder")?;
             return Ok(match rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => None,
-                Err(Errno::NOTEMPTY | Errno::EXIST) => Some(Why::NotEmpty),
+                Err(Errno::NOTEMPTY | Errno::EXIST) => Some(SkipReason::NotEmpty),
                 Err(e) => Some(failed(e)),
             });
         }
         match self.now(dir, name) {
             Now::Nothing => return Ok(None),
             Now::Is(entry) if entry == from => {}
-            _ => return Ok(Some(Why::ChangedSince)),
+            _ => return Ok(Some(SkipReason::ChangedSince)),
         }
         if !op.links && links(dir, name) > 1 {
-            return Ok(Some(Why::Links));
+            return Ok(Some(SkipReason::Links));
         }
         let old = format!("{number}.old");
         self.steps.at("move old")?;
@@ -126,7 +126,7 @@ impl Replace<'_> {
             return Ok(None);
         }
         self.back(dir, name, old.as_bytes())?;
-        Ok(Some(Why::ChangedSince))
+        Ok(Some(SkipReason::ChangedSince))
     }
 
     /// Checks that nothing is at a path whose folder cannot be opened; below a file there is nothing.
@@ -138,14 +138,14 @@ impl Replace<'_> {
                 Ok(Some(stamp)) if stamp.file_type() == rustix::fs::FileType::Directory => {
                     here = disk::open_dir(dir.as_fd(), part).ok();
                     if here.is_none() {
-                        return Some(Why::InTheWay);
+                        return Some(SkipReason::InTheWay);
                     }
                 }
                 Ok(_) => return None,
-                Err(e) => return Some(Why::Failed(e.to_string())),
+                Err(e) => return Some(SkipReason::Failed(e.to_string())),
             }
         }
-        Some(Why::InTheWay)
+        Some(SkipReason::InTheWay)
     }
 
     /// Moves a foreign file back to its name, or to a name beside it when that is taken again.
@@ -186,7 +186,7 @@ impl Replace<'_> {
         let swap = op.from.filter(|f| f.kind != Kind::Folder && found == Now::Is(*f));
         if let Some(from) = swap {
             if !op.links && links(dir, name) > 1 {
-                return Ok(Some(Why::Links));
+                return Ok(Some(SkipReason::Links));
             }
             if let Err(why) = self.like_present(dir, name, staged, op, to) {
                 return Ok(Some(why));
@@ -203,12 +203,12 @@ impl Replace<'_> {
                 Err(e) => return Ok(Some(failed(e))),
             }
         } else if found != Now::Nothing {
-            return Ok(Some(Why::ChangedSince));
+            return Ok(Some(SkipReason::ChangedSince));
         }
         self.steps.at("place new")?;
         Ok(match rename_new(self.staging, staged, dir, name) {
             Ok(()) => None,
-            Err(Errno::EXIST | Errno::NOTEMPTY) => Some(Why::ChangedSince),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => Some(SkipReason::ChangedSince),
             Err(e) => Some(failed(e)),
         })
     }
@@ -222,7 +222,7 @@ impl Replace<'_> {
         staged: &[u8],
         op: &Op,
         to: Entry,
-    ) -> Result<(), Why> {
+    ) -> Result<(), SkipReason> {
         if to.kind != Kind::File || op.from.is_none_or(|from| from.kind != Kind::File) {
             return Ok(());
         }
@@ -275,7 +275,7 @@ impl Replace<'_> {
             Ok(()) => {}
             Err(_) => self.back(dir, name, staged)?,
         }
-        Ok(Some(Why::ChangedSince))
+        Ok(Some(SkipReason::ChangedSince))
     }
 
     fn folder(&self, op: &Op, dir: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<Outcome> {
@@ -285,7 +285,7 @@ impl Replace<'_> {
             Err(Errno::EXIST) => false,
             Err(e) => return Ok(Some(failed(e))),
         };
-        let Ok(here) = disk::open_dir(dir, name) else { return Ok(Some(Why::InTheWay)) };
+        let Ok(here) = disk::open_dir(dir, name) else { return Ok(Some(SkipReason::InTheWay)) };
         // A folder that others created keeps its permissions.
         if made || op.from.is_some_and(|f| f.kind == Kind::Folder) {
             self.steps.at("folder mode")?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::world::{World, agent, diff, restore, undo};
-use crate::{Answer, Conflict, Goal, Id, Kind, Reason, SnapshotError, State, TextChange, Why};
+use crate::{Answer, Conflict, Goal, Id, Kind, Reason, SkipReason, SnapshotError, State, TextChange};
 
 #[test]
 fn an_edit_is_seen_restored_undone_and_redone() {
@@ -62,7 +62,7 @@ fn what_somebody_else_changed_is_a_conflict_and_stays() {
     assert_eq!(w.get("mine.txt"), "0");
     assert_eq!(w.get("both.txt"), "agent, then person");
     assert_eq!(w.get("found.txt"), "person's new file");
-    assert!(done.left.iter().all(|l| l.why == Why::Conflict));
+    assert!(done.left.iter().all(|l| l.why == SkipReason::Conflict));
     // Selected by name, they are removed; and come back.
     let plan = s.plan(&Goal::back(first.id, vec![one, two])).unwrap();
     let answers: BTreeMap<_, _> = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
@@ -89,7 +89,7 @@ fn a_change_after_the_plan_was_shown_is_kept() {
     w.put("a", "person");
     let done = s.restore(&plan, &BTreeMap::from([("a".into(), Answer::Restore)])).unwrap();
     assert_eq!((w.get("a"), w.get("b")), ("person".into(), "0".into()));
-    assert_eq!(done.left[0].why, Why::ChangedSince);
+    assert_eq!(done.left[0].why, SkipReason::ChangedSince);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn ignored_files_are_neither_kept_nor_deleted_unless_named() {
     w.put(".env", "SECRET=3");
     let plan = s.plan(&Goal::back(first.id, vec![])).unwrap();
     assert_eq!(plan.items, []);
-    assert_eq!(plan.left.iter().map(|l| &l.why).collect::<Vec<_>>(), [&Why::UnknownThen]);
+    assert_eq!(plan.left.iter().map(|l| &l.why).collect::<Vec<_>>(), [&SkipReason::UnknownThen]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn what_is_not_covered_is_listed() {
     let second = s.snapshot().unwrap();
     assert_eq!(diff(&s, first.id, second.id), "?fits");
     let plan = s.plan(&Goal::back(first.id, vec![])).unwrap();
-    assert_eq!((plan.items.len(), &plan.left[0].why), (0, &Why::UnknownNow));
+    assert_eq!((plan.items.len(), &plan.left[0].why), (0, &SkipReason::UnknownNow));
     w.put("fits", "small again");
     let third = s.snapshot().unwrap();
     assert_eq!(diff(&s, first.id, third.id), "~fits");
@@ -299,8 +299,8 @@ fn texts_are_compared_by_line_and_merged() {
     assert_eq!(s.text(&all[1]).unwrap(), TextChange::Lines { diff, added: 1, removed: 1 });
     let base = b"a\nb\nc\nd\ne\n";
     let merged = crate::merge(base, b"A\nb\nc\nd\ne\n", b"a\nb\nc\nd\nE\n");
-    assert_eq!(merged, crate::Merged::Clean(b"A\nb\nc\nd\nE\n".to_vec()));
-    assert!(matches!(crate::merge(base, b"x\n", b"y\n"), crate::Merged::Conflict(_)));
+    assert_eq!(merged, crate::MergeResult::Clean(b"A\nb\nc\nd\nE\n".to_vec()));
+    assert!(matches!(crate::merge(base, b"x\n", b"y\n"), crate::MergeResult::Conflict(_)));
 }
 
 #[test]

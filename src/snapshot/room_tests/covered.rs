@@ -7,13 +7,13 @@ use std::path::Path;
 
 use super::world::World;
 use crate::report::NAMED_BYTES;
-use crate::{Change, Goal, Left, Reason, Shadow, Step, Why};
+use crate::{Change, Goal, Reason, Shadow, SkipReason, SkippedPath, Step};
 
 fn has(s: &Shadow, id: crate::Id, path: &str) -> bool {
     s.read(id, Path::new(path)).unwrap().is_some()
 }
 
-fn restore(s: &mut Shadow, goal: &Goal) -> Vec<Left> {
+fn restore(s: &mut Shadow, goal: &Goal) -> Vec<SkippedPath> {
     let plan = s.plan(goal).unwrap();
     s.restore(&plan, &BTreeMap::new()).unwrap().left
 }
@@ -177,7 +177,7 @@ fn w16_what_was_not_kept_and_is_gone_is_named() {
     let goal = Goal::back(before.id, vec![Step { before: before.id, after: after.id }]);
     let left = restore(&mut s, &goal);
     let told: Vec<_> = left.iter().map(|l| (l.path.to_str().unwrap(), l.why.clone())).collect();
-    let gone = |path, reason| (path, Why::Vanished(reason));
+    let gone = |path, reason| (path, SkipReason::Vanished(reason));
     assert_eq!(
         told,
         [

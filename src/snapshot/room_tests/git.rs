@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::world::{World, agent, diff, restore, sh, tree, undo};
-use crate::{Answer, Goal, Reason, Why};
+use crate::{Answer, Goal, Reason, SkipReason};
 
 /// A repository with history, a branch, a stash, a staged change and a hook.
 const REPOSITORY: &str = "git init -q -b trunk . && echo 1 > f && git add f && git commit -qm one && git branch other \
@@ -121,7 +121,7 @@ fn going_back_before_a_repository_was_made_leaves_it() {
     assert_eq!(w.get("a"), "0");
     assert!(!w.work().join("deep/beside").exists());
     assert_eq!(tree(&w.work().join("deep/new")), nested);
-    assert_eq!(done.left.iter().map(|l| l.why.clone()).collect::<Vec<_>>(), [Why::Repository]);
+    assert_eq!(done.left.iter().map(|l| l.why.clone()).collect::<Vec<_>>(), [SkipReason::Repository]);
 }
 
 #[test]

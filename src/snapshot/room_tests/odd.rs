@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::world::{Tree, World};
-use crate::{Answer, Conflict, Goal, Plan, Shadow, Step, Why};
+use crate::{Answer, Conflict, Goal, Plan, Shadow, SkipReason, Step};
 
 /// Two of them are equal where bytes that are not UTF-8 are replaced.
 const PATHS: [&[u8]; 9] = [
@@ -204,7 +204,7 @@ fn story(acts: &[Act]) {
     let done = shadow.restore(&plan, &linked(&plan)).unwrap();
     let left: Vec<PathBuf> = done.left.iter().map(|l| l.path.clone()).collect();
     for l in &done.left {
-        assert!(matches!(l.why, Why::Vanished(_)), "{l:?}");
+        assert!(matches!(l.why, SkipReason::Vanished(_)), "{l:?}");
     }
     let mut now = look(&w);
     // A pipe or socket that was created since stays: no snapshot holds it, and Tiller must not delete it.

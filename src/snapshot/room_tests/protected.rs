@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::world::{World, agent, restore};
-use crate::{Answer, Conflict, Goal, Step, Why};
+use crate::{Answer, Conflict, Goal, SkipReason, Step};
 
 /// Attributes and access lists are restored with the content, for changed and for deleted files.
 #[test]
@@ -99,7 +99,7 @@ fn a_read_only_file_is_restored_only_when_asked() {
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
     assert_eq!(plan.items[0].conflict, Some(Conflict::ReadOnly));
     let done = s.restore(&plan, &BTreeMap::new()).unwrap();
-    assert_eq!((w.get("kept").as_str(), &done.left[0].why), ("1", &Why::ReadOnly));
+    assert_eq!((w.get("kept").as_str(), &done.left[0].why), ("1", &SkipReason::ReadOnly));
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
     s.restore(&plan, &BTreeMap::from([("kept".into(), Answer::Restore)])).unwrap();
     assert_eq!(w.get("kept"), "0");

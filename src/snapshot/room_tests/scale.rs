@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::world::{World, diff};
-use crate::{Dear, Goal, Mode, Reason, State, Step, Why};
+use crate::{Dear, Goal, Mode, Reason, SkipReason, State, Step};
 
 #[test]
 fn a_tree_that_is_too_large_is_covered_by_name_only_and_says_so() {
@@ -44,7 +44,7 @@ fn a_tree_that_is_too_large_is_covered_by_name_only_and_says_so() {
     // The first checkpoint did not cover them, so it does not delete them.
     let plan = s.plan(&Goal::back(first.id, Vec::new())).unwrap();
     assert_eq!(plan.items, []);
-    assert!(plan.left.iter().all(|l| l.why == Why::UnknownThen));
+    assert!(plan.left.iter().all(|l| l.why == SkipReason::UnknownThen));
     // Changes of the session itself are known from its first step on.
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
     assert_eq!((plan.items.len(), plan.conflicts().count(), plan.left.len()), (2, 0, 0));

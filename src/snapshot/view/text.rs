@@ -57,7 +57,7 @@ fn lines(old: &str, new: &str) -> TextChange {
 
 /// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeResult {
     /// Both changes are merged.
     Clean(Vec<u8>),
     /// Both changed the same lines: with conflict markers around them.
@@ -65,9 +65,9 @@ pub enum Merged {
 }
 
 /// Merges two changes of one file, line by line.
-pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merged {
+pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> MergeResult {
     match diffy::merge_bytes(base, ours, theirs) {
-        Ok(text) => Merged::Clean(text),
-        Err(text) => Merged::Conflict(text),
+        Ok(text) => MergeResult::Clean(text),
+        Err(text) => MergeResult::Conflict(text),
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::handles::Transfer;
 use crate::transfer::import_rows::Rows;
-use crate::transfer::lines::{Line, Sheet, parse};
+use crate::transfer::lines::{Line, SessionLines, parse};
 use crate::write::ticket::Ticket;
 
 /// Which ids an imported session gets.
@@ -48,7 +48,7 @@ impl Transfer<'_> {
         self.store.write(move |conn| {
             let mut came = Imported { session: SessionId(Uuid::nil()), entries: 0, others: 0 };
             let theirs: HashSet<Uuid> = sheets.iter().map(|s| s.session.id).collect();
-            let all: Vec<HashSet<Uuid>> = sheets.iter().map(Sheet::entries).collect();
+            let all: Vec<HashSet<Uuid>> = sheets.iter().map(SessionLines::entries).collect();
             for (n, (sheet, ours)) in sheets.iter().zip(&all).enumerate() {
                 // Its parent. Below an entry that the file does not contain it would never be shown.
                 let hangs = |e: &Uuid| n > 0 && !ours.contains(e) && all.iter().any(|o| o.contains(e));
@@ -74,7 +74,7 @@ impl Transfer<'_> {
 }
 
 /// New ids for everything that has one.
-fn fresh(sheets: &[Sheet], mut next: impl FnMut() -> Uuid) -> HashMap<Uuid, Uuid> {
+fn fresh(sheets: &[SessionLines], mut next: impl FnMut() -> Uuid) -> HashMap<Uuid, Uuid> {
     let mut fresh = HashMap::new();
     let mut give = |old: Uuid| {
         fresh.entry(old).or_insert_with(&mut next);

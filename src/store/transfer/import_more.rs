@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
 use crate::transfer::import::Imported;
-use crate::transfer::lines::{EntryLine, HeadLine, Line, Sheet, TagLine, parse, wrong};
+use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, parse, wrong};
 use crate::tree::entries::{self, Raw, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
@@ -37,8 +37,8 @@ impl Transfer<'_> {
     }
 }
 
-fn add(conn: &Connection, sheet: &Sheet) -> Result<Imported> {
-    let Sheet { session: header, lines } = sheet;
+fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
+    let SessionLines { session: header, lines } = sheet;
     let session = SessionId(header.id);
     sessions::must_exist(conn, session)?;
     let (mut fresh, mut cost) = (0_u64, None::<u64>);

@@ -12,7 +12,7 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{AgentLine, Line, ParsedLine, Sheet, StepLine, Waiting, wrong};
+use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw};
 
 /// Inserts the rows of one session.
@@ -45,7 +45,7 @@ impl Rows<'_> {
     }
 
     /// Inserts the session and everything that belongs to it.
-    pub(crate) fn add(&mut self, sheet: &Sheet, spawned_by: Option<Uuid>) -> Result<()> {
+    pub(crate) fn add(&mut self, sheet: &SessionLines, spawned_by: Option<Uuid>) -> Result<()> {
         let head = &sheet.session;
         self.conn.execute(
             "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, head, budget,

@@ -241,12 +241,12 @@ pub(crate) struct ParsedLine {
 }
 
 /// One session of a file.
-pub(crate) struct Sheet {
+pub(crate) struct SessionLines {
     pub(crate) session: SessionLine,
     pub(crate) lines: Vec<ParsedLine>,
 }
 
-impl Sheet {
+impl SessionLines {
     /// The ids of its entries.
     pub(crate) fn entries(&self) -> HashSet<Uuid> {
         let ids = self
@@ -261,7 +261,7 @@ impl Sheet {
 pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
     let sheets = parse(&mut &bytes[..]).ok()?;
     let id = SessionId(sheets.first()?.session.id);
-    Some((id, sheets.iter().flat_map(Sheet::entries).map(EntryId).collect()))
+    Some((id, sheets.iter().flat_map(SessionLines::entries).map(EntryId).collect()))
 }
 
 pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
@@ -270,9 +270,9 @@ pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
 
 /// Parses a whole file and checks each line by itself. The first session is the exported one, the others were started
 /// by it or below it; no session id may occur twice.
-pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
+pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
     use std::io::Read;
-    let mut sheets: Vec<Sheet> = Vec::new();
+    let mut sheets: Vec<SessionLines> = Vec::new();
     let mut seen = HashSet::new();
     let mut text = String::new();
     for number in 1.. {
@@ -314,7 +314,7 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
         if !seen.insert(next.id) {
             return Err(wrong(number, format!("session {} appears twice", next.id)));
         }
-        sheets.push(Sheet { session: next, lines: Vec::new() });
+        sheets.push(SessionLines { session: next, lines: Vec::new() });
     }
     if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
 }

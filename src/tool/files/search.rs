@@ -112,7 +112,7 @@ fn search(args: &Args, place: &Place, cx: &ToolCx) -> Result<ToolOutput, ToolErr
     if !place.exists {
         return Err(ToolError::Tell(format!("{} does not exist", place.name)));
     }
-    let walk = Walk { place, wanted, all: args.all, cx, denied: std::cell::Cell::new(0) };
+    let walk = SearchWalk { place, wanted, all: args.all, cx, denied: std::cell::Cell::new(0) };
     match pattern {
         Some(pattern) => grep(pattern, args, &walk),
         None => list(&walk),
@@ -128,7 +128,7 @@ fn glob(glob: &str) -> Result<GlobMatcher, ToolError> {
 }
 
 /// The files that a search looks at.
-struct Walk<'a> {
+struct SearchWalk<'a> {
     place: &'a Place,
     wanted: Option<GlobMatcher>,
     all: bool,
@@ -137,7 +137,7 @@ struct Walk<'a> {
     denied: std::cell::Cell<usize>,
 }
 
-impl Walk<'_> {
+impl SearchWalk<'_> {
     /// Calls `each` with the path relative to the searched place and the name to show, in order of names,
     /// until it says `false`.
     fn each(&self, mut each: impl FnMut(&Path, &str) -> bool) -> Result<(), ToolError> {
@@ -198,7 +198,7 @@ impl Walk<'_> {
     }
 }
 
-fn grep(pattern: &str, args: &Args, walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
+fn grep(pattern: &str, args: &Args, walk: &SearchWalk<'_>) -> Result<ToolOutput, ToolError> {
     let cx = walk.cx;
     let matcher = matcher(pattern, args.ignore_case)?;
     let mut searcher = searcher(args.context.unwrap_or(0).min(20));
@@ -259,7 +259,7 @@ fn searcher(context: usize) -> Searcher {
         .build()
 }
 
-fn list(walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
+fn list(walk: &SearchWalk<'_>) -> Result<ToolOutput, ToolError> {
     let mut names = Vec::new();
     let mut more = false;
     let dir = if walk.place.path.is_dir() {

@@ -89,7 +89,7 @@ impl Sink {
 
 /// Why a command is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum CommandEnd {
     /// It came to its end; the shell waits for the next.
     Done,
     /// It ended the shell (`exit`, `exec`, `set -e`, a signal).
@@ -103,7 +103,7 @@ pub enum How {
 /// What is known after a command.
 #[derive(Debug)]
 pub struct CommandResult {
-    pub how: How,
+    pub how: CommandEnd,
     pub exit: Option<Exit>,
     /// The shell's folder afterwards; `None`: not reported.
     pub folder: Option<PathBuf>,
@@ -124,7 +124,7 @@ pub struct CommandResult {
 /// A shell that keeps its folder, environment and functions between commands.
 #[async_trait]
 pub trait Shell: Send {
-    /// Runs one command to its end. After anything but [`How::Done`] the shell is gone.
+    /// Runs one command to its end. After anything but [`CommandEnd::Done`] the shell is gone.
     async fn run(
         &mut self,
         line: Line<'_>,
@@ -132,7 +132,7 @@ pub trait Shell: Send {
         cx: &ToolCx,
     ) -> Result<CommandResult, ShellError>;
 
-    /// Runs one line of ours, for instance `cd`. True when it succeeded.
+    /// Runs one line of Tiller, for instance `cd`. True when it succeeded.
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError>;
 
     /// Number and start of the process, for the sweep at the end. `None` when it is elsewhere.

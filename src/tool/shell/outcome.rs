@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::backend::How;
+use super::backend::CommandEnd;
 use super::hints;
 
 /// What happened besides the output.
 #[derive(Debug)]
-pub(crate) struct Facts {
-    pub how: How,
+pub(crate) struct CommandOutcome {
+    pub how: CommandEnd,
     pub exit: Option<i32>,
     pub took: Duration,
     pub limit: Duration,
@@ -29,27 +29,27 @@ pub(crate) struct Facts {
 const LONG: Duration = Duration::from_secs(5);
 
 /// Adds the notes to the output.
-pub(crate) fn word(mut output: String, facts: &Facts) -> String {
+pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     if !output.is_empty() && !output.ends_with('\n') {
         output.push('\n');
     }
     let mut notes = Vec::new();
     match facts.how {
-        How::Done | How::ShellEnded => match facts.exit {
+        CommandEnd::Done | CommandEnd::ShellEnded => match facts.exit {
             Some(0) if output.is_empty() => notes.push("(no output)".to_owned()),
             Some(0) | None => {}
             Some(code) => notes.push(format!("[exit {code}{}]", signal(code))),
         },
-        How::TimedOut => notes.push(format!(
+        CommandEnd::TimedOut => notes.push(format!(
             "[timed out after {} s and was terminated; raise timeout, or use background: true]",
             seconds(facts.limit)
         )),
-        How::Stopped => notes.push("[stopped by the user]".into()),
+        CommandEnd::Stopped => notes.push("[stopped by the user]".into()),
     }
     if let Some(excess) = &facts.excess {
         notes.push(format!("[{excess}]"));
     }
-    if facts.took >= LONG && facts.how != How::TimedOut {
+    if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
     }
     if facts.waited {
@@ -61,7 +61,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
     {
         notes.push(format!("[{hint}]"));
     }
-    if facts.shell && facts.how != How::Done {
+    if facts.shell && facts.how != CommandEnd::Done {
         notes.push(
             "[The shell ended with it. The next command gets a new one with the same folder and exported \
              variables; functions and other variables are lost.]"

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tiller_protocol::{AgentId, ProcessRow, ShellState};
 
-use super::backend::{Backend, CommandResult, How, Line, Shell, ShellError, Sink, Start};
+use super::backend::{Backend, CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
 use super::local::{Local, quote};
 use crate::ToolCx;
 use crate::shell::jobs::Job;
@@ -31,7 +31,7 @@ const ENDED: usize = 1000;
 
 /// One agent's shell, and what outlives it.
 #[derive(Default)]
-struct Slot {
+struct PooledShell {
     shell: Option<Box<dyn Shell>>,
     exports: Vec<u8>,
     /// What shell and exports began with.
@@ -45,7 +45,7 @@ pub struct ShellPool {
     count: AtomicU64,
     sandbox: Arc<dyn Sandbox>,
     backend: Arc<dyn Backend>,
-    slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<Slot>>>>,
+    slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<PooledShell>>>>,
     folders: Mutex<HashMap<AgentId, PathBuf>>,
     states: Mutex<HashMap<AgentId, ShellState>>,
     jobs: Mutex<BTreeMap<u64, Arc<Job>>>,
@@ -194,7 +194,7 @@ impl ShellPool {
     }
 
     /// Tells a shell that runs what another screen has brought.
-    async fn refresh(slot: &mut Slot, cx: &ToolCx) {
+    async fn refresh(slot: &mut PooledShell, cx: &ToolCx) {
         let old = slot.env.replace(Arc::clone(&cx.child_env));
         let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
         let line = old.filter(|_| !same).and_then(|old| env_update::change(&old, &cx.child_env));
@@ -243,7 +243,7 @@ impl ShellPool {
         if let Some(state) = ended.state.take() {
             lock(&self.states).insert(cx.agent.clone(), state);
         }
-        let alive = ended.how == How::Done;
+        let alive = ended.how == CommandEnd::Done;
         let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
         if folder.is_some() {
             // For this call only: go back, so that the next command finds the folder that it knows.
@@ -267,7 +267,12 @@ impl ShellPool {
         Ok(FinishedCommand { ended, moved, left })
     }
 
-    async fn open(&self, slot: &mut Slot, before: &std::path::Path, cx: &ToolCx) -> Result<(), ShellError> {
+    async fn open(
+        &self,
+        slot: &mut PooledShell,
+        before: &std::path::Path,
+        cx: &ToolCx,
+    ) -> Result<(), ShellError> {
         let folder = if before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
         let start = Start {
             folder,
@@ -295,7 +300,7 @@ impl ShellPool {
     /// Goes to the folder of one call.
     async fn visit(
         &self,
-        slot: &mut Slot,
+        slot: &mut PooledShell,
         folder: &std::path::Path,
         before: &std::path::Path,
         cx: &ToolCx,

@@ -12,9 +12,9 @@ use tiller_protocol::{
     Access, Part, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch,
 };
 
-use super::backend::{How, ShellError, Sink};
+use super::backend::{CommandEnd, ShellError, Sink};
 use super::hints;
-use super::outcome::{Facts, word};
+use super::outcome::{CommandOutcome, word};
 use super::pool::JOBS;
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
@@ -151,14 +151,14 @@ async fn run_in_shell(
     let ran = cx.state.shells.run(command, folder, limit, &mut sink, cx).await?;
     let text = sink.capture.finish(cx);
     let how = ran.ended.how;
-    let facts = Facts {
+    let facts = CommandOutcome {
         how,
         exit: ran.ended.exit.map(|e| e.code),
         took: begun.elapsed(),
         limit,
         moved: ran.moved.map(|p| p.display().to_string()),
         left: ran.left,
-        waited: ran.ended.waited || how == How::TimedOut && hints::prompt(&text.model),
+        waited: ran.ended.waited || how == CommandEnd::TimedOut && hints::prompt(&text.model),
         stuck: ran.ended.stuck,
         excess: ran.ended.excess,
         shell: true,
@@ -167,13 +167,13 @@ async fn run_in_shell(
 }
 
 /// Result for model and screen.
-pub(crate) fn finish(text: Text, facts: &Facts) -> ToolOutput {
+pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
     let display = text.display(facts.exit);
     let outcome = match facts.how {
-        How::TimedOut => ToolOutcome::TimedOut,
-        How::Stopped => ToolOutcome::Interrupted,
-        How::Done | How::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
-        How::Done | How::ShellEnded => ToolOutcome::Error,
+        CommandEnd::TimedOut => ToolOutcome::TimedOut,
+        CommandEnd::Stopped => ToolOutcome::Interrupted,
+        CommandEnd::Done | CommandEnd::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
+        CommandEnd::Done | CommandEnd::ShellEnded => ToolOutcome::Error,
     };
     let text = word(text.model, facts);
     ToolOutput { content: vec![Part::Text { text }], display: Some(display), outcome }

@@ -176,7 +176,7 @@ async fn a_folder_that_went_away_falls_back_to_the_workspace() {
     assert_eq!(sh(&b, "pwd").await, b.root.display().to_string());
 }
 
-/// X8: a child's environment is the allow-list and what keeps it quiet, nothing of ours.
+/// X8: a child's environment is the allow-list and what keeps it quiet, without variables of this program.
 #[tokio::test]
 async fn x8_children_see_the_allowed_environment_only() {
     let b = bench();

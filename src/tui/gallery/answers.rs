@@ -1,7 +1,7 @@
 //! The engine of the scenes: what it answers when the screen asks for lists, trees and comparisons.
 
 use tiller_protocol::command::{ContextCommand, Query, ReviewCommand};
-use tiller_protocol::compare::{Compared, ComparedSide, SaidLine};
+use tiller_protocol::compare::{ComparedSide, Comparison, SaidLine};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::tool::FileDiff;
@@ -251,7 +251,7 @@ fn restored(path: &str, diff: &str) -> RestoreFile {
     }
 }
 
-fn compared() -> Compared {
+fn compared() -> Comparison {
     let said = |who: &str, text: &str| SaidLine { entry: entry(3), who: who.into(), text: text.into() };
     let step =
         |path: &str| StepFile { path: path.into(), kind: ChangeKind::Modified, by: None, partly: false };
@@ -265,7 +265,7 @@ fn compared() -> Compared {
         agents: 0,
         files: files.iter().map(|f| step(f)).collect(),
     };
-    Compared {
+    Comparison {
         base: Some(entry(2)),
         base_line: "Look at how the client retries".into(),
         left: side(

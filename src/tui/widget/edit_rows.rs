@@ -160,7 +160,7 @@ impl CachedRows {
     }
 }
 
-/// Bytes that both begin with. Compared by blocks, which is many times faster than by bytes.
+/// Bytes that both begin with. Comparison by blocks, which is many times faster than by bytes.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a[blocks..].iter().zip(&b[blocks..]).take_while(|(a, b)| a == b).count()

@@ -40,7 +40,7 @@ use tiller_protocol::{AgentId, Clock, FileChange, Notice, Who};
 use tiller_tool::cx::Seen;
 
 use crate::git::Repository;
-pub use outside::{Outside, Outsiders};
+pub use outside::{OutsideChange, OutsideChanges};
 use source::Waker;
 use tree::Meta;
 
@@ -238,7 +238,7 @@ impl Watcher {
     /// Files of `seen` (what the agent has read, by absolute path) that others changed since the last call for this
     /// agent, and that differ from what it read. Changes by its own commands count too, since it has not seen them.
     /// Reads those files: call it from a blocking thread.
-    pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
+    pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> OutsideChanges {
         let new = lock(&self.shared.log).since(agent, seen);
         outside::compare(new, seen)
     }

@@ -20,7 +20,7 @@ const READ: u64 = 32 << 20;
 
 /// A file that changed after an agent read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideChange {
     /// Absolute.
     pub path: PathBuf,
     pub who: Who,
@@ -33,8 +33,8 @@ pub struct Outside {
 
 /// The files of one notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outsiders {
-    pub files: Vec<Outside>,
+pub struct OutsideChanges {
+    pub files: Vec<OutsideChange>,
     /// Number of further files.
     pub more: usize,
 }
@@ -93,8 +93,8 @@ impl Log {
 }
 
 /// Compares with what the agent read; files with equal content are left out. Reads files.
-pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
-    let mut out = Outsiders::default();
+pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> OutsideChanges {
+    let mut out = OutsideChanges::default();
     for (path, who, during) in new {
         let Some(known) = seen.get(&path) else { continue };
         if out.files.len() == NAMED {
@@ -102,11 +102,11 @@ pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> Outsiders
             continue;
         }
         if std::fs::metadata(&path).is_ok_and(|m| m.len() > READ) {
-            out.files.push(Outside { path, who, during, deleted: false, lines: None });
+            out.files.push(OutsideChange { path, who, during, deleted: false, lines: None });
             continue;
         }
         let Ok(bytes) = std::fs::read(&path) else {
-            out.files.push(Outside { path, who, during, deleted: true, lines: None });
+            out.files.push(OutsideChange { path, who, during, deleted: true, lines: None });
             continue;
         };
         if *blake3::hash(&bytes).as_bytes() == known.hash {
@@ -116,7 +116,7 @@ pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> Outsiders
             (Some(old), Ok(new)) if new.len() as u64 <= TEXT => Some(count(old, &new)),
             _ => None,
         };
-        out.files.push(Outside { path, who, during, deleted: false, lines });
+        out.files.push(OutsideChange { path, who, during, deleted: false, lines });
     }
     out
 }
@@ -161,14 +161,14 @@ mod tests {
         assert_eq!(
             told.files,
             [
-                Outside {
+                OutsideChange {
                     path: path("a"),
                     who: Who::You,
                     during: Some("make".into()),
                     deleted: false,
                     lines: Some((1, 1)),
                 },
-                Outside {
+                OutsideChange {
                     path: path("gone"),
                     who: Who::Agent { agent: other.clone() },
                     during: None,

@@ -184,7 +184,7 @@ fn agents_and_their_commands_are_named() {
     let told = b.watcher.changes_outside(&agent, &seen);
     assert_eq!(told.files.len(), 1);
     assert_eq!((told.files[0].lines, &told.files[0].who), (Some((1, 1)), &Who::You));
-    assert_eq!(b.watcher.changes_outside(&agent, &seen), Outsiders::default());
+    assert_eq!(b.watcher.changes_outside(&agent, &seen), OutsideChanges::default());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
 
-use super::crates::{File, Room, only_for_tests};
+use super::crates::{File, Room};
 
 /// The paths of the files in the largest circle; empty when there is none.
 pub(crate) fn largest(room: &Room) -> Vec<String> {
@@ -68,27 +68,7 @@ struct Paths {
 
 impl<'ast> Visit<'ast> for Paths {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        if !only_for_tests(&item.attrs) {
-            spell(&item.tree, &mut Vec::new(), &mut self.found);
-        }
-    }
-
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if !only_for_tests(&item.attrs) {
-            visit::visit_item_mod(self, item);
-        }
-    }
-
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        if !only_for_tests(&item.attrs) {
-            visit::visit_item_fn(self, item);
-        }
-    }
-
-    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-        if !only_for_tests(&item.attrs) {
-            visit::visit_item_impl(self, item);
-        }
+        spell(&item.tree, &mut Vec::new(), &mut self.found);
     }
 
     /// `pub(super)` names the module that may see the item; it imports nothing.
@@ -185,11 +165,9 @@ mod tests {
     use super::*;
 
     fn room(files: &[(&str, &str)]) -> Room {
-        let files = files.iter().map(|(name, text)| File {
-            path: (*name).to_owned(),
-            module: if *name == "lib" { vec![] } else { name.split('/').map(str::to_owned).collect() },
-            text: (*text).to_owned(),
-            parsed: syn::parse_file(text).unwrap(),
+        let files = files.iter().map(|(name, text)| {
+            let module = if *name == "lib" { vec![] } else { name.split('/').map(str::to_owned).collect() };
+            File::parse((*name).to_owned(), module, (*text).to_owned()).unwrap()
         });
         Room { name: "room".to_owned(), files: files.collect() }
     }
@@ -218,7 +196,7 @@ mod tests {
     fn what_only_tests_import_makes_no_circle() {
         let room = room(&[
             ("a", "use crate::b::B; #[cfg(test)] mod tests { use crate::b; }"),
-            ("b", "#[cfg(test)] use crate::a::A;"),
+            ("b", "#[cfg(test)] use crate::a::A; struct B; impl B { #[cfg(test)] fn f() { crate::a::g() } }"),
         ]);
         assert!(largest(&room).is_empty());
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use syn::{ImplItem, Item};
 
 /// A crate of this workspace.
 pub(crate) struct Room {
@@ -18,7 +19,18 @@ pub(crate) struct File {
     /// The module that it defines, as path segments below the crate; empty for the crate's root.
     pub(crate) module: Vec<String>,
     pub(crate) text: String,
+    /// Without the items that are compiled for tests only.
     pub(crate) parsed: syn::File,
+}
+
+impl File {
+    /// # Errors
+    /// When `text` is not Rust.
+    pub(crate) fn parse(path: String, module: Vec<String>, text: String) -> syn::Result<Self> {
+        let mut parsed = syn::parse_file(&text)?;
+        remove_tests(&mut parsed.items);
+        Ok(Self { path, module, text, parsed })
+    }
 }
 
 /// All crates below `src/`, sorted by name, without `xtask`.
@@ -52,9 +64,8 @@ fn room(root: &Path, name: String, folder: &Path) -> Result<Room> {
             _ => {}
         }
         let text = std::fs::read_to_string(&path)?;
-        let parsed = syn::parse_file(&text).with_context(|| path.display().to_string())?;
-        let path = path.strip_prefix(root)?.to_string_lossy().into_owned();
-        files.push(File { path, module, text, parsed });
+        let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
+        files.push(File::parse(name, module, text).with_context(|| path.display().to_string())?);
     }
     Ok(Room { name, files })
 }
@@ -86,8 +97,27 @@ fn is_test(name: &str) -> bool {
         || stem.ends_with("_test")
 }
 
+/// Removes the items that are compiled for tests only, in modules and implementations too.
+fn remove_tests(items: &mut Vec<Item>) {
+    items.retain_mut(|item| match item {
+        Item::Mod(module) => {
+            if let Some((_, inner)) = &mut module.content {
+                remove_tests(inner);
+            }
+            !only_for_tests(&module.attrs)
+        }
+        Item::Impl(block) => {
+            block.items.retain(|i| !matches!(i, ImplItem::Fn(f) if only_for_tests(&f.attrs)));
+            !only_for_tests(&block.attrs)
+        }
+        Item::Use(item) => !only_for_tests(&item.attrs),
+        Item::Fn(item) => !only_for_tests(&item.attrs),
+        _ => true,
+    });
+}
+
 /// Whether an item is compiled for tests only.
-pub(crate) fn only_for_tests(attributes: &[syn::Attribute]) -> bool {
+fn only_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|a| {
         a.path().is_ident("cfg") && a.parse_args::<syn::Meta>().is_ok_and(|m| m.path().is_ident("test"))
     })

@@ -30,12 +30,8 @@ mod tests {
 
     #[test]
     fn an_import_of_a_forbidden_folder_is_found_and_another_is_not() {
-        let file = |text: &str| File {
-            path: "src/app/x.rs".to_owned(),
-            module: vec!["app".to_owned(), "x".to_owned()],
-            text: text.to_owned(),
-            parsed: syn::parse_file(text).unwrap(),
-        };
+        let module = || vec!["app".to_owned(), "x".to_owned()];
+        let file = |text: &str| File::parse("src/app/x.rs".to_owned(), module(), text.to_owned()).unwrap();
         let check = |text| check(&[Room { name: "tiller".to_owned(), files: vec![file(text)] }]);
         assert!(check("use crate::app::setup::Setup; use super::files; fn f() { commands() }").is_empty());
         let wrong = ["src/app/x.rs: app must not import commands"];

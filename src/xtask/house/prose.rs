@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{Expr, Lit, Pat};
 
-use super::crates::{File, Room, only_for_tests};
+use super::crates::{File, Room};
 
 /// Rooms in which the rule holds. `permit` and `shell` read command lines, whose words have fields of these names too.
 const ROOMS: &[&str] =
@@ -60,11 +60,11 @@ pub(super) fn check(rooms: &[Room]) -> Vec<String> {
 
 /// The fields that a file looks into, each with the words. What is allowed by [`INPUT`] is left out.
 fn of_file(file: &File, fields: &BTreeSet<String>) -> Vec<(String, String)> {
-    let mut looks = Looks { fields, found: Vec::new() };
-    looks.visit_file(&file.parsed);
+    let mut visitor = ProseVisitor { fields, found: Vec::new() };
+    visitor.visit_file(&file.parsed);
     let allowed = |field: &str| INPUT.iter().any(|(path, name, _)| *path == file.path && *name == field);
-    looks.found.retain(|(field, _)| !allowed(field));
-    looks.found
+    visitor.found.retain(|(field, _)| !allowed(field));
+    visitor.found
 }
 
 /// Names of public fields that hold text.
@@ -91,12 +91,12 @@ fn is_text(ty: &syn::Type) -> bool {
     }
 }
 
-struct Looks<'a> {
+struct ProseVisitor<'a> {
     fields: &'a BTreeSet<String>,
     found: Vec<(String, String)>,
 }
 
-impl Looks<'_> {
+impl ProseVisitor<'_> {
     /// The text field that an expression hands on.
     fn field(&self, expr: &Expr) -> Option<String> {
         match expr {
@@ -146,19 +146,7 @@ fn words_of_pattern(pat: &Pat) -> Option<String> {
     }
 }
 
-impl<'ast> Visit<'ast> for Looks<'_> {
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if !only_for_tests(&item.attrs) {
-            visit::visit_item_mod(self, item);
-        }
-    }
-
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        if !only_for_tests(&item.attrs) {
-            visit::visit_item_fn(self, item);
-        }
-    }
-
+impl<'ast> Visit<'ast> for ProseVisitor<'_> {
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
         if matches!(binary.op, syn::BinOp::Eq(_) | syn::BinOp::Ne(_)) {
             for (one, other) in [(&binary.left, &binary.right), (&binary.right, &binary.left)] {
@@ -209,8 +197,7 @@ mod tests {
         let fields: BTreeSet<String> = ["state".to_owned()].into();
         let found = |code: &str| {
             let text = format!("fn f() {{ {code}; }}");
-            let parsed = syn::parse_file(&text).unwrap();
-            of_file(&File { path: "src/x.rs".into(), module: Vec::new(), text, parsed }, &fields).len()
+            of_file(&File::parse("src/x.rs".into(), Vec::new(), text).unwrap(), &fields).len()
         };
         for wrong in [
             r#"a.state == "idle""#,

@@ -62,9 +62,9 @@ pub(crate) fn kinds(place: &Place, name: &str, front: &str) -> Definitions {
     std::fs::create_dir_all(&folder).unwrap();
     let text = format!("---\nname: {name}\n{front}\n---\nWork.\n");
     std::fs::write(folder.join(format!("{name}.md")), text).unwrap();
-    let known = tiller_config::agents::Known {
+    let known = tiller_config::agents::DefinitionContext {
         tools: &tiller_tool::Registry::built_in().catalog(),
-        clis: tiller_config::agents::Known::CLIS,
+        clis: tiller_config::agents::DefinitionContext::CLIS,
         rule: &|_| Ok(()),
     };
     let (roles, wrong) = Definitions::load(&place.tmp.path().join("roles"), &[], &known);

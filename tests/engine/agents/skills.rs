@@ -1,7 +1,7 @@
 //! Skills of agents: named by their task or their definition.
 
 use serde_json::json;
-use tiller_config::agents::{Definitions, Known};
+use tiller_config::agents::{DefinitionContext, Definitions};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentCommand, AgentState, CommandBody};
 
@@ -24,8 +24,11 @@ fn taught(place: &Place) -> Definitions {
         let text = format!("---\ndescription: x\nskills: [{skills}]\nmay: []\n---\nYou forge.\n");
         std::fs::write(config.join("agents").join(format!("{name}.md")), text).unwrap();
     }
-    let known =
-        Known { tools: &tiller_tool::Registry::built_in().catalog(), clis: Known::CLIS, rule: &|_| Ok(()) };
+    let known = DefinitionContext {
+        tools: &tiller_tool::Registry::built_in().catalog(),
+        clis: DefinitionContext::CLIS,
+        rule: &|_| Ok(()),
+    };
     let (all, wrong) = Definitions::load(&config, &[], &known);
     assert_eq!(wrong, []);
     all

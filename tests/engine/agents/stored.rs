@@ -7,7 +7,7 @@ use serde_json::json;
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
-    AgentCommand, AgentState, AgentView, CommandBody, Event, EventBody, Receipt, SessionId,
+    AgentCommand, AgentState, AgentView, CommandBody, Event, EventBody, ManualClock, Receipt, SessionId, Time,
 };
 use tiller_store::AgentRow;
 
@@ -161,13 +161,16 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
 async fn its_time_is_counted_on_after_a_quit() {
     let place = Place::new();
     let fake = Fake::with(|_, _| vec![Step::Hang]);
-    let limits = |p: &mut tiller_engine::EngineConfig| p.config.agents.seconds = 3;
+    let clock = Arc::new(ManualClock::new(Time(0)));
+    let limits = |p: &mut tiller_engine::EngineConfig| {
+        p.config.agents.seconds = 3;
+        p.environment.clock = Arc::clone(&clock) as Arc<dyn tiller_protocol::Clock>;
+    };
     let mut rig = place.start_with(&fake, limits).await;
     let session = rig.session();
     rig.send(spawn("hang"));
     fake.requested(1).await;
-    // The time that it works is what the test measures.
-    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    clock.advance(Duration::from_millis(2_500));
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
         limits(p);
@@ -175,8 +178,10 @@ async fn its_time_is_counted_on_after_a_quit() {
     };
     let mut rig = place.start_with(&fake, open).await;
     let before = state(&mut rig, "main/a1", AgentState::Interrupted).await.child.unwrap().used;
-    assert!(before.seconds.is_some_and(|s| s >= 2), "{before:?}");
+    assert_eq!(before.seconds, Some(2), "{before:?}");
     rig.send(resume());
+    fake.requested(2).await;
+    clock.advance(Duration::from_millis(600));
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
     assert!(failed.result.contains("reached its limit of 3 seconds"), "{}", failed.result);
     // With a new limit it would have had three seconds more.

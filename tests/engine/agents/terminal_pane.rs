@@ -9,7 +9,7 @@ use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     Activity, ActivitySource, AgentCommand, AgentState, AgentView, AskBody, AskReply, Block, CommandBody,
-    EntryBody, EventBody, Mods, PaneCommand, PaneKey, Receipt, ScreenView, SendMode, Typed,
+    EntryBody, EventBody, Mods, PaneCommand, PaneKey, Receipt, ScreenView, SendMode, TerminalInput,
 };
 
 use crate::agents::delegation::{agent, next_state, state};
@@ -82,7 +82,7 @@ fn pane(rig: &mut Rig, command: PaneCommand) {
 }
 
 fn keys(rig: &mut Rig, text: &str) {
-    let key = |c| Typed::Key {
+    let key = |c| TerminalInput::Key {
         key: if c == '\n' { PaneKey::Enter } else { PaneKey::Char(c) },
         mods: Mods::default(),
     };

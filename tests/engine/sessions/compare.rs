@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tiller_protocol::command::{CompareCommand, Query, SessionCommand};
-use tiller_protocol::compare::{Compared, NotTaken, Pair, Side, TakePart};
+use tiller_protocol::compare::{Comparison, Pair, Side, TakeConflict, TakePart};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{ChangeKind, CommandBody, EventBody, RestoreWhat};
 
@@ -46,14 +46,14 @@ fn pair(left: &str, right: &str) -> Pair {
     Pair { left: Side::Branch(left.into()), right: Side::Branch(right.into()) }
 }
 
-async fn compare(rig: &mut Rig, pair: Pair) -> Compared {
+async fn compare(rig: &mut Rig, pair: Pair) -> Comparison {
     match rig.query(Query::Compare { pair }).await {
         ReplyEvent::CompareReply { compared, .. } => compared,
         other => panic!("{other:?}"),
     }
 }
 
-async fn take(rig: &mut Rig, pair: Pair, parts: Vec<TakePart>) -> (String, Vec<NotTaken>) {
+async fn take(rig: &mut Rig, pair: Pair, parts: Vec<TakePart>) -> (String, Vec<TakeConflict>) {
     rig.send(CommandBody::Compare(CompareCommand::Take { pair, parts }));
     match rig.reply().await {
         ReplyEvent::TakeReply { said, conflicts } => (said, conflicts),

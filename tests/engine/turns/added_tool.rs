@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tiller_config::agents::{Definitions, Known};
+use tiller_config::agents::{DefinitionContext, Definitions};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::{ToolEvent, TurnStatus};
 use tiller_protocol::{
@@ -66,7 +66,7 @@ async fn a_tool_is_added_by_one_line() {
     let text = "---\ndescription: greets\ntools: [greet, web]\npermissions: { ask: [greet] }\n---\nGreet.\n";
     std::fs::write(folder.join("agents/host.md"), text).unwrap();
     let rule = |text: &str| rule(text).map(drop);
-    let known = Known { tools: &tools, clis: Known::CLIS, rule: &rule };
+    let known = DefinitionContext { tools: &tools, clis: DefinitionContext::CLIS, rule: &rule };
     let (roles, wrong) = Definitions::load(&folder, &[], &known);
     assert_eq!(wrong, []);
     let host = roles.get("host").unwrap();

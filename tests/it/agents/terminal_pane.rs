@@ -267,8 +267,7 @@ fn a_program_gets_the_keys_in_the_form_that_it_asked_for_at_80x24() {
 fn stop(term: &mut Term, place: &Place) {
     term.keys("x");
     term.wait_text("Stop a1");
-    // Buttons ignore keys for a moment.
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("y");
     wait("its processes to end", || programs(place).is_empty());
     term.keys("\x1b\x1b0");
@@ -313,7 +312,7 @@ fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie(
 fn stop_only(term: &mut Term, place: &Place) {
     term.keys("x");
     term.wait_text("Stop a1");
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("y");
     wait("its processes to end", || programs(place).is_empty());
 }

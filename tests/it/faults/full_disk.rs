@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use tiller_testkit::{ScriptServer, Term, Wire};
 
-use crate::common::{Out, PATIENCE, Place, TILLER, calls, let_pass, poll, run, says, wait};
+use crate::common::{Out, PATIENCE, Place, TILLER, calls, let_pass, let_paste_pass, poll, run, says, wait};
 use crate::screen::{quit, say};
 
 /// The arguments of `unshare` that run `script` in its own mount namespace.
@@ -106,8 +106,7 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
     let words = "many words ".repeat(80_000);
     term.keys(&format!("\x1b[200~{words}\x1b[201~"));
     term.wait_text("[paste 1");
-    // Enter directly after a paste belongs to it.
-    let_pass(std::time::Duration::from_millis(600));
+    let_paste_pass();
     term.keys("\r");
     let seen = term.wait_text("Not saving");
     assert!(!seen.contains("There is room again"), "{seen}");

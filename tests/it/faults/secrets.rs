@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use tiller_testkit::{Reply, Script, ScriptServer, Wire, seeded};
 
-use crate::common::{KEY, Place, let_pass};
+use crate::common::{KEY, Place, let_paste_pass};
 use crate::scenario::Model;
 use crate::screen::{idle, say};
 
@@ -154,8 +154,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     term.wait_text("Type what you want done");
     term.paste(&lines(0));
     term.wait_text("[paste 1:");
-    // Enter that comes with a paste is a line end of it.
-    let_pass(std::time::Duration::from_millis(500));
+    let_paste_pass();
     term.keys("\r");
     term.wait_text("All is seen.");
     idle(&term);

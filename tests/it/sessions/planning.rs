@@ -36,10 +36,10 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     assert!(screen.lines().next().unwrap().contains("PLAN"), "{screen}");
     assert!(!place.work.join("early.txt").exists(), "nothing is written before the yes");
     term.wait("its keys", |s| s.lines().last().is_some_and(|l| l.contains("approve")));
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("e");
     term.wait_text("3. Say goodbye");
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("a");
     term.wait_text("It is written.");
     idle(&term);
@@ -64,12 +64,12 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
     term.wait_text("Approve this plan?");
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("c");
     term.wait_text("what to change:");
     term.keys("one step is enough\r");
     term.wait("the next plan", |s| s.contains("One step") && s.contains("[d] discard"));
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("d");
     let screen = term.wait_text("Then not.");
     assert!(screen.lines().next().unwrap().contains("ASK"), "{screen}");

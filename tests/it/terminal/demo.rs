@@ -92,10 +92,9 @@ fn the_guided_tour_can_be_done_as_it_says() {
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--at", at.to_str().unwrap()], 118, 25);
     let step = |term: &Term, n: usize| term.wait_text(&format!("tour {n}/11"));
-    // A key directly after Escape would be an Alt key.
     let escape = |term: &mut Term| {
         term.keys("\x1b");
-        crate::common::let_pass(std::time::Duration::from_millis(300));
+        crate::common::let_escape_pass();
     };
     step(&term, 1);
     // Doing the next step skips the welcome.
@@ -141,8 +140,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     idle(&term);
     say(&mut term, "ask me something");
     term.wait_text("Question from main");
-    // The question ignores keys at first.
-    crate::common::let_pass(std::time::Duration::from_millis(900));
+    crate::common::let_deafness_pass();
     term.keys("3");
     step(&term, 9);
     idle(&term);

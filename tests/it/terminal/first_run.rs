@@ -94,8 +94,7 @@ fn a_key_that_is_refused_is_told_and_a_right_one_is_kept_and_used() {
         term.wait_text("Paste the anthropic key");
         term.paste(key);
         term.wait_text("*****");
-        // Keys directly after a paste still belong to it.
-        crate::common::let_pass(std::time::Duration::from_millis(300));
+        crate::common::let_paste_pass();
         term.keys("\r");
     };
     enter(&mut term, "sk-ant-a-wrong-one-0123");
@@ -119,7 +118,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     term.wait_text("No model is set up yet");
     term.wait_text("tell me something");
     // Keys typed just when it appears are meant for the composer.
-    crate::common::let_pass(std::time::Duration::from_millis(900));
+    crate::common::let_deafness_pass();
     term.keys("3");
     term.wait_gone("No model is set up yet");
     wait("the turn", || {
@@ -193,8 +192,7 @@ fn a_yes_to_a_folder_brings_its_settings_in_at_once_and_at_the_next_start() {
     let mut term = place.term(&[], 100, 30);
     term.wait_text(".tiller/permissions.yaml");
     assert!(!colours(&term), "nothing of it before the yes");
-    // The buttons ignore keys at first.
-    crate::common::let_pass(std::time::Duration::from_millis(900));
+    crate::common::let_deafness_pass();
     term.keys("t");
     term.wait_gone(".tiller/permissions.yaml");
     wait("the project's theme", || colours(&term));
@@ -203,8 +201,7 @@ fn a_yes_to_a_folder_brings_its_settings_in_at_once_and_at_the_next_start() {
     // The toast shows it as well: wait for the log before closing it.
     term.wait("the log", |s| s.contains("Errors and notices") && s.contains("permissions.yaml, line"));
     term.keys("\x1b");
-    // A key directly after Escape would be an Alt key.
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_escape_pass();
     term.wait_gone("Errors and notices");
     leave(&mut term);
     let again = place.term(&[], 100, 30);

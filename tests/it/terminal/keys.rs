@@ -70,8 +70,7 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     // F9.
     term.keys("\x1b[20~");
     term.wait_text("This key is free");
-    // A yes counts once the dialog was visible for a moment.
-    crate::common::let_pass(std::time::Duration::from_millis(500));
+    crate::common::let_deafness_pass();
     term.keys("y");
     let file = place.home.join("config/keys.toml");
     wait("the file", || std::fs::read_to_string(&file).is_ok_and(|t| t.contains("f9 = \"screen.rail\"")));

@@ -38,7 +38,7 @@ const KEEP: [u64; 3] = [8_000, 2_000, 0];
 const FILL: u64 = 60;
 /// The window, in tokens, where none is known.
 pub(crate) const WINDOW: u64 = 100_000;
-/// Tokens of a summary; more after one that was cut off.
+/// Tokens of a summary; more after a summary that was cut off.
 const SUMMARY: u64 = 4_000;
 /// Attempts, each with a shorter transcript, when the summariser's server rejects the request as too long.
 const TRIES: u32 = 3;
@@ -156,14 +156,14 @@ fn put_compaction(
     plan: &Plan,
     prefix: &(String, Vec<LayerCost>),
 ) {
-    let place = core.place();
+    let scope = core.scope();
     let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
     let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
     let before = core.session.head.id;
     let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
     let node = core.session.grow(&core.services, body);
     let entry = node.id;
-    let mut events = vec![(place.clone(), Core::entry_event(&node))];
+    let mut events = vec![(scope.clone(), Core::entry_event(&node))];
     let mut entries = vec![node];
     let body = prefix::prefix_body(core, prefix.0.clone(), prefix.1.clone());
     entries.push(core.session.grow(&core.services, body));
@@ -174,13 +174,13 @@ fn put_compaction(
         let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
         entries.push(core.session.grow(&core.services, body));
     }
-    events.extend(entries[1..].iter().map(|e| (place.clone(), compose::added(e))));
-    events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
+    events.extend(entries[1..].iter().map(|e| (scope.clone(), compose::added(e))));
+    events.push((scope, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
     // The model no longer sees what it read, but those files still count as read.
     core.session.trim();
     let change = OpChange::Compaction { name: core.session.head.name.clone(), before, after: entry };
     let mut append = core.append().entries(entries);
-    append.op = Some(change::op(core, core.session.id, core.place().cause, "compact", change));
+    append.op = Some(change::op(core, core.session.id, core.scope().cause, "compact", change));
     core.save(append, events, Then::Nothing);
 }
 

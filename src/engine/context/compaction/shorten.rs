@@ -11,7 +11,7 @@ use std::time::Duration;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
 
-use crate::bus::{Bus, Place};
+use crate::bus::{Bus, EventScope};
 use crate::context::msg::Prefix;
 use crate::context::prefix::layers::{CutFile, Layers};
 use crate::context::side_call::SideCall;
@@ -29,7 +29,7 @@ const SEEN: usize = 200_000;
 pub(crate) struct Summariser {
     services: Arc<Services>,
     bus: Arc<Bus>,
-    place: Place,
+    scope: EventScope,
     side: SideCall,
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn fast(core: &Core) -> Option<Summariser> {
     let provider = model::provider(core, &model)
         .ok()
         .filter(|_| !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
-    let (services, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
-    Some(Summariser { services, bus, place, side: side_call::side_call(core, provider, &model) })
+    let (services, bus, scope) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.scope());
+    Some(Summariser { services, bus, scope, side: side_call::side_call(core, provider, &model) })
 }
 
 /// Renders the layers as a prefix, with summaries in place of cut files.
@@ -80,7 +80,7 @@ impl Summariser {
             format!("{} exceeds its budget: {} shortens it", cut.source, self.side.model()),
         )
         .hint("context.layers in config.toml sets its budget");
-        self.bus.publish(&self.place, EventBody::State(StateEvent::Notice { notice }));
+        self.bus.publish(&self.scope, EventBody::State(StateEvent::Notice { notice }));
         // About 2.5 characters a token, and 6 a word.
         let words = cut.room * 5 / 2 / 6 * 4 / 5;
         let end = whole.floor_char_boundary(SEEN);

@@ -38,7 +38,7 @@ fn keep_windows(core: &Core) {
     drop(core.services.store.set_meta(KEY, core.services.models.windows.as_json()));
 }
 
-/// The window that a rejection names, or the one that the size of the request suggests where none is `known`.
+/// The window that a rejection names, or the window that the size of the request suggests where none is `known`.
 fn window_of(error: &ProviderError, known: Option<u64>, request: u64) -> Option<u64> {
     match error {
         ProviderError::TooLong(said) => {

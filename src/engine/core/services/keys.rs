@@ -1,4 +1,4 @@
-//! The port to API keys: storing and testing one that the user enters.
+//! The port to API keys: storing and testing a key that the user enters.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -139,12 +139,12 @@ impl WorkTime {
 #[derive(Default)]
 pub(crate) struct Pause {
     pub(crate) active: bool,
-    pub(crate) deferred: Option<Resting>,
+    pub(crate) deferred: Option<DeferredStep>,
 }
 
 /// What waits until a paused agent is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resting {
+pub(crate) enum DeferredStep {
     /// The preparation of the next request.
     Prepare { may_compact: bool },
     /// A request that has had no answer yet; it is sent again.
@@ -170,7 +170,7 @@ pub struct Work {
 
 impl Work {
     /// What the store shows of an agent, when that is more: it may have gone on until Tiller was killed.
-    /// `own`: each reply of it was a request of ours.
+    /// `own`: each of its replies was a request of this program.
     pub fn or_more(mut self, seen: &tiller_store::AgentWork, own: bool) -> Self {
         if own {
             self.requests = self.requests.max(u32::try_from(seen.replies).unwrap_or(u32::MAX));

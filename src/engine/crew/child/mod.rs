@@ -25,7 +25,7 @@ use crate::crew::msg::{CrewMsg, MemberMsg};
 use crate::crew::rights::narrowed;
 use crate::money;
 use crate::money::reservations::limit;
-use crate::money::reservations::{Answer, Revision, Want};
+use crate::money::reservations::{CallEstimate, ReservationResult, Revision};
 use crate::questions::msg::QuestionMsg;
 use crate::session::model;
 use crate::turn::Input;
@@ -91,18 +91,18 @@ impl ChildDriver<'_> {
 
     /// Reserves the most that the next request can use, within the agent's own limits. `beside`: it is for a
     /// call beside the agent's own requests.
-    pub(crate) fn reserve_request(&mut self, beside: bool) -> Answer {
+    pub(crate) fn reserve_request(&mut self, beside: bool) -> ReservationResult {
         let mono = self.core.services.clock.mono();
         if let Some(child) = self.core.identity.child() {
             if let Some(most) = child.limits.turns.filter(|m| child.work.requests >= *m) {
-                return Answer::Over(format!("it reached its limit of {most} requests"));
+                return ReservationResult::Over(format!("it reached its limit of {most} requests"));
             }
             if let Some(most) = child.limits.seconds.filter(|m| child.time.worked(mono).as_secs() >= *m) {
-                return Answer::Over(format!("it reached its limit of {most} seconds"));
+                return ReservationResult::Over(format!("it reached its limit of {most} seconds"));
             }
         }
         let answer = self.reserve();
-        if answer == Answer::Go && !beside && self.core.identity.is_child() {
+        if answer == ReservationResult::Go && !beside && self.core.identity.is_child() {
             if let Some(child) = self.core.identity.child_mut() {
                 child.work.requests += 1;
             }
@@ -112,7 +112,7 @@ impl ChildDriver<'_> {
     }
 
     /// Reserves the most that the next call can use.
-    pub(crate) fn reserve(&mut self) -> Answer {
+    pub(crate) fn reserve(&mut self) -> ReservationResult {
         let request = self.core.session.next_request();
         let input = request.context();
         let info = model::model_info(self.core, &self.core.session.model);
@@ -122,7 +122,7 @@ impl ChildDriver<'_> {
         // The cost of an external program counts for no tier.
         let tier = self.core.identity.external().is_none().then(|| model::tier(self.core));
         let input_cost = tiller_provider::models::cost(&request, &info).unwrap_or_default().0;
-        let want = Want {
+        let want = CallEstimate {
             tokens: input.saturating_add(output),
             cost: cost.max(input_cost),
             input_tokens: input,

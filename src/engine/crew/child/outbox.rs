@@ -12,7 +12,7 @@ use crate::core::msg::Msg;
 use crate::crew::msg::{CrewMsg, MemberMsg};
 
 #[derive(Default)]
-struct Waiting {
+struct OutboxQueue {
     queue: VecDeque<Msg>,
     /// A task sends the queue. It ends when the queue is empty or the receiver is closed.
     sending: bool,
@@ -22,7 +22,7 @@ struct Waiting {
 #[derive(Clone)]
 pub(crate) struct Outbox {
     main: mpsc::Sender<Msg>,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<OutboxQueue>>,
 }
 
 impl Outbox {
@@ -36,7 +36,7 @@ impl Outbox {
         &self.main
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, OutboxQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,7 +157,7 @@ mod tests {
             handle.stop(false);
             handle.profile_changed(Profile::Full);
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Stop { .. }))));
-            // There is room before the one that waits has moved.
+            // There is room before the waiting message has moved.
             handle.profile_changed(Profile::Ask);
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Full)))));
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Ask)))));

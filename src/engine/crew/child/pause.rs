@@ -3,9 +3,9 @@
 use tiller_protocol::event::TurnStatus;
 
 use crate::bus::agent_view;
-use crate::crew::child::identity::Resting;
+use crate::crew::child::identity::DeferredStep;
 use crate::crew::driver::ChildDriver;
-use crate::money::reservations::{Answer, limit};
+use crate::money::reservations::{ReservationResult, limit};
 use crate::turn::driver;
 use crate::turn::prepare;
 use crate::turn::{Input, Phase};
@@ -23,7 +23,7 @@ impl ChildDriver<'_> {
         if paused {
             child.time.stop(mono);
             if unanswered {
-                child.pause.deferred = Some(Resting::Request);
+                child.pause.deferred = Some(DeferredStep::Request);
                 // An unused reservation must not block other agents.
                 self.core.money.reservations.release(&self.core.identity.id);
                 // This also ends an external program, which resumes its session later.
@@ -41,30 +41,30 @@ impl ChildDriver<'_> {
     /// Resumes a paused agent once its budget reservation is available again.
     pub(crate) fn resume(&mut self) {
         let Some(child) = self.core.identity.child_mut().filter(|c| !c.pause.active) else { return };
-        let Some(resting) = child.pause.deferred.take() else { return };
-        if let Resting::Prepare { may_compact } = resting {
+        let Some(deferred) = child.pause.deferred.take() else { return };
+        if let DeferredStep::Prepare { may_compact } = deferred {
             prepare::prepare(self.core, may_compact);
             return;
         }
         match self.reserve() {
-            Answer::Go => {}
-            Answer::Over(why) => return driver::halt(self.core, TurnStatus::Limit, limit(why)),
-            Answer::Wait(answered) => {
+            ReservationResult::Go => {}
+            ReservationResult::Over(why) => return driver::halt(self.core, TurnStatus::Limit, limit(why)),
+            ReservationResult::Wait(answered) => {
                 if let Some(child) = self.core.identity.child_mut() {
-                    child.pause.deferred = Some(resting);
+                    child.pause.deferred = Some(deferred);
                 }
                 return self.retry_when_budget_changes(answered);
             }
         }
-        match resting {
-            Resting::Request => self.core.feed(Input::Resume),
-            Resting::Try { turn, n } => self.retry_wait_over(turn, n),
-            Resting::Prepare { .. } => {}
+        match deferred {
+            DeferredStep::Request => self.core.feed(Input::Resume),
+            DeferredStep::Try { turn, n } => self.retry_wait_over(turn, n),
+            DeferredStep::Prepare { .. } => {}
         }
     }
 
     /// Whether the agent is paused; if so, `what` waits until it is resumed.
-    pub(crate) fn defer_while_paused(&mut self, what: Resting) -> bool {
+    pub(crate) fn defer_while_paused(&mut self, what: DeferredStep) -> bool {
         match self.core.identity.child_mut() {
             Some(child) if child.pause.active => {
                 child.pause.deferred = Some(what);
@@ -76,7 +76,7 @@ impl ChildDriver<'_> {
     }
 
     pub(crate) fn retry_wait_over(&mut self, turn: u64, n: u32) {
-        if self.core.is_live(turn) && !self.defer_while_paused(Resting::Try { turn, n }) {
+        if self.core.is_live(turn) && !self.defer_while_paused(DeferredStep::Try { turn, n }) {
             self.core.feed(Input::WaitOver { n });
         }
     }
@@ -86,7 +86,7 @@ impl ChildDriver<'_> {
         self.core.context.side_skip.notify_waiters();
         let waits = self.core.turn.live.as_ref().filter(|l| l.machine.phase() == Phase::Waiting);
         if let Some((turn, n)) = waits.map(|l| (l.no, l.machine.n()))
-            && self.defer_while_paused(Resting::Try { turn, n })
+            && self.defer_while_paused(DeferredStep::Try { turn, n })
         {
             return;
         }

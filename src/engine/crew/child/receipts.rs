@@ -3,20 +3,20 @@
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{CommandId, EventBody, Receipt};
 
-use crate::bus::Place;
+use crate::bus::EventScope;
 use crate::crew::driver::ChildDriver;
 use crate::prompts::queue;
 
 impl ChildDriver<'_> {
     /// The receipt of a message that is in the conversation. (Only children give receipts.)
-    pub(crate) fn receipt(&self, cause: CommandId) -> Option<(Place, EventBody)> {
+    pub(crate) fn receipt(&self, cause: CommandId) -> Option<(EventScope, EventBody)> {
         let step = self.core.identity.child()?.work.requests;
         let event = StateEvent::Receipt { receipt: Receipt::Delivered { step } };
-        Some((self.core.place_of(Some(cause)), EventBody::State(event)))
+        Some((self.core.scope_of(Some(cause)), EventBody::State(event)))
     }
 
     /// As [`Self::receipt`], for a message that waited in the queue.
-    pub(crate) fn take_receipt(&mut self, id: tiller_protocol::QueueId) -> Option<(Place, EventBody)> {
+    pub(crate) fn take_receipt(&mut self, id: tiller_protocol::QueueId) -> Option<(EventScope, EventBody)> {
         let cause = self.core.identity.child_mut()?.receipts.remove(&id)?;
         self.receipt(cause)
     }

@@ -70,8 +70,8 @@ impl ExternalDriver<'_> {
         let target = self.core.redact(&tool.target);
         let started =
             ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };
-        let place = self.core.place();
-        self.core.show(place, EventBody::Tool(started));
+        let scope = self.core.scope();
+        self.core.show(scope, EventBody::Tool(started));
         agent_view::agent_changed(self.core);
     }
 
@@ -118,8 +118,8 @@ impl ExternalDriver<'_> {
 
     pub(crate) fn publish_output(&mut self, id: String, text: String) {
         if !text.is_empty() {
-            let place = self.core.place();
-            self.core.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
+            let scope = self.core.scope();
+            self.core.show(scope, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
         }
     }
 
@@ -171,7 +171,7 @@ impl ExternalDriver<'_> {
         if !open.asked {
             self.audit_unasked(&tool, outcome, seconds);
         }
-        let text = crate::job::cut(&output, OUTPUT);
+        let text = crate::tool_call::cut(&output, OUTPUT);
         let body = EntryBody::ToolResult {
             call_id: tool.id.clone(),
             name: tool.name.clone(),
@@ -181,7 +181,7 @@ impl ExternalDriver<'_> {
             seconds,
         };
         let entry = self.core.session.grow(&self.core.services, body);
-        let (output, display) = crate::job::told(&entry);
+        let (output, display) = crate::tool_call::told(&entry);
         let mut arguments = tool.args;
         clean::value(&self.core.services.redaction.redact, &mut arguments);
         let event = ToolEvent::ToolFinished {
@@ -195,9 +195,9 @@ impl ExternalDriver<'_> {
             display,
             node: Box::new(entry.clone()),
         };
-        let place = self.core.place();
+        let scope = self.core.scope();
         let append = self.core.append().entries(vec![entry]);
-        self.core.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
+        self.core.save(append, vec![(scope, EventBody::Tool(event))], Then::Nothing);
         agent_view::agent_changed(self.core);
     }
 }

@@ -65,17 +65,17 @@ impl ExternalDriver<'_> {
         self.core.child_driver().report_work();
         self.core.prompts.queue.retain(|q| q.id != held.id);
         let mut events = Vec::new();
-        let place = self.core.place();
+        let scope = self.core.scope();
         let text = held.message.text.clone();
         let content = vec![Part::Text { text: text.clone() }];
         let body = EntryBody::User { message: held.message, origin: Origin::Steer, content };
         let entry = self.core.session.grow(&self.core.services, body);
         let told =
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };
-        events.push((place.clone(), EventBody::Turn(told)));
+        events.push((scope.clone(), EventBody::Turn(told)));
         events.extend(self.core.child_driver().take_receipt(held.id));
         events.push((
-            place,
+            scope,
             EventBody::State(StateEvent::QueueChanged { queue: self.core.prompts.queue.clone() }),
         ));
         let mut append = self.core.append().entries(vec![entry]);
@@ -85,7 +85,7 @@ impl ExternalDriver<'_> {
         agent_view::agent_changed(self.core);
     }
 
-    /// The program has not taken a message. One that was typed in part is not typed again.
+    /// The program has not taken a message. A message that was typed in part is not typed again.
     pub(crate) fn message_missed(&mut self, no: u64, why: &str, tried: bool) {
         let Some(outside) = self.core.identity.external_mut() else { return };
         let Some(at) = outside.queued.iter().position(|h| h.no == no) else { return };

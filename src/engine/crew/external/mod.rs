@@ -200,7 +200,7 @@ pub(crate) struct OpenCall {
     pub(crate) shown: bool,
     /// The user was asked whether it may run.
     pub(crate) asked: bool,
-    /// What the watcher was told that it runs; `None`: nothing.
+    /// The command that was reported to the watcher as running; `None`: no command.
     pub(crate) watched: Option<String>,
     /// The state of the files before it.
     pub(crate) before: Option<(PendingState, OwnedSemaphorePermit)>,

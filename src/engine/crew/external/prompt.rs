@@ -11,7 +11,7 @@ use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::crew::driver::ExternalDriver;
-use crate::job::text_of;
+use crate::tool_call::text_of;
 
 /// Most characters of an earlier conversation that a fresh session receives, counted from its end.
 const TALK: usize = 30_000;
@@ -71,7 +71,7 @@ impl ExternalDriver<'_> {
             "{title} could not resume its earlier session: a new session received the previous conversation."
         );
         let entry = self.core.session.grow(&self.core.services, EntryBody::Note { text });
-        let shown = (self.core.place(), Core::entry_event(&entry));
+        let shown = (self.core.scope(), Core::entry_event(&entry));
         let append = self.core.append().entries(vec![entry]);
         self.core.save(append, vec![shown], Then::Nothing);
     }

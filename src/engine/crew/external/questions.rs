@@ -91,7 +91,7 @@ impl ExternalDriver<'_> {
                     session: self.core.session.id,
                     agent: self.core.identity.id.0.clone(),
                     tool: name.clone(),
-                    what: crate::job::what(&self.core.services.redaction.redact, &args),
+                    what: crate::tool_call::what(&self.core.services.redaction.redact, &args),
                     decision: PermissionOutcome::Undecided,
                     by: String::new(),
                     seconds: 0.0,
@@ -225,7 +225,7 @@ impl ExternalDriver<'_> {
             session: self.core.session.id,
             agent: self.core.identity.id.0.clone(),
             tool: self.core.redact(&tool.name),
-            what: crate::job::what(&self.core.services.redaction.redact, &args),
+            what: crate::tool_call::what(&self.core.services.redaction.redact, &args),
             decision: PermissionOutcome::External,
             by: format!("{name} did not ask"),
             seconds,
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(of(&edit, &[change("/etc/b"), change("../c")]), all);
         let titled = ToolUse { target: "a.txt: old => new".into(), ..tool("edit", "edit", json!({}), &[]) };
         assert_eq!(of(&titled, &[]), []);
-        // One that calls itself reading and shows changes writes.
+        // A call that is named a read and shows changes writes.
         assert_eq!(of(&tool("Read", "read", json!({}), &[]), &[change("/w/a")]), [write("/w/a", true)]);
         assert_eq!(of(&tool("create_thread", "tool", json!({"path": "x"}), &["x"]), &[]), []);
     }

@@ -20,8 +20,8 @@ use crate::crew::driver::ExternalDriver;
 use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, Output};
 use crate::crew::msg::MemberMsg;
-use crate::job::calls;
 use crate::lock::lock;
+use crate::tool_call::calls;
 use crate::turn::driver;
 
 /// Most bytes of one message in the conversation.
@@ -274,11 +274,11 @@ impl ExternalDriver<'_> {
             cost: None,
         };
         let entry = self.core.session.grow(&self.core.services, body);
-        let place = self.core.place();
+        let scope = self.core.scope();
         let text = self.core.redact(&text);
         let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
         let append = self.core.append().entries(vec![entry]);
-        self.core.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
+        self.core.save(append, vec![(scope, EventBody::Turn(event))], Then::Nothing);
     }
 
     pub(crate) fn plan_changed(&mut self, mut todos: Vec<TodoItem>) {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tiller_external::AgentEvent;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{Activity, CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
+use tiller_protocol::{
+    Activity, CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, TerminalInput,
+};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -51,7 +53,8 @@ impl ExternalDriver<'_> {
             }
             PaneCommand::Type { typed } => {
                 // All keys or none: a part of them would mean something else.
-                let large = |t: &Typed| matches!(t, Typed::Paste { text } if text.len() > PASTE);
+                let large =
+                    |t: &TerminalInput| matches!(t, TerminalInput::Paste { text } if text.len() > PASTE);
                 if typed.iter().any(large) {
                     lost = Some(format!(
                         "a paste of more than {} MB is not sent to the program; put it into a file",
@@ -62,8 +65,10 @@ impl ExternalDriver<'_> {
                         "more than {KEYS} keys at once are not sent to the program; paste them"
                     ));
                 } else {
-                    pane.view.touched |= typed.iter().any(|t| !matches!(t, Typed::Mouse { .. }));
-                    let hands = typed.iter().any(|t| !matches!(t, Typed::Mouse { .. } | Typed::Focus { .. }));
+                    pane.view.touched |= typed.iter().any(|t| !matches!(t, TerminalInput::Mouse { .. }));
+                    let hands = typed
+                        .iter()
+                        .any(|t| !matches!(t, TerminalInput::Mouse { .. } | TerminalInput::Focus { .. }));
                     if !control.typed(typed) && hands {
                         lost = Some(
                             "the program is not reading keys: what you typed is lost; it may \
@@ -89,11 +94,11 @@ impl ExternalDriver<'_> {
 
     /// Replies when the screen has changed since revision `since`.
     pub(crate) fn await_screen(&mut self, client: ClientId, cause: CommandId, since: u64) {
-        let (bus, place) = (std::sync::Arc::clone(&self.core.bus), self.core.place_of(Some(cause)));
+        let (bus, scope) = (std::sync::Arc::clone(&self.core.bus), self.core.scope_of(Some(cause)));
         let looker = self.core.identity.external_mut().and_then(|o| o.control()).and_then(|c| c.looker());
         let Some(looker) = looker else {
             let screen = ScreenView { rev: since.max(1), ended: true, ..ScreenView::default() };
-            return bus.reply(client, &place, ReplyEvent::ScreenReply { screen });
+            return bus.reply(client, &scope, ReplyEvent::ScreenReply { screen });
         };
         let Some(pane) = self.pane() else { return };
         let now = Instant::now();
@@ -102,7 +107,7 @@ impl ExternalDriver<'_> {
         pane.from = (since != 0).then(|| now + FRAME);
         let wait = async move {
             let screen = looker.next(since, from).await;
-            bus.reply(client, &place, ReplyEvent::ScreenReply { screen });
+            bus.reply(client, &scope, ReplyEvent::ScreenReply { screen });
         };
         pane.observers.retain(|_, task| !task.is_finished());
         pane.observers.insert(client, AbortOnDropHandle::new(tokio::spawn(wait)));
@@ -118,7 +123,7 @@ impl ExternalDriver<'_> {
             .and_then(|o| o.control())
             .and_then(|c| c.history(lines))
             .unwrap_or_default();
-        self.core.bus.reply(client, &self.core.place_of(Some(cause)), ReplyEvent::ScrollbackReply { rows });
+        self.core.bus.reply(client, &self.core.scope_of(Some(cause)), ReplyEvent::ScrollbackReply { rows });
     }
 
     /// A state, title or bell of the terminal.

@@ -10,8 +10,8 @@ use tiller_protocol::{
     ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time, names,
 };
 use tiller_snapshot::{
-    Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, Restored, Shadow, SnapshotError,
-    Step, TextChange, Why,
+    Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, Restored, Shadow, SkipReason,
+    SnapshotError, Step, TextChange,
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
@@ -36,7 +36,7 @@ pub struct RestorePoint {
     pub steps: Vec<Step>,
 }
 
-/// The state at an entry: the one that was kept there, else the last one before it on its path. Changes by agents in
+/// The state at an entry: the state that was kept there, else the last one before it on its path. Changes by agents in
 /// the session's folder count as its own.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub fn go(
     }
     let mut done = shadow.restore(&plan, &answers)?;
     for left in done.left.iter_mut().filter(|l| stale.contains(&l.path)) {
-        left.why = Why::ChangedSince;
+        left.why = SkipReason::ChangedSince;
     }
     let mut files = named(&shadow.compare(done.before.id, done.after.id)?);
     for file in &mut files {
@@ -229,7 +229,7 @@ pub struct Undoable {
     pub title: String,
 }
 
-/// The last restore that is in force (or, with `redo`, the one that was undone last).
+/// The last restore that is in force (or, with `redo`, the restore that was undone last).
 pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
     let next = undo::next(ops, redo, |op| matches!(op.change, OpChange::Files { .. }))?;
     Some(Undoable { root: next.root, goal: reverse(&next.row)?, title: next.title })

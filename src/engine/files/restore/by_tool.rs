@@ -12,7 +12,7 @@ use tiller_store::{StepOf, Store};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::{Answer, FilesMsg, FilesRequest, NamedState, ToolRestore};
+use crate::files::msg::{FilesMsg, FilesRequest, NamedState, ReplySender, ToolRestore};
 use crate::files::msg::{KeptState, RestoreOutcome};
 use crate::files::restore::back::{self, RestoreChoices};
 use crate::files::restore::{go, goal, off_thread};
@@ -27,8 +27,8 @@ pub(crate) fn files_asked(core: &mut Core, asked: FilesRequest) {
         }
         FilesRequest::Preview { name, reply } => preview_for_tool(core, name, reply),
         FilesRequest::Restore { entry, call, reply } => restore_for_tool(core, entry, call, reply),
-        FilesRequest::Gone { back, gone, reply } => {
-            let _ = reply.send(gone_for_tool(core, back, *gone));
+        FilesRequest::RestoreEnded { back, result, reply } => {
+            let _ = reply.send(restore_ended_for_tool(core, back, *result));
         }
     }
 }
@@ -57,7 +57,7 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     Ok(format!("This moment is the checkpoint \"{name}\"."))
 }
 
-fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, RestorePreview)>) {
+fn preview_for_tool(core: &mut Core, name: String, reply: ReplySender<(EntryId, RestorePreview)>) {
     let name = core.redact(&name);
     let (keeper, store, session) =
         (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
@@ -81,7 +81,7 @@ fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, Resto
     });
 }
 
-fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: Answer<String>) {
+fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: ReplySender<String>) {
     let (keeper, store, session) =
         (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
     let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
@@ -89,31 +89,33 @@ fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: Answer
     core.spawn(async move {
         written.await;
         let mut back = ToolRestore { entry, call, op, title: String::new() };
-        let result = async {
+        let work = async {
             let keeper = keeper.ok_or(OFF)?;
             let (goal, name, _) =
                 off_thread(move || goal(&store, session, entry)).await.map_err(|n| n.message)?;
             back.title = format!("restore files: {name}");
             go(&keeper, goal, RestoreChoices::default(), watched, op).await.map_err(|n| n.message)
         };
-        let gone = Box::new(result.await);
-        let _ = tx.send(Msg::Files(FilesMsg::FilesRequest(FilesRequest::Gone { back, gone, reply }))).await;
+        let result = Box::new(work.await);
+        let _ = tx
+            .send(Msg::Files(FilesMsg::FilesRequest(FilesRequest::RestoreEnded { back, result, reply })))
+            .await;
     });
 }
 
-fn gone_for_tool(
+fn restore_ended_for_tool(
     core: &mut Core,
     way: ToolRestore,
     gone: Result<RestoreOutcome, String>,
 ) -> Result<String, String> {
     let RestoreOutcome { done, files, others, .. } = gone?;
     let said = back::sentence(&done, &files);
-    let place = core.place();
+    let scope = core.scope();
     // Recorded for the call as well, so that the call's own view lists its changes.
     let whose = StepOf::Call(way.call);
     let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
     let logged = change::op(core, core.session.id, CommandId(0), &way.title, change);
-    let op = Op { id: way.op, cause: place.cause, ..logged };
+    let op = Op { id: way.op, cause: scope.cause, ..logged };
     let own = (done.before.id != done.after.id).then_some(row);
     let changed = own.is_some();
     for row in others.into_iter().chain(own) {
@@ -123,7 +125,7 @@ fn gone_for_tool(
     if changed {
         let mut append = core.append();
         append.op = Some(op);
-        let events = vec![(place, EventBody::State(StateEvent::Restored { entry: way.entry }))];
+        let events = vec![(scope, EventBody::State(StateEvent::Restored { entry: way.entry }))];
         core.save(append, events, Then::Nothing);
     }
     Ok(said)

@@ -118,8 +118,8 @@ pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
 }
 
 pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
-    let (bus, place, store, session) =
-        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone(), core.session.id);
+    let (bus, scope, store, session) =
+        (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone(), core.session.id);
     let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     core.spawn(async move {
         written.await;
@@ -150,7 +150,7 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
             Ok(preview) => ReplyEvent::RestorePreviewReply { entry, preview },
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };
-        bus.reply(client, &place, reply);
+        bus.reply(client, &scope, reply);
     });
 }
 
@@ -282,7 +282,7 @@ pub(crate) fn files_restored(core: &mut Core, r: RestoreReport) {
             return core.follow_up(FollowUp::SendBehindJob);
         }
     };
-    let place = core.place_of(Some(r.cause));
+    let scope = core.scope_of(Some(r.cause));
     let mut said = back::sentence(&done, &files);
     if r.of.is_some() {
         said = back::undone(&r.title, &done, &files);
@@ -318,7 +318,7 @@ pub(crate) fn files_restored(core: &mut Core, r: RestoreReport) {
         }
         let mut append = core.append();
         append.op = Some(op);
-        let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
+        let event = |entry| (scope.clone(), EventBody::State(StateEvent::Restored { entry }));
         let events = r.entry.or(core.session.head.id).map(event).into_iter().collect();
         tell_of_files(core, &files, r.talk.is_some(), &way);
         // The reply is sent once the operation is in the log, so that it can be undone at once.
@@ -386,14 +386,14 @@ pub(crate) fn checkpoint(core: &mut Core, client: ClientId, cause: CommandId, na
         return core.refuse(client, cause, why);
     }
     let entry = core.session.grow(&core.services, EntryBody::Checkpoint { name: name.clone() });
-    let place = core.place_of(Some(cause));
+    let scope = core.scope_of(Some(cause));
     let id = entry.id;
     let events = vec![
-        (place.clone(), Core::entry_event(&entry)),
-        (place.clone(), EventBody::State(StateEvent::CheckpointCreated { entry: id, name: name.clone() })),
+        (scope.clone(), Core::entry_event(&entry)),
+        (scope.clone(), EventBody::State(StateEvent::CheckpointCreated { entry: id, name: name.clone() })),
     ];
     let append = core.append().entries(vec![entry]);
     core.save(append, events, Then::Nothing);
     record::keep_points(core, vec![id]);
-    core.bus.reply(client, &place, ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" created.") });
+    core.bus.reply(client, &scope, ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" created.") });
 }

@@ -95,8 +95,8 @@ pub(crate) fn carried(core: &mut Core, c: CarryReport) {
     };
     let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
     let node = core.session.grow(&core.services, body);
-    let place = core.place_of(Some(c.cause));
-    let events = vec![(place, Core::entry_event(&node))];
+    let scope = core.scope_of(Some(c.cause));
+    let events = vec![(scope, Core::entry_event(&node))];
     let append = core.append().entries(vec![node]);
     // The client receives the reply when the entry is on disk: it may read the session at once.
     let said = "The summary of that branch was added.".to_owned();

@@ -13,7 +13,7 @@ const LOOK: u64 = 200;
 /// Reports the branch `name` with its last entry `tip`, when it has replies that the open branch does not have.
 pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
     let (Some(from), false) = (tip, core.session.read_only) else { return };
-    let (store, bus, place) = (core.services.store.clone(), core.bus.clone(), core.place_of(Some(cause)));
+    let (store, bus, scope) = (core.services.store.clone(), core.bus.clone(), core.scope_of(Some(cause)));
     let (here, saved) = (core.session.head.id, core.saves.barrier());
     core.spawn(async move {
         saved.await;
@@ -33,7 +33,7 @@ pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, t
         match own.await {
             Ok(0) => {}
             Ok(entries) => {
-                bus.publish(&place, EventBody::State(StateEvent::BranchLeft { from, name, entries }));
+                bus.publish(&scope, EventBody::State(StateEvent::BranchLeft { from, name, entries }));
             }
             Err(error) => tracing::warn!(%error, "the previous branch could not be read"),
         }

@@ -184,13 +184,13 @@ fn enter_branch(
         let ticket = core.services.store.heads().go_to(core.session.id, &name, Some(op));
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
-    let place = core.place_of(Some(cause));
+    let scope = core.scope_of(Some(cause));
     let events = [
         StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() },
         StateEvent::TodoChanged { todos, by_person: true },
         StateEvent::QueueChanged { queue: core.prompts.queue.clone() },
     ];
-    core.saves.push_events(events.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect());
+    core.saves.push_events(events.into_iter().map(|e| (scope.clone(), EventBody::State(e))).collect());
     agent_view::agent_changed(core);
     if going.of.is_none() {
         leaving::branch_left(core, cause, name, was);

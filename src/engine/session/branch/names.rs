@@ -45,7 +45,7 @@ fn name(text: &str) -> std::result::Result<String, Notice> {
     Ok(name)
 }
 
-/// The branches and tags of a session. `ours`: the one that is open here, with a lease or not.
+/// The branches and tags of a session. `ours`: the branch that is open here, with a lease or not.
 pub(crate) fn rows(
     store: &Store,
     session: SessionId,
@@ -102,7 +102,7 @@ fn named(
         return core.saves.push(ticket, After { events: Vec::new(), then });
     }
     let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
-    let events = vec![(core.place_of(Some(cause)), EventBody::State(event))];
+    let events = vec![(core.scope_of(Some(cause)), EventBody::State(event))];
     core.saves.push(ticket, After { events, then: Then::BranchNamed { client, cause, label, said: None } });
 }
 

@@ -118,7 +118,7 @@ pub enum Phase {
     Tools,
     Steering,
     /// The user is asked whether repeated calls continue.
-    Asking,
+    RepeatQuestion,
     /// `overflow`: the provider rejected the request as too long.
     Compacting {
         overflow: bool,

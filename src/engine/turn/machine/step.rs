@@ -48,8 +48,8 @@ impl Turn {
                 out.push(Effect::CancelTool { call_id, hard: false });
             }
             (Input::Steered, Phase::Steering) => self.prepare(out),
-            (Input::Repeats { go_on: true }, Phase::Asking) => self.prepare(out),
-            (Input::Repeats { go_on: false }, Phase::Asking) => {
+            (Input::Repeats { go_on: true }, Phase::RepeatQuestion) => self.prepare(out),
+            (Input::Repeats { go_on: false }, Phase::RepeatQuestion) => {
                 let notice = notices::repeats(&self.repeating);
                 self.finish(TurnStatus::Limit, Some(notice), out);
             }
@@ -224,7 +224,7 @@ impl Turn {
             }
             Verdict::Ask(rounds) => {
                 self.repeating = self.repeats.take();
-                self.phase = Phase::Asking;
+                self.phase = Phase::RepeatQuestion;
                 out.push(Effect::AskRepeats { calls: self.repeating.clone(), rounds });
             }
         }
@@ -342,7 +342,7 @@ impl Turn {
             | Phase::Preparing
             | Phase::Paused
             | Phase::Steering
-            | Phase::Asking
+            | Phase::RepeatQuestion
             | Phase::Finished(_) => {}
         }
         self.finish(TurnStatus::Interrupted, None, out);

@@ -200,7 +200,7 @@ fn p13_a_thought_whose_call_was_dropped_goes_back_no_more() {
         });
         thoughts.collect()
     };
-    // A refusal drops whole calls, the output limit one that was cut, an interrupt one that could not be read.
+    // A refusal drops whole calls; the output limit drops a call that was cut; an interrupt, a call that could not be read.
     let mut t = streaming();
     thought(&mut t, 0);
     call(&mut t, 1, "c", "terminal", "{}");
@@ -282,7 +282,7 @@ fn p15_a_request_that_rests_is_booked_and_made_anew() {
     // A call has begun: it comes to its end.
     chunk(&mut t, Chunk::ToolBegin { index: 0, id: "c".into(), name: "read_file".into(), vendor: None });
     assert!(t.step(Input::Pause).is_empty() && t.streaming());
-    // One that rests can be stopped.
+    // A paused turn can be stopped.
     let mut t = streaming();
     t.step(Input::Pause);
     assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["finish Interrupted"]);

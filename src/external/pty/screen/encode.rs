@@ -1,6 +1,6 @@
 //! Encodes a person's input as bytes, for the modes that the program requested, as xterm does.
 
-use tiller_protocol::{Mods, MouseAct, PaneKey, Typed};
+use tiller_protocol::{Mods, MouseAct, PaneKey, TerminalInput};
 
 use super::keys;
 
@@ -39,12 +39,12 @@ pub(crate) enum Mouse {
 }
 
 /// The bytes; empty: the program did not request such events.
-pub(crate) fn encode(typed: &Typed, modes: Modes) -> Vec<u8> {
+pub(crate) fn encode(typed: &TerminalInput, modes: Modes) -> Vec<u8> {
     match typed {
-        Typed::Key { key, mods } => keys::bytes(*key, *mods, modes),
-        Typed::Paste { text } => pasted(text, modes.brackets),
-        Typed::Focus { on } => focus(*on, modes),
-        Typed::Mouse { act, col, row, mods } => mouse(*act, *col, *row, *mods, modes),
+        TerminalInput::Key { key, mods } => keys::bytes(*key, *mods, modes),
+        TerminalInput::Paste { text } => pasted(text, modes.brackets),
+        TerminalInput::Focus { on } => focus(*on, modes),
+        TerminalInput::Mouse { act, col, row, mods } => mouse(*act, *col, *row, *mods, modes),
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_focus_of_the_window_is_told_only_to_who_asked() {
-        let tell = |on, focus| encode(&Typed::Focus { on }, Modes { focus, ..Modes::default() });
+        let tell = |on, focus| encode(&TerminalInput::Focus { on }, Modes { focus, ..Modes::default() });
         assert_eq!((tell(true, true), tell(false, true)), (b"\x1b[I".to_vec(), b"\x1b[O".to_vec()));
         assert_eq!((tell(true, false), tell(false, false)), (Vec::new(), Vec::new()));
     }
@@ -124,7 +124,7 @@ mod tests {
         let paste = |brackets| {
             let modes = Modes { brackets, ..Modes::default() };
             let text = "a\x1b[201~\r\nrm\x03\tb\n".into();
-            String::from_utf8(encode(&Typed::Paste { text }, modes)).unwrap()
+            String::from_utf8(encode(&TerminalInput::Paste { text }, modes)).unwrap()
         };
         assert_eq!(paste(true), "\x1b[200~a[201~\rrm\tb\r\x1b[201~");
         assert_eq!(paste(false), "a[201~\rrm\tb\r");
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_mouse_is_told_only_to_who_asked() {
         let tell = |act, modes| {
-            let typed = Typed::Mouse { act, col: 2, row: 4, mods: Mods::default() };
+            let typed = TerminalInput::Mouse { act, col: 2, row: 4, mods: Mods::default() };
             String::from_utf8(encode(&typed, modes)).unwrap()
         };
         let asked = |mouse, sgr| Modes { mouse, sgr, ..Modes::default() };
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(tell(MouseAct::WheelDown, asked(Mouse::Motion, true)), "\x1b[<65;3;5M");
         let keys = Modes { wheel_keys: true, ..Modes::default() };
         assert_eq!(tell(MouseAct::WheelUp, keys), "\x1b[A\x1b[A\x1b[A");
-        let far = Typed::Mouse { act: MouseAct::Down, col: 400, row: 1, mods: Mods::default() };
+        let far = TerminalInput::Mouse { act: MouseAct::Down, col: 400, row: 1, mods: Mods::default() };
         assert!(encode(&far, asked(Mouse::Click, false)).is_empty());
         let wide = Modes { wide: true, ..asked(Mouse::Click, false) };
         assert_eq!(encode(&far, wide), "\x1b[M \u{1b1}\"".as_bytes());

@@ -81,7 +81,7 @@ struct Staged<'a> {
 
 /// How to go about it.
 #[derive(Clone, Copy)]
-pub(crate) struct How<'a> {
+pub(crate) struct CommitOptions<'a> {
     /// Makes the names of temporary files unique.
     pub token: &'a str,
     /// Called once all is published and before it is settled; `false` takes it all back. For cancellation.
@@ -95,7 +95,7 @@ pub(crate) struct How<'a> {
 /// Does all of `changes`, or none. `written` is where the next start reads what a kill cut off.
 pub(crate) fn commit(
     changes: &[(Slot, Change)],
-    how: How<'_>,
+    how: CommitOptions<'_>,
     mut written: Option<publish::Open>,
 ) -> Result<(), Fault> {
     let done = carry_out(changes, how, &mut written);
@@ -112,7 +112,7 @@ pub(crate) fn commit(
 
 fn carry_out(
     changes: &[(Slot, Change)],
-    how: How<'_>,
+    how: CommitOptions<'_>,
     written: &mut Option<publish::Open>,
 ) -> Result<(), Fault> {
     let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
@@ -161,7 +161,12 @@ fn carry_out(
     Ok(())
 }
 
-fn stage<'a>(slot: &'a Slot, change: &'a Change, n: usize, how: How<'_>) -> Result<Staged<'a>, Errno> {
+fn stage<'a>(
+    slot: &'a Slot,
+    change: &'a Change,
+    n: usize,
+    how: CommitOptions<'_>,
+) -> Result<Staged<'a>, Errno> {
     let (temp, second) = (names::temporary(how.token, n), names::second(how.token, n));
     let (temp, second) = (OsString::from(temp), OsString::from(second));
     let (bytes, like) = match change {

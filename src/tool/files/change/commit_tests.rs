@@ -45,7 +45,7 @@ fn scene() -> (tempfile::TempDir, Vec<(Slot, Change)>) {
 }
 
 fn go(changes: &[(Slot, Change)], plain: bool, hold: &dyn Fn() -> bool) -> Result<(), Fault> {
-    commit(changes, How { token: "t", hold, plain, at: &|_| {} }, None)
+    commit(changes, CommitOptions { token: "t", hold, plain, at: &|_| {} }, None)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn w10_taking_back_never_covers_a_newer_file() {
 }
 
 fn newer_file_stands(plain: bool) {
-    // While all is published somebody renames their file over ours; then we take back.
+    // While all is published, another program renames its file over the new one; then the set is taken back.
     let (tmp, changes) = scene();
     let dir: PathBuf = tmp.path().into();
     let race = || {
@@ -136,7 +136,7 @@ fn identity_stays_for_mode_and_new_files_follow_the_umask() {
     assert_eq!(mode(&tmp.path().join("new")), mode(&plain));
 }
 
-/// In each round somebody saves the file, by renaming or in place, while the edit tool works on it. What
+/// In each round another program saves the file, by renaming or in place, while the edit tool works on it. What
 /// they saved must be there in the end, in either order.
 fn race(rounds: u64) {
     let bench = Bench::new();

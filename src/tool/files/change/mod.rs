@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::ChangeKind;
 use tiller_protocol::tool::{Display, FileDiff};
 
-use crate::files::change::commit::{Change, Fault, How, Old};
+use crate::files::change::commit::{Change, CommitOptions, Fault, Old};
 use crate::files::content::encoding::{Text, line_end, with_line_ends};
 use crate::files::path::beneath::{self, MadeFolder, Slot};
 use crate::files::path::{Place, tell};
@@ -41,7 +41,7 @@ pub(crate) fn current(place: &Place, cx: &ToolCx) -> Result<Current, ToolError> 
 }
 
 impl Current {
-    /// It is no text, or none that could be written again without loss.
+    /// It is not text, or is text that cannot be written again without loss.
     pub(crate) fn is_binary(&self) -> bool {
         self.text.is_none() || crate::text::is_binary(&self.bytes[..self.bytes.len().min(8192)])
     }
@@ -155,7 +155,7 @@ fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<MadeFolder>
     }
     let token = format!("{:016x}", std::hash::RandomState::new().build_hasher().finish());
     let hold = || !cx.cancel.is_cancelled();
-    let how = How { token: &token, hold: &hold, plain: false, at: &|_| {} };
+    let how = CommitOptions { token: &token, hold: &hold, plain: false, at: &|_| {} };
     let result = match write_down(edits, &changes, &folders, &token, cx) {
         Ok(written) => commit::commit(&changes, how, written),
         Err(e) => Err(Fault::Unwritten(e)),

@@ -20,7 +20,7 @@ use crate::files::path::beneath::Slot;
 
 /// The first line of a file.
 const FORMAT: &str = "tiller-publish 1";
-/// A larger file is none of ours.
+/// A larger file was not written by this program.
 const MOST: u64 = 16 << 20;
 /// Tries to lock a new file before another process sweeps it.
 const TRIES: usize = 16;
@@ -61,7 +61,7 @@ enum Phase {
 
 /// A set as it was read back.
 #[derive(Debug)]
-struct Found {
+struct StoredSet {
     token: String,
     changes: Vec<Planned>,
     /// Folders that did not exist before, outermost first.
@@ -215,13 +215,13 @@ fn unhex(text: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-fn parse(text: &str) -> Option<Found> {
+fn parse(text: &str) -> Option<StoredSet> {
     let mut lines = text.lines();
     (lines.next()? == FORMAT).then_some(())?;
     let token = lines.next()?.strip_prefix("token ")?.to_owned();
     // It becomes part of a name.
     token.bytes().all(|b| b.is_ascii_alphanumeric()).then_some(())?;
-    let mut found = Found { token, changes: Vec::new(), folders: Vec::new(), phase: Phase::Staging };
+    let mut found = StoredSet { token, changes: Vec::new(), folders: Vec::new(), phase: Phase::Staging };
     let mut whole = false;
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::files::change::commit::{How, Old, commit};
+use crate::files::change::commit::{CommitOptions, Old, commit};
 use tiller_fs::attributes;
 
 const TOKEN: &str = "0123456789abcdef";
@@ -92,7 +92,8 @@ impl Scene {
         let paths: Vec<&Path> = self.paths.iter().map(PathBuf::as_path).collect();
         let all = || {
             let open = self.publishes.begin(TOKEN, &self.changes, &paths, &self.folders).unwrap();
-            commit(&self.changes, How { token: TOKEN, hold: &|| true, plain, at }, Some(open)).unwrap();
+            commit(&self.changes, CommitOptions { token: TOKEN, hold: &|| true, plain, at }, Some(open))
+                .unwrap();
         };
         catch_unwind(AssertUnwindSafe(all)).is_ok()
     }

@@ -17,7 +17,7 @@ const WHOLE: usize = 4 << 20;
 
 /// A mask and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct MaskPlace {
     /// In the masked text.
     shown: Range<usize>,
     /// In the real one.
@@ -30,7 +30,7 @@ pub(crate) struct Masked<'t> {
     real: &'t str,
     shown: Cow<'t, str>,
     /// In order, without overlap.
-    places: Vec<Place>,
+    places: Vec<MaskPlace>,
     /// It is too large to be masked as a whole: what a mask stands for is not known.
     large: bool,
 }
@@ -70,7 +70,7 @@ impl<'t> Masked<'t> {
             let start = shown.len();
             shown.push_str(name.as_deref().unwrap_or(&text[real.clone()]));
             at = real.end;
-            places.push(Place { shown: start..shown.len(), real });
+            places.push(MaskPlace { shown: start..shown.len(), real });
         }
         shown.push_str(&text[at..]);
         Self { real: text, shown: Cow::Owned(shown), places, large: false }

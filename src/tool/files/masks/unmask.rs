@@ -129,7 +129,7 @@ pub(crate) fn fill<'t>(new: &Side<'_>, old: &Masked<'t>, values: &mut [Answer<'t
         return;
     }
     let there = Side::new(old.shown(), &ranges);
-    let mut found = Found {
+    let mut found = LineSearch {
         new,
         old: &there,
         values: (0..ranges.len()).map(|n| old.value(n)).collect(),
@@ -164,7 +164,7 @@ enum Tie {
     End,
 }
 
-struct Found<'s, 't> {
+struct LineSearch<'s, 't> {
     new: &'s Side<'s>,
     old: &'s Side<'s>,
     /// Of the masks of `old`.
@@ -175,7 +175,7 @@ struct Found<'s, 't> {
     doubt: Vec<bool>,
 }
 
-impl<'s> Found<'s, '_> {
+impl<'s> LineSearch<'s, '_> {
     /// Matches masks with the same sign.
     fn alike(&mut self, open: &[usize], sign: fn(&Side<'s>, &Mark<'s>) -> Option<Sign<'s>>) {
         let group = |side: &Side<'s>, marks: &mut dyn Iterator<Item = usize>| {

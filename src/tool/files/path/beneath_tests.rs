@@ -362,7 +362,7 @@ fn w11_both_ways_of_opening_agree() {
     }
 }
 
-/// Longest time for a refusal, in the best of so many tries: a busy machine is slow now and then, and what waits
+/// Longest time for a refusal, in the best of this many tries: a busy machine is slow now and then, and what waits
 /// for a device is slow each time.
 const AT_ONCE: Duration = Duration::from_millis(100);
 const TRIES: usize = 20;

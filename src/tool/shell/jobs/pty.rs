@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
 
-use crate::shell::backend::{How, ShellError};
-use crate::shell::outcome::Facts;
+use crate::shell::backend::{CommandEnd, ShellError};
+use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
@@ -30,17 +30,17 @@ pub(crate) async fn run(
     let mut exit = job.exit.clone();
     let how = tokio::select! {
         biased;
-        () = cx.hard.cancelled() => How::Stopped,
-        () = cx.cancel.cancelled() => How::Stopped,
-        _ = exit.wait_for(Option::is_some) => How::Done,
-        () = sleep_until((begun + limit).into()) => How::TimedOut,
+        () = cx.hard.cancelled() => CommandEnd::Stopped,
+        () = cx.cancel.cancelled() => CommandEnd::Stopped,
+        _ = exit.wait_for(Option::is_some) => CommandEnd::Done,
+        () = sleep_until((begun + limit).into()) => CommandEnd::TimedOut,
         // It does not end.
-        () = live.send_when_due() => How::Stopped,
+        () = live.send_when_due() => CommandEnd::Stopped,
     };
     let mut stuck = 0;
     let mut waited = false;
-    if how != How::Done {
-        waited = how == How::TimedOut && hints::someone_waits(&job.family.living());
+    if how != CommandEnd::Done {
+        waited = how == CommandEnd::TimedOut && hints::someone_waits(&job.family.living());
         stuck = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
     }
     job.settle().await;
@@ -55,14 +55,14 @@ pub(crate) async fn run(
     {
         text.full = Some(path.display().to_string());
     }
-    let facts = Facts {
+    let facts = CommandOutcome {
         how,
-        exit: job.exit.borrow().filter(|_| how == How::Done).map(|e| e.code),
+        exit: job.exit.borrow().filter(|_| how == CommandEnd::Done).map(|e| e.code),
         took: begun.elapsed(),
         limit,
         moved: None,
         left: None,
-        waited: waited || how == How::TimedOut && hints::prompt(&text.model),
+        waited: waited || how == CommandEnd::TimedOut && hints::prompt(&text.model),
         stuck,
         excess: job.guard.said(),
         shell: false,

@@ -25,7 +25,7 @@ use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::ToolCx;
 use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sink, Start};
-use crate::shell::local::report::Report;
+use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
 use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Launch, Leader, Sandbox};
@@ -128,9 +128,9 @@ impl LocalShell {
     }
 
     /// The next report; `None` when the shell is gone without one.
-    async fn report(&mut self) -> Option<Report> {
+    async fn report(&mut self) -> Option<ShellReport> {
         loop {
-            if let Some(report) = Report::take(&mut self.pending) {
+            if let Some(report) = ShellReport::take(&mut self.pending) {
                 return Some(report);
             }
             tokio::select! {
@@ -138,12 +138,12 @@ impl LocalShell {
                 ready = self.reports.readable() => {
                     ready.ok()?;
                     if !self.read_reports(true) {
-                        return Report::take(&mut self.pending);
+                        return ShellReport::take(&mut self.pending);
                     }
                 }
                 _ = self.leader.ended() => {
                     self.read_reports(false);
-                    return Report::take(&mut self.pending);
+                    return ShellReport::take(&mut self.pending);
                 }
             }
         }

@@ -38,7 +38,7 @@ fn space() -> Option<u64> {
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// Takes away the folders of ours in `temp` whose owner is gone. Links are not followed: neither to them, nor in them.
+/// Removes the folders of ended Tiller processes in `temp`. Links are not followed: neither to them, nor in them.
 fn sweep(temp: &Path) {
     let Some(here) = space().filter(|_| proc_fs::stat(std::process::id().cast_signed()).is_some()) else {
         return;
@@ -83,7 +83,7 @@ mod tests {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// What a `kill -9` left is taken away; what lives, is somebody else's, or only looks like it, stays.
+    /// What a `kill -9` left is removed; folders of running processes, of other users, and with similar names stay.
     #[test]
     fn folders_whose_owner_is_gone_are_swept_and_no_others() {
         let Some(me) = proc_fs::stat(std::process::id().cast_signed()) else { return };

@@ -18,7 +18,7 @@ const LOOP: &[&str] = &[
 
 /// One report.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct ShellReport {
     /// The shell ends after it.
     pub last: bool,
     pub status: i32,
@@ -29,7 +29,7 @@ pub(crate) struct Report {
     pub names: Vec<u8>,
 }
 
-impl Report {
+impl ShellReport {
     /// Takes the first whole report out of `pending`. Of several the last counts: the earlier one is of a
     /// shell that ended right after it.
     pub(crate) fn take(pending: &mut Vec<u8>) -> Option<Self> {
@@ -102,9 +102,9 @@ mod tests {
         let whole = b"r 3\n/a b\n\xff\0declare -x A=\"1\n2\"\n\0declare -f f\n\0";
         for cut in 0..whole.len() {
             let mut pending = whole[..cut].to_vec();
-            assert_eq!(Report::take(&mut pending), None, "cut at {cut}");
+            assert_eq!(ShellReport::take(&mut pending), None, "cut at {cut}");
             pending.extend_from_slice(&whole[cut..]);
-            let report = Report::take(&mut pending).unwrap();
+            let report = ShellReport::take(&mut pending).unwrap();
             assert_eq!((report.last, report.status), (false, 3));
             assert_eq!(report.folder.as_os_str().as_encoded_bytes(), b"/a b\n\xff");
             assert_eq!(report.exports, b"declare -x A=\"1\n2\"\n");
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_search_path_and_what_is_redefined_are_read_as_shells_write_them() {
         let state = |exports: &str, names: &str| {
-            let report = Report {
+            let report = ShellReport {
                 last: false,
                 status: 0,
                 folder: "/".into(),

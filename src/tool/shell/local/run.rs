@@ -8,9 +8,9 @@ use tokio::time::sleep_until;
 
 use super::LocalShell;
 use crate::ToolCx;
-use crate::shell::backend::{CommandResult, How, Line, ShellError, Sink};
+use crate::shell::backend::{CommandEnd, CommandResult, Line, ShellError, Sink};
 use crate::shell::hints;
-use crate::shell::local::report::Report;
+use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
@@ -19,14 +19,14 @@ use crate::shell::processes::proc_fs;
 
 /// After KILL, until we give up on what is left (a process in an uninterruptible wait).
 const GIVE_UP: Duration = Duration::from_secs(1);
-/// Between two looks at what is still alive.
+/// Time between two checks of the processes that are still alive.
 const LOOK: Duration = Duration::from_millis(20);
 /// A pipe of this size for commands that write a lot.
 const WIDE: usize = 1 << 20;
 
 /// What the watch over a running command is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
+enum RunPhase {
     Running,
     /// TERM was sent; KILL follows at this time.
     Asked(Instant),
@@ -51,13 +51,13 @@ impl LocalShell {
         let mut open = true;
         let mut telling = true;
         let mut wide = false;
-        let mut phase = Phase::Running;
-        let mut how = How::Done;
+        let mut phase = RunPhase::Running;
+        let mut how = CommandEnd::Done;
         let mut report = None;
         let mut waited = false;
         let mut stuck = 0;
         // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
-        let mut signalled = end::Signalled::new();
+        let mut signalled = end::SignalledProcesses::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.leader.pid, cx.limits.bounds);
         let broken = self.send(kind, &text).is_err();
@@ -66,29 +66,29 @@ impl LocalShell {
                 break;
             }
             let timer = match phase {
-                Phase::Running => line.until,
-                Phase::Asked(at) | Phase::Killed(at) => at.min(Instant::now() + LOOK),
+                RunPhase::Running => line.until,
+                RunPhase::Asked(at) | RunPhase::Killed(at) => at.min(Instant::now() + LOOK),
             };
             let timer = sink.progress.due().map_or(timer, |due| due.min(timer));
             tokio::select! {
                 biased;
-                () = line.hard.cancelled(), if !matches!(phase, Phase::Killed(_)) => {
-                    how = if how == How::Done { How::Stopped } else { how };
+                () = line.hard.cancelled(), if !matches!(phase, RunPhase::Killed(_)) => {
+                    how = if how == CommandEnd::Done { CommandEnd::Stopped } else { how };
                     signal_all(&self.family(since, &before), Signal::KILL);
-                    phase = Phase::Killed(Instant::now() + GIVE_UP);
+                    phase = RunPhase::Killed(Instant::now() + GIVE_UP);
                 }
-                () = line.cancel.cancelled(), if phase == Phase::Running => {
-                    how = How::Stopped;
+                () = line.cancel.cancelled(), if phase == RunPhase::Running => {
+                    how = CommandEnd::Stopped;
                     end::signal_in_order(self.family(since, &before).living(), Signal::TERM, &mut signalled);
-                    phase = Phase::Asked(Instant::now() + line.grace);
+                    phase = RunPhase::Asked(Instant::now() + line.grace);
                 }
                 ready = self.reports.readable(), if telling => {
                     telling = ready.is_ok() && self.read_reports(true);
-                    if !telling && phase == Phase::Running {
+                    if !telling && phase == RunPhase::Running {
                         self.leader.ended().await;
                     }
-                    report = Report::take(&mut self.pending).or(report);
-                    if phase == Phase::Running && report.is_some() {
+                    report = ShellReport::take(&mut self.pending).or(report);
+                    if phase == RunPhase::Running && report.is_some() {
                         break;
                     }
                 }
@@ -104,42 +104,42 @@ impl LocalShell {
                         widen(&pipe);
                     }
                 }
-                _ = self.leader.ended(), if phase == Phase::Running => {
+                _ = self.leader.ended(), if phase == RunPhase::Running => {
                     self.read_reports(false);
-                    report = Report::take(&mut self.pending);
-                    how = How::ShellEnded;
+                    report = ShellReport::take(&mut self.pending);
+                    how = CommandEnd::ShellEnded;
                     break;
                 }
                 () = sleep_until(timer.into()) => {
                     sink.progress.send();
                     let now = Instant::now();
                     match phase {
-                        Phase::Running if now >= line.until => {
+                        RunPhase::Running if now >= line.until => {
                             let family = self.family(since, &before);
                             waited = hints::someone_waits(&family.living());
-                            how = How::TimedOut;
+                            how = CommandEnd::TimedOut;
                             end::signal_in_order(family.living(), Signal::TERM, &mut signalled);
-                            phase = Phase::Asked(now + line.grace);
+                            phase = RunPhase::Asked(now + line.grace);
                         }
-                        Phase::Running => {}
-                        Phase::Asked(at) | Phase::Killed(at) => {
+                        RunPhase::Running => {}
+                        RunPhase::Asked(at) | RunPhase::Killed(at) => {
                             let left = self.family(since, &before).living();
                             if left.is_empty() && self.leader.exited().is_some() {
                                 break;
                             }
-                            if now < at && matches!(phase, Phase::Asked(_)) {
+                            if now < at && matches!(phase, RunPhase::Asked(_)) {
                                 end::signal_in_order(left.clone(), Signal::TERM, &mut signalled);
                             }
-                            if now >= at && matches!(phase, Phase::Killed(_)) {
+                            if now >= at && matches!(phase, RunPhase::Killed(_)) {
                                 stuck = left.len();
                                 break;
                             }
-                            if now >= at || matches!(phase, Phase::Killed(_)) {
+                            if now >= at || matches!(phase, RunPhase::Killed(_)) {
                                 // Again and again: what is killed may have had time to fork.
-                                let until = if let Phase::Killed(at) = phase { at } else { now + GIVE_UP };
+                                let until = if let RunPhase::Killed(at) = phase { at } else { now + GIVE_UP };
                                 left.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
                                 kill_group(&self.leader, Signal::KILL);
-                                phase = Phase::Killed(until);
+                                phase = RunPhase::Killed(until);
                             }
                         }
                     }
@@ -148,15 +148,15 @@ impl LocalShell {
         }
         if broken {
             self.leader.ended().await;
-            how = How::ShellEnded;
+            how = CommandEnd::ShellEnded;
         }
-        if matches!(&report, Some(r) if r.last) && how == How::Done {
+        if matches!(&report, Some(r) if r.last) && how == CommandEnd::Done {
             self.leader.ended().await;
-            how = How::ShellEnded;
+            how = CommandEnd::ShellEnded;
         }
-        if how != How::Done && report.is_none() {
+        if how != CommandEnd::Done && report.is_none() {
             self.read_reports(false);
-            report = Report::take(&mut self.pending);
+            report = ShellReport::take(&mut self.pending);
         }
         let mut leftover = rest(pipe, open, &mut buffer, sink, cx, how).await;
         self.buffer = buffer;
@@ -168,7 +168,7 @@ impl LocalShell {
         }
         sink.progress.send();
         let exit = match (&report, self.leader.exited()) {
-            (_, Some(exit)) if how != How::Done => Some(exit),
+            (_, Some(exit)) if how != CommandEnd::Done => Some(exit),
             (Some(r), _) => Some(Exit { code: r.status }),
             (None, exit) => exit,
         };
@@ -185,7 +185,7 @@ async fn rest(
     buffer: &mut [u8],
     sink: &mut Sink,
     cx: &ToolCx,
-    how: How,
+    how: CommandEnd,
 ) -> Option<Leftover> {
     if !open {
         return None;
@@ -223,11 +223,11 @@ async fn rest(
         }
     }
     // After a kill no process of the family is left; other holders of a pipe have an older one.
-    matches!(how, How::Done | How::ShellEnded).then_some(Leftover { pipe, name: None })
+    matches!(how, CommandEnd::Done | CommandEnd::ShellEnded).then_some(Leftover { pipe, name: None })
 }
 
 fn signal_all(family: &proc_fs::Family, signal: Signal) {
-    end::signal_in_order(family.living(), signal, &mut end::Signalled::new());
+    end::signal_in_order(family.living(), signal, &mut end::SignalledProcesses::new());
 }
 
 /// For systems without `/proc`: the group is all that can be reached.

@@ -54,10 +54,10 @@ const STEERS: &[(&str, &[&str])] = &[
 ];
 
 /// An exported variable. The value is `None` where it cannot be read for certain.
-pub(crate) type Exported = (String, Option<String>);
+pub(crate) type ExportedVariable = (String, Option<String>);
 
 /// What `export -p` wrote. `None`: words that no shell writes there.
-pub(crate) fn exported(text: &str) -> Option<Vec<Exported>> {
+pub(crate) fn exported(text: &str) -> Option<Vec<ExportedVariable>> {
     let mut out = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -121,7 +121,7 @@ fn value(written: &str) -> Option<(Option<String>, &str)> {
 }
 
 /// The programs that run differently because of variables which the shell did not begin with.
-pub(crate) fn steered(exports: &[Exported], base: &[(String, String)]) -> Vec<String> {
+pub(crate) fn steered(exports: &[ExportedVariable], base: &[(String, String)]) -> Vec<String> {
     let as_begun = |name: &str, value: Option<&String>| {
         base.iter().rev().find(|(n, _)| n == name).is_some_and(|(_, v)| Some(v) == value)
     };

@@ -1,4 +1,4 @@
-//! How much of the machine a command may take: processes, and memory.
+//! CommandEnd much of the machine a command may take: processes, and memory.
 //!
 //! A command that runs away is ended before it takes the machine (and this program) with it. Nothing is looked at
 //! closely while the machine as a whole shows nothing unusual: two short reads of `/proc` now and then, and none when

@@ -40,7 +40,7 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     note(&living, &mut seen);
     let is_hard = || hard.is_some_and(CancellationToken::is_cancelled);
     if !is_hard() {
-        let mut signalled = Signalled::new();
+        let mut signalled = SignalledProcesses::new();
         signal_in_order(living.clone(), Signal::TERM, &mut signalled);
         group(family, Signal::TERM);
         let until = Instant::now() + grace;
@@ -69,12 +69,12 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
 }
 
 /// The programs that a signal was sent to: a process (pid and start) and the stack of the program that it ran then.
-pub(crate) type Signalled = HashSet<(i32, u64, u64)>;
+pub(crate) type SignalledProcesses = HashSet<(i32, u64, u64)>;
 
 /// Signals each program once, parents first: a shell whose child dies before it has the signal itself would go
 /// on with the next part of its list. A process that has begun another program since is signalled again: between
 /// `fork` and `exec` it has its parent's handler, and what that handler took in is lost with the `exec`.
-pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: &mut Signalled) {
+pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: &mut SignalledProcesses) {
     living.sort_by_key(|s| (s.start, s.pid));
     for s in living {
         if signalled.insert((s.pid, s.start, s.stack)) {
@@ -163,7 +163,7 @@ impl Zombies {
     }
 
     /// Collects orphans that died on their own. Only those of a foreign session that have waited for long:
-    /// children that other code of ours started share our session or are collected by it at once.
+    /// children that other code of this program started share its session or are collected by it at once.
     pub(crate) fn sweep(&self, leaders: &[(i32, u64)]) {
         let me = std::process::id().cast_signed();
         let Some(own) = proc_fs::stat(me).map(|s| s.session) else { return };

@@ -114,7 +114,7 @@ mod tests {
         vec![("PATH".into(), "/usr/bin:/bin".into())]
     }
 
-    /// S1: after our sudden death nothing of ours runs on.
+    /// S1: after the sudden death of this program no process of it keeps running.
     #[test]
     fn s1_the_end_of_the_pipe_ends_what_was_started() {
         let guardian = Guardian::start("gtest1.", &path()).unwrap();

@@ -95,14 +95,14 @@ pub(crate) fn signal(target: &Stat, signal: Signal) -> bool {
     }
 }
 
-/// How to know that a process is one of ours.
+/// How to know that a process was started by this program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family {
     /// Processes that we spawned ourselves, with start times; all their descendants belong to us, and all
     /// members of the sessions that they lead.
     pub roots: Vec<(i32, u64)>,
-    /// Sessions whose leader (a root of ours) has ended. Once such a session is empty its number may be another's, so
-    /// it proves nothing alone: orphans of ours come to us, those of others never do.
+    /// Sessions whose leader (a root of this family) has ended. Once such a session is empty its number may be another's, so
+    /// it proves nothing alone: orphans of this family become children of this process, others never do.
     pub ended: Vec<i32>,
     /// Start of the value of `TILLER_CHILD` in the environment.
     pub marker: String,

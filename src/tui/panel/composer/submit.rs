@@ -64,7 +64,7 @@ fn no_agent(text: &str, model: &Model) -> Option<String> {
     if own.len() < 3 || !own.chars().all(plain) || matches!(own, "diff" | "session") {
         return None;
     }
-    let programs = tiller_config::agents::Known::CLIS;
+    let programs = tiller_config::agents::DefinitionContext::CLIS;
     if programs.contains(&own) {
         return Some(format!("@{name} is an external program: start it with /spawn @{name} TASK."));
     }

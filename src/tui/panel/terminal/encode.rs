@@ -4,7 +4,7 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventState, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use ratatui::layout::Rect;
-use tiller_protocol::{Mods, MouseAct, PaneKey, Typed};
+use tiller_protocol::{Mods, MouseAct, PaneKey, TerminalInput};
 
 fn mods(m: KeyModifiers) -> Mods {
     Mods {
@@ -15,7 +15,7 @@ fn mods(m: KeyModifiers) -> Mods {
 }
 
 /// A key; `None`: one that programs in terminals do not know.
-pub(super) fn key(event: &KeyEvent) -> Option<Typed> {
+pub(super) fn key(event: &KeyEvent) -> Option<TerminalInput> {
     let mut held = mods(event.modifiers);
     let pad = event.state.contains(KeyEventState::KEYPAD);
     let key = match event.code {
@@ -43,11 +43,11 @@ pub(super) fn key(event: &KeyEvent) -> Option<Typed> {
         KeyCode::Delete => PaneKey::Delete,
         _ => return None,
     };
-    Some(Typed::Key { key, mods: held })
+    Some(TerminalInput::Key { key, mods: held })
 }
 
 /// The mouse on the screen that is drawn in `area`; `None`: not on it.
-pub(super) fn mouse(event: &MouseEvent, area: Rect) -> Option<Typed> {
+pub(super) fn mouse(event: &MouseEvent, area: Rect) -> Option<TerminalInput> {
     let act = match event.kind {
         MouseEventKind::Down(MouseButton::Left) => MouseAct::Down,
         MouseEventKind::Up(MouseButton::Left) => MouseAct::Up,
@@ -59,5 +59,5 @@ pub(super) fn mouse(event: &MouseEvent, area: Rect) -> Option<Typed> {
     };
     let col = event.column.checked_sub(area.x).filter(|c| *c < area.width)?;
     let row = event.row.checked_sub(area.y).filter(|r| *r < area.height)?;
-    Some(Typed::Mouse { act, col, row, mods: mods(event.modifiers) })
+    Some(TerminalInput::Mouse { act, col, row, mods: mods(event.modifiers) })
 }

@@ -17,7 +17,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::Activity;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
+use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, TerminalInput};
 
 use self::copy::CopyView;
 use self::screen::ProgramScreen;
@@ -268,7 +268,7 @@ impl Terminal {
     }
 
     fn on_paste(&mut self, text: &str) -> Reply {
-        if self.entered { self.typed(Typed::Paste { text: text.to_owned() }) } else { Reply::Ignored }
+        if self.entered { self.typed(TerminalInput::Paste { text: text.to_owned() }) } else { Reply::Ignored }
     }
 
     fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
@@ -321,7 +321,7 @@ impl Terminal {
             self.screen = ProgramScreen::default();
         }
         if self.entered && self.away != now.away {
-            let typed = vec![Typed::Focus { on: !now.away }];
+            let typed = vec![TerminalInput::Focus { on: !now.away }];
             all.extend(self.send(PaneCommand::Type { typed }));
         }
         (self.shown, self.covered, self.away) = (shown, covered, now.away);

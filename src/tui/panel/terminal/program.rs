@@ -3,7 +3,7 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use tiller_protocol::command::Query;
-use tiller_protocol::{AgentCommand, AgentId, CommandBody, PaneCommand, PaneView, Typed};
+use tiller_protocol::{AgentCommand, AgentId, CommandBody, PaneCommand, PaneView, TerminalInput};
 
 use super::copy::CopyView;
 use super::{HISTORY, SCREEN, Terminal, draw, of};
@@ -75,7 +75,7 @@ impl Terminal {
         self.send(PaneCommand::Enter { on: false })
     }
 
-    pub(super) fn typed(&self, typed: Typed) -> Reply {
+    pub(super) fn typed(&self, typed: TerminalInput) -> Reply {
         Reply::Done(self.send(PaneCommand::Type { typed: vec![typed] }))
     }
 

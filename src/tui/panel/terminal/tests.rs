@@ -114,7 +114,7 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
             .into_iter()
             .map(|c| match c {
                 PaneCommand::Type { typed } => match typed[..] {
-                    [Typed::Key { key, .. }] => key,
+                    [TerminalInput::Key { key, .. }] => key,
                     ref other => panic!("{other:?}"),
                 },
                 other => panic!("{other:?}"),
@@ -124,11 +124,14 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
         let all = [Char('q'), Char('x'), Escape, Char('c'), Char('x'), Char('3'), Up, Tab, Tab, F(1)];
         assert_eq!(keys, all);
         r.clear().run("paste two\nlines");
-        assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Paste { text: "two\nlines".into() }] }]);
+        assert_eq!(
+            sent(&r),
+            [PaneCommand::Type { typed: vec![TerminalInput::Paste { text: "two\nlines".into() }] }]
+        );
         // Whether the window has the focus is told as long as one is in it.
         for (msg, on) in [(Msg::Input(Input::FocusLost), false), (Msg::Input(Input::FocusGained), true)] {
             r.clear().msg(msg);
-            assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Focus { on }] }]);
+            assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![TerminalInput::Focus { on }] }]);
         }
         r.clear().run(release);
         assert_eq!(sent(&r), [PaneCommand::Enter { on: false }]);
@@ -214,7 +217,10 @@ fn the_mouse_is_the_programs_only_when_it_asked_and_somebody_is_in() {
     assert!(sent(&r).is_empty(), "nobody is in it");
     r.run("r").clear().msg(event(down));
     let [PaneCommand::Type { typed }] = &sent(&r)[..] else { panic!("{:?}", sent(&r)) };
-    assert!(matches!(typed[..], [Typed::Mouse { act: tiller_protocol::MouseAct::Down, .. }]), "{typed:?}");
+    assert!(
+        matches!(typed[..], [TerminalInput::Mouse { act: tiller_protocol::MouseAct::Down, .. }]),
+        "{typed:?}"
+    );
     show(&mut r, asked, 9, vec![], false);
     r.clear().msg(event(down));
     assert!(sent(&r).is_empty(), "it does not ask any more");

@@ -119,7 +119,7 @@ fn f1_an_agent_is_told_once_and_shortly() {
     }
     let note = b.watcher.changes_outside(&AgentId::main(), &seen);
     assert_eq!((note.files.len(), note.more), (20, 2980));
-    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), Outsiders::default());
+    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), OutsideChanges::default());
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn f3_no_edit_of_the_agent_is_taken_for_the_persons() {
     let seen = HashMap::from_iter(
         (0..40).map(|n| (b.root().join(format!("d0/f{n}")), Seen { hash: [0; 32], text: None })),
     );
-    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), Outsiders::default());
+    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), OutsideChanges::default());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Taking back a change set that was cut off. Every step looks at what stands there first, so it may itself be
+//! Taking back a change set that was cut off. Every step first checks the present files, so it may itself be
 //! cut off and begun again, and later changes by others are kept.
 
 use std::ffi::{OsStr, OsString};
@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
 use rustix::io::Errno;
 use tiller_protocol::names;
 
-use super::{Content, Found, Phase, Planned};
+use super::{Content, Phase, Planned, StoredSet};
 use crate::files::path::beneath::open_at;
 
 /// What became of a change set that a kill had cut off.
@@ -79,7 +79,7 @@ struct Spot {
     second: OsString,
 }
 
-pub(super) fn run(set: &Found) -> TakenBack {
+pub(super) fn run(set: &StoredSet) -> TakenBack {
     let mut out = TakenBack { finished: set.phase == Phase::Done, ..TakenBack::default() };
     for (n, change) in set.changes.iter().enumerate().rev() {
         let spot = match Spot::open(change, &set.token, n) {

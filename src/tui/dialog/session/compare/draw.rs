@@ -192,7 +192,7 @@ impl Compare {
     fn paint_head(
         &self,
         cx: &DrawCx<'_>,
-        c: &tiller_protocol::compare::Compared,
+        c: &tiller_protocol::compare::Comparison,
         parts: &CompareAreas,
         buf: &mut Buffer,
     ) {

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::{CompareCommand, Query, SessionCommand};
-use tiller_protocol::compare::{Compared, NotTaken, Pair, SideRun, TakePart};
+use tiller_protocol::compare::{Comparison, Pair, SideRun, TakeConflict, TakePart};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
@@ -67,7 +67,7 @@ enum CommandRun {
 /// The dialog.
 pub struct Compare {
     pair: Pair,
-    compared: Option<Compared>,
+    compared: Option<Comparison>,
     failed: Option<String>,
     view: CompareTab,
     /// The side that is scrolled, and shown where there is room for one only.
@@ -79,7 +79,7 @@ pub struct Compare {
     diff: Scroll,
     sides: [Scroll; 2],
     ran: CommandRun,
-    conflicts: Vec<NotTaken>,
+    conflicts: Vec<TakeConflict>,
     typing: Option<Edit>,
     /// Content has changed since it was laid out.
     stale: bool,

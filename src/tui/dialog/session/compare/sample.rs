@@ -1,6 +1,6 @@
 //! A comparison with plausible content.
 
-use tiller_protocol::compare::{Compared, Pair, Side};
+use tiller_protocol::compare::{Comparison, Pair, Side};
 
 use super::Compare;
 
@@ -32,12 +32,12 @@ pub(crate) fn sample() -> Compare {
         diff: diff.into(),
         conflict: None,
     };
-    let compared = Compared {
+    let compared = Comparison {
         base_line: "Make the client retry".into(),
         left: side("main", "Sleep a second", "It sleeps a second now."),
         right: side("by the header", "Honour Retry-After", "It waits as long as the server says."),
         files: vec![file],
-        ..Compared::default()
+        ..Comparison::default()
     };
     let branch = |name: &str| Side::Branch(name.into());
     let mut c = Compare::of(Pair { left: branch("main"), right: branch("branch-1f") });

@@ -49,7 +49,7 @@ fn a_hunk_and_a_file_are_taken_and_a_conflict_is_shown() {
     r.run("T");
     let [CompareCommand::Take { parts, .. }] = &sent(&r)[..] else { panic!("{:?}", sent(&r)) };
     assert_eq!(parts[..], [TakePart { path: "src/client.rs".into(), hunk: None }]);
-    let not = NotTaken {
+    let not = TakeConflict {
         path: "src/client.rs".into(),
         why: "both sides changed the same lines".into(),
         marked: "<<<<<<< ours\nmine\u{1b}[31m\n=======\ntheirs\n>>>>>>> theirs\n".into(),

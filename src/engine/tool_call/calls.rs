@@ -22,8 +22,8 @@ use crate::core::msg::Msg;
 use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
-use crate::job::{CallFiles, CallOrigin, Job, what};
 use crate::lock::lock;
+use crate::tool_call::{CallFiles, CallOrigin, CallTask, what};
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
 use crate::turn::part::RunningCall;
@@ -84,7 +84,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     // The turn's machine runs only tools of its table, which was made from this list.
     let Some(tool) = core.services.tool(&call.name) else { return };
-    let place = core.place();
+    let scope = core.scope();
     let target = tool.target(&call.arguments);
     let (cx, mut live_output) = tool_cx(core, &call.id, Some(call.id.clone()));
     let (cancel, hard) = (cx.cancel.clone(), cx.hard.clone());
@@ -99,16 +99,16 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         verb: tool.verb(),
         target: target.clone(),
     };
-    core.show(place.clone(), EventBody::Tool(started));
+    core.show(scope.clone(), EventBody::Tool(started));
     let barrier = core.saves.barrier();
-    let (bus, at, id) = (Arc::clone(&core.bus), place.clone(), call.id.clone());
+    let (bus, at, id) = (Arc::clone(&core.bus), scope.clone(), call.id.clone());
     let mut words = clean::Stream::new(&core.services.redaction);
     let forward = AbortOnDropHandle::new(tokio::spawn(async move {
         while let Some(text) = words.next_of(&mut live_output).await {
             bus.publish(&at, EventBody::Tool(ToolEvent::ToolProgress { call_id: id.clone(), text }));
         }
     }));
-    let job = Job {
+    let job = CallTask {
         services: Arc::clone(&core.services),
         bus: Arc::clone(&core.bus),
         tx: core.tx.clone(),
@@ -116,7 +116,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         args: call.arguments,
         cx,
         origin: CallOrigin {
-            place,
+            scope,
             root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
         },
@@ -214,7 +214,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         seconds,
     };
     let entry = core.session.grow(&core.services, body);
-    let (output, display) = crate::job::told(&entry);
+    let (output, display) = crate::tool_call::told(&entry);
     let event = ToolEvent::ToolFinished {
         call_id: call_id.to_owned(),
         name,
@@ -226,10 +226,10 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         display,
         node: Box::new(entry.clone()),
     };
-    let place = core.place();
+    let scope = core.scope();
     let mut append = core.append().entries(vec![entry]);
     append.audit.push(audit);
-    core.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
+    core.save(append, vec![(scope, EventBody::Tool(event))], Then::Nothing);
 }
 
 pub(crate) fn set_todos(
@@ -247,6 +247,6 @@ pub(crate) fn todos_saved(core: &mut Core, todos: Vec<TodoItem>, by_person: bool
     let mut append = core.append();
     append.todos = Some(todos.clone());
     let event = tiller_protocol::event::StateEvent::TodoChanged { todos, by_person };
-    let place = core.place();
-    core.save(append, vec![(place, EventBody::State(event))], Then::Nothing);
+    let scope = core.scope();
+    core.save(append, vec![(scope, EventBody::State(event))], Then::Nothing);
 }

@@ -9,7 +9,7 @@ use tiller_protocol::{
     Access, AskBody, AskReply, Decision, EventBody, PermissionOutcome, ToolOutcome, Touch, names,
 };
 
-use super::{Job, failed};
+use super::{CallTask, failed};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::{Question, permission_ask};
@@ -24,13 +24,13 @@ pub(super) struct CallDecision {
     pub(super) by: String,
 }
 
-impl Job {
+impl CallTask {
     /// Decides whether the call may run. Asks the user where the rules say so; a command that the user changed is
     /// checked again.
     pub(super) async fn decide(&mut self) -> Result<CallDecision, Refusal> {
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
-            self.bus.publish(&self.origin.place, EventBody::State(event));
+            self.bus.publish(&self.origin.scope, EventBody::State(event));
         }
         // Limits the rounds; each needs input of the user.
         for _ in 0..20 {
@@ -223,7 +223,7 @@ impl Job {
             )
             .hint("this call is approved once");
             self.bus.publish(
-                &self.origin.place,
+                &self.origin.scope,
                 EventBody::State(tiller_protocol::event::StateEvent::Notice { notice }),
             );
         }

@@ -10,7 +10,7 @@ use tiller_protocol::{EntryId, Part, Profile, SessionId, ToolOutcome, Touch};
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
-use crate::bus::{Bus, Place};
+use crate::bus::{Bus, EventScope};
 use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::files::record;
@@ -33,7 +33,7 @@ const LEFT_BEHIND: Duration = Duration::from_millis(1500);
 const CHANGED: usize = 10_000;
 
 /// One tool call, from the permission check to its result.
-pub(crate) struct Job {
+pub(crate) struct CallTask {
     pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
     /// Reports to the engine's loop.
@@ -54,7 +54,7 @@ pub(crate) struct Job {
 /// Where a call comes from.
 pub(crate) struct CallOrigin {
     /// Session, agent and command of its events.
-    pub(crate) place: Place,
+    pub(crate) scope: EventScope,
     /// The main agent's session: what is allowed there is allowed to all its agents.
     pub(crate) root: SessionId,
     /// The user's message that the turn answers.
@@ -72,7 +72,7 @@ pub(crate) struct CallFiles {
     pub(crate) touched: Vec<PathBuf>,
 }
 
-impl Job {
+impl CallTask {
     pub(crate) async fn run(mut self) -> CallDone {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();

@@ -7,7 +7,7 @@ use tiller_protocol::{AskBody, Touch};
 use tiller_snapshot::SnapshotError;
 
 use super::decide::{CallDecision, Refusal};
-use super::{Job, failed};
+use super::{CallTask, failed};
 use crate::core::msg::Msg;
 use crate::files::msg::{CallScope, FilesMsg, StateBefore};
 use crate::files::outside::OldFile;
@@ -23,7 +23,7 @@ pub(super) struct CallBackup {
     pub(super) copies: Vec<OldFile>,
 }
 
-impl Job {
+impl CallTask {
     /// Keeps the state of the files before the call. `None`: there is nothing to keep, or snapshots are off.
     pub(super) async fn files_before(&self) -> Option<Result<CallBackup, SnapshotError>> {
         let what = match (self.tool.touch(), self.files.written.is_empty()) {
