@@ -26,7 +26,7 @@ pub enum BranchSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ui {
-    /// Theme name, or `auto` to use `theme_dark` or `theme_light`.
+    /// Theme name, or `auto` to use `theme_dark` or `theme_light` by the background that the terminal reports.
     pub theme: String,
     /// Theme for a dark terminal background.
     pub theme_dark: String,
@@ -75,8 +75,8 @@ impl Default for Ui {
     fn default() -> Self {
         Self {
             theme: "auto".into(),
-            theme_dark: "ansi".into(),
-            theme_light: "ansi".into(),
+            theme_dark: "tiller-dark".into(),
+            theme_light: "tiller-light".into(),
             keymap: "default".into(),
             enter_while_running: EnterWhileRunning::Steer,
             branch_summary: BranchSummary::Ask,

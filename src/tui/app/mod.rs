@@ -139,7 +139,6 @@ impl App {
             }
             Msg::Input(Input::Key(_))
             | Msg::Output(OutputMsg::Ready)
-            | Msg::Input(Input::Fact(_))
             | Msg::Line(_)
             | Msg::Output(OutputMsg::Bytes(_))
             | Msg::Output(OutputMsg::Lost)
@@ -155,6 +154,13 @@ impl App {
             Msg::Input(Input::FocusLost) => self.model.window.away = true,
             Msg::Input(Input::Background(r, g, b)) => {
                 if self.themes.background(r, g, b) {
+                    self.redraw();
+                } else {
+                    self.frame.dirty = false;
+                }
+            }
+            Msg::Input(Input::Fact(fact)) => {
+                if self.themes.fact(fact) {
                     self.redraw();
                 } else {
                     self.frame.dirty = false;

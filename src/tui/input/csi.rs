@@ -306,3 +306,20 @@ pub(super) fn osc(text: &[u8]) -> Option<Input> {
     });
     Some(Input::Background(parts.next()??, parts.next()??, parts.next()??))
 }
+
+/// `1$r...m`: the style in force, as numbers between semicolons. Terminals write the parts of a colour with colons or
+/// with semicolons, and with or without the empty place of a colour space.
+pub(super) fn dcs(text: &[u8]) -> Option<Input> {
+    let style = std::str::from_utf8(text).ok()?.strip_prefix("1$r")?.strip_suffix('m')?;
+    let numbers: Vec<&str> = style.split([';', ':']).filter(|n| !n.is_empty()).collect();
+    let at = numbers.iter().position(|n| *n == "48")?;
+    match &numbers[at + 1..] {
+        ["2", colour @ ..] => {
+            let asked = crate::terminal::ASKED_COLOUR;
+            // A colour space, if any, stands before the three.
+            fact(TerminalFact::DirectColour(colour.ends_with(&asked) || colour.starts_with(&asked)))
+        }
+        ["5", ..] => fact(TerminalFact::DirectColour(false)),
+        _ => None,
+    }
+}

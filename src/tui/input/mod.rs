@@ -38,6 +38,9 @@ pub enum TerminalFact {
     Keyboard(u16),
     /// Primary device attributes: every terminal answers this one, so it ends the wait for others.
     Attributes,
+    /// The background that was set before the question (DECRQSS of SGR): `true` when it came back with all its
+    /// colours, `false` when as one of a palette.
+    DirectColour(bool),
     /// DECRQM: mode and state (0 unknown, 1 set, 2 reset, 3 and 4 permanently so).
     Mode(u16, u8),
 }
@@ -202,7 +205,11 @@ impl Decoder {
         }
         match end_of_string(&b[2..]) {
             StringEnd::At(text, n) => {
-                let meaning = if b[1] == b']' { csi::osc(&b[2..2 + text]) } else { None };
+                let meaning = match b[1] {
+                    b']' => csi::osc(&b[2..2 + text]),
+                    b'P' => csi::dcs(&b[2..2 + text]),
+                    _ => None,
+                };
                 Parse::Done(2 + n, meaning)
             }
             StringEnd::Broken(n) => Parse::Done(2 + n, None),

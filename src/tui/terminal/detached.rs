@@ -263,6 +263,7 @@ impl Loop {
         let (w, h) = terminal.size();
         self.io.terminal = Some(terminal);
         let mut out = self.io.enter()?;
+        self.ask_colours(&mut out);
         self.attached.owner = Some(arrival.owner);
         self.attached.presence = Presence::Here;
         (self.attached.idle, self.attached.ended) = (None, None);

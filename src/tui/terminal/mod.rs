@@ -277,6 +277,13 @@ fn shut() {
     }
 }
 
+/// Red, green and blue of the background that [`ASK_COLOURS`] sets: nearly black, and no colour of a palette.
+pub(crate) const ASKED_COLOUR: [&str; 3] = ["1", "2", "3"];
+
+/// Sets a background and asks which one is in force (DECRQSS): a terminal with direct colours gives it back. Written
+/// before the first frame, which begins with a reset and clears the screen: so nothing of it is ever seen.
+pub(crate) const ASK_COLOURS: &str = "\x1b[48;2;1;2;3m\x1bP$qm\x1b\\\x1b[0m";
+
 /// Asks the terminal about itself; the answers come as messages, if at all. Device attributes last:
 /// every terminal answers those.
 pub const QUERIES: &str = "\x1b]11;?\x1b\\\x1b[?996n\x1b[?2026$p\x1b[?69$p\x1b[?2004$p\x1b[?u\x1b[c";

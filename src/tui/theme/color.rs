@@ -32,6 +32,14 @@ impl Depth {
         Self::of_term(&set)
     }
 
+    /// Whether the terminal may be asked: the environment does not settle it, and the terminal ignores questions that
+    /// it does not know. The console of Linux prints them.
+    pub fn is_open(var: &dyn Fn(&str) -> Option<String>) -> bool {
+        let set = |k: &str| var(k).filter(|v| !v.is_empty());
+        let settled = set("NO_COLOR").is_some() || set("FORCE_COLOR").is_some();
+        !settled && set("TERM").is_none_or(|t| t != "linux") && Self::of_env(var) != Self::Mono
+    }
+
     fn of_term(set: &dyn Fn(&str) -> Option<String>) -> Self {
         if set("COLORTERM").is_some_and(|c| c == "truecolor" || c == "24bit") {
             return Self::True;
@@ -283,6 +291,23 @@ mod tests {
         assert_eq!(depth(&[("TERM", "dumb"), ("FORCE_COLOR", "3")]), Depth::True);
         assert_eq!(depth(&[("TERM", "dumb")]), Depth::Mono);
         assert_eq!(depth(&[]), Depth::Mono);
+    }
+
+    #[test]
+    fn a_terminal_is_asked_unless_the_environment_settles_it() {
+        let open = |vars: &[(&str, &str)]| {
+            Depth::is_open(&|k| vars.iter().find(|(n, _)| *n == k).map(|(_, v)| (*v).into()))
+        };
+        assert!(open(&[("TERM", "xterm-256color")]) && open(&[("TERM", "xterm")]));
+        assert!(
+            open(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            "COLORTERM may be another terminal's"
+        );
+        for settled in [("NO_COLOR", "1"), ("FORCE_COLOR", "1"), ("TERM", "linux"), ("TERM", "vt100")] {
+            assert!(!open(
+                &[("TERM", "xterm"), settled].map(|(k, v)| (k, if k == settled.0 { settled.1 } else { v }))
+            ));
+        }
     }
 
     #[test]

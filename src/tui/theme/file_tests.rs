@@ -249,3 +249,59 @@ fn own_files_inherit_and_mistakes_have_lines() {
         matches!(built_in("gruvbox", Depth::True, false), Err(ThemeError::Unknown { near, .. }) if near.contains("gruvbox"))
     );
 }
+
+/// What a terminal answers, in the order of the questions, and the theme of its frames: before it has said anything,
+/// and at the end.
+#[test]
+fn the_theme_is_chosen_by_what_the_terminal_answers() {
+    use crate::input::TerminalFact::{Attributes, DirectColour};
+    use crate::theme::Themes;
+    let ui = tiller_config::schema::Ui::default();
+    let themes = |depth| Themes::new(&ui, depth, None).0;
+    let name = |t: &Themes| (t.current().name.clone(), t.current().depth);
+    let is = |t: &Themes, want: &str, depth| assert_eq!(name(t), (want.to_owned(), depth));
+
+    // It says everything. COLORTERM was lost on the way.
+    let mut t = themes(Depth::TwoFiftySix);
+    is(&t, "ansi", Depth::TwoFiftySix);
+    assert!(!t.fact(DirectColour(true)), "the ground is not known yet: nothing is drawn again");
+    assert!(t.background(0xfc, 0xfc, 0xfb));
+    is(&t, "tiller-light", Depth::True);
+    assert!(!t.fact(Attributes), "nothing changes twice");
+    assert!(t.scheme(true), "the terminal's scheme has changed");
+    is(&t, "tiller-dark", Depth::True);
+
+    // It knows only what every terminal knows.
+    let mut t = themes(Depth::TwoFiftySix);
+    assert!(t.fact(Attributes));
+    is(&t, "tiller-dark", Depth::TwoFiftySix);
+    assert!(!t.background(10, 10, 10), "a late answer that says the same");
+
+    // COLORTERM is of another terminal.
+    let mut t = themes(Depth::True);
+    t.fact(DirectColour(false));
+    t.fact(Attributes);
+    is(&t, "tiller-dark", Depth::TwoFiftySix);
+
+    // Sixteen colours: the person's own.
+    let mut t = themes(Depth::Sixteen);
+    assert!(!t.fact(Attributes) && t.background(255, 255, 255));
+    is(&t, "ansi", Depth::Sixteen);
+
+    // Another terminal is attached: nothing is known again.
+    let mut t = themes(Depth::True);
+    t.background(255, 255, 255);
+    is(&t, "tiller-light", Depth::True);
+    t.depth(Depth::TwoFiftySix);
+    is(&t, "ansi", Depth::TwoFiftySix);
+
+    // A theme that was chosen by its name is there from the first frame on, and gets the colours that there are.
+    let ui = tiller_config::schema::Ui { theme: "gruvbox-dark".into(), ..Default::default() };
+    let mut t = Themes::new(&ui, Depth::TwoFiftySix, None).0;
+    is(&t, "gruvbox-dark", Depth::TwoFiftySix);
+    assert!(t.fact(DirectColour(true)));
+    is(&t, "gruvbox-dark", Depth::True);
+
+    // Without colours there is nothing to wait for.
+    is(&themes(Depth::Mono), "tiller-dark", Depth::Mono);
+}

@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use super::color::{Depth, luminance};
 use super::file::{self, BUILT_IN, BuiltIn, ThemeError};
 use super::{Theme, base16};
+use crate::input::TerminalFact;
+
+/// The two themes of the program's own.
+const DARK: &str = "tiller-dark";
+const LIGHT: &str = "tiller-light";
 
 /// The themes and the choice among them.
 pub struct Themes {
@@ -19,6 +24,8 @@ pub struct Themes {
     light: String,
     /// What the terminal said about its background.
     is_light: bool,
+    /// The terminal has said it, or will say nothing about it.
+    answered: bool,
     current: Theme,
     /// Shown instead, while a picker lies over the screen.
     preview: Option<Theme>,
@@ -39,6 +46,7 @@ impl Themes {
             dark: ui.theme_dark.clone(),
             light: ui.theme_light.clone(),
             is_light: false,
+            answered: false,
             current: Theme::default(),
             preview: None,
         };
@@ -59,6 +67,7 @@ impl Themes {
             dark: theme.name.clone(),
             light: theme.name.clone(),
             is_light: false,
+            answered: true,
             current: theme,
             preview: None,
         }
@@ -139,6 +148,7 @@ impl Themes {
     pub(crate) fn depth(&mut self, depth: Depth) {
         self.depth = depth;
         self.is_light = false;
+        self.answered = false;
         // What could be read before and cannot be now stays as it is.
         let _ = self.pick();
     }
@@ -150,23 +160,54 @@ impl Themes {
 
     /// The terminal reported its scheme; true when the theme changes by it.
     pub fn scheme(&mut self, dark: bool) -> bool {
-        if self.is_light != dark {
+        if self.answered && self.is_light != dark {
             return false;
         }
+        self.answered = true;
         self.is_light = !dark;
         // Also a theme that was chosen by its name may lie on the terminal's own ground.
+        self.pick_again()
+    }
+
+    /// The terminal answered a question; true when the theme changes by it.
+    pub(crate) fn fact(&mut self, fact: TerminalFact) -> bool {
+        match fact {
+            TerminalFact::DirectColour(direct) => {
+                let depth = if direct { Depth::True } else { Depth::TwoFiftySix };
+                // The answer about the background follows, and the theme with it.
+                std::mem::replace(&mut self.depth, depth) != depth && self.pick_again()
+            }
+            // It comes last: what has not been answered never will be.
+            TerminalFact::Attributes => !std::mem::replace(&mut self.answered, true) && self.pick_again(),
+            TerminalFact::Keyboard(_) | TerminalFact::Mode(..) => false,
+        }
+    }
+
+    /// Whether the looks have changed.
+    fn pick_again(&mut self) -> bool {
         let before = self.current.clone();
-        self.pick().is_ok() && before != self.current
+        self.pick().is_ok()
+            && (&before.styles, &before.syntax) != (&self.current.styles, &self.current.syntax)
     }
 
     fn pick(&mut self) -> Result<(), ThemeError> {
         let name = match self.choice.as_str() {
-            "auto" if self.is_light => self.light.clone(),
-            "auto" => self.dark.clone(),
+            "auto" => self.automatic().to_owned(),
             name => name.to_owned(),
         };
         self.current = self.load(&name)?;
         Ok(())
+    }
+
+    /// The theme for this terminal. Until it has said whether it is dark or light, which the first frame does not wait
+    /// for, that is the one without grounds of its own: it fits both, and no wrong ground is ever shown.
+    fn automatic(&self) -> &str {
+        let name = if self.is_light { &self.light } else { &self.dark };
+        let open = !self.answered && self.dark != self.light;
+        // With so few colours the person's own are better than the nearest ones.
+        let own = [DARK, LIGHT].contains(&name.as_str());
+        let few = self.depth == Depth::Sixteen && own;
+        if self.depth > Depth::Mono && (open || few) { "ansi" } else { name }
     }
 
     fn load(&self, name: &str) -> Result<Theme, ThemeError> {

@@ -1,6 +1,7 @@
 //! The terminal: keys, hints, drawing, restoring at the end, linear text.
 
 pub(crate) mod clipboard;
+pub(crate) mod colours;
 pub(crate) mod completion;
 pub(crate) mod demo;
 pub(crate) mod first_run;

@@ -21,7 +21,8 @@ use crate::input::{Input, TerminalFact};
 use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
 use crate::terminal::terminal_io::TerminalIo;
-use crate::terminal::{QUERIES, Terminal};
+use crate::terminal::{ASK_COLOURS, QUERIES, Terminal};
+use crate::theme::Depth;
 use outbox::{Engine, Outbox};
 use pacing::FramePacing;
 
@@ -103,6 +104,7 @@ impl Loop {
         }
         // The first frame and the switches in one write; only then is the terminal asked anything.
         let mut out = self.io.enter()?;
+        self.ask_colours(&mut out);
         let cursor = self.app.draw(&mut self.buf);
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         if self.io.terminal.is_some() {
@@ -127,6 +129,14 @@ impl Loop {
         }
         self.close();
         Ok(self.exit.unwrap_or(Exit::Quit))
+    }
+
+    /// Asks how many colours the terminal shows, unless the environment says so.
+    pub(crate) fn ask_colours(&self, out: &mut String) {
+        let open = self.options.as_ref().is_some_and(|o| Depth::is_open(&*o.env));
+        if open && self.io.terminal.is_some() {
+            out.push_str(ASK_COLOURS);
+        }
     }
 
     /// One iteration: wait, take in messages, perform tasks, draw.
