@@ -127,7 +127,7 @@ impl Themes {
                 }
             }
             Some("auto") => self.preview = None,
-            Some(name) => self.preview = Some(self.load(name).map_err(|e| e.to_string())?),
+            Some(name) => self.preview = Some(self.load(name, self.depth).map_err(|e| e.to_string())?),
         }
         Ok(())
     }
@@ -195,7 +195,10 @@ impl Themes {
             "auto" => self.automatic().to_owned(),
             name => name.to_owned(),
         };
-        self.current = self.load(&name)?;
+        let own = self.choice == "auto" && name == "ansi";
+        // The person's own sixteen, whatever else the terminal shows: what programs and pictures are drawn with.
+        self.current = self.load(&name, if own { Depth::Sixteen.min(self.depth) } else { self.depth })?;
+        self.current.depth = self.depth;
         Ok(())
     }
 
@@ -210,7 +213,7 @@ impl Themes {
         if self.depth > Depth::Mono && (open || few) { "ansi" } else { name }
     }
 
-    fn load(&self, name: &str) -> Result<Theme, ThemeError> {
+    fn load(&self, name: &str, depth: Depth) -> Result<Theme, ThemeError> {
         // Names come from files and pickers: they must not leave the folder.
         let plain = !name.contains(['/', '\\']) && !name.starts_with('.');
         let own = |name: &str| -> Option<(String, String)> {
@@ -226,6 +229,6 @@ impl Themes {
                 Some((path.display().to_string(), base16::import(&text)?))
             })
         };
-        file::load(self.shipped, name, self.depth, self.is_light, &own)
+        file::load(self.shipped, name, depth, self.is_light, &own)
     }
 }

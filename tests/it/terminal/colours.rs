@@ -29,7 +29,8 @@ fn waits_for(term: &Term, colour: Color) {
 
 #[test]
 fn a_terminal_that_answers_gets_the_theme_for_its_background_in_all_its_colours() {
-    let mut term = asked(&Place::new());
+    let place = Place::new();
+    let mut term = asked(&place);
     assert_eq!(ground(&term), Color::Default, "no ground before it is known which");
     term.bytes(LIGHT.as_bytes());
     waits_for(&term, Color::Rgb(0xfc, 0xfc, 0xfb));
@@ -43,16 +44,18 @@ fn a_terminal_that_answers_gets_the_theme_for_its_background_in_all_its_colours(
 
 #[test]
 fn a_terminal_that_knows_no_question_gets_the_dark_theme_in_its_256_colours() {
-    let mut term = asked(&Place::new());
+    let place = Place::new();
+    let mut term = asked(&place);
     term.bytes(PLAIN.as_bytes());
     waits_for(&term, Color::Idx(233));
 }
 
 #[test]
 fn a_terminal_that_answers_nothing_is_drawn_at_once_on_its_own_ground() {
-    let term = asked(&Place::new());
+    let place = Place::new();
+    let term = asked(&place);
     let raw = String::from_utf8_lossy(&term.raw()).into_owned();
-    let (text, question) = (raw.find("demo"), raw.find("\x1b]11;?"));
+    let (text, question) = (raw.find("ASK"), raw.find("\x1b]11;?"));
     assert!(text.is_some() && text < question, "the first frame comes before the questions: {raw:?}");
     assert!(!raw.contains("38;2;") && !raw.contains("38;5;"), "only the terminal's own colours");
     assert_eq!(ground(&term), Color::Default);
