@@ -26,7 +26,7 @@ pub(super) fn permit(
     let p = &setup.places;
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
-    let around = Arc::new(tiller_watch::Around::new(setup.children()));
+    let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
     let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
     let mut notices = Vec::new();
     let tools = policy.tools.clone();

@@ -11,7 +11,7 @@ use tiller_engine::{Incomplete, LoadedSettings, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_provider::registry::{Entered, Found, Local, entered};
+use tiller_provider::registry::{EnteredKey, FoundVariable, Local, entered};
 use tiller_provider::{ApiFormats, Providers};
 use tiller_tui::model::kinds::FoundKey;
 
@@ -129,14 +129,14 @@ impl SharedSettings {
     }
 
     /// The effect of entering a key.
-    pub(crate) fn entered(&self, provider: &str) -> Entered {
+    pub(crate) fn entered(&self, provider: &str) -> EnteredKey {
         entered(&self.current(), &|name| (self.env)(name), provider)
     }
 
     /// Keys of the environment, to be offered by the names of their variables.
     pub(crate) fn found_keys(&self) -> Vec<FoundKey> {
         let found = tiller_provider::registry::found(&self.current(), &|name| (self.env)(name));
-        let of = |f: Found| FoundKey { variable: f.variable, provider: f.provider, model: f.model };
+        let of = |f: FoundVariable| FoundKey { variable: f.variable, provider: f.provider, model: f.model };
         found.into_iter().map(of).collect()
     }
 
@@ -238,7 +238,7 @@ pub(crate) fn doubled(setup: &Setup) -> Vec<Notice> {
     let file = tiller_config::KeyFile::usual(&setup.places);
     let mut out = Vec::new();
     for name in file.names().unwrap_or_default() {
-        let Entered::Over(variable) = entered(&setup.config.config, &|v| (setup.env)(v), &name) else {
+        let EnteredKey::Over(variable) = entered(&setup.config.config, &|v| (setup.env)(v), &name) else {
             continue;
         };
         let kept = file.get(&name).ok().flatten();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tiller_engine::{StaleFile, StaleFiles, WatchReport, WatchSink};
 use tiller_protocol::lock;
 use tiller_protocol::{AgentId, Clock, Who};
-use tiller_tool::cx::Seen as Known;
+use tiller_tool::cx::SeenFile;
 use tiller_watch::workspace::{Config, Report, Watcher};
 
 /// See [`tiller_engine::Watcher`].
@@ -78,7 +78,7 @@ impl tiller_engine::Watcher for Watch {
         self.with(|w| w.stirred(agent)).unwrap_or(false)
     }
 
-    fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> StaleFiles {
+    fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, SeenFile>) -> StaleFiles {
         let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return StaleFiles::default() };
         let file = |f: tiller_watch::workspace::OutsideChange| StaleFile {
             path: tiller_protocol::names::written(f.path.strip_prefix(&self.root).unwrap_or(&f.path)),

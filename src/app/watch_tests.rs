@@ -105,12 +105,12 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
     let b = Bench::new();
     let agent = AgentId::main();
     let known =
-        |text: &str| Known { hash: *blake3::hash(text.as_bytes()).as_bytes(), text: Some(text.into()) };
+        |text: &str| SeenFile { hash: *blake3::hash(text.as_bytes()).as_bytes(), text: Some(text.into()) };
     for name in ["a", "quiet"] {
         std::fs::write(b.path(name), "1\n").unwrap();
         assert_eq!(b.who(name), Who::You);
     }
-    let seen: HashMap<PathBuf, Known> = ["a", "quiet"].iter().map(|n| (b.path(n), known("1\n"))).collect();
+    let seen: HashMap<PathBuf, SeenFile> = ["a", "quiet"].iter().map(|n| (b.path(n), known("1\n"))).collect();
     assert_eq!(b.watch.stale(&agent, &seen), StaleFiles::default(), "both are as it knows them");
     b.watch.mute("quiet");
     b.watch.command(&agent, "cargo test", true);

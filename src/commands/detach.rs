@@ -77,7 +77,7 @@ fn selected(
     setup: &Setup,
     folder: &Folder,
     selection: &Selection<'_>,
-) -> Result<Vec<connection::Found>, Notice> {
+) -> Result<Vec<connection::RunningWorkbench>, Notice> {
     let here: Option<&Path> = (!selection.all && selection.session.is_none()).then_some(&setup.project);
     let mut found = connection::all(folder, here);
     if let Some(id) = selection.session {
@@ -96,15 +96,15 @@ fn selected(
 
 /// The only one for which `fit` is true, or the only one; if there are several, the error names each.
 fn only(
-    mut found: Vec<connection::Found>,
-    fit: impl Fn(&connection::Found) -> bool,
-) -> Result<connection::Found, Notice> {
+    mut found: Vec<connection::RunningWorkbench>,
+    fit: impl Fn(&connection::RunningWorkbench) -> bool,
+) -> Result<connection::RunningWorkbench, Notice> {
     if found.iter().any(&fit) {
         found.retain(fit);
     }
     if found.len() > 1 {
         let notice = Notice::new(NoticeKind::User, "Several workbenches are running here; name a session.");
-        let row = |f: &connection::Found| format!("{}  {}", f.about.session, f.about.title);
+        let row = |f: &connection::RunningWorkbench| format!("{}  {}", f.about.session, f.about.title);
         return Err(found.iter().map(row).fold(notice, Notice::hint));
     }
     found.pop().ok_or_else(|| Notice::new(NoticeKind::User, "No workbench is running."))

@@ -38,10 +38,10 @@ struct Check {
 type Finding = (Health, String, Option<String>);
 
 /// Group, id, and function.
-type Named = (&'static str, &'static str, fn(&Setup) -> Finding);
+type DoctorCheck = (&'static str, &'static str, fn(&Setup) -> Finding);
 
 /// Every check, in the order in which they are printed.
-const CHECKS: &[Named] = &[
+const CHECKS: &[DoctorCheck] = &[
     ("terminal", "size", |_| match screen_size() {
         Some((w, h)) if w >= 30 && h >= 8 => (Health::Ok, format!("{w}x{h}"), None),
         Some((w, h)) => (Health::Warn, format!("{w}x{h} is small"), Some("Use at least 80x24.".into())),

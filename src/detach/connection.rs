@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const END: Duration = Duration::from_secs(10);
 
 /// A running workbench, and the name of its socket.
-pub(crate) struct Found {
+pub(crate) struct RunningWorkbench {
     pub(crate) about: About,
     pub(crate) name: String,
 }
@@ -62,7 +62,7 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
 
 /// The running workbenches, of this project or of all, in the order of their start. A process that accepts connections but
 /// does not answer is marked as busy.
-pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
+pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<RunningWorkbench> {
     let ask = |name: String| {
         let line = ask(folder, &name, Request::About).ok()?;
         let about = match answer(&line) {
@@ -75,9 +75,9 @@ pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
                 ..About::default()
             },
         };
-        Some(Found { about, name })
+        Some(RunningWorkbench { about, name })
     };
-    let mut found: Vec<Found> = folder.sockets(project).into_iter().filter_map(ask).collect();
+    let mut found: Vec<RunningWorkbench> = folder.sockets(project).into_iter().filter_map(ask).collect();
     found.sort_by(|a, b| a.about.since.cmp(&b.about.since));
     found
 }
@@ -191,7 +191,7 @@ struct HostProcess(std::os::fd::OwnedFd);
 
 #[cfg(target_os = "linux")]
 impl HostProcess {
-    fn of(line: &UnixStream, _found: &Found) -> Option<Self> {
+    fn of(line: &UnixStream, _found: &RunningWorkbench) -> Option<Self> {
         let peer = rustix::net::sockopt::socket_peercred(line).ok()?;
         rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()).ok().map(Self)
     }
@@ -208,7 +208,7 @@ struct HostProcess(rustix::process::Pid);
 
 #[cfg(not(target_os = "linux"))]
 impl HostProcess {
-    fn of(_line: &UnixStream, found: &Found) -> Option<Self> {
+    fn of(_line: &UnixStream, found: &RunningWorkbench) -> Option<Self> {
         i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw).map(Self)
     }
 
@@ -221,7 +221,7 @@ impl HostProcess {
 ///
 /// # Errors
 /// When it cannot be reached.
-pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
+pub(crate) fn stop(folder: &Folder, found: &RunningWorkbench) -> Result<String, Notice> {
     let line = ask(folder, &found.name, Request::Stop).map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
     let said = match lines.wait::<FromHost>(&line) {

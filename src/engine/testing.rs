@@ -41,7 +41,7 @@ pub fn parts(
     let places = Places::from_env(&var).ok_or(PartsError::Places)?;
     let roots = Roots::new(work, Some(home.to_owned()), vec![home.to_owned()]);
     let child_env = tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]);
-    let around = Arc::new(tiller_watch::Around::new(Arc::clone(&child_env)));
+    let around = Arc::new(tiller_watch::GitSurroundings::new(Arc::clone(&child_env)));
     Ok(EngineConfig {
         store: Store::open(&home.join("data/tiller.db"), Options::default())?,
         config: Config::default(),

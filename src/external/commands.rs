@@ -18,7 +18,7 @@ const EACH: usize = 64;
 
 /// Why a command was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum CommandRefusal {
     /// Too much waits already.
     Full,
     /// The run is over.
@@ -71,14 +71,14 @@ impl Sender {
     ///
     /// # Errors
     /// When too much waits, or the run is over: the command is dropped as a whole.
-    pub(crate) fn send(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) fn send(&self, command: Command) -> Result<(), CommandRefusal> {
         let mut state = lock(&self.0.state);
         if state.closed {
-            return Err(Refused::Ended);
+            return Err(CommandRefusal::Ended);
         }
         let size = bytes(&command);
         if state.bytes + size > WAITING {
-            return Err(Refused::Full);
+            return Err(CommandRefusal::Full);
         }
         state.bytes += size;
         state.waiting.push_back((command, size));
@@ -155,11 +155,11 @@ mod tests {
         let (tx, mut rx) = channel();
         let large = || Command::Keys(vec![0; 10 << 20]);
         assert_eq!(tx.send(large()), Ok(()));
-        assert_eq!(tx.send(large()), Err(Refused::Full));
+        assert_eq!(tx.send(large()), Err(CommandRefusal::Full));
         assert!(rx.try_recv().is_some());
         assert_eq!(tx.send(large()), Ok(()));
         rx.close();
-        assert_eq!(tx.send(Command::Finish), Err(Refused::Ended));
+        assert_eq!(tx.send(Command::Finish), Err(CommandRefusal::Ended));
         assert!(rx.recv().await.is_some());
         drop(tx);
         assert!(rx.recv().await.is_none());

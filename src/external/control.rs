@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::commands::{self, Refused};
+use super::commands::{self, CommandRefusal};
 
 /// Minimum interval after output that changed nothing, so that a flood of it costs little.
 const AGAIN: Duration = Duration::from_millis(4);
@@ -149,8 +149,8 @@ impl Control {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         match self.0.commands.send(Command::Say { id, text: text.into() }) {
             Ok(()) => Receipt::Queued { id },
-            Err(Refused::Full) => Receipt::Missed { why: "it is busy".into() },
-            Err(Refused::Ended) => Receipt::Missed { why: "it has ended".into() },
+            Err(CommandRefusal::Full) => Receipt::Missed { why: "it is busy".into() },
+            Err(CommandRefusal::Ended) => Receipt::Missed { why: "it has ended".into() },
         }
     }
 

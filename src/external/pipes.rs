@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tiller_rpc::LineBuffer;
-use tiller_tool::shell::{Host, Hosted, Launch};
+use tiller_tool::shell::{Host, HostedProgram, Launch};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
@@ -24,7 +24,7 @@ const CHUNK: usize = 64 << 10;
 
 /// A running program.
 pub(crate) struct PipedProgram {
-    pub hosted: Hosted,
+    pub hosted: HostedProgram,
     pub stdin: Sender,
     pub lines: Lines,
     pub errors: Errors,

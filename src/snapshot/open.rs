@@ -7,7 +7,7 @@ use tiller_protocol::Clock;
 
 use crate::error::{Result, SnapshotError, at};
 use crate::objects::place::StoreFolder;
-use crate::report::{Dear, Limits, Mode};
+use crate::report::{CostReason, Limits, Mode};
 use crate::restore::recover;
 use crate::shadow::Shadow;
 use crate::steps::Steps;
@@ -37,7 +37,7 @@ impl Shadow {
         let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
         let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
         let place = StoreFolder::open(store, &workspace, limits.wait, &steps)?;
-        let mode = if above { Mode::Named(Dear::Home) } else { Mode::Full };
+        let mode = if above { Mode::Named(CostReason::Home) } else { Mode::Full };
         let mut new = Self::new(workspace, place, mode, limits, clock, steps);
         let lock = new.lock()?;
         new.place.sweep(&new.steps)?;

@@ -57,12 +57,12 @@ pub enum Mode {
     /// All files that git would not ignore, and named files.
     Full,
     /// Named files only, because a complete scan would cost too much.
-    Named(Dear),
+    Named(CostReason),
 }
 
 /// Why a complete scan costs too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dear {
+pub enum CostReason {
     /// There are more files than this.
     Files(usize),
     /// The files hold more bytes than this.
@@ -73,7 +73,7 @@ pub enum Dear {
     Home,
 }
 
-impl fmt::Display for Dear {
+impl fmt::Display for CostReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files(n) => write!(f, "this folder contains more than {n} files"),

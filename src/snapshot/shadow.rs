@@ -15,7 +15,7 @@ use crate::names;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object;
 use crate::objects::place::{Lock, StoreFolder};
-use crate::objects::settle::Unsettled;
+use crate::objects::settle::PendingFlush;
 use crate::objects::{Batch, Objects};
 use crate::pack::join::{Joiner, Store};
 use crate::report::{Limits, Mode, Snapshot};
@@ -26,9 +26,9 @@ use crate::scan::disk;
 use crate::scan::fill::fill;
 use crate::scan::fold::Fold;
 use crate::scan::model::{Dir, Node};
-use crate::scan::notes::{self, Kept};
+use crate::scan::notes::{self, SnapshotNotes};
 use crate::scan::rules;
-use crate::scan::tracked::{Ground, Tracked};
+use crate::scan::tracked::{RuleSources, TrackedIndexes};
 use crate::scan::{self, Job, Scan};
 use crate::steps::Steps;
 
@@ -64,11 +64,11 @@ struct Memory {
     /// Paths that are covered although git would ignore them, because a call named them.
     named: BTreeSet<Vec<u8>>,
     /// What git tracks.
-    tracked: Tracked,
+    tracked: TrackedIndexes,
     /// Tracked paths that are covered although git's ignore rules match them.
     forced: BTreeSet<Vec<u8>>,
     /// The last snapshot that was taken or found.
-    last: Option<Kept>,
+    last: Option<SnapshotNotes>,
     /// Whether this process has scanned the folder. A model from the disk may be older than the last state.
     looked: bool,
     /// The snapshot whose objects the model assumes to be stored.
@@ -202,7 +202,7 @@ impl Shadow {
 
     /// What must be flushed before everything stored so far survives a loss of power. This call is quick; the flush may
     /// run elsewhere.
-    pub fn unsettled(&self) -> Unsettled {
+    pub fn unsettled(&self) -> PendingFlush {
         let dir = self.place.packs();
         let upto = self.written;
         let new = upto > self.settled.load(Ordering::Acquire);
@@ -211,7 +211,7 @@ impl Shadow {
         let flushed = &self.objects.flushed;
         let packs = packs.iter().filter(|p| !p.torn() && !flushed.has(&p.name));
         let packs = packs.map(|p| dir.join(&p.name)).collect();
-        Unsettled { packs, dir, upto, settled: self.settled.clone(), flushed: flushed.clone() }
+        PendingFlush { packs, dir, upto, settled: self.settled.clone(), flushed: flushed.clone() }
     }
 
     pub(crate) fn lock(&self) -> Result<Lock> {
@@ -221,7 +221,7 @@ impl Shadow {
     }
 
     /// Everything that is known of a snapshot.
-    pub(crate) fn kept(&self, id: Id) -> Result<Kept> {
+    pub(crate) fn kept(&self, id: Id) -> Result<SnapshotNotes> {
         let data = self.objects.read(&id, Sort::Snapshot)?;
         let damaged = || SnapshotError::Damaged {
             path: self.place.dir.clone(),
@@ -301,7 +301,7 @@ impl Shadow {
                 match scan.walk(root.as_fd(), &[], old, &outer) {
                     Ok(Node::Dir(dir)) => {
                         let ground =
-                            Ground { workspace: &self.workspace, outer: &outer, person: &scan.person };
+                            RuleSources { workspace: &self.workspace, outer: &outer, person: &scan.person };
                         self.memory.forced =
                             self.memory.tracked.look(&ground, &dir, scan.other_rules).clone();
                         model = Some(dir);
@@ -361,7 +361,7 @@ impl Shadow {
         sync: bool,
     ) -> Result<Snapshot> {
         let mut batch = Batch::new(&self.objects, sync);
-        let mut write = || -> Result<(Kept, bool)> {
+        let mut write = || -> Result<(SnapshotNotes, bool)> {
             let done = match &root {
                 Some(root) => fill(root.as_fd(), jobs, &self.objects, &mut batch)?,
                 None => Vec::new(),
@@ -379,11 +379,11 @@ impl Shadow {
                 && (0..REUSE).contains(&(now - last.snapshot.time.millis()))
             {
                 mine.snapshot = last.snapshot.clone();
-                return Ok((Kept { named, ..mine }, false));
+                return Ok((SnapshotNotes { named, ..mine }, false));
             }
             let id = batch.put(Sort::Snapshot, &object::snapshot(tree, now, &text))?;
             (mine.snapshot.id, mine.snapshot.time) = (id, Time(now));
-            Ok((Kept { named, ..mine }, true))
+            Ok((SnapshotNotes { named, ..mine }, true))
         };
         let (kept, fresh) = match write() {
             Ok(found) => found,

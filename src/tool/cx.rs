@@ -115,12 +115,12 @@ pub struct Workspace {
     /// The journal of change sets while they are published; `None`: there is no journal.
     pub(crate) publishes: Option<crate::files::Publishes>,
     /// Hash of each file (absolute path) as the agent last read or wrote it.
-    pub seen: Mutex<HashMap<PathBuf, Seen>>,
+    pub seen: Mutex<HashMap<PathBuf, SeenFile>>,
 }
 
 /// A file as the agent knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenFile {
     /// BLAKE3 of the whole content.
     pub hash: [u8; 32],
     /// The content, when small enough to show a difference later (at most 256 KiB).

@@ -8,7 +8,7 @@ pub mod folder;
 pub mod git;
 pub mod workspace;
 
-pub use git::around::Around;
+pub use git::around::GitSurroundings;
 pub use git::steering::steering;
 pub use workspace::{Config, OutsideChange, Report, Watcher};
 

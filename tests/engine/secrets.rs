@@ -9,7 +9,7 @@ use tiller_permit::Redactor;
 use tiller_protocol::command::{KeyText, Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::{Attachment, Block, CommandBody, EntryBody, EventBody, Message, ModelRef, SendMode};
-use tiller_provider::registry::Entered;
+use tiller_provider::registry::EnteredKey;
 use tiller_provider::registry::key::{self, Secret};
 use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Providers, Request};
 
@@ -193,8 +193,8 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
                         all
                     }),
                     entered: Arc::new(|name| match name {
-                        "fixed" => Entered::Unused("config.toml gives a command for it".into()),
-                        _ => Entered::Over("ANTHROPIC_API_KEY".into()),
+                        "fixed" => EnteredKey::Unused("config.toml gives a command for it".into()),
+                        _ => EnteredKey::Over("ANTHROPIC_API_KEY".into()),
                     }),
                     learn: Arc::new(move |k: &str| crate::scripted_model::lock(&l).push(k.to_owned())),
                 });

@@ -8,14 +8,14 @@ use tiller_watch::folder::Folder;
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub(crate) struct FolderChange {
     /// Whether the screen depends on it, too.
     pub(crate) screen: bool,
 }
 
 /// Watches the settings folder until the values are dropped, and the targets of files that are symbolic links (people
 /// keep their settings elsewhere). Without the folder (a read-only home) there is nothing to watch.
-pub(crate) fn watch(config: &Path, tell: impl Fn(Changed) + Clone + Send + 'static) -> Vec<Folder> {
+pub(crate) fn watch(config: &Path, tell: impl Fn(FolderChange) + Clone + Send + 'static) -> Vec<Folder> {
     use std::os::unix::fs::DirBuilderExt as _;
     if std::fs::DirBuilder::new().recursive(true).mode(0o700).create(config).is_err() {
         return Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn watch(config: &Path, tell: impl Fn(Changed) + Clone + Send + 'stat
 fn one(
     folder: &Path,
     matters: impl Fn(&Path) -> Option<bool> + Send + 'static,
-    tell: impl Fn(Changed) + Send + 'static,
+    tell: impl Fn(FolderChange) + Send + 'static,
 ) -> Option<Folder> {
     let screen = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&screen);
@@ -55,7 +55,7 @@ fn one(
         about.is_some()
     };
     // Related changes are reported once: that the screen is affected is remembered until then.
-    Folder::watch(folder, heard, move || tell(Changed { screen: screen.swap(false, Ordering::SeqCst) }))
+    Folder::watch(folder, heard, move || tell(FolderChange { screen: screen.swap(false, Ordering::SeqCst) }))
         .inspect_err(|why| tracing::warn!(why, "changes to the settings cannot be detected"))
         .ok()
 }
@@ -123,6 +123,6 @@ mod tests {
             assert!(Instant::now() < end, "the change was not told");
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(told.lock().unwrap()[0], Changed { screen: true });
+        assert_eq!(told.lock().unwrap()[0], FolderChange { screen: true });
     }
 }

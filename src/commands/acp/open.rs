@@ -25,7 +25,7 @@ use tiller_rpc::Error;
 pub(super) const LOOK: CommandId = CommandId(0);
 
 /// A session that runs.
-pub(super) struct Opened {
+pub(super) struct RunningSession {
     pub(super) engine: OwnedEngine,
     pub(super) handle: EngineHandle,
     pub(super) events: EventStream,
@@ -46,7 +46,7 @@ pub(super) fn start(
     store: Store,
     cwd: PathBuf,
     id: Option<SessionId>,
-) -> Result<Opened, Error> {
+) -> Result<RunningSession, Error> {
     let common = Common { dir: Some(cwd), ..common.clone() };
     let setup = Setup::read(&common, Flags::default())?;
     setup.check_config()?;
@@ -85,7 +85,7 @@ pub(super) fn start(
     let engine = OwnedEngine(Some(engine));
     let snapshot = snapshot?;
     let choices = Choices::new(snapshot.profile, snapshot.model.clone(), &config);
-    Ok(Opened { engine, handle, events, snapshot, choices, root, tools, notices })
+    Ok(RunningSession { engine, handle, events, snapshot, choices, root, tools, notices })
 }
 
 /// Requests the whole state. It contains everything that happened before, except notices.

@@ -127,7 +127,7 @@ struct Follow<'a> {
 }
 
 /// The effect of a stop.
-enum Stopped {
+enum StopEffect {
     /// The turn ends with its present result.
     Soft,
     /// Agents are not waited for any more.
@@ -176,13 +176,13 @@ impl Follow<'_> {
     }
 
     /// The first stop ends the turn, the second kills its tools, the third ends without waiting.
-    fn stopped(&self) -> Result<Stopped, Notice> {
+    fn stopped(&self) -> Result<StopEffect, Notice> {
         match self.stop.times() {
             0 | 1 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?,
             2 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?,
-            _ => return Ok(Stopped::Now),
+            _ => return Ok(StopEffect::Now),
         }
-        Ok(Stopped::Soft)
+        Ok(StopEffect::Soft)
     }
 
     /// Reads events until the turn is over.
@@ -211,8 +211,8 @@ impl Follow<'_> {
                         return Ok(Exit::Interrupted);
                     }
                     match self.stopped()? {
-                        Stopped::Soft => continue,
-                        Stopped::Now => return Ok(Exit::Interrupted),
+                        StopEffect::Soft => continue,
+                        StopEffect::Now => return Ok(Exit::Interrupted),
                     }
                 }
                 () = self.limits.late() => {
@@ -258,8 +258,8 @@ impl Follow<'_> {
             };
             if !gone {
                 match self.stopped()? {
-                    Stopped::Soft => continue,
-                    Stopped::Now => return Ok(Some(Exit::Interrupted)),
+                    StopEffect::Soft => continue,
+                    StopEffect::Now => return Ok(Some(Exit::Interrupted)),
                 }
             }
             // The reader is gone: ends quietly, and an unfinished turn counts as interrupted.
@@ -403,8 +403,8 @@ impl Follow<'_> {
             line = self.lines.next() => line,
             () = self.stop.next() => {
                 return Ok(match self.stopped()? {
-                    Stopped::Soft => None,
-                    Stopped::Now => Some(Exit::Interrupted),
+                    StopEffect::Soft => None,
+                    StopEffect::Now => Some(Exit::Interrupted),
                 });
             }
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tiller_config::schema::{Provider as Entry, ProviderKind};
 use tiller_protocol::ModelRef;
-use tiller_provider::registry::{LOCALS, OFFERED, Offered};
+use tiller_provider::registry::{LOCALS, OFFERED, OfferedVariable};
 use tiller_provider::{Provider, ProviderError};
 use tiller_tui::app::effect::{Connect, Connected};
 
@@ -76,7 +76,7 @@ impl Connector {
     /// A key that other tools use. Only its variable's name is stored.
     fn variable(&self, variable: &str) -> Result<Connected, String> {
         let offered = OFFERED.into_iter().find(|o| o.variable == variable);
-        let Offered { name, kind, base, .. } =
+        let OfferedVariable { name, kind, base, .. } =
             offered.ok_or_else(|| format!("{variable} is not a known key variable"))?;
         let mut config = self.shared.current();
         let entry = Entry {

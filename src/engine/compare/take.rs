@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tiller_protocol::compare::{Pair, TakeConflict, TakePart};
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{
-    Answer, Entry, Goal, Id, Item, Kind, MergeResult, Restored, Shadow, SnapshotError, merge,
+    Answer, Entry, Goal, Id, Item, Kind, MergeResult, RestoreResult, Shadow, SnapshotError, merge,
 };
 use tiller_store::StepOf;
 
@@ -45,7 +45,7 @@ fn take(
     shadow: &mut Shadow,
     states: States,
     parts: &[TakePart],
-) -> Result<(Restored, Vec<TakeConflict>), SnapshotError> {
+) -> Result<(RestoreResult, Vec<TakeConflict>), SnapshotError> {
     let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for part in parts {
         wanted.entry(&part.path).or_default().extend(part.hunk.as_deref());

@@ -14,7 +14,7 @@ use crate::prompts::msg::Aside;
 
 /// A report about a compaction, a question on the side, or a title.
 pub(crate) enum ContextMsg {
-    Compacted(Box<Compacted>),
+    Compacted(Box<CompactionResult>),
     Aside(Box<Aside>),
     TitleFound {
         session: SessionId,
@@ -25,7 +25,7 @@ pub(crate) enum ContextMsg {
 }
 
 /// A summary, or why there is none.
-pub(crate) struct Compacted {
+pub(crate) struct CompactionResult {
     /// The turn that waits for it; `None`: a client requested it.
     pub(crate) turn: Option<u64>,
     /// The provider rejected the request as too long: a failure is reported where the turn ends.

@@ -97,7 +97,7 @@ pub(crate) struct RestoreReport {
 
 /// Result of a restore: the changed files, and changes by others before it.
 pub(crate) struct RestoreOutcome {
-    pub(crate) done: tiller_snapshot::Restored,
+    pub(crate) done: tiller_snapshot::RestoreResult,
     pub(crate) files: Vec<StepFile>,
     pub(crate) others: Option<StepRow>,
     pub(crate) way: RestoreKind,

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use tiller_protocol::command::KeyText;
 use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
-use tiller_provider::registry::Entered;
+use tiller_provider::registry::EnteredKey;
 use tiller_provider::registry::key::{self, Secret};
 use tiller_provider::{ProviderError, Providers, models};
 
@@ -42,9 +42,9 @@ pub(crate) fn store_key(
         _ => return core.refuse(client, cause, Notice::new(NoticeKind::User, why)),
     };
     let over = match (keys.entered)(&provider) {
-        Entered::Used => None,
-        Entered::Over(variable) => Some(variable),
-        Entered::Unused(why) => {
+        EnteredKey::Used => None,
+        EnteredKey::Over(variable) => Some(variable),
+        EnteredKey::Unused(why) => {
             let notice = Notice::new(
                 NoticeKind::Config,
                 format!("this key would not be used, so it was not stored: {why}"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
-use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
+use tiller_provider::{Chunk, Provider, ProviderError, Request, Timer};
 use tiller_text::markdown::Visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -64,7 +64,7 @@ pub(super) async fn stream(
     let mut pace = Pacing::default();
     let mut heard = Instant::now();
     let mut quiet = true;
-    let mut alarm = Alarm::at(heard + QUIET);
+    let mut alarm = Timer::at(heard + QUIET);
     loop {
         let rest = pace.rest(heard);
         if let Some(end) = rest {

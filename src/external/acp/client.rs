@@ -35,7 +35,7 @@ const BUSY: i64 = -32000;
 
 /// Why a request got no result.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum RequestFailure {
     /// The agent answered with an error.
     Error(Error),
     /// The program's output ended.
@@ -71,7 +71,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Runs the whole conversation. Returns the stop reason of the last turn.
-    pub(super) async fn talk(&mut self) -> Result<String, Broken> {
+    pub(super) async fn talk(&mut self) -> Result<String, RequestFailure> {
         session::open(self).await?;
         let mut prompt = self.run.job.prompt.clone();
         loop {
@@ -81,10 +81,10 @@ impl Client {
             let result = self.request("session/prompt", params).await;
             self.busy = false;
             let result = result?;
-            session::usage(&result, &self.run.out).await.map_err(|_| Broken::Cancelled)?;
+            session::usage(&result, &self.run.out).await.map_err(|_| RequestFailure::Cancelled)?;
             let stop = result["stopReason"].as_str().unwrap_or("end_turn").to_owned();
             if self.run.control.soft.is_cancelled() {
-                return Err(Broken::Cancelled);
+                return Err(RequestFailure::Cancelled);
             }
             if stop != "end_turn" {
                 return Ok(stop);
@@ -101,7 +101,7 @@ impl Client {
                 match self.pump(None).await {
                     Ok(_) => {}
                     // No turn was running: the regular end of a conversation.
-                    Err(Broken::Cancelled) => return Ok(stop),
+                    Err(RequestFailure::Cancelled) => return Ok(stop),
                     Err(e) => return Err(e),
                 }
             }
@@ -115,12 +115,12 @@ impl Client {
         }
     }
 
-    pub(super) async fn send_event(&mut self, said: AgentEvent) -> Result<(), Broken> {
-        self.run.out.send(said).await.map_err(|_| Broken::Cancelled)
+    pub(super) async fn send_event(&mut self, said: AgentEvent) -> Result<(), RequestFailure> {
+        self.run.out.send(said).await.map_err(|_| RequestFailure::Cancelled)
     }
 
-    async fn tell(&mut self, what: Activity) -> Result<(), Broken> {
-        self.run.out.state(what, ActivitySource::Report).await.map_err(|_| Broken::Cancelled)
+    async fn tell(&mut self, what: Activity) -> Result<(), RequestFailure> {
+        self.run.out.state(what, ActivitySource::Report).await.map_err(|_| RequestFailure::Cancelled)
     }
 
     fn note(&mut self, command: Command) {
@@ -132,21 +132,21 @@ impl Client {
     }
 
     /// Passes a line to the writer.
-    async fn send(&mut self, line: String) -> Result<(), Broken> {
+    async fn send(&mut self, line: String) -> Result<(), RequestFailure> {
         tokio::select! {
             biased;
-            () = self.run.control.hard.cancelled() => Err(Broken::Cancelled),
-            () = sleep_until(self.wall) => Err(Broken::Wall),
+            () = self.run.control.hard.cancelled() => Err(RequestFailure::Cancelled),
+            () = sleep_until(self.wall) => Err(RequestFailure::Wall),
             sent = timeout(self.run.job.limits.idle, self.to.send(line)) => match sent {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) => Err(Broken::Ended),
-                Err(_) => Err(Broken::Idle),
+                Ok(Err(_)) => Err(RequestFailure::Ended),
+                Err(_) => Err(RequestFailure::Idle),
             }
         }
     }
 
     /// Sends a request and waits for the answer, serving the agent's requests meanwhile.
-    pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
+    pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, RequestFailure> {
         self.next += 1;
         let id = self.next;
         self.send(LINES.request(&id.into(), method, &params)).await?;
@@ -154,7 +154,7 @@ impl Client {
     }
 
     /// Serves the agent until the answer to `wanted` arrives, or (`None`) a message of the person.
-    async fn pump(&mut self, wanted: Option<u64>) -> Result<Value, Broken> {
+    async fn pump(&mut self, wanted: Option<u64>) -> Result<Value, RequestFailure> {
         let limits = self.run.job.limits;
         let span = if self.session.is_empty() { FIRST.min(limits.idle) } else { limits.idle };
         let mut idle = Instant::now() + span;
@@ -165,19 +165,19 @@ impl Client {
             let until = give_up.unwrap_or(if waits { self.wall } else { idle });
             tokio::select! {
                 biased;
-                () = self.run.control.hard.cancelled() => return Err(Broken::Cancelled),
-                () = self.run.out.closed() => return Err(Broken::Cancelled),
+                () = self.run.control.hard.cancelled() => return Err(RequestFailure::Cancelled),
+                () = self.run.out.closed() => return Err(RequestFailure::Cancelled),
                 () = self.run.control.soft.cancelled(), if give_up.is_none() => {
                     if !self.busy {
-                        return Err(Broken::Cancelled);
+                        return Err(RequestFailure::Cancelled);
                     }
                     // Its turn is cancelled regularly: its requests are answered, and it has the grace period.
                     give_up = Some(Instant::now() + limits.grace);
                     self.send(LINES.notification("session/cancel", &json!({"sessionId": self.session}))).await?;
                 }
-                () = sleep_until(self.wall) => return Err(Broken::Wall),
+                () = sleep_until(self.wall) => return Err(RequestFailure::Wall),
                 () = sleep_until(until) => {
-                    return Err(if give_up.is_some() { Broken::Cancelled } else { Broken::Idle });
+                    return Err(if give_up.is_some() { RequestFailure::Cancelled } else { RequestFailure::Idle });
                 }
                 Some((id, answer)) = self.pending.next() => {
                     idle = Instant::now() + span;
@@ -197,14 +197,14 @@ impl Client {
                     match line {
                         Line::Text(line) => {
                             if let Some(answer) = self.incoming(&line, wanted).await? {
-                                return answer.map_err(Broken::Error);
+                                return answer.map_err(RequestFailure::Error);
                             }
                         }
                         Line::TooLong => {
                             self.send_event(AgentEvent::Note("one of its messages was too long and was dropped".into())).await?;
                         }
-                        Line::TooMuch => return Err(Broken::TooMuch),
-                        Line::End => return Err(Broken::Ended),
+                        Line::TooMuch => return Err(RequestFailure::TooMuch),
+                        Line::End => return Err(RequestFailure::Ended),
                     }
                 }
             }
@@ -216,11 +216,13 @@ impl Client {
         &mut self,
         line: &str,
         wanted: Option<u64>,
-    ) -> Result<Option<Result<Value, Error>>, Broken> {
+    ) -> Result<Option<Result<Value, Error>>, RequestFailure> {
         match Message::read_lenient(line) {
             Some(Message::Response { id, result }) => match id.as_u64() {
                 Some(id) if Some(id) == wanted => return Ok(Some(result)),
-                Some(id) if self.mode.is_asked(id) => self.mode.answered(result).map_err(Broken::Error)?,
+                Some(id) if self.mode.is_asked(id) => {
+                    self.mode.answered(result).map_err(RequestFailure::Error)?
+                }
                 // No request waits for it any more.
                 _ => {}
             },
@@ -247,7 +249,7 @@ impl Client {
     }
 
     /// Answers a request of the agent.
-    async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
+    async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), RequestFailure> {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
         if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
@@ -277,7 +279,7 @@ impl Client {
         }
     }
 
-    async fn permission(&mut self, id: Value, params: &Value) -> Result<(), Broken> {
+    async fn permission(&mut self, id: Value, params: &Value) -> Result<(), RequestFailure> {
         let options: Vec<Choice> = params["options"].as_array().into_iter().flatten().map(option).collect();
         let mut out = Vec::new();
         let call = self.updates.call(&params["toolCall"], &mut out);
@@ -295,7 +297,7 @@ impl Client {
             options: options.clone(),
             by_screen: false,
         };
-        let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
+        let answer = self.run.out.ask(call, what).await.map_err(|_| RequestFailure::Cancelled)?;
         self.tell(Activity::Blocked).await?;
         let soft = self.run.control.soft.clone();
         self.pending.push(Box::pin(async move {

@@ -3,12 +3,17 @@
 use super::super::adapter::Adapter;
 use super::super::event::{Ending, Status};
 use super::super::run::Run;
-use super::client::Broken;
+use super::client::RequestFailure;
 use super::session;
 use tiller_rpc::Error;
 
 /// The ending, from the result, the exit code and the error output.
-pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &str, run: &Run) -> Ending {
+pub(super) fn judge(
+    result: Result<String, RequestFailure>,
+    exit: Option<i32>,
+    errors: &str,
+    run: &Run,
+) -> Ending {
     let adapter = &run.job.adapter;
     let last: Vec<&str> = errors.lines().rev().take(5).collect();
     let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
@@ -21,8 +26,8 @@ pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &
             "max_turn_requests" => (Status::Failed, "it used up its requests for one turn".into()),
             other => (Status::Failed, format!("it stopped for an unknown reason: {other}")),
         },
-        Err(Broken::Error(e)) => (Status::Failed, login(adapter, &e, errors)),
-        Err(Broken::Ended) => {
+        Err(RequestFailure::Error(e)) => (Status::Failed, login(adapter, &e, errors)),
+        Err(RequestFailure::Ended) => {
             let why = match exit {
                 Some(code) if code > 128 => format!("it was ended by signal {}", code - 128),
                 Some(code) => format!("it ended with exit code {code} before it was done"),
@@ -31,14 +36,14 @@ pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &
             let why = if last.is_empty() { why } else { format!("{why}: {last}") };
             (Status::Crashed, with_fix(adapter, why, errors))
         }
-        Err(Broken::Cancelled) => (Status::Cancelled, "stopped".into()),
-        Err(Broken::Wall) => {
+        Err(RequestFailure::Cancelled) => (Status::Cancelled, "stopped".into()),
+        Err(RequestFailure::Wall) => {
             (Status::TimedOut, format!("it ran for longer than {} s", run.job.limits.wall.as_secs()))
         }
-        Err(Broken::Idle) => {
+        Err(RequestFailure::Idle) => {
             (Status::TimedOut, format!("it was silent for {} s", run.job.limits.idle.as_secs()))
         }
-        Err(Broken::TooMuch) => {
+        Err(RequestFailure::TooMuch) => {
             (Status::Failed, format!("it wrote more than {} MB", run.job.limits.output >> 20))
         }
     };

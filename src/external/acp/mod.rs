@@ -12,12 +12,12 @@ mod updates;
 use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
-use tiller_tool::shell::Hosted;
+use tiller_tool::shell::HostedProgram;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use self::client::{Broken, Client};
+use self::client::{Client, RequestFailure};
 use self::ending::judge;
 use self::mode::Mode;
 use self::updates::Updates;
@@ -72,7 +72,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
     let Client { mut run, updates, to, .. } = client;
     drop(to);
     let over = match &result {
-        Err(Broken::Ended) | Ok(_) => tokio::select! {
+        Err(RequestFailure::Ended) | Ok(_) => tokio::select! {
             biased;
             () = run.control.hard.cancelled() => None,
             over = leave(&mut hosted) => over,
@@ -90,7 +90,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
     ending
 }
 
-async fn leave(hosted: &mut Hosted) -> Option<i32> {
+async fn leave(hosted: &mut HostedProgram) -> Option<i32> {
     timeout(Duration::from_secs(2), hosted.ended()).await.ok().map(|e| e.code)
 }
 

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::{Broken, Client};
+use super::client::{Client, RequestFailure};
 use super::session::{offers, option};
 use crate::event::AgentEvent;
 use tiller_rpc::Error;
@@ -72,7 +72,7 @@ fn request(session: &str, mode: &str, way: &Way) -> (&'static str, Value) {
 }
 
 /// Sets the job's mode for a session that was just opened.
-pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
+pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), RequestFailure> {
     let acp = c.acp.clone();
     let choice = option(opened, "mode");
     let listed = |mode: &str| {
@@ -90,7 +90,7 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         // Without such a mode its questions are answered one by one.
         let Some((mode, way)) = known(&acp.auto_mode) else { return Ok(()) };
         return match ask(c, &mode, &way).await {
-            Err(Broken::Error(e)) => {
+            Err(RequestFailure::Error(e)) => {
                 c.send_event(AgentEvent::Note(format!("mode {mode}: {}", e.text()))).await
             }
             other => other,
@@ -118,7 +118,7 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
     let mut refused = None;
     for (mode, way) in tries {
         match ask(c, &mode, &way).await {
-            Err(Broken::Error(e)) => refused = Some((mode, e)),
+            Err(RequestFailure::Error(e)) => refused = Some((mode, e)),
             Ok(()) => {
                 c.mode.set = Some((mode, way));
                 return Ok(());
@@ -132,10 +132,10 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         update it, or choose the profile full",
         e.text()
     );
-    Err(Broken::Error(Error::new(0, message)))
+    Err(RequestFailure::Error(Error::new(0, message)))
 }
 
-async fn ask(c: &mut Client, mode: &str, way: &Way) -> Result<(), Broken> {
+async fn ask(c: &mut Client, mode: &str, way: &Way) -> Result<(), RequestFailure> {
     let (method, params) = request(&c.session, mode, way);
     c.request(method, params).await.map(|_| ())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiller_protocol::Usage;
 
-use super::client::{Broken, Client};
+use super::client::{Client, RequestFailure};
 use super::mode;
 use super::updates::Updates;
 use crate::event::AgentEvent;
@@ -20,7 +20,7 @@ pub(super) fn wants_login(error: &Error) -> bool {
 }
 
 /// From the handshake to a session that accepts prompts.
-pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
+pub(super) async fn open(c: &mut Client) -> Result<(), RequestFailure> {
     let files = c.run.job.files.is_some();
     let hello = json!({
         "protocolVersion": VERSION,
@@ -32,11 +32,11 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     if version != VERSION {
         let message =
             format!("it speaks version {version} of the protocol, not {VERSION}; update it or Tiller");
-        return Err(Broken::Error(Error::new(0, message)));
+        return Err(RequestFailure::Error(Error::new(0, message)));
     }
     let opened = match begin(c, &agent).await {
-        Err(Broken::Error(e)) if wants_login(&e) => {
-            let Some(method) = by_key(c, &agent) else { return Err(Broken::Error(e)) };
+        Err(RequestFailure::Error(e)) if wants_login(&e) => {
+            let Some(method) = by_key(c, &agent) else { return Err(RequestFailure::Error(e)) };
             c.request("authenticate", json!({"methodId": method})).await?;
             begin(c, &agent).await?
         }
@@ -61,7 +61,7 @@ fn by_key(c: &Client, agent: &Value) -> Option<String> {
 }
 
 /// A new session, or the one to continue.
-async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
+async fn begin(c: &mut Client, agent: &Value) -> Result<Value, RequestFailure> {
     let Some(id) = c.run.job.resume.session.clone() else { return fresh(c).await };
     let can = &agent["agentCapabilities"];
     let method = if can["sessionCapabilities"]["resume"].is_object() {
@@ -74,7 +74,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
             return fresh(c).await;
         }
         let message = "it cannot resume an earlier session; start a new one";
-        return Err(Broken::Error(Error::new(0, message)));
+        return Err(RequestFailure::Error(Error::new(0, message)));
     };
     let cwd = c.run.job.cwd.display().to_string();
     c.muted = true;
@@ -83,7 +83,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     c.muted = false;
     match opened {
         // The program does not have that session any more.
-        Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_fresh() => {
+        Err(RequestFailure::Error(e)) if !wants_login(&e) && c.run.job.begin_fresh() => {
             c.send_event(AgentEvent::Anew).await?;
             fresh(c).await
         }
@@ -96,13 +96,13 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
 }
 
 /// An empty session.
-async fn fresh(c: &mut Client) -> Result<Value, Broken> {
+async fn fresh(c: &mut Client) -> Result<Value, RequestFailure> {
     let cwd = c.run.job.cwd.display().to_string();
     let params = with_meta(c, json!({"cwd": cwd, "mcpServers": []}));
     let opened = c.request("session/new", params).await?;
     let Some(id) = opened["sessionId"].as_str() else {
         let message = "it opened a session without an id";
-        return Err(Broken::Error(Error::new(0, message)));
+        return Err(RequestFailure::Error(Error::new(0, message)));
     };
     id.clone_into(&mut c.session);
     Ok(opened)
@@ -140,12 +140,12 @@ pub(super) fn offers(option: &Value, wanted: &str) -> bool {
     })
 }
 
-async fn set_option(c: &mut Client, option: &Value, value: &str) -> Result<(), Broken> {
+async fn set_option(c: &mut Client, option: &Value, value: &str) -> Result<(), RequestFailure> {
     let params = json!({"sessionId": c.session, "configId": option["id"], "value": value});
     c.request("session/set_config_option", params).await.map(|_| ())
 }
 
-async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Broken> {
+async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), RequestFailure> {
     if let Some(o) = option(opened, "model").filter(|o| offers(o, model)) {
         return set_option(c, o, model).await;
     }
@@ -155,7 +155,7 @@ async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Br
         return c.request("session/set_model", params).await.map(|_| ());
     }
     let message = format!("it does not offer the model {model}; omit it, or choose one that it offers");
-    Err(Broken::Error(Error::new(0, message)))
+    Err(RequestFailure::Error(Error::new(0, message)))
 }
 
 /// Reports the usage of the turn.

@@ -27,7 +27,7 @@ pub struct Adapter {
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
     /// How it receives the paths that the person's rules deny to readers.
-    pub denied: Option<Denied>,
+    pub denied: Option<DenyOptions>,
     /// Content of a file that exists while the program runs where it must ask; `{file}` in `careful` is its path. For
     /// programs that read their rules from a file only.
     pub careful_file: Option<String>,
@@ -50,7 +50,7 @@ impl Adapter {
     /// Whether it can enforce rules that deny reading these paths (absolute, globs).
     pub fn holds_to(&self, globs: &[String]) -> bool {
         let plain = |glob: &String| !glob.contains([',', '(', ')']) && !glob.contains(char::is_control);
-        let meta = |d: &Denied| self.acp.is_none() || d.meta.is_some();
+        let meta = |d: &DenyOptions| self.acp.is_none() || d.meta.is_some();
         self.denied.as_ref().is_some_and(meta) && globs.iter().all(plain)
     }
 
@@ -64,7 +64,7 @@ impl Adapter {
 /// since the rules cannot be enforced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Denied {
+pub struct DenyOptions {
     /// One rule in the program's own syntax; `{path}` is an absolute path as a glob.
     pub rule: String,
     /// Arguments without a screen and in a terminal; `{rules}` is the list of all rules, separated by commas.
@@ -74,7 +74,7 @@ pub struct Denied {
     pub meta: Option<String>,
 }
 
-impl Denied {
+impl DenyOptions {
     /// The rules for these paths.
     pub(crate) fn rules(&self, globs: &[String]) -> Vec<String> {
         globs.iter().map(|glob| self.rule.replace("{path}", glob)).collect()
@@ -151,7 +151,7 @@ pub struct Env {
     /// Variables of a cloud, which are passed on only where the person has configured the program for it.
     pub cloud: Vec<Cloud>,
     /// Where its own configuration names variables that it reads.
-    pub named: Vec<Named>,
+    pub named: Vec<NamedVariables>,
 }
 
 /// A cloud through which a program can reach its models.
@@ -167,7 +167,7 @@ pub struct Cloud {
 /// Where a program's own configuration names variables.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
+pub struct NamedVariables {
     /// Files of the person, never of a project; `~` is the home folder, `$NAME` a variable.
     pub files: Vec<String>,
     /// Only group 1 of each match is searched; without it the whole file is.

@@ -21,7 +21,7 @@ use std::future::Future;
 use std::io::Read;
 use std::sync::Arc;
 
-use tiller_tool::shell::{Hosted, Resizer};
+use tiller_tool::shell::{HostedProgram, Resizer};
 use tokio::sync::watch;
 
 use self::keyboard::Keyboard;
@@ -48,7 +48,7 @@ pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
 
 /// The terminal as the driver uses it.
 pub(crate) struct Pane {
-    pub hosted: Hosted,
+    pub hosted: HostedProgram,
     pub screen: Arc<Screen>,
     pub keys: Keyboard,
     pub resizer: Resizer,

@@ -171,7 +171,7 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
         if short && (!rest.is_empty() || !begins_name(&text[..whole.start], &text[whole.clone()])) {
             continue;
         }
-        let given = Given {
+        let given = NamedValue {
             value,
             quoted: is_quoted,
             password,
@@ -212,7 +212,7 @@ fn about(rest: &str) -> bool {
 }
 
 /// A value behind a name.
-struct Given<'a> {
+struct NamedValue<'a> {
     value: &'a str,
     quoted: bool,
     /// The name is that of a password: those are chosen by people.
@@ -225,7 +225,7 @@ struct Given<'a> {
     after: &'a str,
 }
 
-impl Given<'_> {
+impl NamedValue<'_> {
     /// Whether it is a secret and not code.
     fn is_secret(&self) -> bool {
         let Self { value, quoted, password, tight, .. } = *self;
@@ -295,7 +295,7 @@ impl Given<'_> {
     }
 }
 
-impl Given<'_> {
+impl NamedValue<'_> {
     /// The type of a field or constant: `TOKEN: KIND_1 = 3`, `password: CFStringRef;`, `token: TOKEN_KIND,`.
     fn is_type(&self) -> bool {
         let Self { value, after, .. } = *self;

@@ -9,7 +9,7 @@ use crate::codec::request::ChatMessage;
 
 /// Limits for all images of a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Album {
+pub(crate) struct ImageLimits {
     pub(crate) count: usize,
     /// Total bytes in base64.
     pub(crate) bytes: usize,
@@ -28,7 +28,7 @@ pub(crate) fn parts(message: &ChatMessage) -> &[Part] {
     }
 }
 
-impl Album {
+impl ImageLimits {
     /// Replaces the oldest images by text, as far as there are too many or one of them was refused.
     pub(crate) fn leave_out(&self, messages: &mut [Cow<'_, ChatMessage>], refused: usize) {
         let found: Vec<&str> = messages

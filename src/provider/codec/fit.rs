@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use tiller_protocol::{Block, ModelRef, Part, ToolCall};
 
-use crate::codec::album::{Album, parts};
+use crate::codec::album::{ImageLimits, parts};
 use crate::codec::picture;
 use crate::codec::request::ChatMessage;
 
@@ -44,7 +44,7 @@ pub(crate) struct Rules {
     /// Maximum side of an image, in pixels.
     pub(crate) image_side: u32,
     /// Limits for all images of a request.
-    pub(crate) album: Album,
+    pub(crate) album: ImageLimits,
 }
 
 /// Mebibytes in bytes.

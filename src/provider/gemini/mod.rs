@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
-use crate::codec::album::Album;
+use crate::codec::album::ImageLimits;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
@@ -45,7 +45,7 @@ const RULES: Rules = Rules {
     images: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
     image_bytes: fit::mib(15),
     image_side: u32::MAX,
-    album: Album { count: 3_000, bytes: fit::mib(15), many: (usize::MAX, 0) },
+    album: ImageLimits { count: 3_000, bytes: fit::mib(15), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]
@@ -85,14 +85,14 @@ struct RequestContent<'a> {
 #[serde(rename_all = "camelCase")]
 struct RequestPart<'a> {
     #[serde(flatten)]
-    what: What<'a>,
+    what: PartContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum What<'a> {
+enum PartContent<'a> {
     Text(&'a str),
     #[serde(rename_all = "camelCase")]
     InlineData {
@@ -115,8 +115,8 @@ enum What<'a> {
     Raw(&'a Value),
 }
 
-impl<'a> From<What<'a>> for RequestPart<'a> {
-    fn from(what: What<'a>) -> Self {
+impl<'a> From<PartContent<'a>> for RequestPart<'a> {
+    fn from(what: PartContent<'a>) -> Self {
         Self { what, thought_signature: None }
     }
 }
@@ -157,7 +157,7 @@ impl Wire for Gemini {
             })
             .collect();
         let system = (!request.system.trim().is_empty())
-            .then(|| RequestContent { role: "", parts: vec![What::Text(&request.system).into()] });
+            .then(|| RequestContent { role: "", parts: vec![PartContent::Text(&request.system).into()] });
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
         let body = GeminiRequest {
@@ -262,7 +262,7 @@ fn contents<'a>(
                 let key = if *ok { "output" } else { "error" };
                 let id = named.contains(call_id.as_str()).then_some(call_id.as_str());
                 let mut parts: Vec<RequestPart<'a>> =
-                    vec![What::FunctionResponse { id, name, response: json!({key: text}) }.into()];
+                    vec![PartContent::FunctionResponse { id, name, response: json!({key: text}) }.into()];
                 if sees {
                     parts.extend(
                         content
@@ -285,9 +285,11 @@ fn contents<'a>(
 fn part(part: &Part, sees: bool) -> Option<RequestPart<'_>> {
     Some(match part {
         Part::Text { text } if text.trim().is_empty() => return None,
-        Part::Text { text } => What::Text(text).into(),
-        Part::Image { media_type, data } if sees => What::InlineData { mime_type: media_type, data }.into(),
-        Part::Image { .. } => What::Text("[image left out: this model cannot see images]").into(),
+        Part::Text { text } => PartContent::Text(text).into(),
+        Part::Image { media_type, data } if sees => {
+            PartContent::InlineData { mime_type: media_type, data }.into()
+        }
+        Part::Image { .. } => PartContent::Text("[image left out: this model cannot see images]").into(),
     })
 }
 
@@ -303,13 +305,15 @@ fn reply<'a>(
     for block in blocks {
         match block {
             Block::Text { text } if text.is_empty() => {}
-            Block::Text { text } => out.push(What::Text(text).into()),
+            Block::Text { text } => out.push(PartContent::Text(text).into()),
             // Thoughts themselves are not sent back; a signature belongs to the text before it.
             Block::Thinking { signature: Some(signature), .. } if own => match out.last_mut() {
-                Some(RequestPart { what: What::Text(_), thought_signature: slot @ None }) => {
+                Some(RequestPart { what: PartContent::Text(_), thought_signature: slot @ None }) => {
                     *slot = Some(signature)
                 }
-                _ => out.push(RequestPart { what: What::Text(""), thought_signature: Some(signature) }),
+                _ => {
+                    out.push(RequestPart { what: PartContent::Text(""), thought_signature: Some(signature) })
+                }
             },
             Block::Thinking { .. } | Block::Redacted { .. } => {}
             Block::ToolCall(call) => {
@@ -322,7 +326,7 @@ fn reply<'a>(
                 let foreign = (!own && third && calls == 0).then_some(FOREIGN);
                 calls += 1;
                 out.push(RequestPart {
-                    what: What::FunctionCall {
+                    what: PartContent::FunctionCall {
                         id: id.map(|_| call.id.as_str()),
                         name: &call.name,
                         args: &call.arguments,
@@ -331,13 +335,13 @@ fn reply<'a>(
                 });
             }
             Block::Unknown { provider: of, raw } if own && of == provider && raw.is_object() => {
-                out.push(What::Raw(raw).into())
+                out.push(PartContent::Raw(raw).into())
             }
             Block::Unknown { .. } => {}
         }
     }
     // Only signatures: the vendor would reject the message.
-    if out.iter().all(|p| matches!(p.what, What::Text(""))) {
+    if out.iter().all(|p| matches!(p.what, PartContent::Text(""))) {
         out.clear();
     }
     out

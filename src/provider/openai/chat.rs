@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
-use crate::codec::album::Album;
+use crate::codec::album::ImageLimits;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
@@ -69,7 +69,7 @@ impl OpenAiChat {
             images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
             image_bytes: fit::mib(20),
             image_side: u32::MAX,
-            album: Album { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
+            album: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
-use crate::codec::album::Album;
+use crate::codec::album::ImageLimits;
 use crate::codec::amend::Amendments;
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
@@ -42,7 +42,7 @@ const RULES: Rules = Rules {
     images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
     image_bytes: fit::mib(20),
     image_side: u32::MAX,
-    album: Album { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
+    album: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]

@@ -83,7 +83,7 @@ struct Response<'a> {
 
 /// A whole reply, from a server that does not stream.
 #[derive(Deserialize)]
-struct Whole<'a> {
+struct WholeReply<'a> {
     #[serde(borrow, default)]
     output: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default)]
@@ -97,7 +97,7 @@ struct Whole<'a> {
 }
 
 #[derive(Deserialize)]
-struct Why<'a> {
+struct IncompleteDetails<'a> {
     #[serde(borrow, default)]
     reason: Str<'a>,
     #[serde(borrow, default)]
@@ -265,7 +265,7 @@ impl ResponsesReply {
 
     /// Handles the vendor's report about the end of a reply.
     fn ended(&mut self, incomplete: bool, why: Option<&RawValue>) {
-        let why = lax::read::<Why<'_>>(why);
+        let why = lax::read::<IncompleteDetails<'_>>(why);
         let refusal = std::mem::take(&mut self.refusal);
         self.stop = Some(match why.as_ref().map(|w| w.reason.as_str()) {
             Some("max_output_tokens") => StopReason::MaxTokens,
@@ -278,7 +278,7 @@ impl ResponsesReply {
     }
 
     fn failure(&self, raw: Option<&RawValue>, code: &str, message: &str) -> ProviderError {
-        let why = lax::read::<Why<'_>>(raw);
+        let why = lax::read::<IncompleteDetails<'_>>(raw);
         let text = why.as_ref().map_or(message, |w| w.message.as_str());
         let code = why.as_ref().map_or_else(
             || code.to_owned(),
@@ -352,7 +352,7 @@ impl Decoder for ResponsesReply {
     }
 
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        let Some(whole) = lax::event::<Whole<'_>>(&self.provider, data)? else { return Ok(()) };
+        let Some(whole) = lax::event::<WholeReply<'_>>(&self.provider, data)? else { return Ok(()) };
         if let Some(raw) = whole.error.filter(|raw| raw.get() != "null") {
             return Err(self.failure(Some(raw), "", ""));
         }

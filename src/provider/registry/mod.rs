@@ -27,9 +27,9 @@ pub use crate::registry::formats::ApiFormats;
 use crate::registry::key::{Key, Secret};
 use crate::registry::local::ollama;
 pub use crate::registry::local::{LOCALS, Local, probe_ports};
-pub use crate::registry::offered::{Entered, Found, OFFERED, Offered, entered, found};
+pub use crate::registry::offered::{EnteredKey, FoundVariable, OFFERED, OfferedVariable, entered, found};
 use crate::replay::record::Recorder;
-use crate::replay::redact::{Masked, Redact};
+use crate::replay::redact::{MaskedProvider, Redact};
 use crate::transport::http::{Http, NetEnv};
 use crate::{Provider, ProviderError};
 
@@ -80,7 +80,7 @@ pub fn builtin_kind(name: &str) -> Option<&'static str> {
 
 /// One name, ready or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedProvider {
     pub name: String,
     /// Why it cannot be used and what would make it ready; `None`: it is ready.
     pub unavailable: Option<String>,
@@ -90,7 +90,7 @@ pub struct Listed {
 #[derive(Clone, Default)]
 pub struct Providers {
     ready: BTreeMap<String, Arc<dyn Provider>>,
-    listed: Vec<Listed>,
+    listed: Vec<ListedProvider>,
     default: Option<ModelRef>,
     http: Arc<Http>,
     redact: Option<Redact>,
@@ -154,7 +154,7 @@ impl Providers {
             }
             Err(why) => Some(why),
         };
-        self.listed.push(Listed { name: name.to_owned(), unavailable });
+        self.listed.push(ListedProvider { name: name.to_owned(), unavailable });
     }
 
     /// The provider of this name.
@@ -183,7 +183,7 @@ impl Providers {
 
     fn masked(&self, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
         match &self.redact {
-            Some(redact) => Arc::new(Masked { inner, redact: redact.clone() }),
+            Some(redact) => Arc::new(MaskedProvider { inner, redact: redact.clone() }),
             None => inner,
         }
     }
@@ -193,7 +193,7 @@ impl Providers {
         let name = provider.name().to_owned();
         match self.listed.iter_mut().find(|l| l.name == name) {
             Some(listed) => listed.unavailable = None,
-            None => self.listed.push(Listed { name: name.clone(), unavailable: None }),
+            None => self.listed.push(ListedProvider { name: name.clone(), unavailable: None }),
         }
         self.ready.insert(name, provider);
     }
@@ -223,7 +223,7 @@ impl Providers {
     }
 
     /// Every known name, with the reason when it is not ready. Built-in ones first.
-    pub fn list(&self) -> &[Listed] {
+    pub fn list(&self) -> &[ListedProvider] {
         &self.listed
     }
 

@@ -123,12 +123,12 @@ fn an_entered_key_is_used_rather_than_a_variable_that_nobody_named() {
     assert_eq!(key(""), "file", "what was entered last counts");
     assert_eq!(key(named), "variable", "what the settings name is used");
     let over = |text: &str, name: &str| entered(&config(text), &set, name);
-    assert_eq!(over("", "anthropic"), Entered::Over("ANTHROPIC_API_KEY".into()));
-    assert_eq!(over("", "openai"), Entered::Used);
-    assert!(matches!(over(named, "anthropic"), Entered::Unused(why) if why.contains("MINE")));
+    assert_eq!(over("", "anthropic"), EnteredKey::Over("ANTHROPIC_API_KEY".into()));
+    assert_eq!(over("", "openai"), EnteredKey::Used);
+    assert!(matches!(over(named, "anthropic"), EnteredKey::Unused(why) if why.contains("MINE")));
     let command = "[providers.anthropic]\nkind = \"anthropic\"\napi_key_command = \"x\"\n";
-    assert!(matches!(over(command, "anthropic"), Entered::Unused(why) if why.contains("api_key_command")));
-    assert!(matches!(over("", "nobody"), Entered::Unused(_)));
+    assert!(matches!(over(command, "anthropic"), EnteredKey::Unused(why) if why.contains("api_key_command")));
+    assert!(matches!(over("", "nobody"), EnteredKey::Unused(_)));
 }
 
 #[test]

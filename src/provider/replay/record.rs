@@ -32,14 +32,14 @@ const SIZE_LIMIT: u64 = 256 * 1024 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
 enum Line {
-    Request(Asked),
+    Request(RecordedRequest),
     Chunk { n: usize, ms: u64, chunk: Chunk },
     Error { n: usize, ms: u64, error: ProviderError },
     End { n: usize, ms: u64 },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Asked {
+struct RecordedRequest {
     n: usize,
     ms: u64,
     model: String,
@@ -145,7 +145,7 @@ impl Provider for Recorder {
             let new = messages[same..].to_vec();
             tape.last = messages;
             let ms = since(self.start);
-            tape.write(&Line::Request(Asked { n, ms, model, head, same, messages: new }));
+            tape.write(&Line::Request(RecordedRequest { n, ms, model, head, same, messages: new }));
             n
         };
         let start = Instant::now();

@@ -81,13 +81,13 @@ impl std::fmt::Debug for Redact {
 }
 
 /// A provider with masked errors, since servers quote keys and requests in them.
-pub(crate) struct Masked {
+pub(crate) struct MaskedProvider {
     pub(crate) inner: Arc<dyn Provider>,
     pub(crate) redact: Redact,
 }
 
 #[async_trait]
-impl Provider for Masked {
+impl Provider for MaskedProvider {
     fn name(&self) -> &str {
         self.inner.name()
     }

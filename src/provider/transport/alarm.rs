@@ -7,9 +7,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A reusable timer.
 #[derive(Debug)]
-pub struct Alarm(Pin<Box<Sleep>>);
+pub struct Timer(Pin<Box<Sleep>>);
 
-impl Alarm {
+impl Timer {
     /// A timer that fires at `end`.
     pub fn at(end: Instant) -> Self {
         Self(Box::pin(sleep_until(end)))
@@ -46,7 +46,7 @@ mod tests {
     #[tokio::test]
     async fn it_rings_at_the_end_that_was_asked_for_last_whether_earlier_or_later() {
         let start = Instant::now();
-        let mut alarm = Alarm::at(start + Duration::from_secs(3600));
+        let mut alarm = Timer::at(start + Duration::from_secs(3600));
         for millis in [10, 20, 40] {
             let end = start + Duration::from_millis(millis);
             assert_eq!(alarm.within(end, ready(millis)).await, Some(millis), "work comes first");

@@ -14,7 +14,7 @@ use crate::ChunkStream;
 use crate::codec::chunk::Chunk;
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
-use crate::transport::alarm::Alarm;
+use crate::transport::alarm::Timer;
 use crate::transport::answer::{Answer, Document};
 use crate::transport::fault;
 use crate::transport::http::Http;
@@ -203,7 +203,7 @@ struct Run {
     /// When something other than a ping last arrived.
     content: Instant,
     /// Created at the first wait with a time limit.
-    alarm: Option<Alarm>,
+    alarm: Option<Timer>,
     bytes: usize,
     /// Bytes of content in the chunks so far.
     kept: usize,
@@ -244,7 +244,7 @@ impl Run {
         };
         let read = match end {
             Some(end) => {
-                let alarm = self.alarm.get_or_insert_with(|| Alarm::at(end));
+                let alarm = self.alarm.get_or_insert_with(|| Timer::at(end));
                 alarm.within(end, self.response.chunk()).await
             }
             None => Some(self.response.chunk().await),

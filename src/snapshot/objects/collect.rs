@@ -14,7 +14,7 @@ use crate::pack::handles::Handles;
 use crate::pack::join::delete;
 use crate::pack::repack::Repack;
 use crate::pack::write::{MOST, Writer};
-use crate::pack::{Pack, Spot};
+use crate::pack::{Pack, PackLocation};
 use crate::restore::journal::Journal;
 use crate::shadow::Shadow;
 
@@ -215,7 +215,7 @@ impl Shadow {
                 });
             }
             let total: u64 = list.iter().map(|s| u64::from(s.len)).sum();
-            let stay: Vec<Spot> =
+            let stay: Vec<PackLocation> =
                 list.iter().filter(|s| live.contains(&s.id) && !seen.contains(&s.id)).copied().collect();
             let kept: u64 = stay.iter().map(|s| u64::from(s.len)).sum();
             // A little waste is cheaper than rewriting the pack.

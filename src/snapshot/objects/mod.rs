@@ -19,8 +19,8 @@ use flate2::write::ZlibEncoder;
 
 use crate::error::{Result, SnapshotError, at};
 use crate::objects::id::{Id, Sort};
-use crate::objects::object::Named;
-use crate::objects::trust::Flushed;
+use crate::objects::object::FolderEntry;
+use crate::objects::trust::FlushedPacks;
 use crate::pack::Pack;
 use crate::pack::bases::Bases;
 use crate::pack::handles::Handles;
@@ -36,7 +36,7 @@ pub(crate) struct Objects {
     packs: Mutex<Vec<Arc<Pack>>>,
     handles: Handles,
     pub(crate) bases: Bases,
-    pub(crate) flushed: Arc<Flushed>,
+    pub(crate) flushed: Arc<FlushedPacks>,
 }
 
 /// Maximum number of searches while other processes replace packs.
@@ -45,12 +45,12 @@ const TRIES: usize = 20;
 impl Objects {
     /// `store`: the folder of the whole store; `dir`: the folder of its packs.
     pub(crate) fn new(store: &Path, dir: PathBuf, steps: Steps) -> Self {
-        let flushed = Arc::new(Flushed::read(store, &dir, &steps));
+        let flushed = Arc::new(FlushedPacks::read(store, &dir, &steps));
         Self::with(dir, steps, flushed)
     }
 
     /// The same packs, with separate file descriptors.
-    pub(crate) fn with(dir: PathBuf, steps: Steps, flushed: Arc<Flushed>) -> Self {
+    pub(crate) fn with(dir: PathBuf, steps: Steps, flushed: Arc<FlushedPacks>) -> Self {
         let packs = Mutex::default();
         Self { dir, steps, packs, handles: Handles::default(), bases: Bases::default(), flushed }
     }
@@ -210,7 +210,7 @@ impl Objects {
     }
 
     /// The entries of a folder.
-    pub(crate) fn folder(&self, id: &Id) -> Result<Vec<Named>> {
+    pub(crate) fn folder(&self, id: &Id) -> Result<Vec<FolderEntry>> {
         let data = self.read(id, Sort::Folder)?;
         object::read_folder(&data).ok_or_else(|| SnapshotError::Damaged {
             path: self.dir.clone(),

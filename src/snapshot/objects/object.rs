@@ -55,7 +55,7 @@ impl Entry {
 
 /// A name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct FolderEntry {
     pub(crate) name: Vec<u8>,
     pub(crate) entry: Entry,
 }
@@ -69,7 +69,7 @@ pub(crate) fn order(a: (&[u8], Kind), b: (&[u8], Kind)) -> Ordering {
 }
 
 /// The bytes of a folder object. Sorts the names.
-pub(crate) fn folder(names: &mut [Named]) -> Vec<u8> {
+pub(crate) fn folder(names: &mut [FolderEntry]) -> Vec<u8> {
     names.sort_by(|a, b| order((&a.name, a.entry.kind), (&b.name, b.entry.kind)));
     let mut out = Vec::with_capacity(names.len() * 64);
     for n in names.iter() {
@@ -82,7 +82,7 @@ pub(crate) fn folder(names: &mut [Named]) -> Vec<u8> {
 }
 
 /// Parses a folder; `None` when it is malformed, or has a name that must never reach a file system.
-pub(crate) fn read_folder(mut data: &[u8]) -> Option<Vec<Named>> {
+pub(crate) fn read_folder(mut data: &[u8]) -> Option<Vec<FolderEntry>> {
     let mut names = Vec::new();
     while !data.is_empty() {
         let space = data.iter().position(|b| *b == b' ')?;
@@ -95,7 +95,7 @@ pub(crate) fn read_folder(mut data: &[u8]) -> Option<Vec<Named>> {
         }
         let entry = Entry::from_bits(bits, Id::from_slice(data.get(end + 1..end + 33)?)?)?;
         data = &data[end + 33..];
-        names.push(Named { name, entry });
+        names.push(FolderEntry { name, entry });
     }
     Some(names)
 }

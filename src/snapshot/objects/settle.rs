@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Result, at};
-use crate::objects::trust::Flushed;
+use crate::objects::trust::FlushedPacks;
 
 /// Packs to be flushed. No durable record may refer to a snapshot before its packs are flushed.
 #[derive(Debug)]
-pub struct Unsettled {
+pub struct PendingFlush {
     /// Paths without their extensions.
     pub(crate) packs: Vec<PathBuf>,
     pub(crate) dir: PathBuf,
     /// Number of the last write that this covers.
     pub(crate) upto: u64,
     pub(crate) settled: Arc<AtomicU64>,
-    pub(crate) flushed: Arc<Flushed>,
+    pub(crate) flushed: Arc<FlushedPacks>,
 }
 
-impl Unsettled {
+impl PendingFlush {
     /// Flushes them. Blocks.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ fn read_names(file: &Path) -> impl Iterator<Item = String> {
 /// Names of packs that were flushed, kept in a file: all others are checked when a store is opened. When the file is
 /// lost, all packs are checked once.
 #[derive(Debug)]
-pub(crate) struct Flushed {
+pub(crate) struct FlushedPacks {
     file: PathBuf,
     /// The folder of the packs.
     packs: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Flushed {
     names: Mutex<BTreeSet<String>>,
 }
 
-impl Flushed {
+impl FlushedPacks {
     /// Reads the file. Damaged lines are ignored.
     pub(crate) fn read(store: &Path, packs: &Path, steps: &Steps) -> Self {
         let file = store.join("flushed");

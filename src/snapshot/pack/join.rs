@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::error::{Result, at};
 use crate::objects::Objects;
 use crate::objects::place::{JOINING, StoreFolder};
-use crate::objects::trust::Flushed;
+use crate::objects::trust::FlushedPacks;
 use crate::pack::Pack;
 use crate::pack::repack::Repack;
 use crate::pack::write::{MOST, Writer};
@@ -92,7 +92,7 @@ fn choose(packs: &[Arc<Pack>], avoid: &BTreeSet<String>, which: Which) -> Vec<Ar
 struct Work {
     place: StoreFolder,
     steps: Steps,
-    flushed: Arc<Flushed>,
+    flushed: Arc<FlushedPacks>,
     wait: Duration,
     /// Set to stop the join.
     stop: Arc<AtomicBool>,

@@ -37,7 +37,7 @@ const DEEPEST: usize = 5000;
 
 /// The place of an object in a pack.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct PackLocation {
     pub(crate) id: Id,
     pub(crate) offset: u32,
     /// Bytes that it takes there.
@@ -151,7 +151,7 @@ impl Pack {
     }
 
     /// All objects in the order of the file.
-    pub(crate) fn list(&self) -> io::Result<Vec<Spot>> {
+    pub(crate) fn list(&self) -> io::Result<Vec<PackLocation>> {
         let count = self.count() as usize;
         let mut all = vec![0; count * 40];
         self.look_up(HASHES, &mut all)?;
@@ -159,9 +159,9 @@ impl Pack {
         let (crcs, offsets) = rest.split_at(count * 4);
         let numbers = crcs.chunks_exact(4).zip(offsets.chunks_exact(4));
         let spot = |(id, (crc, at)): (&[u8], (&[u8], &[u8]))| {
-            Some(Spot { id: Id::from_slice(id)?, offset: be32(at), len: 0, crc: be32(crc) })
+            Some(PackLocation { id: Id::from_slice(id)?, offset: be32(at), len: 0, crc: be32(crc) })
         };
-        let mut list: Vec<Spot> = ids.chunks_exact(32).zip(numbers).filter_map(spot).collect();
+        let mut list: Vec<PackLocation> = ids.chunks_exact(32).zip(numbers).filter_map(spot).collect();
         list.sort_by_key(|s| s.offset);
         let mut end = u32::try_from(self.len.saturating_sub(32)).map_err(io::Error::other)?;
         for s in list.iter_mut().rev() {
@@ -172,7 +172,7 @@ impl Pack {
     }
 
     /// The stored bytes of an object; an error when their checksum differs.
-    pub(crate) fn raw(&self, spot: &Spot) -> io::Result<Vec<u8>> {
+    pub(crate) fn raw(&self, spot: &PackLocation) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; spot.len as usize];
         self.data.file()?.read_exact_at(&mut bytes, u64::from(spot.offset))?;
         let mut crc = Crc::new();

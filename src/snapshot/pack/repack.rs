@@ -9,7 +9,7 @@ use crate::objects::id::{Id, Sort};
 use crate::objects::{Objects, compress};
 use crate::pack::delta::{self, BySpread, spread};
 use crate::pack::write::Writer;
-use crate::pack::{Form, Pack, Spot};
+use crate::pack::{Form, Pack, PackLocation};
 
 /// Smaller folders and snapshots are written whole, in bytes.
 const SMALLEST: usize = 256;
@@ -47,7 +47,7 @@ impl<'a> Repack<'a> {
     }
 
     /// Copies the wanted objects of a pack; objects that were copied already are skipped.
-    pub(crate) fn take(&mut self, pack: &Pack, spots: &[Spot]) -> io::Result<()> {
+    pub(crate) fn take(&mut self, pack: &Pack, spots: &[PackLocation]) -> io::Result<()> {
         let mut latest: VecDeque<(Id, u32)> = VecDeque::new();
         let mut used: HashSet<Id> = HashSet::new();
         for spot in spots {
@@ -95,7 +95,7 @@ impl<'a> Repack<'a> {
     }
 
     /// Whether an object may become a delta. File contents never do: they are read most often, and are seldom similar.
-    fn may_shrink(&self, sort: Sort, pack: &Pack, spot: &Spot) -> io::Result<bool> {
+    fn may_shrink(&self, sort: Sort, pack: &Pack, spot: &PackLocation) -> io::Result<bool> {
         Ok(match sort {
             Sort::Folder => true,
             Sort::Snapshot => pack.content_len(spot.offset)? >= SNAPSHOT,

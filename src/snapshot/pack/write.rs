@@ -38,7 +38,7 @@ pub(crate) struct Writer {
 
 /// A complete pack that is not visible to readers yet.
 #[derive(Debug)]
-pub(crate) struct Closed {
+pub(crate) struct CompletePack {
     steps: Steps,
     dir: PathBuf,
     temp: PathBuf,
@@ -91,12 +91,12 @@ impl Writer {
     }
 
     /// Completes the pack. With `sync` it survives a loss of power once it is published.
-    pub(crate) fn close(self, sync: bool) -> io::Result<Closed> {
+    pub(crate) fn close(self, sync: bool) -> io::Result<CompletePack> {
         let (steps, temp) = (self.steps.clone(), self.temp.clone());
         self.complete(sync).inspect_err(|_| remove(&steps, &temp))
     }
 
-    fn complete(mut self, sync: bool) -> io::Result<Closed> {
+    fn complete(mut self, sync: bool) -> io::Result<CompletePack> {
         self.steps.at("flush pack")?;
         self.file.flush()?;
         let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -113,7 +113,7 @@ impl Writer {
             file.sync_data()?;
         }
         write_index(&index_of(&self.temp), &mut self.places, hash, sync, &self.steps)?;
-        Ok(Closed { steps: self.steps, dir: self.dir, temp: self.temp, sync, name })
+        Ok(CompletePack { steps: self.steps, dir: self.dir, temp: self.temp, sync, name })
     }
 
     /// Closes and publishes the pack. With `sync` it survives a loss of power.
@@ -127,7 +127,7 @@ impl Writer {
     }
 }
 
-impl Closed {
+impl CompletePack {
     /// Publishes the pack under its final name. The caller holds the lock.
     pub(crate) fn publish(self) -> io::Result<String> {
         let path = |ending: &str| self.dir.join(format!("{}.{ending}", self.name));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::names;
 use crate::objects::id::{Id, Sort};
-use crate::objects::object::{self, Entry, Kind, Named};
+use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::objects::{Batch, Objects};
 use crate::report::Snapshot;
 use crate::restore::journal::Op;
@@ -84,7 +84,7 @@ fn edit(
                 (Some(at), None) if names[at].entry.kind != Kind::Folder => {
                     names.remove(at);
                 }
-                (None, Some(entry)) => names.push(Named { name, entry: *entry }),
+                (None, Some(entry)) => names.push(FolderEntry { name, entry: *entry }),
                 _ => {}
             }
             continue;
@@ -108,7 +108,7 @@ fn edit(
                 names.remove(at);
             }
             Some(at) => names[at].entry = entry,
-            None => names.push(Named { name, entry }),
+            None => names.push(FolderEntry { name, entry }),
         }
     }
     batch.put(Sort::Folder, &object::folder(&mut names))

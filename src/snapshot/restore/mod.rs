@@ -46,7 +46,7 @@ pub enum Answer {
 
 /// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreResult {
     /// The state before it; restoring that one undoes it.
     pub before: Snapshot,
     /// The state that it made, without concurrent changes of others.
@@ -57,7 +57,7 @@ pub struct Restored {
     pub left: Vec<SkippedPath>,
 }
 
-impl Restored {
+impl RestoreResult {
     /// The restore as a step of the session.
     pub fn step(&self) -> Step {
         Step { before: self.before.id, after: self.after.id }
@@ -76,7 +76,7 @@ impl Shadow {
     /// # Errors
     /// Before the first change: nothing was changed. Later: the journal stays, and the next restore or the next start
     /// finishes it.
-    pub fn restore(&mut self, plan: &Plan, answers: &BTreeMap<PathBuf, Answer>) -> Result<Restored> {
+    pub fn restore(&mut self, plan: &Plan, answers: &BTreeMap<PathBuf, Answer>) -> Result<RestoreResult> {
         let lock = self.lock()?;
         recover::run(self, &lock)?;
         let before = self.take(&lock, None)?;
@@ -121,13 +121,13 @@ impl Shadow {
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
         let (done, more) = sorted(&ops, &fates);
         left.extend(more);
-        Ok(Restored { before, after, done, left })
+        Ok(RestoreResult { before, after, done, left })
     }
 
     /// Stages, journals and changes. Returns the operations that left their path as it was, and why.
-    fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<Fates> {
+    fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<SkippedOps> {
         if ops.is_empty() {
-            return Ok(Fates::new());
+            return Ok(SkippedOps::new());
         }
         let root = self.root_or_new()?;
         let journal = Journal { staging: self.staging_name(&root)?, before, to, ops: ops.to_vec() };
@@ -244,7 +244,7 @@ impl Shadow {
         root: BorrowedFd<'_>,
         staging: BorrowedFd<'_>,
         journal: &Journal,
-    ) -> Result<Fates> {
+    ) -> Result<SkippedOps> {
         let then = self.view(journal.to)?;
         let folder_mode = |path: &[u8]| match then.entry(path) {
             Ok(Some(Entry { kind: Kind::Folder, mode, .. })) => mode,
@@ -253,8 +253,8 @@ impl Shadow {
         let attributes = self.attributes(journal)?;
         let replace = self.replace(root, staging, &folder_mode, &attributes);
         let fail = at(&self.workspace);
-        let all = || -> io::Result<Fates> {
-            let mut left = Fates::new();
+        let all = || -> io::Result<SkippedOps> {
+            let mut left = SkippedOps::new();
             // Deepest first: a folder is empty before it is removed.
             for (number, op) in journal.ops.iter().enumerate().rev() {
                 if (op.to.is_none() || is_leaf(op.from) != is_leaf(op.to))
@@ -326,10 +326,10 @@ fn is_staged(name: &[u8]) -> bool {
 }
 
 /// Operations that left their path as it was, and why.
-pub(crate) type Fates = BTreeMap<usize, SkipReason>;
+pub(crate) type SkippedOps = BTreeMap<usize, SkipReason>;
 
 /// Changed paths, and unchanged ones with the reason.
-pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<SkippedPath>) {
+pub(crate) fn sorted(ops: &[Op], fates: &SkippedOps) -> (Vec<PathBuf>, Vec<SkippedPath>) {
     let (mut done, mut left) = (Vec::new(), Vec::new());
     for (number, op) in ops.iter().enumerate() {
         let path = names::path(&op.path);

@@ -17,7 +17,7 @@ use crate::view::compare::{Change, FileDiff, change, pairs};
 use crate::view::{State, View};
 
 /// Paths with their earlier states, and the snapshots that these come from.
-type Sourced = BTreeMap<Vec<u8>, (Option<Entry>, Id)>;
+type SourcedEntries = BTreeMap<Vec<u8>, (Option<Entry>, Id)>;
 
 /// The effect of a restore that has not been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl Shadow {
     /// Files that the state to restore does not cover and that the session changed since, with their states before its
     /// first change, and the snapshots that these come from. A tool's call covers the files that it names, though they
     /// are ignored or large.
-    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<Sourced> {
+    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<SourcedEntries> {
         let mut first = BTreeMap::new();
         for step in &goal.steps {
             let (before, after) = match (self.view(step.before), self.view(step.after)) {

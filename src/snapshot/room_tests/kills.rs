@@ -73,7 +73,7 @@ fn world() -> World {
     w
 }
 
-fn all(s: &mut Shadow, first: &Snapshot, step: Step) -> crate::Result<crate::Restored> {
+fn all(s: &mut Shadow, first: &Snapshot, step: Step) -> crate::Result<crate::RestoreResult> {
     let plan = s.plan(&Goal::back(first.id, vec![step]))?;
     s.restore(&plan, &BTreeMap::new())
 }

@@ -15,7 +15,7 @@ use super::kills::{Fuse, clean};
 use super::world::{World, undo};
 use crate::objects::id::Sort;
 use crate::steps::Steps;
-use crate::{Answer, Goal, Id, Restored, Shadow, Step};
+use crate::{Answer, Goal, Id, RestoreResult, Shadow, Step};
 
 /// Conflicting names: files where folders were, and vice versa.
 const PATHS: [&str; 9] = ["a", "b", "d", "d/x", "d/y", "d/z/deep", "e/f", "e", "ignored"];
@@ -82,7 +82,7 @@ struct Story {
     shadow: Option<Shadow>,
     checkpoints: Vec<(Id, usize)>,
     steps: Vec<Step>,
-    undo: Option<Restored>,
+    undo: Option<RestoreResult>,
     /// Paths that a person wrote last, with their content.
     theirs: BTreeMap<PathBuf, String>,
     count: usize,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::world::{World, diff};
-use crate::{Dear, Goal, Mode, Reason, SkipReason, State, Step};
+use crate::{CostReason, Goal, Mode, Reason, SkipReason, State, Step};
 
 #[test]
 fn a_tree_that_is_too_large_is_covered_by_name_only_and_says_so() {
@@ -18,7 +18,7 @@ fn a_tree_that_is_too_large_is_covered_by_name_only_and_says_so() {
     w.put("code", "0");
     let mut s = w.open();
     let first = s.snapshot().unwrap();
-    assert_eq!(first.mode, Mode::Named(Dear::Files(50)));
+    assert_eq!(first.mode, Mode::Named(CostReason::Files(50)));
     assert!(first.notice().unwrap().contains("more than 50 files"), "{:?}", first.notice());
     assert_eq!(s.files(first.id).unwrap(), []);
     assert_eq!(s.state(first.id, Path::new("code")).unwrap(), State::Unknown);
@@ -62,7 +62,7 @@ fn too_much_content_and_too_much_time_are_limits_too() {
     }
     w.limits.tree_bytes = 50_000;
     let mode = w.open().snapshot().unwrap().mode;
-    assert_eq!(mode, Mode::Named(Dear::Bytes(50_000)));
+    assert_eq!(mode, Mode::Named(CostReason::Bytes(50_000)));
     w.limits.tree_bytes = u64::MAX;
     // On this clock no time passes, so the scan is never too slow; on an expired one it is.
     assert_eq!(w.open().snapshot().unwrap().mode, Mode::Full);
@@ -70,7 +70,7 @@ fn too_much_content_and_too_much_time_are_limits_too() {
     w.limits.scan = Duration::from_secs(1);
     let (work, store) = (w.work(), w.store());
     let mut s = crate::Shadow::open(&work, &store, w.limits, late).unwrap();
-    assert_eq!(s.snapshot().unwrap().mode, Mode::Named(Dear::Slow(1)));
+    assert_eq!(s.snapshot().unwrap().mode, Mode::Named(CostReason::Slow(1)));
 }
 
 /// A clock on which each reading advances two seconds.
@@ -100,7 +100,7 @@ fn a_folder_that_grows_too_large_under_a_named_path_is_not_taken_for_deleted() {
         w.put(&format!("old/{n}"), "0");
     }
     let second = s.snapshot_touched(&["old"]).unwrap();
-    assert_eq!(second.mode, Mode::Named(Dear::Files(30)));
+    assert_eq!(second.mode, Mode::Named(CostReason::Files(30)));
     assert_eq!(diff(&s, first.id, second.id), "?code ?old/x");
     let plan = s.plan(&Goal::back(first.id, vec![])).unwrap();
     assert_eq!(plan.items, []);
@@ -116,7 +116,7 @@ fn a_home_folder_is_never_looked_through() {
         w.limits.home = Some(home);
         let mut s = w.open();
         let first = s.snapshot().unwrap();
-        assert_eq!(first.mode, Mode::Named(Dear::Home));
+        assert_eq!(first.mode, Mode::Named(CostReason::Home));
         assert_eq!(s.files(first.id).unwrap(), []);
         let named = s.snapshot_touched(&[".profile"]).unwrap();
         assert_eq!(s.read(named.id, Path::new(".profile")).unwrap().unwrap(), b"0");

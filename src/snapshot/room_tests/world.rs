@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tiller_protocol::{ManualClock, Time};
 
 use crate::steps::Steps;
-use crate::{Change, Goal, Id, Limits, Restored, Shadow, Snapshot, Step};
+use crate::{Change, Goal, Id, Limits, RestoreResult, Shadow, Snapshot, Step};
 
 /// The state of paths, for comparing folders: type, permissions and content.
 pub(crate) type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
@@ -141,12 +141,12 @@ pub(crate) fn agent(shadow: &mut Shadow, act: impl FnOnce()) -> Step {
 }
 
 /// Restores everything that has no conflict.
-pub(crate) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> Restored {
+pub(crate) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> RestoreResult {
     let plan = shadow.plan(&Goal::back(to.id, steps.to_vec())).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()
 }
 
-pub(crate) fn undo(shadow: &mut Shadow, restored: &Restored) -> Restored {
+pub(crate) fn undo(shadow: &mut Shadow, restored: &RestoreResult) -> RestoreResult {
     let plan = shadow.plan(&restored.undo()).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::names;
 use crate::objects::Batch;
 use crate::objects::id::{Id, Sort};
-use crate::objects::object::{self, Entry, Kind, Named};
+use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::Reason;
 use crate::scan::fill::Done;
 use crate::scan::model::{Content, Dir, Leaf, Node};
@@ -77,7 +77,7 @@ impl Fold<'_, '_> {
     }
 }
 
-fn entries(dir: &Dir) -> Vec<Named> {
+fn entries(dir: &Dir) -> Vec<FolderEntry> {
     let entry = |node: &Node| match node {
         Node::Leaf(leaf) => match leaf.content {
             Content::Known(id) => {
@@ -91,6 +91,6 @@ fn entries(dir: &Dir) -> Vec<Named> {
     };
     dir.nodes
         .iter()
-        .filter_map(|(name, node)| Some(Named { name: name.clone(), entry: entry(node)? }))
+        .filter_map(|(name, node)| Some(FolderEntry { name: name.clone(), entry: entry(node)? }))
         .collect()
 }

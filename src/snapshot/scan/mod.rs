@@ -24,7 +24,7 @@ use tiller_protocol::names::is_temporary;
 
 use crate::names;
 use crate::objects::object::{Kind, is_git};
-use crate::report::{Dear, Limits, Reason};
+use crate::report::{CostReason, Limits, Reason};
 use crate::scan::disk::Stamp;
 use crate::scan::model::{Content, Dir, Leaf, Node};
 use crate::scan::rules::Rules;
@@ -74,7 +74,7 @@ impl Scan<'_> {
         path: &[u8],
         old: Dir,
         above: &Arc<Rules>,
-    ) -> Result<Node, Dear> {
+    ) -> Result<Node, CostReason> {
         let before = disk::now();
         let Ok(stat) = rustix::fs::fstat(fd) else {
             return Ok(Node::Skip(Stamp::default(), Reason::Unreadable));
@@ -121,7 +121,7 @@ impl Scan<'_> {
         let mut same = old.id.is_some();
         let id = old.id;
         let mut known = old.nodes.into_iter().peekable();
-        let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), Dear> {
+        let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), CostReason> {
             // Most names are unchanged: the path is only built where it is needed.
             let full = || names::join(path, &name);
             let found = disk::look(fd, &name);
@@ -229,7 +229,7 @@ impl Scan<'_> {
         prev: Option<Node>,
         same: &mut bool,
         most: u64,
-    ) -> Result<Node, Dear> {
+    ) -> Result<Node, CostReason> {
         self.count(stamp.size)?;
         let kind = match stamp.file_type() {
             FileType::RegularFile => Kind::File,
@@ -247,7 +247,7 @@ impl Scan<'_> {
             Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => Ok(Node::Leaf(leaf)),
             _ => {
                 *same = false;
-                let job = u32::try_from(self.jobs.len()).map_err(|_| Dear::Files(self.jobs.len()))?;
+                let job = u32::try_from(self.jobs.len()).map_err(|_| CostReason::Files(self.jobs.len()))?;
                 self.jobs.push(Job { path: names::join(folder, name), most });
                 Ok(Node::Leaf(Leaf {
                     stamp,
@@ -260,19 +260,19 @@ impl Scan<'_> {
         }
     }
 
-    fn count(&mut self, size: u64) -> Result<(), Dear> {
+    fn count(&mut self, size: u64) -> Result<(), CostReason> {
         self.files += 1;
         if self.files > self.limits.files {
-            return Err(Dear::Files(self.limits.files));
+            return Err(CostReason::Files(self.limits.files));
         }
         if size <= self.limits.file_bytes {
             self.bytes += size;
         }
         if self.bytes > self.limits.tree_bytes {
-            return Err(Dear::Bytes(self.limits.tree_bytes));
+            return Err(CostReason::Bytes(self.limits.tree_bytes));
         }
         if self.files.is_multiple_of(256) && self.clock.mono() > self.end {
-            return Err(Dear::Slow(self.limits.scan.as_secs()));
+            return Err(CostReason::Slow(self.limits.scan.as_secs()));
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Scan<'_> {
         (here, rest): (&[u8], &[u8]),
         above: &Arc<Rules>,
         full: bool,
-    ) -> Result<bool, Dear> {
+    ) -> Result<bool, CostReason> {
         let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
         let (name, tail) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
         let path = names::join(here, name);

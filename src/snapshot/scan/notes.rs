@@ -4,7 +4,7 @@ use tiller_protocol::Time;
 
 use crate::names;
 use crate::objects::id::Id;
-use crate::report::{Dear, Mode, Reason, Snapshot, Uncovered};
+use crate::report::{CostReason, Mode, Reason, Snapshot, Uncovered};
 
 /// Maximum number of uncovered paths that are listed; further ones are only counted.
 const LISTED: usize = 10_000;
@@ -13,7 +13,7 @@ const VANISHED: usize = 1_000;
 
 /// Everything that is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct SnapshotNotes {
     pub(crate) snapshot: Snapshot,
     /// Paths that are covered by name: ignored files, or in [`Mode::Named`] all covered files.
     pub(crate) named: Vec<Vec<u8>>,
@@ -23,7 +23,7 @@ pub(crate) struct Kept {
     pub(crate) vanished: Vec<Vec<u8>>,
 }
 
-impl Kept {
+impl SnapshotNotes {
     /// Whether this is the same state as an earlier one with the same coverage, and no ignored path was deleted since
     /// then.
     pub(crate) fn same(&self, other: &Self) -> bool {
@@ -46,10 +46,10 @@ pub(crate) fn write(
 ) -> String {
     let mut out = match mode {
         Mode::Full => "mode full\n".to_owned(),
-        Mode::Named(Dear::Files(n)) => format!("mode named files {n}\n"),
-        Mode::Named(Dear::Bytes(n)) => format!("mode named bytes {n}\n"),
-        Mode::Named(Dear::Slow(n)) => format!("mode named slow {n}\n"),
-        Mode::Named(Dear::Home) => "mode named home 0\n".to_owned(),
+        Mode::Named(CostReason::Files(n)) => format!("mode named files {n}\n"),
+        Mode::Named(CostReason::Bytes(n)) => format!("mode named bytes {n}\n"),
+        Mode::Named(CostReason::Slow(n)) => format!("mode named slow {n}\n"),
+        Mode::Named(CostReason::Home) => "mode named home 0\n".to_owned(),
     };
     uncovered.sort();
     // Repositories are needed to reconstruct the rules, so all are listed.
@@ -79,7 +79,7 @@ pub(crate) fn write(
 }
 
 /// Parses notes. Unknown lines are skipped: a later version may add some.
-pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
+pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> SnapshotNotes {
     let mut snapshot =
         Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };
     let mut named = Vec::new();
@@ -90,10 +90,10 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
             ["mode", "named", why, n] => {
                 let n = n.parse::<u64>().unwrap_or(0);
                 snapshot.mode = Mode::Named(match *why {
-                    "files" => Dear::Files(usize::try_from(n).unwrap_or(usize::MAX)),
-                    "bytes" => Dear::Bytes(n),
-                    "slow" => Dear::Slow(n),
-                    _ => Dear::Home,
+                    "files" => CostReason::Files(usize::try_from(n).unwrap_or(usize::MAX)),
+                    "bytes" => CostReason::Bytes(n),
+                    "slow" => CostReason::Slow(n),
+                    _ => CostReason::Home,
                 });
             }
             ["uncovered", word, path] => {
@@ -109,5 +109,5 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
             _ => {}
         }
     }
-    Kept { snapshot, named, attributes, vanished }
+    SnapshotNotes { snapshot, named, attributes, vanished }
 }

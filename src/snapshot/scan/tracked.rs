@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 
 /// The indexes of a workspace as of the last scan.
 #[derive(Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedIndexes {
     /// By the repository's path in the workspace; empty for the one around it.
     indexes: HashMap<Vec<u8>, Index>,
     ignored: BTreeSet<Vec<u8>>,
@@ -29,7 +29,7 @@ struct Index {
 }
 
 /// The sources of the rules.
-pub(crate) struct Ground<'a> {
+pub(crate) struct RuleSources<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) outer: &'a Arc<Rules>,
     pub(crate) person: &'a Arc<Rules>,
@@ -43,10 +43,10 @@ struct PathStep<'a> {
     ignored: bool,
 }
 
-impl Tracked {
+impl TrackedIndexes {
     /// Tracked paths that the rules match, whether they exist or not. `fresh`: the rules may have changed since the
     /// last call.
-    pub(crate) fn look(&mut self, ground: &Ground<'_>, model: &Dir, fresh: bool) -> &BTreeSet<Vec<u8>> {
+    pub(crate) fn look(&mut self, ground: &RuleSources<'_>, model: &Dir, fresh: bool) -> &BTreeSet<Vec<u8>> {
         let mut repositories = vec![Vec::new()];
         nested(model, &[], &mut repositories);
         let mut changed = fresh || self.indexes.len() != repositories.len();
@@ -86,7 +86,7 @@ impl Tracked {
     }
 
     /// Finds the tracked paths of one repository that the rules match.
-    fn judge(&mut self, ground: &Ground<'_>, model: &Dir, at: &[u8]) {
+    fn judge(&mut self, ground: &RuleSources<'_>, model: &Dir, at: &[u8]) {
         let Some(index) = self.indexes.get(at).filter(|i| !i.paths.is_empty()) else { return };
         let here = rules::absolute(ground.workspace, at);
         let rules = if at.is_empty() {

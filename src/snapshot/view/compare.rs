@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::names;
 use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
-use crate::objects::object::{self, Entry, Kind, Named};
+use crate::objects::object::{self, Entry, FolderEntry, Kind};
 use crate::report::{Reason, Uncovered};
 use crate::shadow::Shadow;
 
@@ -150,7 +150,7 @@ pub(crate) fn pairs(objects: &Objects, a: Id, b: Id) -> Result<Vec<Pair>> {
     Ok(out)
 }
 
-fn sorted(objects: &Objects, id: Id) -> Result<Vec<Named>> {
+fn sorted(objects: &Objects, id: Id) -> Result<Vec<FolderEntry>> {
     let mut names = objects.folder(&id)?;
     names.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(names)

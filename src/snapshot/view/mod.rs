@@ -13,9 +13,9 @@ use crate::error::Result;
 use crate::names;
 use crate::objects::Objects;
 use crate::objects::id::{Id, Sort};
-use crate::objects::object::{Entry, Kind, Named};
+use crate::objects::object::{Entry, FolderEntry, Kind};
 use crate::report::{Mode, Reason};
-use crate::scan::notes::Kept;
+use crate::scan::notes::SnapshotNotes;
 use crate::scan::rules::{self, Rules};
 use crate::shadow::Shadow;
 
@@ -44,13 +44,13 @@ impl State {
 pub(crate) struct View<'a> {
     objects: &'a Objects,
     workspace: &'a Path,
-    pub(crate) kept: Kept,
+    pub(crate) kept: SnapshotNotes,
     repositories: Vec<Vec<u8>>,
     hidden: Vec<Vec<u8>>,
     global: Option<&'a Path>,
     person: OnceCell<Arc<Rules>>,
     outer: OnceCell<Arc<Rules>>,
-    folders: RefCell<HashMap<Id, Rc<Vec<Named>>>>,
+    folders: RefCell<HashMap<Id, Rc<Vec<FolderEntry>>>>,
     rules: RefCell<HashMap<Vec<u8>, Arc<Rules>>>,
 }
 
@@ -94,7 +94,7 @@ impl View<'_> {
         self.kept.snapshot.tree
     }
 
-    fn folder(&self, id: Id) -> Result<Rc<Vec<Named>>> {
+    fn folder(&self, id: Id) -> Result<Rc<Vec<FolderEntry>>> {
         if let Some(known) = self.folders.borrow().get(&id) {
             return Ok(known.clone());
         }

@@ -65,7 +65,7 @@ pub(crate) struct Read<'a> {
 }
 
 /// An entry's row as read from a page, with its place.
-struct Found {
+struct RecoveredEntry {
     seq: i64,
     raw: Raw,
     todo: Option<i64>,
@@ -225,8 +225,8 @@ fn uuid(value: &Value) -> Option<Uuid> {
 }
 
 /// Entries (verified by their checksums) and rows that look like sessions.
-fn read_pages(pages: &Pages<'_>) -> (Vec<Found>, HashMap<Uuid, Vec<Value>>) {
-    let mut found: HashMap<Uuid, Found> = HashMap::new();
+fn read_pages(pages: &Pages<'_>) -> (Vec<RecoveredEntry>, HashMap<Uuid, Vec<Value>>) {
+    let mut found: HashMap<Uuid, RecoveredEntry> = HashMap::new();
     let mut sessions: HashMap<Uuid, Vec<Value>> = HashMap::new();
     pages.rows(&mut |row: RowOf| {
         if let Some(entry) = as_entry(&row) {
@@ -236,13 +236,13 @@ fn read_pages(pages: &Pages<'_>) -> (Vec<Found>, HashMap<Uuid, Vec<Value>>) {
             sessions.entry(id).or_insert(row.1);
         }
     });
-    let mut found: Vec<Found> = found.into_values().collect();
+    let mut found: Vec<RecoveredEntry> = found.into_values().collect();
     found.sort_by_key(|f| f.seq);
     (found, sessions)
 }
 
 /// Columns as in `0001_init.sql`; later versions only append columns.
-fn as_entry((seq, columns): &RowOf) -> Option<Found> {
+fn as_entry((seq, columns): &RowOf) -> Option<RecoveredEntry> {
     if columns.len() < 20 {
         return None;
     }
@@ -256,7 +256,7 @@ fn as_entry((seq, columns): &RowOf) -> Option<Found> {
         sum: columns[9].blob()?.to_vec(),
         snapshot: columns[10].text().map(Into::into),
     };
-    (raw.sum == raw.checksum()).then(|| Found { seq: *seq, raw, todo: columns[13].int() })
+    (raw.sum == raw.checksum()).then(|| RecoveredEntry { seq: *seq, raw, todo: columns[13].int() })
 }
 
 fn as_session(columns: &[Value]) -> Option<Uuid> {
@@ -271,7 +271,7 @@ fn as_session(columns: &[Value]) -> Option<Uuid> {
 
 fn put_sessions(
     conn: &Connection,
-    found: &[Found],
+    found: &[RecoveredEntry],
     rows: HashMap<Uuid, Vec<Value>>,
     options: &Options,
     losses: &mut Vec<String>,
@@ -325,9 +325,9 @@ fn put_sessions(
 }
 
 /// Inserts entries in their old order, parents first; a lost parent is replaced by a note.
-fn put_entries(conn: &Connection, found: Vec<Found>, losses: &mut Vec<String>) -> Result<()> {
+fn put_entries(conn: &Connection, found: Vec<RecoveredEntry>, losses: &mut Vec<String>) -> Result<()> {
     let order: Vec<Uuid> = found.iter().map(|f| f.raw.id).collect();
-    let mut waiting: HashMap<Uuid, (Found, EntryBody)> = found
+    let mut waiting: HashMap<Uuid, (RecoveredEntry, EntryBody)> = found
         .into_iter()
         .filter_map(|f| read_body(&f.raw.payload).ok().map(|body| (f.raw.id, (f, body))))
         .collect();

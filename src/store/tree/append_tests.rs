@@ -47,7 +47,7 @@ fn audit_row(session: SessionId, what: &str) -> AuditRow {
         decision: tiller_protocol::PermissionOutcome::Allowed,
         by: "rule".into(),
         seconds: f64::NAN,
-        outcome: String::new(),
+        outcome: tiller_protocol::view::AuditOutcome::None,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::files::change::diff;
 use crate::files::change::ledger;
 use crate::files::change::replace::{Ask, replace};
 use crate::files::change::{Edit, Who, apply, counts, current, notes, report};
-use crate::files::masks::Masked;
+use crate::files::masks::MaskedText;
 use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -122,11 +122,11 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, Stri
 }
 
 /// The file as it was read, when what was written has masks in it.
-pub(super) fn masks_of<'t>(written: &[&str], text: &'t str, cx: &ToolCx) -> Masked<'t> {
+pub(super) fn masks_of<'t>(written: &[&str], text: &'t str, cx: &ToolCx) -> MaskedText<'t> {
     if written.iter().any(|w| has_mask(w)) {
-        Masked::of(text, &cx.workspace.secrets)
+        MaskedText::of(text, &cx.workspace.secrets)
     } else {
-        Masked::plain(text)
+        MaskedText::plain(text)
     }
 }
 

@@ -23,7 +23,7 @@ mod search;
 mod write;
 
 pub use change::ledger::note;
-pub use change::publish::{Publishes, TakenBack};
+pub use change::publish::{Publishes, TakeBackReport};
 pub use change::revert::{Masks, revert};
 pub use content::image::info as image_info;
 pub use edit::EditFile;

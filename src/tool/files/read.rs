@@ -17,7 +17,7 @@ use crate::files::content::image;
 use crate::files::content::large;
 use crate::files::content::notebook;
 use crate::files::content::{self, Page, Range};
-use crate::files::masks::Masked;
+use crate::files::masks::MaskedText;
 use crate::files::path::beneath::{self, OpenFile};
 use crate::files::path::{Place, declare, resolve};
 use crate::guard::blocking;
@@ -133,7 +133,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
 
 /// Masked as a whole: what stands around a page says what on it is secret.
 fn page(text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
-    content::of_text(&Masked::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
+    content::of_text(&MaskedText::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
 }
 
 /// Too large to be held.

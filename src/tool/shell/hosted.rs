@@ -114,7 +114,7 @@ impl Host {
         stdin: Stdio,
         stdout: Stdio,
         stderr: Stdio,
-    ) -> std::io::Result<Hosted> {
+    ) -> std::io::Result<HostedProgram> {
         launch.env = environment::environment(&launch.env);
         let marker = self.mark(&mut launch);
         end::adopt_orphans();
@@ -131,7 +131,7 @@ impl Host {
         mut launch: Launch,
         cols: u16,
         rows: u16,
-    ) -> std::io::Result<(Hosted, HostedTerminal)> {
+    ) -> std::io::Result<(HostedProgram, HostedTerminal)> {
         launch.env = environment::terminal_environment(&launch.env, cols, rows);
         // Its size may change; what the terminal says counts.
         launch.env.retain(|(k, _)| k != "COLUMNS" && k != "LINES" && k != "COLORTERM");
@@ -182,7 +182,7 @@ impl Host {
         exit: watch::Receiver<Option<Exit>>,
         marker: String,
         launch: &Launch,
-    ) -> Hosted {
+    ) -> HostedProgram {
         let mut guardian = lock(&self.0.guardian);
         if guardian.is_none() {
             *guardian = Guardian::start(&self.0.marker, &launch.env);
@@ -192,7 +192,7 @@ impl Host {
         }
         drop(guardian);
         let family = Family { roots: vec![root], marker, ..Family::default() };
-        Hosted { pid: root.0, exit, family, host: self.clone(), over: false, guard: None }
+        HostedProgram { pid: root.0, exit, family, host: self.clone(), over: false, guard: None }
     }
 }
 
@@ -212,7 +212,7 @@ fn other(e: impl std::fmt::Display) -> std::io::Error {
 
 /// A hosted program. Dropping it kills it, and all that it started.
 #[derive(Debug)]
-pub struct Hosted {
+pub struct HostedProgram {
     /// Also the number of its process group.
     pub pid: i32,
     exit: watch::Receiver<Option<Exit>>,
@@ -222,7 +222,7 @@ pub struct Hosted {
     guard: Option<Guard>,
 }
 
-impl Hosted {
+impl HostedProgram {
     /// From here on it and all that it starts may take no more than this. Must be called in a runtime.
     pub fn bound(&mut self, bounds: Bounds) {
         bounds::apply(self.pid, bounds);
@@ -234,7 +234,7 @@ impl Hosted {
         self.guard.as_ref()?.said()
     }
 
-    /// Waits for its own end; what it started may live on until [`Hosted::end`].
+    /// Waits for its own end; what it started may live on until [`HostedProgram::end`].
     pub async fn ended(&mut self) -> Exit {
         match self.exit.wait_for(Option::is_some).await {
             Ok(exit) => exit.unwrap_or(Exit { code: -1 }),
@@ -267,7 +267,7 @@ impl Hosted {
     }
 }
 
-impl Drop for Hosted {
+impl Drop for HostedProgram {
     fn drop(&mut self) {
         let (host, roots) = (self.host.clone(), self.family.roots.clone());
         let forget = move || {

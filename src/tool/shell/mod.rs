@@ -28,7 +28,7 @@ mod process;
 mod processes;
 mod terminal;
 
-pub use hosted::{Host, Hosted, HostedTerminal, Resizer, find_program};
+pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;
 pub use output::leftover::Leftover;
 pub use pool::ShellPool;

@@ -18,18 +18,18 @@ const DEPTH: usize = 4;
 
 /// Examines the git configuration that applies to the commands of a session.
 #[derive(Debug)]
-pub struct Around {
+pub struct GitSurroundings {
     env: Arc<ChildEnv>,
 }
 
-impl Around {
+impl GitSurroundings {
     /// `env`: the environment of child processes.
     pub fn new(env: Arc<ChildEnv>) -> Self {
         Self { env }
     }
 }
 
-impl Surroundings for Around {
+impl Surroundings for GitSurroundings {
     fn shell(&self) -> ShellState {
         let path = self.env.now().iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
         ShellState { path: path.unwrap_or_default(), redefined: Vec::new() }

@@ -7,7 +7,7 @@ fn look(folder: &Path, home: &Path) -> GitConfiguration {
         ("HOME".to_owned(), home.display().to_string()),
         ("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()),
     ];
-    Around::new(ChildEnv::new(env)).git(folder, Path::new("git")).unwrap()
+    GitSurroundings::new(ChildEnv::new(env)).git(folder, Path::new("git")).unwrap()
 }
 
 struct Place {
@@ -122,7 +122,7 @@ fn tracked_names_are_listed_below_the_folder() {
     let place = Place::new();
     place.sh("echo a >src/-x; git add src");
     let env = vec![("PATH".to_owned(), std::env::var("PATH").unwrap())];
-    let around = Around::new(ChildEnv::new(env));
+    let around = GitSurroundings::new(ChildEnv::new(env));
     assert_eq!(around.tracked(&place.work().join("src"), Path::new("git")).unwrap(), [PathBuf::from("-x")]);
 }
 

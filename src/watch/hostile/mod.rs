@@ -81,7 +81,7 @@ impl World {
             env.push((name.to_owned(), value));
         }
         bench.cx.child_env = Arc::new(env.clone());
-        let around = Arc::new(crate::Around::new(ChildEnv::new(env)));
+        let around = Arc::new(crate::GitSurroundings::new(ChildEnv::new(env)));
         let roots = Roots::new(&work, Some(top.join("home")), vec![]);
         Self {
             bench,

@@ -9,7 +9,7 @@ use tiller_protocol::{ChangeKind, FileChange, Who};
 
 use super::Report;
 use super::gitstate::{self, Facts};
-use super::source::Refused;
+use super::source::WatchRefusal;
 use super::tree::Meta;
 use super::who::runs_git;
 use super::worker::Worker;
@@ -87,10 +87,10 @@ impl Worker {
     }
 
     /// Watches a folder of git's. When the watch limit is reached it is polled, as are folders of the work tree.
-    fn watch_gits(&mut self, folder: &Path) -> Result<(), Refused> {
+    fn watch_gits(&mut self, folder: &Path) -> Result<(), WatchRefusal> {
         let none_left = !self.source.has(folder) && self.source.watches() >= self.config.max_watches;
-        let watched = if none_left { Err(Refused::Limit) } else { self.source.watch(folder) };
-        self.full |= watched == Err(Refused::Limit);
+        let watched = if none_left { Err(WatchRefusal::Limit) } else { self.source.watch(folder) };
+        self.full |= watched == Err(WatchRefusal::Limit);
         watched
     }
 

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use tiller_protocol::lock;
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, Clock, FileChange, Notice, Who};
-use tiller_tool::cx::Seen;
+use tiller_tool::cx::SeenFile;
 
 use crate::git::Repository;
 pub use outside::{OutsideChange, OutsideChanges};
@@ -238,7 +238,7 @@ impl Watcher {
     /// Files of `seen` (what the agent has read, by absolute path) that others changed since the last call for this
     /// agent, and that differ from what it read. Changes by its own commands count too, since it has not seen them.
     /// Reads those files: call it from a blocking thread.
-    pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> OutsideChanges {
+    pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, SeenFile>) -> OutsideChanges {
         let new = lock(&self.shared.log).since(agent, seen);
         outside::compare(new, seen)
     }

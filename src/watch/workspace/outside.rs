@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use similar::{ChangeTag, TextDiff};
 use tiller_protocol::{AgentId, Who};
-use tiller_tool::cx::Seen;
+use tiller_tool::cx::SeenFile;
 
 /// Maximum number of remembered paths. When more change, everything that an agent has read is compared.
 const MAX: usize = 20_000;
@@ -71,7 +71,7 @@ impl Log {
     }
 
     /// Changes since the last request of `agent`, without those of its own edits.
-    pub(crate) fn since(&mut self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Vec<New> {
+    pub(crate) fn since(&mut self, agent: &AgentId, seen: &HashMap<PathBuf, SeenFile>) -> Vec<New> {
         let from = self.asked.insert(agent.clone(), self.last).unwrap_or(0);
         if from == self.last {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Log {
 }
 
 /// Compares with what the agent read; files with equal content are left out. Reads files.
-pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> OutsideChanges {
+pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, SeenFile>) -> OutsideChanges {
     let mut out = OutsideChanges::default();
     for (path, who, during) in new {
         let Some(known) = seen.get(&path) else { continue };
@@ -135,8 +135,8 @@ pub(crate) fn count(old: &str, new: &str) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    fn seen(text: &str) -> Seen {
-        Seen { hash: *blake3::hash(text.as_bytes()).as_bytes(), text: Some(text.into()) }
+    fn seen(text: &str) -> SeenFile {
+        SeenFile { hash: *blake3::hash(text.as_bytes()).as_bytes(), text: Some(text.into()) }
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn many_are_capped_and_none_is_missed_when_too_many() {
         let dir = tempfile::tempdir().unwrap();
-        let known: HashMap<PathBuf, Seen> =
+        let known: HashMap<PathBuf, SeenFile> =
             (0..50).map(|n| (dir.path().join(n.to_string()), seen("x"))).collect();
         let mut log = Log::default();
         known.keys().for_each(|p| log.note(p, &Who::You, None));

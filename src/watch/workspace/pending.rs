@@ -36,14 +36,14 @@ struct Storm {
 
 /// Changes that have settled.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rested {
+pub(crate) struct SettledChanges {
     pub paths: Vec<(PathBuf, Trace)>,
-    pub storm: Option<Settled>,
+    pub storm: Option<EndedStorm>,
 }
 
 /// A storm that has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct EndedStorm {
     /// Folders to scan; `None`: all.
     pub folders: Option<Vec<PathBuf>>,
     pub trace: Trace,
@@ -111,7 +111,7 @@ impl Pending {
     }
 
     /// Takes the settled changes.
-    pub(crate) fn take(&mut self, now: Instant) -> Rested {
+    pub(crate) fn take(&mut self, now: Instant) -> SettledChanges {
         let quiet = self.quiet;
         let due = |m: &Mark| (m.last + quiet).min(m.first + LONGEST);
         let mut paths = Vec::new();
@@ -128,7 +128,7 @@ impl Pending {
         paths.sort_by(|a, b| a.0.cmp(&b.0));
         let over = self.storm.as_ref().is_some_and(|s| now >= s.last + LULL.max(quiet));
         let storm = if over { self.storm.take().map(Storm::settle) } else { None };
-        Rested { paths, storm }
+        SettledChanges { paths, storm }
     }
 }
 
@@ -153,11 +153,11 @@ impl Storm {
         }
     }
 
-    fn settle(self) -> Settled {
+    fn settle(self) -> EndedStorm {
         let trace = self.traces.into_iter().max_by_key(|(_, n)| *n).map(|(t, _)| t).unwrap_or_default();
         let mut folders: Vec<PathBuf> = self.folders.into_iter().collect();
         folders.sort();
-        Settled { folders: (!self.all).then_some(folders), trace }
+        EndedStorm { folders: (!self.all).then_some(folders), trace }
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(p.due(), None);
         p.mark(Path::new("/a"), &trace, start);
         p.mark(Path::new("/a"), &trace, start + QUIET / 2);
-        assert_eq!(p.take(start + QUIET), Rested::default());
+        assert_eq!(p.take(start + QUIET), SettledChanges::default());
         assert_eq!(p.due(), Some(start + QUIET * 3 / 2));
         assert_eq!(p.take(start + QUIET * 3 / 2).paths, [(PathBuf::from("/a"), trace.clone())]);
         assert!(p.is_empty());
@@ -196,7 +196,7 @@ mod tests {
             assert!(p.marks.len() <= STORM + 1);
         }
         let now = start + QUIET / 10 + LULL;
-        assert_eq!(p.take(now - QUIET / 10), Rested::default());
+        assert_eq!(p.take(now - QUIET / 10), SettledChanges::default());
         let rested = p.take(now);
         let storm = rested.storm.unwrap();
         assert_eq!(storm.folders.unwrap().len(), 7);

@@ -21,7 +21,7 @@ pub(crate) enum Raw {
 
 /// Why a watch was not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum WatchRefusal {
     /// The system allows no more watches.
     Limit,
     /// The folder does not exist any more, or may not be read.
@@ -34,7 +34,7 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 /// A source of events. Owned by the watcher's thread; only the waker leaves it.
 pub(crate) trait Source: Send {
     /// Watches one folder, not what is below it. Repeating it is harmless.
-    fn watch(&mut self, folder: &Path) -> Result<(), Refused>;
+    fn watch(&mut self, folder: &Path) -> Result<(), WatchRefusal>;
     /// Whether a folder is watched.
     fn has(&self, folder: &Path) -> bool;
     /// Ends the watches at and below a folder.
@@ -62,7 +62,7 @@ mod linux {
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
     use rustix::io::Errno;
 
-    use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
+    use super::{Arc, Duration, Path, PathBuf, Raw, Source, Waker, WatchRefusal};
 
     /// Maximum number of events taken at once, so that a storm does not delay timers.
     const BATCH: usize = 8192;
@@ -84,7 +84,7 @@ mod linux {
     }
 
     impl Source for Inotify {
-        fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
+        fn watch(&mut self, folder: &Path) -> Result<(), WatchRefusal> {
             let what = WatchFlags::CREATE
                 | WatchFlags::DELETE
                 | WatchFlags::MOVED_FROM
@@ -105,8 +105,8 @@ mod linux {
                     self.by_path.insert(folder.to_owned(), id);
                     Ok(())
                 }
-                Err(Errno::NOSPC | Errno::NOMEM) => Err(Refused::Limit),
-                Err(_) => Err(Refused::Other),
+                Err(Errno::NOSPC | Errno::NOMEM) => Err(WatchRefusal::Limit),
+                Err(_) => Err(WatchRefusal::Other),
             }
         }
 
@@ -181,7 +181,7 @@ mod other {
 
     use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-    use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
+    use super::{Arc, Duration, Path, PathBuf, Raw, Source, Waker, WatchRefusal};
 
     /// Capacity of the channel from `notify`'s thread to the watcher's; when it is full, events count as lost.
     const QUEUE: usize = 16_384;
@@ -224,14 +224,14 @@ mod other {
     }
 
     impl Source for Notify {
-        fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
+        fn watch(&mut self, folder: &Path) -> Result<(), WatchRefusal> {
             // The first folder is the root; the system watches everything below it. Folders outside follow.
             if self.watched.iter().any(|w| folder.starts_with(w)) {
                 return Ok(());
             }
             self.watcher.watch(folder, RecursiveMode::Recursive).map_err(|e| match e.kind {
-                notify::ErrorKind::MaxFilesWatch => Refused::Limit,
-                _ => Refused::Other,
+                notify::ErrorKind::MaxFilesWatch => WatchRefusal::Limit,
+                _ => WatchRefusal::Other,
             })?;
             self.watched.insert(folder.to_owned());
             Ok(())

@@ -180,7 +180,7 @@ fn agents_and_their_commands_are_named() {
     b.write("f", "and then the person right after");
     assert_eq!(b.line("f").who, Who::You);
     // Each agent is notified of changes that it did not make itself.
-    let seen = HashMap::from([(path, Seen { hash: [0; 32], text: Some("one\n".into()) })]);
+    let seen = HashMap::from([(path, SeenFile { hash: [0; 32], text: Some("one\n".into()) })]);
     let told = b.watcher.changes_outside(&agent, &seen);
     assert_eq!(told.files.len(), 1);
     assert_eq!((told.files[0].lines, &told.files[0].who), (Some((1, 1)), &Who::You));
@@ -201,7 +201,7 @@ fn pause_and_mute_silence_the_feed_but_not_the_agents() {
     b.write("y", "2");
     assert_eq!(b.rest(), []);
     b.watcher.pause(false);
-    let seen = HashMap::from([(b.root().join("y"), Seen { hash: [0; 32], text: None })]);
+    let seen = HashMap::from([(b.root().join("y"), SeenFile { hash: [0; 32], text: None })]);
     assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen).files.len(), 1);
 }
 

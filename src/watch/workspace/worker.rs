@@ -14,7 +14,7 @@ use super::lines::{self, Change};
 use super::pending::Pending;
 use super::place::{inode, remote};
 use super::rules::Rules;
-use super::source::{Raw, Refused, Source, Waker};
+use super::source::{Raw, Source, Waker, WatchRefusal};
 use super::tree::{Diff, Meta, Tree};
 use super::who::{Evidence, Trace};
 use super::{Ask, Config, Report, Shared, Sink, outside};
@@ -175,7 +175,7 @@ impl Worker {
             if watch && !limit {
                 // A folder that is already watched needs no further watch.
                 let none_left = !source.has(folder) && source.watches() >= max;
-                limit = none_left || source.watch(folder) == Err(Refused::Limit);
+                limit = none_left || source.watch(folder) == Err(WatchRefusal::Limit);
             }
             true
         });

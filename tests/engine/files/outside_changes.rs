@@ -63,7 +63,7 @@ impl Watcher for Scripted {
     fn has_changes(&self, _: &AgentId) -> bool {
         lock(&self.outside).is_some()
     }
-    fn stale(&self, _: &AgentId, seen: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
+    fn stale(&self, _: &AgentId, seen: &HashMap<PathBuf, tiller_tool::cx::SeenFile>) -> StaleFiles {
         let mut outside = lock(&self.outside).take().unwrap_or_default();
         outside.files.retain(|f| seen.keys().any(|p| p.ends_with(&f.path)));
         outside
@@ -228,7 +228,7 @@ impl Watcher for Flood {
     fn has_changes(&self, _: &AgentId) -> bool {
         false
     }
-    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
+    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::SeenFile>) -> StaleFiles {
         StaleFiles::default()
     }
     fn known(&self, _: &Path, _: &Arc<str>) {}

@@ -157,7 +157,7 @@ impl Watcher for Slow {
     fn has_changes(&self, _: &AgentId) -> bool {
         true
     }
-    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
+    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::SeenFile>) -> StaleFiles {
         let _ = self.asked.try_send(());
         let _ = lock(&self.gate).recv();
         StaleFiles::default()

@@ -15,7 +15,7 @@ use tiller_protocol::{
 use tiller_store::Store;
 use tokio::sync::mpsc;
 
-use super::open::{self, Opened};
+use super::open::{self, RunningSession};
 use super::outlet::Outlet;
 use super::view::{self, BEAT, View};
 use super::{history, slash};
@@ -106,7 +106,13 @@ pub(super) struct Session {
 
 impl Session {
     /// `notes`: sent with the first text.
-    pub(super) fn new(opened: &Opened, store: Store, out: Outlet, forms: bool, notes: Vec<String>) -> Self {
+    pub(super) fn new(
+        opened: &RunningSession,
+        store: Store,
+        out: Outlet,
+        forms: bool,
+        notes: Vec<String>,
+    ) -> Self {
         Self {
             id: opened.snapshot.session.id,
             handle: opened.handle.clone(),

@@ -21,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact::{KeepLimits, Plan};
-use crate::context::msg::{Compacted, ContextMsg};
+use crate::context::msg::{CompactionResult, ContextMsg};
 use crate::context::prefix::layers;
 use crate::context::side_call::SideCall;
 use crate::context::{todo, tokens};
@@ -81,7 +81,7 @@ pub(crate) fn compact(
         let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
         // Without a summary there is no new prefix.
         let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
-        let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
+        let done = CompactionResult { turn, overflow, no, client, focus, plan, result, prefix };
         let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
     };
     let task = tokio::spawn(task);
@@ -108,7 +108,7 @@ pub(crate) fn summariser(core: &Core) -> ModelRef {
         .unwrap_or_else(|| core.session.model.clone())
 }
 
-pub(crate) fn compacted(core: &mut Core, done: Compacted) {
+pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
     let stopped = match done.turn {
         Some(turn) => !core.is_live(turn),
         None => !core.job_done(done.no),

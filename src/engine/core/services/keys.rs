@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_protocol::CommandId;
-use tiller_provider::registry::Entered;
+use tiller_provider::registry::EnteredKey;
 use tiller_provider::{ProviderError, Providers};
 
 use crate::bus::ClientId;
@@ -17,7 +17,7 @@ pub struct KeyStore {
     /// Makes new providers from the settings and the key file.
     pub rebuild: Arc<dyn Fn() -> Providers + Send + Sync>,
     /// The effect of a key that is entered for the provider of this name.
-    pub entered: Arc<dyn Fn(&str) -> Entered + Send + Sync>,
+    pub entered: Arc<dyn Fn(&str) -> EnteredKey + Send + Sync>,
     /// Adds a text to those that are redacted everywhere.
     pub learn: Arc<dyn Fn(&str) + Send + Sync>,
 }

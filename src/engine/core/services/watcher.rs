@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, FileChange, Notice};
-use tiller_tool::cx::Seen as Known;
+use tiller_tool::cx::SeenFile;
 
 /// Changes that the watcher saw, after its quiet time.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub trait Watcher: Send + Sync {
     fn has_changes(&self, agent: &AgentId) -> bool;
     /// Files of `seen` (what the agent knows, by absolute path) that changed since the last call, not by the agent's
     /// own edits, and that differ from what the agent knows. Reads those files: blocks.
-    fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> StaleFiles;
+    fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, SeenFile>) -> StaleFiles;
     /// Records the text of a file as the agent just read or wrote it.
     fn known(&self, path: &Path, text: &Arc<str>);
     fn pause(&self, paused: bool);

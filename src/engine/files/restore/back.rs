@@ -10,7 +10,7 @@ use tiller_protocol::{
     ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time, names,
 };
 use tiller_snapshot::{
-    Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, Restored, Shadow, SkipReason,
+    Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, RestoreResult, Shadow, SkipReason,
     SnapshotError, Step, TextChange,
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
@@ -98,7 +98,7 @@ pub fn go(
     shadow: &mut Shadow,
     goal: &Goal,
     wishes: &RestoreChoices,
-) -> Result<(Restored, Vec<StepFile>), SnapshotError> {
+) -> Result<(RestoreResult, Vec<StepFile>), SnapshotError> {
     let plan = shadow.plan(goal)?;
     let (mut answers, mut partly, mut stale) = (BTreeMap::new(), Vec::new(), Vec::new());
     for item in &plan.items {
@@ -262,7 +262,7 @@ pub fn nothing(state: String, root: OpId) -> OpChange {
 }
 
 /// A sentence about the result of an undo or redo.
-pub fn undone(title: &OpTitle, done: &Restored, files: &[StepFile]) -> String {
+pub fn undone(title: &OpTitle, done: &RestoreResult, files: &[StepFile]) -> String {
     let redo = title.inverse == Some(Inverse::Redo);
     let word = match (done.done.is_empty(), done.left.is_empty(), redo) {
         (true, true, false) => "There was nothing left to undo",
@@ -283,7 +283,7 @@ pub fn undone(title: &OpTitle, done: &Restored, files: &[StepFile]) -> String {
 }
 
 /// A sentence about what changed and what stayed.
-pub fn sentence(done: &Restored, files: &[StepFile]) -> String {
+pub fn sentence(done: &RestoreResult, files: &[StepFile]) -> String {
     let n = done.done.len();
     let partly = files.iter().filter(|f| f.partly).count();
     let mut text = match n {

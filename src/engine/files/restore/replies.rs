@@ -4,10 +4,10 @@ use crate::files::TakeOutcome;
 use crate::files::restore::back;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::review::RejectConflict;
-use tiller_snapshot::Restored;
+use tiller_snapshot::RestoreResult;
 
 /// The reply about files taken from another branch.
-pub(crate) fn reply(done: &Restored, took: TakeOutcome) -> ReplyEvent {
+pub(crate) fn reply(done: &RestoreResult, took: TakeOutcome) -> ReplyEvent {
     let n = done.done.len();
     let mut said = match n {
         0 => format!("Nothing was taken from {}", took.from),
@@ -24,7 +24,7 @@ pub(crate) fn reply(done: &Restored, took: TakeOutcome) -> ReplyEvent {
 }
 
 /// The reply about whole files that were restored, and those that were not.
-pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
+pub(crate) fn whole_reply(done: &tiller_snapshot::RestoreResult) -> ReplyEvent {
     let shown = crate::files::restore::back::shown;
     ReplyEvent::RejectReply {
         rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),

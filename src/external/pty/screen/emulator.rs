@@ -98,7 +98,7 @@ impl EventListener for Listener {
 
 /// The content of a piece of output besides text.
 #[derive(Debug, Default)]
-pub(crate) struct Fed {
+pub(crate) struct FeedResult {
     pub answers: Vec<u8>,
     pub title: Option<String>,
     pub bell: bool,
@@ -139,7 +139,7 @@ impl Emulator {
     }
 
     /// Processes output.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Fed {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> FeedResult {
         for piece in self.strings.short(bytes).chunks(memory_limits::PIECE) {
             self.parser.advance(&mut self.term, piece);
             let mut answers = Vec::new();
@@ -157,7 +157,11 @@ impl Emulator {
         if let Some(title) = &title {
             self.title.clone_from(title);
         }
-        Fed { answers: std::mem::take(&mut heard.answers), title, bell: std::mem::take(&mut heard.bell) }
+        FeedResult {
+            answers: std::mem::take(&mut heard.answers),
+            title,
+            bell: std::mem::take(&mut heard.bell),
+        }
     }
 
     pub(crate) fn resize(&mut self, cols: u16, rows: u16) {

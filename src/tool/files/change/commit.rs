@@ -64,7 +64,7 @@ pub(crate) enum Fault {
 }
 
 /// A staged change.
-struct Staged<'a> {
+struct StagedChange<'a> {
     slot: &'a Slot,
     change: &'a Change,
     /// Name of the temporary file, beside the target. After publishing it holds the old file.
@@ -115,7 +115,7 @@ fn carry_out(
     how: CommitOptions<'_>,
     written: &mut Option<publish::Open>,
 ) -> Result<(), Fault> {
-    let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
+    let mut staged: Vec<StagedChange<'_>> = Vec::with_capacity(changes.len());
     for (n, (slot, change)) in changes.iter().enumerate() {
         (how.at)("stage");
         match stage(slot, change, n, how) {
@@ -166,7 +166,7 @@ fn stage<'a>(
     change: &'a Change,
     n: usize,
     how: CommitOptions<'_>,
-) -> Result<Staged<'a>, Errno> {
+) -> Result<StagedChange<'a>, Errno> {
     let (temp, second) = (names::temporary(how.token, n), names::second(how.token, n));
     let (temp, second) = (OsString::from(temp), OsString::from(second));
     let (bytes, like) = match change {
@@ -180,7 +180,7 @@ fn stage<'a>(
         })
     };
     let new = bytes.map(write).transpose()?;
-    Ok(Staged { slot, change, temp, second, new, published: false, out: None, plain: how.plain })
+    Ok(StagedChange { slot, change, temp, second, new, published: false, out: None, plain: how.plain })
 }
 
 /// Writes and synchronises a temporary file.
@@ -206,7 +206,7 @@ fn write_temp(slot: &Slot, temp: &OsStr, bytes: &[u8], like: Option<&Old>) -> Re
     Ok(file)
 }
 
-impl Staged<'_> {
+impl StagedChange<'_> {
     fn publish(&mut self, n: usize, at: &dyn Fn(&'static str)) -> Result<(), Fault> {
         let dir = &self.slot.dir;
         let leaf = &self.slot.leaf;
@@ -344,7 +344,7 @@ impl Staged<'_> {
     }
 }
 
-fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
+fn take_back(staged: &mut [StagedChange<'_>], fault: Fault) -> Fault {
     let mut torn = Vec::new();
     for one in staged.iter_mut().rev() {
         if let Err(e) = one.undo() {
@@ -364,7 +364,7 @@ fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
     if torn.is_empty() { fault } else { Fault::Torn(format!("{fault}; {}", torn.join("; "))) }
 }
 
-fn drop_temps(staged: &[Staged<'_>]) {
+fn drop_temps(staged: &[StagedChange<'_>]) {
     for one in staged.iter().filter(|s| !s.temp.is_empty()) {
         // Absent after a creation, or before a removal; the second name is rare.
         for name in [&one.temp, &one.second] {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tiller_protocol::lock;
 
-use crate::cx::Seen;
+use crate::cx::SeenFile;
 use crate::files::change::diff;
 use crate::files::content::encoding::{Text, hide_strays};
 use crate::files::path::{Place, tell};
@@ -30,7 +30,7 @@ pub fn note(workspace: &Workspace, path: &Path, bytes: &[u8]) {
             seen.values_mut().for_each(|s| s.text = None);
         }
     }
-    seen.insert(path.to_owned(), Seen { hash, text });
+    seen.insert(path.to_owned(), SeenFile { hash, text });
 }
 
 /// Forgets a file that is gone.
@@ -61,7 +61,7 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
              fits, send it again.",
             head(&now)
         ),
-        (Some(Seen { text: Some(before), .. }), Some(now)) => format!(
+        (Some(SeenFile { text: Some(before), .. }), Some(now)) => format!(
             "{name} was changed by someone else since you last read it; nothing was changed. Changes:\n{}\n\
              If your change still fits, send it again with the text as it is now.",
             diff::brief(name, &before, &now, SHOWN)

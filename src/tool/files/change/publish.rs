@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use take_back::TakenBack;
+pub use take_back::TakeBackReport;
 
 use crate::files::change::commit::Change;
 use crate::files::path::beneath::Slot;
@@ -40,7 +40,7 @@ struct Content {
 
 /// One change of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Planned {
+struct PlannedChange {
     path: PathBuf,
     /// `None`: the file did not exist.
     old: Option<Content>,
@@ -63,7 +63,7 @@ enum Phase {
 #[derive(Debug)]
 struct StoredSet {
     token: String,
-    changes: Vec<Planned>,
+    changes: Vec<PlannedChange>,
     /// Folders that did not exist before, outermost first.
     folders: Vec<PathBuf>,
     phase: Phase,
@@ -128,7 +128,7 @@ impl Publishes {
 
     /// Takes back or finishes every set whose process is gone. What came of it, one for each set that had touched
     /// a file.
-    pub fn recover(&self) -> Vec<TakenBack> {
+    pub fn recover(&self) -> Vec<TakeBackReport> {
         let Ok(items) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut done = Vec::new();
         for path in items.flatten().map(|i| i.path()) {
@@ -144,10 +144,10 @@ impl Publishes {
             // A record without "end" began nothing.
             let found = (&mut file).take(MOST).read_to_string(&mut text).ok().and_then(|_| parse(&text));
             let taken = found.map(|f| take_back::run(&f));
-            if taken.as_ref().is_none_or(TakenBack::is_over) {
+            if taken.as_ref().is_none_or(TakeBackReport::is_over) {
                 let _ = std::fs::remove_file(&path);
             }
-            done.extend(taken.filter(TakenBack::says_something));
+            done.extend(taken.filter(TakeBackReport::says_something));
         }
         done
     }
@@ -227,7 +227,11 @@ fn parse(text: &str) -> Option<StoredSet> {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             ["change", old, new, path] if !whole => {
-                found.changes.push(Planned { path: unhex(path)?, old: content(old)?, new: content(new)? });
+                found.changes.push(PlannedChange {
+                    path: unhex(path)?,
+                    old: content(old)?,
+                    new: content(new)?,
+                });
             }
             ["folder", path] if !whole => found.folders.push(unhex(path)?),
             ["end"] => whole = true,

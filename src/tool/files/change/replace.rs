@@ -6,7 +6,7 @@ use tiller_protocol::mask::has_mask;
 
 use crate::files::change::nearest;
 use crate::files::content::encoding::{line_end, with_line_ends};
-use crate::files::masks::{Masked, restore};
+use crate::files::masks::{MaskedText, restore};
 
 /// What was asked.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Replacement {
 /// # Errors
 /// What to tell the model: not found (with the nearest place), not unique (with all places), no change, a mask whose
 /// value is unknown.
-pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Replacement, String> {
+pub(crate) fn replace(name: &str, file: &MaskedText<'_>, ask: Ask<'_>) -> Result<Replacement, String> {
     let text = file.real();
     if ask.old.is_empty() {
         return Err("`old` is empty; to write a whole file use write_file".into());

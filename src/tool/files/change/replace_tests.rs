@@ -1,7 +1,7 @@
 use super::*;
 
 fn run(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
-    replace("f", &Masked::plain(text), Ask { old, new, all }).map(|r| r.text)
+    replace("f", &MaskedText::plain(text), Ask { old, new, all }).map(|r| r.text)
 }
 
 #[test]
@@ -70,7 +70,7 @@ proptest::proptest! {
         let needle = format!("X{needle}X");
         let here = if crlf { needle.replace('\n', "\r\n") } else { needle.clone() };
         let text = format!("{before}{here}{after}");
-        if let Ok(got) = replace("f", &Masked::plain(&text), Ask { old: &needle, new: &new, all: false }) {
+        if let Ok(got) = replace("f", &MaskedText::plain(&text), Ask { old: &needle, new: &new, all: false }) {
             proptest::prop_assert!(got.text.starts_with(&before) && got.text.ends_with(&after));
             proptest::prop_assert_eq!(got.text.len() >= before.len() + after.len(), true);
         }

@@ -7,7 +7,7 @@ use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 
 use crate::files::change::{Edit, Who, apply, current};
-use crate::files::masks::{Masked, restore};
+use crate::files::masks::{MaskedText, restore};
 use crate::files::path::{declare, tell, to_write};
 use crate::guard::blocking;
 use crate::{ToolCx, ToolError};
@@ -66,7 +66,7 @@ fn plan(path: &str, hunk: &str, masks: Masks, cx: &ToolCx) -> Result<Edit, ToolE
     }
     let now = current(&place, cx)?;
     let text = &now.text(&place.name)?.text;
-    let file = if masked { Masked::of(text, &cx.workspace.secrets) } else { Masked::plain(text) };
+    let file = if masked { MaskedText::of(text, &cx.workspace.secrets) } else { MaskedText::plain(text) };
     let mut after = diffy::apply(file.shown(), &back).map_err(conflict)?;
     if masked {
         after = restore(&after, &[&file]).map_err(|u| u.error(&place.name, true))?.into_owned();

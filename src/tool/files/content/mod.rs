@@ -5,7 +5,7 @@ pub(crate) mod image;
 pub(crate) mod large;
 pub(crate) mod notebook;
 
-use crate::files::masks::Masked;
+use crate::files::masks::MaskedText;
 use crate::text::visible;
 
 /// What part was asked for. Lines are 1-based and inclusive.
@@ -85,7 +85,7 @@ impl Pager {
 
 /// A page of text that is all in memory. Lines and bytes are counted in the real text; what is shown is masked. A value
 /// of several lines is one mask on its first line.
-pub(crate) fn of_text(file: &Masked<'_>, range: Range, limit: usize) -> Result<Page, String> {
+pub(crate) fn of_text(file: &MaskedText<'_>, range: Range, limit: usize) -> Result<Page, String> {
     if let Some(byte) = range.byte {
         return by_byte(file, byte, limit);
     }
@@ -146,7 +146,7 @@ pub(crate) fn of_text(file: &Masked<'_>, range: Range, limit: usize) -> Result<P
     Ok(pager.finish(&note))
 }
 
-fn by_byte(file: &Masked<'_>, byte: u64, limit: usize) -> Result<Page, String> {
+fn by_byte(file: &MaskedText<'_>, byte: u64, limit: usize) -> Result<Page, String> {
     let text = file.real();
     let at = usize::try_from(byte).unwrap_or(usize::MAX);
     if at > text.len() {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn page(text: &str, start: Option<u64>, end: Option<u64>, limit: usize) -> String {
-    match of_text(&Masked::plain(text), Range { start, end, byte: None }, limit) {
+    match of_text(&MaskedText::plain(text), Range { start, end, byte: None }, limit) {
         Ok(page) => page.text,
         Err(e) => format!("error: {e}"),
     }
@@ -38,7 +38,7 @@ fn a_line_longer_than_a_page_goes_on_by_byte() {
     let mut byte: u64 = got.split("byte=").nth(1).unwrap().trim_end_matches("]\n").parse().unwrap();
     let mut whole = got.split_once('\t').unwrap().1.split('\n').next().unwrap().to_owned();
     loop {
-        let got = of_text(&Masked::plain(&text), Range { byte: Some(byte), ..Range::default() }, 1000)
+        let got = of_text(&MaskedText::plain(&text), Range { byte: Some(byte), ..Range::default() }, 1000)
             .unwrap()
             .text;
         let (body, note) = got.rsplit_once("\n[bytes").unwrap();

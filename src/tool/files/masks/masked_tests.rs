@@ -16,7 +16,7 @@ fn secrets() -> Secrets {
 const M: &str = "[redacted secret]";
 
 fn back(file: &str, written: &str) -> Result<String, String> {
-    let masked = Masked::of(file, &secrets());
+    let masked = MaskedText::of(file, &secrets());
     restore(&written.replace("[M]", M), &[&masked])
         .map(Cow::into_owned)
         .map_err(|u| format!("{}:{}", u.line, u.mask))
@@ -25,7 +25,7 @@ fn back(file: &str, written: &str) -> Result<String, String> {
 #[test]
 fn positions_go_to_and_fro() {
     let text = "a=«1»\nb [redacted x] «two\nlines» c\n";
-    let masked = Masked::of(text, &secrets());
+    let masked = MaskedText::of(text, &secrets());
     assert_eq!(masked.shown(), format!("a={M}\nb [redacted x] {M} c\n"));
     for real in (0..=text.len()).filter(|i| text.is_char_boundary(*i)) {
         if let Ok(shown) = masked.to_shown(real) {
@@ -121,7 +121,7 @@ proptest! {
         more in prop::collection::vec("(new [0-9])?", 12),
     ) {
         let file = lines.join("\n");
-        let masked = Masked::of(&file, &secrets());
+        let masked = MaskedText::of(&file, &secrets());
         let mut written = String::new();
         for (n, line) in masked.shown().split('\n').enumerate() {
             if cut[n % 12] { written.push_str(&more[n % 12]); written.push('\n'); }
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn what_comes_back_unchanged_is_the_file(lines in prop::collection::vec(line(), 0..12)) {
         let file = lines.join("\n");
-        let masked = Masked::of(&file, &secrets());
+        let masked = MaskedText::of(&file, &secrets());
         let back = restore(masked.shown(), &[&masked]);
         prop_assert_eq!(back.as_deref().ok(), Some(file.as_str()));
     }

@@ -26,7 +26,7 @@ struct MaskPlace {
 
 /// A text and its masked form.
 #[derive(Clone, Debug)]
-pub(crate) struct Masked<'t> {
+pub(crate) struct MaskedText<'t> {
     real: &'t str,
     shown: Cow<'t, str>,
     /// In order, without overlap.
@@ -35,7 +35,7 @@ pub(crate) struct Masked<'t> {
     large: bool,
 }
 
-impl<'t> Masked<'t> {
+impl<'t> MaskedText<'t> {
     /// Masks what `secrets` finds in `text`.
     pub(crate) fn of(text: &'t str, secrets: &Secrets) -> Self {
         let mut found: Vec<Secret> = if text.len() > WHOLE { Vec::new() } else { secrets(text) };
@@ -121,7 +121,7 @@ impl<'t> Masked<'t> {
             let name = self.shown[p.shown.clone()].to_owned();
             (p.real.start - real.start..p.real.end - real.start, Some(name))
         });
-        Self { large: self.large, ..Masked::with(text, all.collect()) }
+        Self { large: self.large, ..MaskedText::with(text, all.collect()) }
     }
 
     /// Ranges of the masks in the masked text.
@@ -137,7 +137,7 @@ impl<'t> Masked<'t> {
 
 /// A part of a file as a model reads it: values of the whole file are masked, also those that the part cuts.
 pub fn masked_part(text: &str, part: Range<usize>, workspace: &Workspace) -> String {
-    let masked = Masked::of(text, &workspace.secrets);
+    let masked = MaskedText::of(text, &workspace.secrets);
     let from = masked.to_shown(part.start).or_else(|value| masked.to_shown(value.start));
     let to = masked.to_shown(part.end).or_else(|value| masked.to_shown(value.end));
     let (from, to) = (from.unwrap_or(0), to.unwrap_or(masked.shown().len()));
@@ -183,7 +183,7 @@ impl Unknown {
 ///
 /// # Errors
 /// The first mask whose value is unknown.
-pub(crate) fn restore<'w>(written: &'w str, scopes: &[&Masked<'_>]) -> Result<Cow<'w, str>, Unknown> {
+pub(crate) fn restore<'w>(written: &'w str, scopes: &[&MaskedText<'_>]) -> Result<Cow<'w, str>, Unknown> {
     let found: Vec<Range<usize>> = masks(written).collect();
     if found.is_empty() {
         return Ok(Cow::Borrowed(written));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use similar::{Algorithm, DiffOp};
 
-use crate::files::masks::Masked;
+use crate::files::masks::MaskedText;
 
 /// Lines around a mask that are compared, on each side.
 const AROUND: usize = 64;
@@ -123,7 +123,7 @@ pub(crate) enum Answer<'t> {
 }
 
 /// Finds values in `old` for the masks of `new` that are open.
-pub(crate) fn fill<'t>(new: &Side<'_>, old: &Masked<'t>, values: &mut [Answer<'t>]) {
+pub(crate) fn fill<'t>(new: &Side<'_>, old: &MaskedText<'t>, values: &mut [Answer<'t>]) {
     let ranges: Vec<Range<usize>> = old.masks().collect();
     if ranges.is_empty() || !values.contains(&Answer::Open) {
         return;

@@ -7,7 +7,7 @@ use tiller_protocol::mask::has_mask;
 use super::parse::{Hunk, Line};
 use crate::files::change::nearest;
 use crate::files::content::encoding::line_end;
-use crate::files::masks::{Masked, restore};
+use crate::files::masks::{MaskedText, restore};
 
 /// One line of the file: its text, and its end (`\n`, `\r\n`, or nothing at the end of the file). Where the hunks
 /// have masks in them, it is a line of the masked text, and may stand for several.
@@ -21,7 +21,7 @@ struct Row<'a> {
 /// The file, and its lines as the hunks speak of them.
 struct Lines<'a> {
     name: &'a str,
-    file: &'a Masked<'a>,
+    file: &'a MaskedText<'a>,
     rows: Vec<Row<'a>>,
     end: &'static str,
 }
@@ -30,7 +30,7 @@ struct Lines<'a> {
 ///
 /// # Errors
 /// What to tell the model; nothing was changed then.
-pub(crate) fn apply(name: &str, file: &Masked<'_>, hunks: &[Hunk]) -> Result<String, String> {
+pub(crate) fn apply(name: &str, file: &MaskedText<'_>, hunks: &[Hunk]) -> Result<String, String> {
     let masked = hunks.iter().any(|h| has_mask(&h.anchor) || h.lines.iter().filter_map(old).any(has_mask));
     let text = if masked { file.shown() } else { file.real() };
     let rows = rows(text, |at| if masked { file.to_real(at).unwrap_or_else(|r| r.end) } else { at });
@@ -141,7 +141,7 @@ impl Lines<'_> {
             }
             let part = |rows: Range<usize>| match self.real_range(rows) {
                 Some(range) => self.file.part(range),
-                None => Masked::plain(""),
+                None => MaskedText::plain(""),
             };
             let scopes = [part(at - went..at), part(start..start + count)];
             let new = restore(&new, &[&scopes[0], &scopes[1], self.file]);

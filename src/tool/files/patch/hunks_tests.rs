@@ -38,7 +38,7 @@ proptest! {
         };
         // A single line without an end has no style of its own.
         prop_assume!(!(open && old.len() == 1));
-        prop_assert_eq!(apply("f", &Masked::plain(&text(&old)), &[whole_file_hunk(&old, &new)]).unwrap(), text(&new));
+        prop_assert_eq!(apply("f", &MaskedText::plain(&text(&old)), &[whole_file_hunk(&old, &new)]).unwrap(), text(&new));
     }
 
     /// Lines outside a hunk keep every byte, whatever their ends are.
@@ -48,7 +48,7 @@ proptest! {
     ) {
         let text = format!("{before}unique mark\n{after}");
         let lines = vec![Line::Cut("unique mark".into()), Line::Put("new".into())];
-        let got = apply("f", &Masked::plain(&text), &[Hunk { lines, ..Hunk::default() }]).unwrap();
+        let got = apply("f", &MaskedText::plain(&text), &[Hunk { lines, ..Hunk::default() }]).unwrap();
         prop_assert_eq!(got, format!("{before}new\n{after}"));
     }
 }

@@ -17,7 +17,7 @@ use crate::files::change::commit::Change;
 use crate::files::change::diff;
 use crate::files::change::ledger;
 use crate::files::change::{Current, Edit, Who, apply, counts, current, encode, report};
-use crate::files::masks::{Masked, restore};
+use crate::files::masks::{MaskedText, restore};
 use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -168,9 +168,9 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Vec<Edit>, ToolError> {
                         let text = &current.text(&place.name)?.text;
                         let masked = hunks.iter().any(Hunk::has_mask);
                         let file = if masked {
-                            Masked::of(text, &cx.workspace.secrets)
+                            MaskedText::of(text, &cx.workspace.secrets)
                         } else {
-                            Masked::plain(text)
+                            MaskedText::plain(text)
                         };
                         Some(hunks::apply(&place.name, &file, hunks).map_err(fail)?)
                     }

@@ -108,8 +108,8 @@ fn f1_whole_a_storm_of_100_000_files() {
 #[test]
 fn f1_an_agent_is_told_once_and_shortly() {
     let mut b = Bench::new(|root| fill(root, 3000, "1"));
-    let seen: HashMap<PathBuf, Seen> = (0..3000)
-        .map(|n| (b.root().join(format!("d{}/f{n}", n / PER_FOLDER)), Seen { hash: [1; 32], text: None }))
+    let seen: HashMap<PathBuf, SeenFile> = (0..3000)
+        .map(|n| (b.root().join(format!("d{}/f{n}", n / PER_FOLDER)), SeenFile { hash: [1; 32], text: None }))
         .collect();
     fill(&b.root(), 3000, "22");
     let mut told = 0;
@@ -326,7 +326,7 @@ fn f3_no_edit_of_the_agent_is_taken_for_the_persons() {
         assert_eq!(line.kind, ChangeKind::Modified, "a rename over a file is one change: {line:?}");
     }
     let seen = HashMap::from_iter(
-        (0..40).map(|n| (b.root().join(format!("d0/f{n}")), Seen { hash: [0; 32], text: None })),
+        (0..40).map(|n| (b.root().join(format!("d0/f{n}")), SeenFile { hash: [0; 32], text: None })),
     );
     assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), OutsideChanges::default());
 }

@@ -11,12 +11,12 @@ use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
 use rustix::io::Errno;
 use tiller_protocol::names;
 
-use super::{Content, Phase, Planned, StoredSet};
+use super::{Content, Phase, PlannedChange, StoredSet};
 use crate::files::path::beneath::open_at;
 
 /// What became of a change set that a kill had cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct TakeBackReport {
     /// All changes stood already; only temporary files were removed.
     pub finished: bool,
     /// Files that are again as they were (absolute paths).
@@ -27,7 +27,7 @@ pub struct TakenBack {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-impl TakenBack {
+impl TakeBackReport {
     /// Whether nothing is left to do.
     pub(super) fn is_over(&self) -> bool {
         self.failed.is_empty()
@@ -71,7 +71,7 @@ impl TakenBack {
 }
 
 /// A folder and the names of one change in it.
-struct Spot {
+struct FolderNames {
     dir: OwnedFd,
     leaf: OsString,
     temp: OsString,
@@ -79,10 +79,10 @@ struct Spot {
     second: OsString,
 }
 
-pub(super) fn run(set: &StoredSet) -> TakenBack {
-    let mut out = TakenBack { finished: set.phase == Phase::Done, ..TakenBack::default() };
+pub(super) fn run(set: &StoredSet) -> TakeBackReport {
+    let mut out = TakeBackReport { finished: set.phase == Phase::Done, ..TakeBackReport::default() };
     for (n, change) in set.changes.iter().enumerate().rev() {
-        let spot = match Spot::open(change, &set.token, n) {
+        let spot = match FolderNames::open(change, &set.token, n) {
             Ok(spot) => spot,
             // The folder is gone, and with it all there was to take back.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
@@ -123,8 +123,8 @@ enum Outcome {
     Beside(OsString),
 }
 
-impl Spot {
-    fn open(change: &Planned, token: &str, n: usize) -> Result<Self, Errno> {
+impl FolderNames {
+    fn open(change: &PlannedChange, token: &str, n: usize) -> Result<Self, Errno> {
         let root = File::open("/").map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         let parent = change.path.parent().and_then(|p| p.strip_prefix("/").ok()).ok_or(Errno::INVAL)?;
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -143,7 +143,7 @@ impl Spot {
     }
 
     /// After the last step the temporary file holds the old content, unless another process wrote into it.
-    fn finish(&self, change: &Planned) -> Result<Outcome, Errno> {
+    fn finish(&self, change: &PlannedChange) -> Result<Outcome, Errno> {
         let mut outcome = Outcome::Nothing;
         for name in [&self.temp, &self.second] {
             if !self.exists(name) || self.is(name, change.old) || self.is(name, change.new) {
@@ -155,7 +155,7 @@ impl Spot {
         Ok(outcome)
     }
 
-    fn undo(&self, change: &Planned) -> Result<Outcome, Errno> {
+    fn undo(&self, change: &PlannedChange) -> Result<Outcome, Errno> {
         let second = self.exists(&self.second);
         match (change.old, change.new) {
             (None, Some(_)) => {
@@ -200,7 +200,7 @@ impl Spot {
     }
 
     /// `name` holds the old file. It is restored, unless another process wrote under the target's name meanwhile.
-    fn bring_back(&self, name: &OsStr, change: &Planned) -> Result<Outcome, Errno> {
+    fn bring_back(&self, name: &OsStr, change: &PlannedChange) -> Result<Outcome, Errno> {
         if change.new.is_some() && self.is(&self.leaf, change.new) {
             match rustix::fs::renameat_with(&self.dir, name, &self.dir, &self.leaf, RenameFlags::EXCHANGE) {
                 Ok(()) => {
