@@ -12,6 +12,8 @@ pub struct Look {
     bits: u8,
     /// Class of highlighted code: 0 is none, else its number in the highlighter's list, from 1.
     pub class: u8,
+    /// Role whose background lies below the text; `None`: the background of the row.
+    pub ground: Option<Role>,
 }
 
 impl Look {
@@ -22,7 +24,7 @@ impl Look {
 
     /// This meaning without modifiers.
     pub const fn of(role: Role) -> Self {
-        Self { role, bits: 0, class: 0 }
+        Self { role, bits: 0, class: 0, ground: None }
     }
 
     #[must_use]
@@ -63,6 +65,13 @@ impl Look {
         self
     }
 
+    /// On the background of another role.
+    #[must_use]
+    pub const fn on(mut self, ground: Role) -> Self {
+        self.ground = Some(ground);
+        self
+    }
+
     /// Bold is set.
     pub const fn is_bold(self) -> bool {
         self.bits & Self::BOLD != 0
@@ -89,17 +98,32 @@ impl Look {
 pub struct Gutter {
     pub text: Box<str>,
     pub look: Look,
+    /// From this byte of `text` on, the look is another one.
+    pub then: Option<(u32, Look)>,
 }
 
 impl Gutter {
     /// An empty gutter.
     pub fn none() -> Self {
-        Self { text: "".into(), look: Look::of(Role::Text) }
+        Self { text: "".into(), look: Look::of(Role::Text), then: None }
     }
 
     /// A gutter with this text, which must be clean.
     pub fn new(text: impl Into<Box<str>>, role: Role) -> Self {
-        Self { text: text.into(), look: Look::of(role) }
+        Self { text: text.into(), look: Look::of(role), then: None }
+    }
+
+    /// The same with more text of another role. `text` must be clean.
+    #[must_use]
+    pub fn then(self, text: &str, role: Role) -> Self {
+        let from = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        Self { text: format!("{}{text}", self.text).into(), then: Some((from, Look::of(role))), ..self }
+    }
+
+    /// The same with a blank at its end.
+    #[must_use]
+    pub fn then_blank(self) -> Self {
+        Self { text: format!("{} ", self.text).into(), ..self }
     }
 
     /// `n` blanks.
@@ -135,6 +159,10 @@ pub struct Line {
     pub first: Gutter,
     pub rest: Gutter,
     pub wrap: Wrap,
+    /// Role whose background fills its rows over their whole width.
+    pub band: Option<Role>,
+    /// Stands at the right end of the first row where there is room for it; no part of the text.
+    pub right: Option<Box<Gutter>>,
 }
 
 impl Default for Line {
@@ -146,7 +174,15 @@ impl Default for Line {
 impl Line {
     /// Empty.
     pub fn new(wrap: Wrap) -> Self {
-        Self { text: String::new(), runs: Vec::new(), first: Gutter::none(), rest: Gutter::none(), wrap }
+        Self {
+            text: String::new(),
+            runs: Vec::new(),
+            first: Gutter::none(),
+            rest: Gutter::none(),
+            wrap,
+            band: None,
+            right: None,
+        }
     }
 
     /// Text of one look, cleaned strictly.
@@ -199,12 +235,17 @@ impl Line {
 
     /// Adds bytes `start..end` of another line with their looks.
     pub fn push_slice(&mut self, other: &Self, start: usize, end: usize) {
-        let mut at = start;
+        self.push_slice_on(other, start..end, None);
+    }
+
+    /// The same on the background of `ground`, except for text that has a ground of its own.
+    pub fn push_slice_on(&mut self, other: &Self, part: std::ops::Range<usize>, ground: Option<Role>) {
+        let mut at = part.start;
         for run in &other.runs {
-            let to = (run.end as usize).min(end);
+            let to = (run.end as usize).min(part.end);
             if to > at {
                 self.text.push_str(&other.text[at..to]);
-                self.close(run.look);
+                self.close(Look { ground: run.look.ground.or(ground), ..run.look });
                 at = to;
             }
         }
@@ -229,11 +270,51 @@ impl Line {
         });
     }
 
-    /// Replaces the runs with those of a line with the same text (from a highlighter).
-    pub fn recolour(&mut self, runs: Vec<Run>) {
-        if runs.last().is_some_and(|r| r.end as usize == self.text.len()) {
-            self.runs = runs;
+    /// Takes the classes of code from the runs of a line with the same text (from a highlighter). Roles, modifiers and
+    /// grounds stay; characters that were made visible stay without a class.
+    pub fn recolour(&mut self, runs: &[Run]) {
+        if runs.last().is_none_or(|r| r.end as usize != self.text.len()) {
+            return;
         }
+        let old = std::mem::take(&mut self.runs);
+        let (mut a, mut b) = (old.iter().peekable(), runs.iter().peekable());
+        while let (Some(mine), Some(new)) = (a.peek().copied(), b.peek().copied()) {
+            let end = mine.end.min(new.end);
+            let look = match mine.look.role {
+                Role::Hostile => mine.look,
+                _ => mine.look.class(new.look.class),
+            };
+            match self.runs.last_mut() {
+                Some(last) if last.look == look => last.end = end,
+                _ => self.runs.push(Run { end, look }),
+            }
+            if mine.end == end {
+                a.next();
+            }
+            if new.end == end {
+                b.next();
+            }
+        }
+    }
+
+    /// Cuts the text to `columns` columns and marks the cut.
+    pub fn shorten(&mut self, columns: usize, ascii: bool) {
+        if width(&self.text) <= columns {
+            return;
+        }
+        let mark = crate::shorten::ellipsis(ascii);
+        let kept = crate::shorten::head(&self.text, columns.saturating_sub(width(mark))).len();
+        self.text.truncate(kept);
+        let runs = std::mem::take(&mut self.runs);
+        let mut from = 0;
+        for run in runs {
+            if from < kept as u32 {
+                self.runs.push(Run { end: run.end.min(kept as u32), ..run });
+            }
+            from = run.end;
+        }
+        self.text.push_str(crate::shorten::head(mark, columns));
+        self.close(Look::of(Role::Dim));
     }
 
     fn close(&mut self, look: Look) {

@@ -178,7 +178,7 @@ impl Stack {
                     Answer::Plain => false,
                     Answer::Ready(runs) => {
                         for (line, runs) in part.iter_mut().zip(runs.iter()) {
-                            line.recolour(runs.clone());
+                            line.recolour(runs);
                         }
                         false
                     }

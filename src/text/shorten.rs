@@ -10,7 +10,7 @@ pub fn ellipsis(ascii: bool) -> &'static str {
 }
 
 /// The first graphemes of `text` within `columns`.
-fn head(text: &str, columns: usize) -> &str {
+pub(crate) fn head(text: &str, columns: usize) -> &str {
     let mut used = 0;
     for (at, g) in text.grapheme_indices(true) {
         used += grapheme(g);

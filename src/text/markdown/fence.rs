@@ -1,7 +1,7 @@
 //! Fenced code at the top level, read line by line, because these blocks are the longest ones that models write.
 
 use super::Opts;
-use super::render::code_line;
+use super::render::{code_line, name_language};
 use crate::sheet::{CodeSpan, Sheet};
 
 /// Bytes that are shown of an incomplete line.
@@ -18,8 +18,8 @@ pub(super) struct Fence {
     at: usize,
     /// The sheet's first line of code.
     first: usize,
-    /// The last line of the sheet is not complete yet.
-    partial: bool,
+    /// So many lines at the end of the sheet are of a line that is not complete yet.
+    partial: usize,
     begun: bool,
 }
 
@@ -40,7 +40,7 @@ impl Fence {
             return None;
         }
         let language = info.split_whitespace().next().unwrap_or_default().into();
-        Some(Self { mark, len, indent, language, at: end + 1, first: 0, partial: false, begun: false })
+        Some(Self { mark, len, indent, language, at: end + 1, first: 0, partial: 0, begun: false })
     }
 
     /// Adds complete lines up to `complete`. Returns the end of the closing line once that was read.
@@ -58,7 +58,9 @@ impl Fence {
             if self.closes(line) {
                 return Some(self.at);
             }
-            sheet.push(code_line(self.strip(line), "", ""), opts.columns);
+            let pushed = self.push(line, sheet, opts);
+            // The row of the language is no code.
+            self.first += pushed - 1;
         }
         None
     }
@@ -71,8 +73,7 @@ impl Fence {
         if !line.is_empty() && !self.closes(line) {
             // A line of any length is not laid out again for each of its bytes.
             let shown = &line[..line.floor_char_boundary(PARTIAL)];
-            sheet.push(code_line(self.strip(shown), "", ""), opts.columns);
-            self.partial = true;
+            self.partial = self.push(shown, sheet, opts);
         }
     }
 
@@ -89,10 +90,23 @@ impl Fence {
             self.begun = true;
             self.first = sheet.lines.len();
         }
-        if self.partial {
+        for _ in 0..std::mem::take(&mut self.partial) {
             sheet.pop();
-            self.partial = false;
         }
+    }
+
+    /// Adds a line of code, the first one with the language. Returns how many lines that are.
+    fn push(&self, line: &str, sheet: &mut Sheet, opts: Opts) -> usize {
+        let mut line = code_line(self.strip(line), "", opts.ascii);
+        let mut pushed = 1;
+        if sheet.lines.len() == self.first
+            && let Some(head) = name_language(&mut line, &self.language, opts.columns)
+        {
+            sheet.push(head, opts.columns);
+            pushed += 1;
+        }
+        sheet.push(line, opts.columns);
+        pushed
     }
 
     fn strip<'a>(&self, line: &'a str) -> &'a str {

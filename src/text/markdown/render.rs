@@ -11,6 +11,7 @@ use crate::clean::lines;
 use crate::line::{Gutter, Line, Look, Wrap};
 use crate::role::Role;
 use crate::sheet::CodeSpan;
+use crate::sign;
 use crate::width::width;
 
 /// Lines of one block. `gap`: add a blank line first.
@@ -31,13 +32,31 @@ pub(super) fn unit(source: &str, unit: &Unit<'_>, ordinal: Option<Ordinal>, gap:
     (r.lines, r.codes)
 }
 
-/// A line of a code block, with `bars` and `lead` left of it.
-pub(super) fn code_line(text: &str, bars: &str, lead: &str) -> Line {
-    let gutter = Gutter::new(format!("{bars}{lead}  "), Role::Quote);
+/// A line of a code block, with `left` left of it: on a band, marked where it wraps.
+pub(super) fn code_line(text: &str, left: &str, ascii: bool) -> Line {
     let mut line = Line::strict(text, Look::of(Role::Code), Wrap::Hard);
-    line.rest = gutter.clone();
-    line.first = gutter;
+    line.first = Gutter::new(format!("{left}  "), Role::Quote);
+    line.rest = Gutter::new(left, Role::Quote).then(sign::WRAPPED.text(ascii), Role::Dim).then_blank();
+    line.band = Some(Role::Band);
     line
+}
+
+/// Puts the language at the right end of the first line of a block. Where that line leaves no room, the language gets a
+/// row of its own above it.
+pub(super) fn name_language(first: &mut Line, language: &str, columns: usize) -> Option<Line> {
+    if language.is_empty() {
+        return None;
+    }
+    let name = Line::strict(language, Look::of(Role::Dim), Wrap::Cut);
+    let right = Some(Box::new(Gutter::new(format!("{} ", name.text()), Role::Dim)));
+    if width(&first.first.text) + width(first.text()) + width(name.text()) + 2 < columns {
+        first.right = right;
+        return None;
+    }
+    let mut head = Line::new(Wrap::Cut);
+    head.band = first.band;
+    head.right = right;
+    Some(head)
 }
 
 fn is_reference(link: LinkType) -> bool {
@@ -77,9 +96,6 @@ impl Inline {
         let mut look = Look::of(if quoted { Role::Quote } else { Role::Text });
         if self.heading > 0 {
             look = Look::of(Role::Heading).bold();
-            if self.heading == 1 {
-                look = look.underline();
-            }
         }
         match self.links.last() {
             Some(link) if link.image => look = look.role(Role::Dim),
@@ -181,7 +197,7 @@ impl<'a> Render<'a> {
                 self.lines.push(line);
             }
             Event::TaskListMarker(done) => {
-                self.line().push(if *done { "[x] " } else { "[ ] " }, Look::of(Role::Accent));
+                self.line().push(if *done { "[x] " } else { "[ ] " }, Look::of(Role::Dim));
             }
             Event::FootnoteReference(_) => {}
         }
@@ -316,7 +332,7 @@ impl<'a> Render<'a> {
         }
         if !link.url.is_empty() && !same {
             line.push(" (", dim);
-            line.push_strict(&link.url, Look::of(Role::Link));
+            line.push_strict(&link.url, dim);
             line.push(")", dim);
         }
     }
@@ -324,10 +340,17 @@ impl<'a> Render<'a> {
     fn end_code(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
         let (bars, lead) = self.left();
-        let from = self.lines.len();
+        let mut from = self.lines.len();
         if !code.is_empty() {
-            for text in lines(&code) {
-                self.lines.push(code_line(text, &bars, &lead));
+            for (n, text) in lines(&code).enumerate() {
+                let mut line = code_line(text, &format!("{bars}{lead}"), self.opts.ascii);
+                if n == 0
+                    && let Some(head) = name_language(&mut line, &language, self.opts.columns)
+                {
+                    self.lines.push(head);
+                    from += 1;
+                }
+                self.lines.push(line);
             }
         }
         if !language.is_empty() && self.lines.len() > from {
@@ -438,7 +461,7 @@ impl<'a> Render<'a> {
     fn line_here(&mut self) -> Line {
         let (bars, lead) = self.left();
         let mut line = Line::default();
-        line.push(&lead, Look::of(Role::Accent));
+        line.push(&lead, Look::of(Role::Dim));
         line.rest = Gutter::new(format!("{bars}{}", " ".repeat(width(&lead))), Role::Quote);
         line.first = Gutter::new(bars, Role::Quote);
         line

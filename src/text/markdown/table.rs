@@ -10,6 +10,8 @@ use crate::wrap::{Row, wrap};
 
 /// Below this many columns a table is drawn as "header: value" lines.
 const NARROW: usize = 60;
+/// Columns between two columns of a table.
+const GAP: usize = 3;
 /// Minimum width of a drawn column.
 const COLUMN: usize = 8;
 
@@ -46,7 +48,7 @@ impl Table {
     /// Widths of the columns; `None` when they cannot fit.
     fn columns(&self, room: usize) -> Option<Vec<usize>> {
         let count = self.align.len();
-        let room = room.checked_sub(3 * count.saturating_sub(1))?;
+        let room = room.checked_sub(GAP * count.saturating_sub(1))?;
         let mut want = vec![1; count];
         for row in &self.rows {
             for (w, cell) in want.iter_mut().zip(row) {
@@ -74,7 +76,7 @@ impl Table {
     }
 
     fn grid(&self, columns: &[usize], opts: Opts) -> Vec<Line> {
-        let (bar, dash, cross) = if opts.ascii { (" | ", "-", "-+-") } else { (" │ ", "─", "─┼─") };
+        let dash = if opts.ascii { "-" } else { "─" };
         let border = Look::of(Role::Border);
         let mut lines = Vec::new();
         for (n, row) in self.rows.iter().enumerate() {
@@ -94,9 +96,7 @@ impl Table {
                 let mut edge = 0;
                 for (c, w) in columns.iter().enumerate() {
                     if c > 0 {
-                        line.pad_to(edge, Look::of(Role::Text));
-                        line.push(bar, border);
-                        edge += 3;
+                        edge += GAP;
                     }
                     if let (Some(cell), Some(piece)) = (row.get(c), cells[c].get(k)) {
                         let (s, e) = (piece.start as usize, piece.end as usize);
@@ -116,7 +116,7 @@ impl Table {
             if n == 0 {
                 let mut line = Line::new(Wrap::Cut);
                 let dashes: Vec<String> = columns.iter().map(|w| dash.repeat(*w)).collect();
-                line.push(&dashes.join(cross), border);
+                line.push(&dashes.join(&" ".repeat(GAP)), border);
                 lines.push(line);
             }
         }

@@ -1,9 +1,10 @@
 //! Layout of one block of the conversation, one file per kind. A cell is laid out once per change and width; drawing
 //! takes rows from the layout.
 
+mod cause;
 pub(crate) mod describe;
-pub mod diff;
 mod end;
+mod finished;
 mod note;
 mod notice;
 pub mod plain;
@@ -17,14 +18,16 @@ mod user;
 use jiff::tz::TimeZone;
 use tiller_protocol::Time;
 
-use crate::model::conversation::{Body, Cell};
+use crate::model::conversation::{Body, Cell, ToolCell};
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::markdown::Doc;
-use crate::text::sheet::{Sheet, Stack};
+use crate::text::sheet::{CodeSpan, Sheet, Stack};
 use crate::theme::Role;
+use crate::widget::sign;
 
 pub use describe::describe;
 pub use tool::seconds;
+pub(crate) use tool::{is_todo, joins};
 
 /// Columns left of every block's text.
 pub const INDENT: usize = 2;
@@ -40,13 +43,14 @@ pub struct CellCx<'a> {
     pub unfolded: bool,
     /// A blank row comes first.
     pub gap: bool,
-    /// The cell is the model's first block of its turn.
-    pub lead: bool,
+    /// The cell ends the last turn.
+    pub last_turn: bool,
+    /// No spinner.
+    pub still: bool,
     pub now: Time,
     pub zone: &'a TimeZone,
-    /// The key that unfolds, and the one that opens the viewer, as text.
-    pub unfold_key: &'a str,
-    pub viewer_key: &'a str,
+    /// Keys as text: unfold, open the viewer, open the review.
+    pub keys: [&'a str; 3],
 }
 
 impl CellCx<'_> {
@@ -54,16 +58,35 @@ impl CellCx<'_> {
     fn prose(&self) -> usize {
         self.columns.min(self.measure.max(1))
     }
+
+    /// The key that unfolds.
+    fn unfold_key(&self) -> &str {
+        self.keys[0]
+    }
+
+    /// The key that opens the viewer.
+    fn viewer_key(&self) -> &str {
+        self.keys[1]
+    }
+
+    /// The key that opens the review; empty when there is none.
+    fn review_key(&self) -> &str {
+        self.keys[2]
+    }
+
+    /// The sign of what runs.
+    fn spinner(&self) -> &'static str {
+        let since = if self.still { 0 } else { u64::try_from(self.now.millis()).unwrap_or(0) };
+        sign::spinner(std::time::Duration::from_millis(since), self.ascii)
+    }
 }
 
 /// A laid-out cell.
 #[derive(Clone, Debug)]
 pub struct CellLayout {
     inner: CellRows,
-    /// Drawn just left of the first row's text.
+    /// A sign of one column, two columns left of the first row's text.
     pub mark: Option<(&'static str, Role)>,
-    /// Drawn at the right end of that row.
-    pub right: Option<String>,
     /// Columns of `mark` and blanks left of all rows.
     pub indent: usize,
     /// Blank rows on top.
@@ -83,19 +106,31 @@ impl CellLayout {
 
     /// The same with another width.
     fn wide(lines: Vec<Line>, cx: &CellCx<'_>, indent: usize, columns: usize) -> Self {
-        let sheet = Sheet::new(lines, columns.saturating_sub(indent).max(1));
-        Self {
-            inner: CellRows::Stack(Stack::of(sheet)),
-            mark: None,
-            right: None,
-            indent,
-            gap: usize::from(cx.gap),
+        Self::coded(lines, Vec::new(), cx, indent, columns)
+    }
+
+    /// The same with lines that are code.
+    fn coded(lines: Vec<Line>, codes: Vec<CodeSpan>, cx: &CellCx<'_>, indent: usize, columns: usize) -> Self {
+        let mut sheet = Sheet::new(lines, columns.saturating_sub(indent).max(1));
+        sheet.codes = codes;
+        Self { inner: CellRows::Stack(Stack::of(sheet)), mark: None, indent, gap: usize::from(cx.gap) }
+    }
+
+    /// No rows at all.
+    pub fn nothing(cx: &CellCx<'_>) -> Self {
+        Self { gap: 0, ..Self::of(Vec::new(), cx, INDENT) }
+    }
+
+    /// Adds lines over the whole width below.
+    fn add(&mut self, lines: Vec<Line>, cx: &CellCx<'_>) {
+        if let CellRows::Stack(stack) = &mut self.inner {
+            stack.push(Sheet::new(lines, cx.columns.saturating_sub(self.indent).max(1)));
         }
     }
 
     fn doc(doc: Doc, cx: &CellCx<'_>) -> Self {
         let inner = CellRows::Doc(Box::new(doc));
-        Self { inner, mark: None, right: None, indent: INDENT, gap: usize::from(cx.gap) }
+        Self { inner, mark: None, indent: INDENT, gap: usize::from(cx.gap) }
     }
 
     /// Rows and lines, without the gap.
@@ -128,14 +163,22 @@ impl CellLayout {
     }
 }
 
-/// Lays `cell` out. `old` is the layout of an earlier revision for the same width and fold: a reply that
+/// Lays `cell` out. `sharing`: the calls above it that share its row. `old` is the layout of an earlier revision for the same width and fold: a reply that
 /// only grew takes it up again.
-pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
+pub fn lay(cell: &Cell, sharing: &[&Cell], cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     match &cell.body {
         Body::User { text, origin } => user::lay(text, *origin, cell.time, cx),
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
         Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
-        Body::Tool(t) => tool::lay(t, cx),
+        Body::Tool(t) => {
+            let mut above: Vec<&ToolCell> = Vec::with_capacity(sharing.len());
+            for cell in sharing {
+                if let Body::Tool(t) = &cell.body {
+                    above.push(t);
+                }
+            }
+            tool::lay(t, &above, cx)
+        }
         Body::Summary { summary, focus, tokens } => summary::lay(summary, focus.as_deref(), *tokens, cx),
         Body::Checkpoint { name } => note::checkpoint(name, cx),
         Body::Note { text } => note::lay(text, cx),
@@ -145,6 +188,7 @@ pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout 
         Body::Notice(n) => notice::lay(n, cx),
         Body::Demo => note::demo(cx),
         Body::End(end) => end::lay(end, cx),
+        Body::Finished(sum) => finished::lay(sum, cx),
     }
 }
 
@@ -170,6 +214,7 @@ pub fn gap(before: Option<&Cell>, cell: &Cell) -> bool {
         }
         Body::Reply { .. } => !matches!(before.body, Body::Demo),
         Body::End(_) => false,
+        Body::Finished(_) => matches!(before.body, Body::Reply { .. } | Body::Notice(_)),
         _ => true,
     }
 }
@@ -192,7 +237,7 @@ pub fn source(cell: &Cell) -> String {
         Body::Checkpoint { name } => name.clone(),
         Body::Shell { line, output, .. } => format!("$ {line}\n{}", output.text()),
         Body::Notice(n) => n.message.clone(),
-        Body::Demo | Body::End(_) => String::new(),
+        Body::Demo | Body::End(_) | Body::Finished(_) => String::new(),
     }
 }
 
@@ -226,7 +271,7 @@ pub fn search_text(cell: &Cell) -> String {
 
 /// Output of something, line by line, with a bar at its left.
 fn output_lines(text: &str, role: Role, cx: &CellCx<'_>) -> Vec<Line> {
-    let bar = Gutter::new(if cx.ascii { "| " } else { "│ " }, Role::Border);
+    let bar = Gutter::new(format!("{} ", sign::QUOTE.text(cx.ascii)), Role::Border);
     crate::text::clean::lines(text)
         .map(|l| {
             let mut line = Line::strict(l, Look::of(role), Wrap::Hard);

@@ -4,11 +4,12 @@ use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
+use crate::widget::sign;
 
 pub(super) fn lay(text: &str, cx: &CellCx<'_>) -> CellLayout {
     let all = lines(text).map(|l| Line::strict(l, Look::of(Role::Dim), Wrap::Word)).collect();
     let mut laid = CellLayout::of(all, cx, INDENT);
-    laid.mark = Some(("# ", Role::Dim));
+    laid.mark = Some((sign::DOT.text(cx.ascii), Role::Dim));
     laid
 }
 
@@ -16,7 +17,7 @@ pub(super) fn checkpoint(name: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut line = Line::strict("checkpoint ", Look::of(Role::Dim), Wrap::Word);
     line.push_strict(name, Look::of(Role::Strong));
     let mut laid = CellLayout::of(vec![line], cx, INDENT);
-    laid.mark = Some(("o ", Role::Accent));
+    laid.mark = Some((sign::EMPTY.text(cx.ascii), Role::Dim));
     laid
 }
 

@@ -9,6 +9,7 @@ use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
+use crate::widget::sign;
 
 /// A hint that says to continue, with the command that does it here.
 fn with_command(hint: &str) -> Cow<'_, str> {
@@ -29,12 +30,18 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> CellLayout {
     for hint in &notice.hints {
         for (n, text) in lines(&with_command(hint)).enumerate() {
             let line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
-            all.push(line.gutter(Gutter::new(if n == 0 { "-> " } else { "   " }, Role::Dim)));
+            let sign = if n == 0 { sign::CHILD.text(cx.ascii) } else { " " };
+            all.push(line.gutter(Gutter::new(format!("{sign} "), Role::Dim)));
         }
     }
     let mut laid = CellLayout::of(all, cx, INDENT);
     // Only what went wrong calls for the person.
-    laid.mark = Some((if notice.kind == NoticeKind::Info { "- " } else { "! " }, role));
+    let sign = match notice.kind {
+        NoticeKind::Info => sign::DOT,
+        NoticeKind::Budget | NoticeKind::Denied => sign::ATTENTION,
+        _ => sign::FAILED,
+    };
+    laid.mark = Some((sign.text(cx.ascii), role));
     laid
 }
 

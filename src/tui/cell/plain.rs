@@ -3,11 +3,12 @@
 use tiller_protocol::Origin;
 use tiller_protocol::tool::Display;
 
-use crate::cell::{diff, end, summary, tool};
+use crate::cell::{end, summary, tool};
 use crate::model::conversation::{Body, Cell, ToolState};
 use crate::text::clean;
 use crate::text::markdown::{Doc, Opts};
 use crate::text::sheet::Stack;
+use crate::widget::diff::{self, DiffLayout, Uncoloured};
 
 /// Lines of output that are read out.
 const OUTPUT: usize = 20;
@@ -66,9 +67,9 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
                             f.removed
                         ));
                         out.extend(
-                            diff::file(f, columns, true)
+                            diff::body(f, DiffLayout::new(columns, true).unified(), &mut Uncoloured)
+                                .lines
                                 .iter()
-                                .skip(1)
                                 .map(|l| format!("{}{}", l.first.text, l.text())),
                         );
                     }
@@ -109,7 +110,8 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             out
         }
         Body::Demo => vec!["Demo: a script, not a language model.".into()],
-        Body::End(e) => vec![format!("The reply ended early: {}.", end::words(e))],
+        Body::Finished(_) => Vec::new(),
+        Body::End(e) => vec![format!("{}.", end::words(e))],
     }
 }
 

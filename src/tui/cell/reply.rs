@@ -2,7 +2,6 @@
 
 use super::{CellCx, CellLayout, CellRows, INDENT};
 use crate::text::markdown::{Doc, Opts};
-use crate::theme::Role;
 
 pub(super) fn lay(text: &str, open: bool, cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     let opts =
@@ -13,7 +12,5 @@ pub(super) fn lay(text: &str, open: bool, cx: &CellCx<'_>, old: Option<CellLayou
     };
     let mut doc = doc.unwrap_or_else(|| Doc::new(opts));
     doc.update(text, !open);
-    let mut laid = CellLayout::doc(doc, cx);
-    laid.mark = cx.lead.then_some(("* ", Role::Agent));
-    laid
+    CellLayout::doc(doc, cx)
 }

@@ -1,14 +1,14 @@
-//! A `!` line: a command of the person.
+//! A `!` line: a command of the person, and its output.
 
 use super::tool::seconds;
-use super::{CellCx, CellLayout, INDENT, output_lines};
+use super::{CellCx, CellLayout, output_lines, user};
 use crate::model::conversation::{ShellRun, TextTail};
 use crate::text::clean;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
 /// Lines that a folded cell shows.
-const FOLDED: usize = 8;
+const FOLDED: usize = 20;
 
 pub(super) fn lay(
     line: &str,
@@ -19,35 +19,34 @@ pub(super) fn lay(
     cx: &CellCx<'_>,
 ) -> CellLayout {
     let mut head = Line::default();
+    head.push("$ ", Look::of(Role::Dim));
     head.push_strict(line, Look::of(Role::User));
-    let mut remark = String::new();
-    if let Some(code) = exit.filter(|c| *c != 0) {
-        remark.push_str(&format!("  exit {code}"));
+    let mut remarks: Vec<String> = Vec::new();
+    if !shared {
+        remarks.push("private".into());
     }
     match run {
-        Some(ShellRun { waits: true, .. }) => remark.push_str("  waiting for the previous command"),
+        Some(ShellRun { waits: true, .. }) => remarks.push("waiting for the previous command".into()),
         Some(ShellRun { since, .. }) => {
             let ran = (cx.now.millis() - since.millis()).max(0) / 1000;
-            remark.push_str(&format!("  running {}", seconds(ran as f64)));
+            remarks.push(format!("running {}", seconds(ran as f64)));
         }
         None => {}
     }
-    if !shared {
-        remark.push_str("  private");
-    }
-    head.push(&remark, Look::of(Role::Dim));
-    let mut all = vec![head];
+    remarks.extend(exit.filter(|c| *c != 0).map(|code| format!("exit {code}")));
     let lines: Vec<&str> = clean::lines(output.text()).collect();
-    let from = if cx.unfolded { 0 } else { lines.len().saturating_sub(FOLDED) };
+    // One line more takes no more room than saying so.
+    let from = if cx.unfolded || lines.len() <= FOLDED + 1 { 0 } else { lines.len() - FOLDED };
     let more = from as u64 + output.dropped();
+    let mut below = Vec::new();
     if more > 0 {
-        let key = if cx.unfolded { String::new() } else { format!(", {}", cx.unfold_key) };
-        all.push(Line::strict(&format!("(+{more} lines above{key})"), Look::of(Role::Dim), Wrap::Word));
+        let key = if cx.unfolded { String::new() } else { format!(" {}", cx.unfold_key()) };
+        below.push(Line::strict(&format!("+{more} lines above{key}"), Look::of(Role::Dim), Wrap::Word));
     }
     if !output.is_empty() {
-        all.extend(output_lines(&lines[from..].join("\n"), Role::Text, cx));
+        below.extend(output_lines(&lines[from..].join("\n"), Role::Text, cx));
     }
-    let mut laid = CellLayout::of(all, cx, INDENT);
-    laid.mark = Some(("$ ", Role::User));
+    let mut laid = user::banded(vec![head], &remarks.join("  "), cx);
+    laid.add(below, cx);
     laid
 }

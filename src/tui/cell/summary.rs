@@ -4,6 +4,7 @@ use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
+use crate::widget::sign;
 
 pub(super) fn lay(
     summary: &str,
@@ -29,10 +30,10 @@ pub(super) fn lay(
         }
     } else {
         let many = lines(summary).count();
-        all[0].push(&format!(" ({many} lines, {})", cx.unfold_key), Look::of(Role::Dim));
+        all[0].push(&format!("  +{many} {}", cx.unfold_key()), Look::of(Role::Dim));
     }
     let mut laid = CellLayout::of(all, cx, INDENT);
-    laid.mark = Some(("= ", Role::Accent));
+    laid.mark = Some((sign::DOT.text(cx.ascii), Role::Dim));
     laid
 }
 

@@ -3,7 +3,7 @@ use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{ChangeKind, Notice, NoticeKind, Origin, ToolOutcome};
 
 use super::*;
-use crate::model::conversation::{ReplyEnd, TextTail, ToolCell, ToolState};
+use crate::model::conversation::{ReplyEnd, TextTail, ToolCell, ToolState, TurnSummary};
 
 fn cell(body: Body) -> Cell {
     Cell { key: 1, entry: None, entries: 1, turn: 1, time: Time(37_260_000), rev: 0, open: false, body }
@@ -17,11 +17,11 @@ fn cx(columns: usize) -> CellCx<'static> {
         ascii: true,
         unfolded: false,
         gap: false,
-        lead: true,
+        last_turn: true,
+        still: true,
         now: Time(37_272_000),
         zone: &UTC,
-        unfold_key: "Ctrl-O",
-        viewer_key: "Ctrl-X o",
+        keys: ["Ctrl-O", "Ctrl-X o", "Ctrl-X d"],
     }
 }
 
@@ -32,19 +32,15 @@ pub(crate) fn shown(laid: &CellLayout, columns: usize) -> String {
     for n in 0..stack.rows() {
         let (_, line, row) = stack.row(n).unwrap();
         let gutter = if row.is_first() { &line.first } else { &line.rest };
-        let mark = laid.mark.filter(|_| n == 0).map_or("", |m| m.0);
-        let mut text = format!(
-            "{mark:>w$}{}{}",
-            gutter.text,
-            &line.text()[row.start as usize..row.end as usize],
-            w = laid.indent
-        );
-        if n == 0
-            && let Some(right) = &laid.right
-        {
+        let mark = laid.mark.filter(|_| n == 0).map_or(" ", |m| m.0);
+        let left = laid.indent.saturating_sub(2);
+        let mark = if laid.indent < 2 { String::new() } else { format!("{:left$}{mark} ", "") };
+        let part = &line.text()[row.start as usize..row.end as usize];
+        let mut text = format!("{mark}{}{part}", gutter.text);
+        if let Some(right) = line.right.as_ref().filter(|_| row.is_first()) {
             let used = crate::text::width(&text);
-            text.push_str(&" ".repeat(columns.saturating_sub(used + right.len())));
-            text.push_str(right);
+            text.push_str(&" ".repeat(columns.saturating_sub(used + crate::text::width(&right.text))));
+            text.push_str(&right.text);
         }
         out.push_str(text.trim_end());
         out.push('\n');
@@ -128,13 +124,14 @@ fn all() -> Vec<Cell> {
         Body::Checkpoint { name: "before the refactoring".into() },
         Body::Note { text: "model is now vendor/other".into() },
         Body::Shell { line: "git status".into(), output: TextTail::of("clean\n"), exit: Some(1), shared: false, run: None },
+        Body::Finished(TurnSummary { seconds: 72.4, calls: 14, files: vec!["src/client.rs".into()], added: 12, removed: 0 }),
         Body::Notice(Notice::new(NoticeKind::Network, "the connection to api.example was refused").hint("check the network, then continue with /retry")),
     ];
     bodies.into_iter().map(cell).collect()
 }
 
 fn gallery(columns: usize, unfolded: bool) -> String {
-    all().iter().map(|c| shown(&lay(c, &CellCx { unfolded, ..cx(columns) }, None), columns)).collect()
+    all().iter().map(|c| shown(&lay(c, &[], &CellCx { unfolded, ..cx(columns) }, None), columns)).collect()
 }
 
 #[test]
@@ -162,7 +159,8 @@ fn every_look_in_words() {
 fn a_difference_side_by_side_from_140_columns_on() {
     let mut t = tool("edit_file", json!({"path": "src/client.rs"}), ToolState::Done(ToolOutcome::Ok));
     t.display = Some(Display::Diff { files: vec![diff()] });
-    let laid = lay(&cell(Body::Tool(Box::new(t))), &CellCx { unfolded: true, measure: 150, ..cx(150) }, None);
+    let laid =
+        lay(&cell(Body::Tool(Box::new(t))), &[], &CellCx { unfolded: true, measure: 150, ..cx(150) }, None);
     insta::assert_snapshot!(shown(&laid, 150));
 }
 
@@ -171,7 +169,7 @@ fn nothing_is_wider_than_its_room() {
     for columns in [1, 2, 5, 10, 20, 30, 40, 60, 80, 118, 160, 220] {
         for unfolded in [false, true] {
             for c in all() {
-                let laid = lay(&c, &CellCx { unfolded, ..cx(columns) }, None);
+                let laid = lay(&c, &[], &CellCx { unfolded, ..cx(columns) }, None);
                 for n in 0..laid.stack().rows() {
                     let (_, line, row) = laid.stack().row(n).unwrap();
                     let text = &line.text()[row.start as usize..row.end as usize];
@@ -206,6 +204,13 @@ fn u1_no_look_lets_a_control_through() {
         Body::Checkpoint { name: bad.into() },
         Body::Note { text: bad.into() },
         Body::Shell { line: bad.into(), output: TextTail::of(bad), exit: None, shared: true, run: None },
+        Body::Finished(TurnSummary {
+            seconds: 72.4,
+            calls: 14,
+            files: vec!["src/client.rs".into()],
+            added: 12,
+            removed: 0,
+        }),
         Body::Notice(Notice::new(NoticeKind::Network, bad).hint(bad)),
         Body::End(ReplyEnd::Cut(bad.into())),
         Body::End(ReplyEnd::Refusal(bad.into())),
@@ -213,7 +218,7 @@ fn u1_no_look_lets_a_control_through() {
     for body in bodies {
         let c = cell(body);
         for unfolded in [false, true] {
-            let laid = lay(&c, &CellCx { unfolded, ..cx(60) }, None);
+            let laid = lay(&c, &[], &CellCx { unfolded, ..cx(60) }, None);
             for n in 0..laid.stack().lines() {
                 let text = laid.stack().line(n).unwrap().text();
                 assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}");

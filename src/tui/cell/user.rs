@@ -1,43 +1,67 @@
-//! A message of the person, with its time.
+//! A message of the person: a band with its time.
 
 use tiller_protocol::{Origin, Time};
 
 use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
-use crate::text::line::{Line, Look};
+use crate::text::line::{Gutter, Line, Look};
 use crate::theme::Role;
+use crate::widget::sign;
 
 /// Narrower than this, the time is left out.
 const TIME_FROM: usize = 40;
+/// Columns at the right end for the time.
+const TIME: usize = 8;
 /// Rows of a folded message that the engine wrote.
 const FOLDED: usize = 1;
 
 pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> CellLayout {
-    let quiet = matches!(origin, Origin::Engine | Origin::Shell);
-    let look = Look::of(if quiet { Role::Dim } else { Role::User });
+    if matches!(origin, Origin::Engine | Origin::Shell) {
+        return quiet(text, cx);
+    }
+    let all = lines(text).map(|l| {
+        let mut line = Line::default();
+        line.push(l, Look::of(Role::User));
+        line
+    });
+    let word = if origin == Origin::Steer { "steer  " } else { "" };
+    banded(all.collect(), &format!("{word}{}", clock(time, cx).unwrap_or_default()), cx)
+}
+
+/// Lines of the person on a band with a bar; `right` stands at the end of the first row.
+pub(super) fn banded(mut all: Vec<Line>, right: &str, cx: &CellCx<'_>) -> CellLayout {
+    let bar = Gutter::new(format!("{} ", sign::BAR.text(cx.ascii)), Role::User);
+    for line in &mut all {
+        line.first = bar.clone();
+        line.rest = bar.clone();
+        line.band = Some(Role::Band);
+    }
+    let with_right = cx.columns >= TIME_FROM && !right.is_empty();
+    if let Some(first) = all.first_mut().filter(|_| with_right) {
+        first.right = Some(Box::new(Gutter::new(format!("{right} "), Role::Dim)));
+    }
+    let spare = if with_right { TIME.max(crate::text::width(right) + 3) } else { 0 };
+    let room = cx.columns.saturating_sub(spare).min(cx.measure.max(1) + INDENT).max(1);
+    CellLayout::wide(all, cx, 0, room)
+}
+
+/// What the engine or a shell line says to the model: one dim line, unless unfolded.
+fn quiet(text: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut all: Vec<Line> = Vec::new();
     for l in lines(text) {
         let mut line = Line::default();
-        line.push(l, look);
+        line.push(l, Look::of(Role::Dim));
         all.push(line);
     }
-    if quiet && !cx.unfolded && all.len() > FOLDED {
+    if !cx.unfolded && all.len() > FOLDED {
         let more = all.len() - FOLDED;
         all.truncate(FOLDED);
         if let Some(last) = all.last_mut() {
-            last.push(&format!(" (+{more}, {})", cx.unfold_key), Look::of(Role::Dim));
+            last.push(&format!("  +{more} {}", cx.unfold_key()), Look::of(Role::Dim));
         }
     }
-    let with_time = cx.columns >= TIME_FROM;
-    let inner = CellCx { columns: cx.prose().saturating_sub(if with_time { 7 } else { 0 }), ..cx.clone() };
-    let mut laid = CellLayout::of(all, &inner, INDENT);
-    laid.mark = Some(match origin {
-        Origin::Prompt => ("> ", Role::User),
-        Origin::Steer => ("+ ", Role::User),
-        Origin::Shell => ("$ ", Role::User),
-        Origin::Engine => ("# ", Role::Dim),
-    });
-    laid.right = with_time.then(|| clock(time, cx)).flatten();
+    let mut laid = CellLayout::of(all, cx, INDENT);
+    laid.mark = Some((sign::DOT.text(cx.ascii), Role::Dim));
     laid
 }
 

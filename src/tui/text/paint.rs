@@ -1,6 +1,7 @@
 //! Rows into cells.
 
 use ratatui::buffer::{Buffer, CellDiffOption};
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -38,8 +39,18 @@ pub fn row(
     over: &[StyleRange],
 ) -> u16 {
     let gutter = if row.is_first() { &line.first } else { &line.rest };
+    if let Some(band) = line.band {
+        let whole = Rect { x: place.x, y: place.y, width: place.columns, height: 1 };
+        buf.set_style(whole.intersection(*buf.area()), theme.style(band));
+    }
     let mut pen = Painter { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
-    pen.text(&gutter.text, theme.look(gutter.look));
+    match gutter.then {
+        Some((from, look)) if gutter.text.is_char_boundary(from as usize) => {
+            pen.text(&gutter.text[..from as usize], resolve(gutter.look, theme));
+            pen.text(&gutter.text[from as usize..], resolve(look, theme));
+        }
+        _ => pen.text(&gutter.text, resolve(gutter.look, theme)),
+    }
     let (start, stop) = (row.start as usize, row.end as usize);
     let mut at = start;
     for run in line.runs() {
@@ -58,7 +69,15 @@ pub fn row(
             break;
         }
     }
-    pen.x - place.x
+    let used = pen.x - place.x;
+    if let Some(right) = line.right.as_deref().filter(|_| row.is_first()) {
+        let columns = width(&right.text) as u16;
+        if used + columns < place.columns {
+            let x = place.x + place.columns - columns;
+            text(buf, PaintTarget { x, columns, ..place }, &right.text, resolve(right.look, theme));
+        }
+    }
+    used
 }
 
 /// Paints clean text of one style. Returns the columns used.
@@ -71,9 +90,15 @@ pub fn text(buf: &mut Buffer, place: PaintTarget, text: &str, style: Style) -> u
 /// The theme's style for a look, syntax colours included. Changed words of a diff are drawn in their own colour: on their
 /// background not every colour of code could be read.
 pub fn resolve(look: Look, theme: &Theme) -> Style {
-    let style = theme.look(look);
-    let plain = matches!(look.role, Role::AddedWord | Role::RemovedWord);
-    if look.class == 0 || plain { style } else { style.patch(highlight::style(look.class, theme)) }
+    let words = [Some(Role::AddedWord), Some(Role::RemovedWord)].contains(&look.ground);
+    if words && look.role != Role::Hostile {
+        return look.ground.map_or_else(Style::new, |ground| theme.look(look.role(ground)));
+    }
+    let mut style = theme.look(look);
+    if look.class != 0 {
+        style = style.patch(highlight::style(look.class, theme));
+    }
+    look.ground.map_or(style, |ground| theme.style(ground).patch(style))
 }
 
 /// Column of byte `byte` of `line` within `row`, its gutter included.

@@ -9,9 +9,11 @@
 //! | [`field`] | a field of several rows, drawn through the cleaner |
 //! | [`scroll`] | scrolled lines that know what has been seen |
 //! | [`sign`] | the signs of the screen, the spinner, the gauge |
+//! | [`diff`] | the one drawing of a diff |
 //! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
 
 pub mod buttons;
+pub mod diff;
 pub mod draw;
 pub mod edit;
 pub mod field;

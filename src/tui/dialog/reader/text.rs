@@ -5,7 +5,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::app::effect::{Effect, Task};
-use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -16,6 +15,7 @@ use crate::registry::Dialog;
 use crate::text::diff::Patch;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
 use crate::widget::scroll::Scroll;
 
@@ -30,6 +30,7 @@ pub struct Text {
     diff: bool,
     columns: u16,
     scroll: Scroll,
+    colours: DiffColours,
     /// What is searched for, and the line of the hit.
     find: Option<(Find, usize)>,
 }
@@ -43,6 +44,7 @@ impl Text {
             diff: false,
             columns: 0,
             scroll: Scroll::default(),
+            colours: DiffColours::default(),
             find: None,
         }
     }
@@ -52,7 +54,7 @@ impl Text {
         Self { diff: true, ..Self::plain(title, diff) }
     }
 
-    fn lines(&self, columns: u16) -> Vec<Line> {
+    fn lines(&mut self, columns: u16) -> Vec<Line> {
         if self.source.trim().is_empty() {
             let words = if self.diff { "No difference" } else { "nothing" };
             return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
@@ -61,22 +63,29 @@ impl Text {
         if !self.diff {
             return crate::text::clean::lines(&self.source).map(line).collect();
         }
-        let wide = usize::from(columns) >= cell::diff::SIDE_BY_SIDE;
-        let mut all = Vec::new();
+        let layout = DiffLayout::new(usize::from(columns), draw::ascii());
+        let title = self.title.split_whitespace().find(|w| w.contains('.'));
+        let mut all = DiffText::default();
         for (name, text) in files(&self.source) {
             if let Some(name) = name {
                 all.push(Line::strict(name, Look::of(Role::Strong), Wrap::Word));
             }
             let patch = Patch::read(text);
             if patch.hunks.is_empty() {
-                all.extend(crate::text::clean::lines(text).filter(|l| !l.trim().is_empty()).map(line));
+                crate::text::clean::lines(text)
+                    .filter(|l| !l.trim().is_empty())
+                    .map(line)
+                    .for_each(|l| all.push(l));
             }
-            for h in &patch.hunks {
-                all.push(Line::strict(&h.header, Look::of(Role::Dim), Wrap::Word));
-                all.extend(cell::diff::hunk(h, usize::from(columns), wide).into_iter().map(|(line, _)| line));
+            for (n, h) in patch.hunks.iter().enumerate() {
+                if n > 0 {
+                    all.push(diff::between(h, layout.ascii));
+                }
+                all.append(diff::hunk(h, name.or(title).unwrap_or_default(), layout, &mut self.colours));
             }
         }
-        all
+        self.colours.note(&all);
+        all.lines
     }
 }
 
@@ -176,13 +185,23 @@ impl Panel for Text {
     }
 
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
-        if area.width != self.columns {
+        let again = self.colours.again();
+        if again || area.width != self.columns {
             self.columns = area.width;
-            self.scroll.set(self.lines(area.width));
+            let (first, lines) = (self.scroll.first(), self.lines(area.width));
+            self.scroll.set(lines);
+            if again {
+                self.scroll.measure(
+                    usize::from(area.width),
+                    usize::from(area.height.saturating_sub(1)),
+                    true,
+                );
+                self.scroll.go(first);
+            }
         }
         let page = usize::from(area.height.saturating_sub(1));
         self.scroll.measure(usize::from(area.width), page, true);
-        Refresh::default()
+        Refresh::after(self.colours.wake())
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

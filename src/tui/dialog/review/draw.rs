@@ -6,7 +6,6 @@ use ratatui::style::{Modifier, Style};
 
 use super::state::{ReviewFile, shown};
 use super::{CommentField, Phase, Review};
-use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::diff::Hunk;
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -14,6 +13,8 @@ use crate::text::paint::{self, PaintTarget};
 use crate::text::sheet::Sheet;
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffLayout};
+use crate::widget::draw;
 
 /// From this width on, the files stand at the left.
 const TWO: u16 = 70;
@@ -45,7 +46,7 @@ impl Review {
         let field = Rect { y: area.bottom() - field_rows, height: field_rows, ..area };
         let inner = Rect { height: area.height - field_rows, ..area };
         if area.width >= TWO {
-            let w = (area.width / 4).clamp(20, 40);
+            let w = (area.width / 4).clamp(24, 44);
             let files = Rect { width: w, ..inner };
             let body = Rect { x: area.x + w + 1, width: area.width - w - 1, ..inner };
             ReviewAreas { files, head: Rect { height: 0, ..body }, body, field }
@@ -67,18 +68,19 @@ impl Review {
         self.beside = (columns >= BOTH).then_some(wanted);
         let side = self.beside == Some(true);
         let mut lines: Vec<(Line, LineTarget)> = self.stray_lines();
-        if let Some(f) = self.state.current() {
-            if f.hunks.is_empty() {
-                let why = match f.conflict {
-                    true => ("conflict: the file has changed since", Role::Error),
-                    false => ("Not a text file: only the whole file can be reverted.", Role::Dim),
-                };
-                let line = Line::strict(why.0, Look::of(why.1), Wrap::Word);
-                lines.push((line, LineTarget { hunk: 0, line: None }));
-            }
-            for (n, hunk) in f.hunks.iter().enumerate() {
-                lines.extend(self.hunk_lines(f, hunk, n, columns, side));
-            }
+        let conflict = self.state.current().is_some_and(|f| f.conflict);
+        let hunks = self.state.current().map_or(0, |f| f.hunks.len());
+        let why = match (conflict, hunks, self.state.files.is_empty()) {
+            (true, ..) => Some(("Not reverted: the file has changed since", Role::Error)),
+            (false, 0, false) => Some(("Not a text file: only the whole file can be reverted", Role::Dim)),
+            _ => None,
+        };
+        if let Some((why, role)) = why {
+            let hunk = if hunks == 0 { 0 } else { usize::MAX };
+            lines.push((Line::strict(why, Look::of(role), Wrap::Word), LineTarget { hunk, line: None }));
+        }
+        for n in 0..hunks {
+            lines.extend(self.hunk_lines(n, columns, side));
         }
         for (line, spot) in lines {
             self.sheet.push(line, columns);
@@ -91,42 +93,30 @@ impl Review {
     fn stray_lines(&self) -> Vec<(Line, LineTarget)> {
         let line = |c: &crate::model::remarks::Comment| {
             let text = format!("{}:{}  {}", c.path, c.line, c.text);
-            let line = Line::strict(&text, Look::of(Role::Accent), Wrap::Word);
             // No hunk has this number: it is never chosen.
-            (line.gutter(Gutter::new("# ", Role::Accent)), LineTarget { hunk: usize::MAX, line: None })
+            (remark(&text, 0), LineTarget { hunk: usize::MAX, line: None })
         };
         self.state.strays().into_iter().map(line).collect()
     }
 
-    fn hunk_lines(
-        &self,
-        f: &ReviewFile,
-        hunk: &Hunk,
-        n: usize,
-        columns: usize,
-        side: bool,
-    ) -> Vec<(Line, LineTarget)> {
+    fn hunk_lines(&mut self, n: usize, columns: usize, side: bool) -> Vec<(Line, LineTarget)> {
+        let mut out = Vec::new();
+        let Some(f) = self.state.current() else { return out };
+        let Some(hunk) = f.hunks.get(n) else { return out };
         let shown = shown(hunk, self.state.show);
         let part = Hunk { lines: shown.iter().map(|(_, l)| l.clone()).collect(), ..hunk.clone() };
-        let mut out = Vec::new();
+        let layout = DiffLayout { side_by_side: side, ..DiffLayout::new(columns, draw::ascii()) };
         // The current one is marked by a sign as well: without colours, and when nothing has to be scrolled.
-        let here = n == self.state.hunk;
-        let sign = match (here, crate::widget::draw::ascii()) {
-            (false, _) => "  ",
-            (true, true) => "> ",
-            (true, false) => "▸ ",
-        };
-        let role = if here { Role::Accent } else { Role::Dim };
-        let mut head = Line::strict(&format!("{sign}{}", hunk.header), Look::of(role), Wrap::Word);
-        if f.accepted {
-            head.push("  accepted", Look::of(Role::Ok));
+        if f.hunks.len() > 1 {
+            out.push((
+                diff::title(&part, n == self.state.hunk, layout.ascii),
+                LineTarget { hunk: n, line: None },
+            ));
         }
-        if f.conflict {
-            head.push("  conflict: the file has changed since", Look::of(Role::Error));
-        }
-        out.push((head, LineTarget { hunk: n, line: None }));
+        let text = diff::hunk(&part, &f.diff.path, layout, &mut self.colours);
+        self.colours.note(&text);
         let mut commented: Vec<usize> = Vec::new();
-        for (line, k) in diff::hunk(&part, columns, side) {
+        for (line, k) in text.lines.into_iter().zip(text.origins) {
             let Some((index, source)) = shown.get(k) else { continue };
             out.push((line, LineTarget { hunk: n, line: Some(*index) }));
             if commented.contains(index) {
@@ -134,17 +124,8 @@ impl Review {
             }
             commented.push(*index);
             for (c, begun) in self.state.comments_on(&f.diff.path, source) {
-                let line = match begun {
-                    false => Line::strict(&c.text, Look::of(Role::Accent), Wrap::Word),
-                    true => {
-                        let text = format!("{} (draft, not saved)", c.text);
-                        Line::strict(&text, Look::of(Role::Dim), Wrap::Word)
-                    }
-                };
-                out.push((
-                    line.gutter(Gutter::new("      # ", Role::Accent)),
-                    LineTarget { hunk: n, line: None },
-                ));
+                let draft = if begun { " (draft, not saved)" } else { "" };
+                out.push((remark(&format!("{}{draft}", c.text), 5), LineTarget { hunk: n, line: None }));
             }
         }
         out
@@ -208,31 +189,33 @@ impl Review {
 
     fn paint_files(&self, cx: &DrawCx<'_>, parts: &ReviewAreas, buf: &mut Buffer) {
         if parts.files.width == 0 {
-            if let Some(f) = self.state.current() {
-                let mut text = format!("file {}/{} ", self.state.file + 1, self.state.files.len());
-                text.push_str(&file_row(
-                    f,
-                    usize::from(parts.head.width).saturating_sub(width(&text)),
-                    cx.ascii,
-                ));
-                let place = PaintTarget { x: parts.head.x, y: parts.head.y, columns: parts.head.width };
-                paint::text(buf, place, &text, cx.theme.style(Role::Strong));
+            let Some(f) = self.state.current() else { return };
+            let mut head = Line::new(Wrap::Cut);
+            if self.state.files.len() > 1 {
+                let text = format!("{}/{}  ", self.state.file + 1, self.state.files.len());
+                head.push(&text, Look::of(Role::Dim));
             }
+            let room = usize::from(parts.head.width).saturating_sub(width(head.text()));
+            let row = diff::header(&f.diff, DiffLayout::new(room, cx.ascii));
+            head.push_slice(&row, 0, row.text().len());
+            if f.accepted {
+                head.push("  accepted", Look::of(Role::Ok));
+            }
+            paint_line(cx, &head, parts.head, buf);
             return;
         }
         let rows = usize::from(parts.files.height);
         let from = (self.state.file + 1).saturating_sub(rows);
+        let digits = |n: fn(&ReviewFile) -> u32| {
+            self.state.files.iter().map(|f| n(f).to_string().len()).max().unwrap_or(1)
+        };
+        let counts = (digits(|f| f.diff.added), digits(|f| f.diff.removed));
         for (k, f) in self.state.files.iter().enumerate().skip(from).take(rows) {
-            let y = parts.files.y + (k - from) as u16;
-            let style = match (k == self.state.file, f.conflict) {
-                (true, _) => chosen(cx),
-                (_, true) => cx.theme.style(Role::Error),
-                _ => cx.theme.style(if f.accepted { Role::Dim } else { Role::Text }),
-            };
-            let mut text = file_row(f, parts.files.width.into(), cx.ascii);
-            let room = usize::from(parts.files.width).saturating_sub(width(&text));
-            text.push_str(&" ".repeat(room));
-            paint::text(buf, PaintTarget { x: parts.files.x, y, columns: parts.files.width }, &text, style);
+            let row = Rect { y: parts.files.y + (k - from) as u16, height: 1, ..parts.files };
+            paint_line(cx, &file_row(f, counts, row.width.into(), cx.ascii), row, buf);
+            if k == self.state.file {
+                buf.set_style(row, chosen(cx));
+            }
         }
         let bar = if cx.ascii { "|" } else { "│" };
         for y in parts.files.y..parts.files.bottom() {
@@ -308,12 +291,45 @@ impl Review {
     }
 }
 
-/// `M src/client.rs +18 -4`, within `columns`.
-fn file_row(f: &ReviewFile, columns: usize, ascii: bool) -> String {
-    let state = if f.conflict { "!" } else { diff::letter(f.diff.kind) };
-    let counts = format!(" +{} -{}", f.diff.added, f.diff.removed);
-    let room = columns.saturating_sub(counts.len() + 2);
-    format!("{state} {}{counts}", shorten_middle(&clean::plain(&f.diff.path), room, ascii))
+/// A comment of the person, below the line that it is about.
+fn remark(text: &str, indent: usize) -> Line {
+    let bar = if draw::ascii() { "|" } else { "▌" };
+    let mut line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
+    line.first = Gutter::new(format!("{:indent$}{bar} ", ""), Role::User);
+    line.rest = line.first.clone();
+    line
+}
+
+fn paint_line(cx: &DrawCx<'_>, line: &Line, area: Rect, buf: &mut Buffer) {
+    let mut rows = Vec::new();
+    crate::text::wrap::wrap(line, 0, area.width.into(), &mut rows);
+    if let Some(row) = rows.first().filter(|_| area.height > 0) {
+        let place = PaintTarget { x: area.x, y: area.y, columns: area.width };
+        paint::row(buf, place, line, *row, cx.theme, &[]);
+    }
+}
+
+/// `M src/client.rs    +18  −4` over `columns`, with so many digits for each count.
+fn file_row(f: &ReviewFile, counts: (usize, usize), columns: usize, ascii: bool) -> Line {
+    let (sign, role) = match (f.conflict, f.accepted) {
+        (true, _) => ("!", Role::Error),
+        (_, true) => (if ascii { "v" } else { "✓" }, Role::Ok),
+        _ => (diff::letter(f.diff.kind), Role::Dim),
+    };
+    let role_of = |n: u32, role: Role| Look::of(if n == 0 { Role::Dim } else { role });
+    let mut line = Line::new(Wrap::Cut);
+    line.push(sign, Look::of(role));
+    line.push(" ", Look::of(Role::Text));
+    let right = counts.0 + counts.1 + 4;
+    let room = columns.saturating_sub(right + 3);
+    let text = if f.accepted { Role::Dim } else { Role::Text };
+    line.push_strict(&shorten_middle(&clean::plain(&f.diff.path), room, ascii), Look::of(text));
+    line.pad_to(columns.saturating_sub(right), Look::of(Role::Text));
+    let added = format!("+{}", f.diff.added);
+    let removed = format!("{}{}", diff::minus(ascii), f.diff.removed);
+    line.push(&format!("{added:>w$} ", w = counts.0 + 1), role_of(f.diff.added, Role::Added));
+    line.push(&format!("{removed:>w$} ", w = counts.1 + 1), role_of(f.diff.removed, Role::Removed));
+    line
 }
 
 fn chosen(cx: &DrawCx<'_>) -> Style {

@@ -25,6 +25,8 @@ use crate::panel::{
 };
 use crate::registry::{Dialog, Opener, PanelEntry};
 use crate::text::sheet::Sheet;
+use crate::widget::diff::{self, DiffColours};
+use crate::widget::draw as cells;
 use crate::widget::edit::Edit;
 use state::ReviewState;
 
@@ -87,6 +89,7 @@ pub struct Review {
     /// The current file laid out: each line with its hunk and the line of it.
     sheet: Sheet,
     spots: Vec<draw::LineTarget>,
+    colours: DiffColours,
     top: usize,
     rows: usize,
     stamp: u64,
@@ -108,6 +111,7 @@ impl Review {
             pending: Vec::new(),
             sheet: Sheet::default(),
             spots: Vec::new(),
+            colours: DiffColours::default(),
             top: 0,
             rows: 10,
             stamp: 0,
@@ -144,7 +148,10 @@ impl Panel for Review {
         let (n, all) = self.state.count();
         let files = self.state.files.len();
         let s = if files == 1 { "" } else { "s" };
-        format!("Review: {files} file{s} +{added} -{removed}, hunk {n}/{all}")
+        format!(
+            "Review  {files} file{s}  +{added} {}{removed}  hunk {n} of {all}",
+            diff::minus(cells::ascii())
+        )
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -221,11 +228,15 @@ impl Panel for Review {
         self.read_remarks(cx.model);
         let stamp =
             self.changes.wrapping_mul(1 << 20) + u64::from(area.width) * 1000 + u64::from(area.height);
-        if stamp != self.stamp {
+        let again = self.colours.again();
+        if stamp != self.stamp || again {
+            if !again {
+                self.colours.begin();
+            }
             self.stamp = stamp;
             self.lay(area);
         }
-        Refresh::default()
+        Refresh::after(self.colours.wake())
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 
 use super::cell::shortened;
-use super::{Body, Cell, Conversation, FirstEntry, ReplyEnd, TextTail, ToolCell, ToolState};
+use super::{Body, Cell, Conversation, FirstEntry, ReplyEnd, TextTail, ToolCell, ToolState, TurnSummary};
 
 /// A result whose call is not (yet) known here.
 pub(super) struct UnmatchedResult {
@@ -29,12 +29,15 @@ pub(super) struct Builder {
     /// Calls may be known where the cells go to: results without a call are kept aside.
     live: bool,
     tools: ToolCatalog,
+    /// Time of the last entry.
+    last: Time,
 }
 
 impl Builder {
     pub(super) fn new(turn: i64, model: &ModelRef, live: bool, tools: &ToolCatalog) -> Self {
         let tools = tools.clone();
-        Self { cells: Vec::new(), results: Vec::new(), turn, demo: is_demo(model), live, tools }
+        let demo = is_demo(model);
+        Self { cells: Vec::new(), results: Vec::new(), turn, demo, live, tools, last: Time(0) }
     }
 
     fn add(&mut self, node: &Entry, body: Body) {
@@ -51,8 +54,33 @@ impl Builder {
         });
     }
 
+    /// Sums up the turn that ends here, when it began here too.
+    pub(super) fn turn_finished(&mut self) {
+        let turn = self.turn;
+        let from = self.cells.iter().rposition(|c| c.turn != turn).map_or(0, |n| n + 1);
+        let Some(first) = self.cells.get(from).filter(|c| matches!(c.body, Body::User { .. })) else {
+            return;
+        };
+        let Some(sum) = TurnSummary::of(self.cells[from..].iter(), first.time, self.last) else { return };
+        self.cells.push(Cell {
+            key: 0,
+            entry: None,
+            entries: 0,
+            turn,
+            time: self.last,
+            rev: 0,
+            open: false,
+            body: Body::Finished(sum),
+        });
+    }
+
     /// Adds what `node` shows.
     pub(super) fn entry(&mut self, node: &Entry) {
+        let prompt = matches!(&node.body, EntryBody::User { origin: Origin::Prompt | Origin::Shell, .. });
+        if !self.live && prompt {
+            self.turn_finished();
+        }
+        self.last = node.time;
         if let Some(body) = shell(&node.body) {
             self.turn += i64::from(matches!(node.body, EntryBody::User { .. }));
             return self.add(node, body);
@@ -292,7 +320,6 @@ impl Conversation {
         self.lines.clear();
         self.session = Some(s.session.id);
         self.model = s.model.clone();
-        self.running = s.running;
         self.earlier = s.earlier;
         self.first = FirstEntry::of(&s.entries);
         self.turn = 0;
@@ -302,7 +329,12 @@ impl Conversation {
         for node in &s.entries {
             built.entry(node);
         }
+        if !s.running {
+            built.turn_finished();
+        }
         self.turn = built.turn;
+        let asked = built.cells.iter().rfind(|c| matches!(c.body, Body::User { .. }));
+        self.running = s.running.then(|| asked.map_or(s.session.used, |c| c.time));
         let mut count: HashMap<EntryId, u16> = HashMap::new();
         for mut cell in built.cells {
             let known = cell.entry.and_then(|entry| {
@@ -354,6 +386,10 @@ impl Conversation {
         let mut built = Builder::new(0, &self.model, false, &self.tools);
         for node in entries {
             built.entry(node);
+        }
+        let prompt = |c: &Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. });
+        if self.cells.front().is_some_and(prompt) {
+            built.turn_finished();
         }
         // Calls of the page may have their results further down.
         for cell in &mut self.cells {

@@ -73,6 +73,44 @@ pub enum Body {
     Demo,
     /// Why a reply ended early.
     End(ReplyEnd),
+    /// What a turn came to.
+    Finished(TurnSummary),
+}
+
+/// What a turn came to. Made from its cells; no entry of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TurnSummary {
+    /// From the person's message to the end.
+    pub seconds: f64,
+    pub calls: u32,
+    /// Paths of the files that calls report to have changed.
+    pub files: Vec<String>,
+    pub added: u32,
+    pub removed: u32,
+}
+
+impl TurnSummary {
+    /// Turns without calls are summed up from so many seconds on.
+    const LONG: f64 = 10.0;
+
+    /// Sums up the cells of a turn, from `began` to `ended`. `None`: there is nothing to say.
+    pub(super) fn of<'a>(cells: impl Iterator<Item = &'a Cell>, began: Time, ended: Time) -> Option<Self> {
+        let seconds = (ended.millis() - began.millis()).max(0) as f64 / 1000.0;
+        let mut sum = Self { seconds, ..Self::default() };
+        for cell in cells {
+            let Body::Tool(t) = &cell.body else { continue };
+            sum.calls += 1;
+            let Some(Display::Diff { files }) = &t.display else { continue };
+            for f in files {
+                sum.added += f.added;
+                sum.removed += f.removed;
+                if !sum.files.contains(&f.path) {
+                    sum.files.push(f.path.clone());
+                }
+            }
+        }
+        (sum.calls > 0 || seconds >= Self::LONG).then_some(sum)
+    }
 }
 
 /// A `!` or `!!` line that has not ended.

@@ -22,7 +22,7 @@ use tiller_protocol::{
     ToolCatalog,
 };
 
-pub use cell::{Body, Cell, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState};
+pub use cell::{Body, Cell, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState, TurnSummary};
 pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
@@ -59,7 +59,8 @@ pub struct Conversation {
     turn: i64,
     first_turn: i64,
     model: ModelRef,
-    running: bool,
+    /// When the turn that runs began; `None`: no turn runs.
+    running: Option<Time>,
     /// Shell lines that have not ended, in the order in which they were typed.
     lines: Vec<String>,
     /// Calls that wait for the person.
@@ -119,7 +120,7 @@ impl Conversation {
     }
 
     pub fn running(&self) -> bool {
-        self.running
+        self.running.is_some()
     }
 
     pub fn epoch(&self) -> u64 {
@@ -155,7 +156,9 @@ impl Conversation {
     fn turn_event(&mut self, now: Time, e: &TurnEvent) {
         match e {
             TurnEvent::SessionStarted { model, .. } => self.model = model.clone(),
-            TurnEvent::TurnStarted {} => self.running = true,
+            TurnEvent::TurnStarted {} => {
+                self.running = Some(now);
+            }
             TurnEvent::UserMessage { node, .. } | TurnEvent::EntryAdded { node } => self.entry(node),
             TurnEvent::AssistantMessage { node, .. } => self.assistant(node),
             TurnEvent::TextDelta { text } => self.text_delta(now, text),
@@ -163,11 +166,11 @@ impl Conversation {
             TurnEvent::ToolCallBegun { name } => self.call_begun(now, name),
             TurnEvent::Retrying { discard: true, .. } => self.discard_open(),
             TurnEvent::TurnFinished { error, .. } => {
-                self.running = false;
                 self.close_open();
                 if let Some(notice) = error {
                     self.notice(now, notice);
                 }
+                self.turn_finished(now);
             }
             TurnEvent::Retrying { .. }
             | TurnEvent::RetryEnded {}
@@ -262,6 +265,17 @@ impl Conversation {
     fn fresh_key(&mut self) -> u64 {
         self.next_key += 1;
         self.next_key
+    }
+
+    /// Sums up the turn that has ended.
+    fn turn_finished(&mut self, now: Time) {
+        let Some(began) = self.running.take() else { return };
+        let turn = self.turn;
+        let of_it = |c: &&Cell| c.turn == turn && !matches!(c.body, Body::Finished(_));
+        let sum = TurnSummary::of(self.cells.iter().rev().take_while(of_it), began, now);
+        if let Some(sum) = sum {
+            self.push(now, Body::Finished(sum));
+        }
     }
 
     fn notice(&mut self, now: Time, notice: &Notice) {

@@ -9,7 +9,6 @@ use super::viewport::{TextPosition, Viewport, VisibleCell};
 use crate::cell::CellLayout;
 use crate::panel::DrawCx;
 use crate::text::paint::{self, PaintTarget, StyleRange};
-use crate::text::width;
 use crate::theme::Role;
 
 /// Highlights over the text.
@@ -26,6 +25,12 @@ pub(super) struct Overlay<'a> {
 
 /// Draws the window's rows from the top of `area` on.
 pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    if let Some(laid) = view.pinned.and_then(|key| view.kept(key)).filter(|_| cx.kept == 0 && area.height > 0)
+        && let Some((_, line, cut)) = laid.stack().row(0)
+    {
+        let place = PaintTarget { x: area.x, y: area.y, columns: area.width };
+        paint::row(buf, place, line, cut, cx.theme, &[]);
+    }
     for seen in view.visible.iter().filter(|s| s.y + s.rows > usize::from(cx.kept)) {
         let Some(laid) = view.kept(seen.key) else { continue };
         cell(laid, *seen, over, cx, area, buf);
@@ -64,15 +69,9 @@ fn cell(
         let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };
         if text_row == 0 {
             if let Some((mark, role)) = laid.mark {
-                let x = area.x + (laid.indent.saturating_sub(width(mark))) as u16;
+                let x = area.x + laid.indent.saturating_sub(2) as u16;
                 let columns = area.right().saturating_sub(x);
                 paint::text(buf, PaintTarget { x, y, columns }, mark, cx.theme.style(role));
-            }
-            if let Some(right) = &laid.right {
-                let cap = usize::from(area.width).min(usize::from(cx.model.ui.measure).max(20));
-                let x = area.x + cap.saturating_sub(width(right)) as u16;
-                let columns = area.right().saturating_sub(x);
-                paint::text(buf, PaintTarget { x, y, columns }, right, cx.theme.style(Role::Dim));
             }
         }
         let mut marks: Vec<StyleRange> =

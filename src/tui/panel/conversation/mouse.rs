@@ -97,17 +97,25 @@ impl ConversationPanel {
         if self.selection.is_some() {
             return self.copied(model);
         }
-        let Some((_, px, py)) = pressed.filter(|(_, px, py)| (*px, *py) == (x, y)) else {
+        let on_pinned = y == 0 && self.view.pinned.is_some();
+        let py = y;
+        if !on_pinned && pressed.is_none_or(|(_, px, py)| (px, py) != (x, y)) {
+            return Reply::done();
+        }
+        let conv = &model.agent.conversation;
+        let Some((seen, row)) = self.view.at(py.into()) else {
+            // The pinned message: there it stands.
+            if let Some(n) = self.view.pinned.filter(|_| py == 0).and_then(|k| conv.find(k)) {
+                self.view.to_top(conv, n);
+                self.view.measure(conv);
+            }
             return Reply::done();
         };
-        let _ = px;
-        let Some((seen, row)) = self.view.at(py.into()) else { return Reply::done() };
-        let conv = &model.agent.conversation;
         let Some(c) = conv.cells().get(seen.index) else { return Reply::done() };
         self.cursor = Some(c.key);
         let head = self.view.kept(c.key).is_some_and(|l| row == l.gap);
         if head && cell::folds(c) {
-            self.view.toggle(c);
+            self.view.toggle(conv, c);
         }
         Reply::done()
     }

@@ -158,11 +158,11 @@ impl ConversationPanel {
         let Some(top) = self.view.visible.first().copied() else { return };
         let gap = self.view.kept(top.key).map_or(0, |l| l.gap);
         let found = if down {
-            (top.index + 1..conv.cells().len()).find(|n| is(&conv.cells()[*n]))
+            (top.index + 1..conv.cells().len()).find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
         } else {
             // The top one itself, when its start is above the window.
             let from = if top.from > gap { top.index + 1 } else { top.index };
-            (0..from).rev().find(|n| is(&conv.cells()[*n]))
+            (0..from).rev().find(|n| is(&conv.cells()[*n]) && !self.view.hidden(conv, *n))
         };
         match found {
             Some(n) => {
@@ -187,11 +187,12 @@ impl ConversationPanel {
             if down && seen.from + seen.rows < height {
                 return self.scroll(model, half);
             }
-            if !down && seen.from > 0 && seen.rows == self.view.env.rows {
+            if !down && seen.from > 0 && seen.rows == self.view.window() {
                 return self.scroll(model, -half);
             }
         }
         let next = if down { (index + 1).min(conv.cells().len() - 1) } else { index.saturating_sub(1) };
+        let next = self.view.shown_from(conv, next, down);
         self.cursor = Some(conv.cells()[next].key);
         self.view.reveal(conv, next);
         self.view.measure(conv);
@@ -208,6 +209,7 @@ impl ConversationPanel {
 
     /// Unfolds a cell; Enter on an unfolded cell shows its whole output.
     fn open(&mut self, model: &Model, enter: bool) -> Reply {
+        let conv = &model.agent.conversation;
         let Some(cell) = self.chosen(model) else { return Reply::Ignored };
         if !cell::folds(cell) {
             return Reply::done();
@@ -220,7 +222,7 @@ impl ConversationPanel {
             let viewer = crate::dialog::reader::viewer::OutputViewer::new(t);
             return Reply::with(Effect::Push(Box::new(viewer)));
         }
-        self.view.toggle(cell);
+        self.view.toggle(conv, cell);
         if let Some(n) = model.agent.conversation.find(cell.key) {
             self.view.reveal(&model.agent.conversation, n);
         }

@@ -126,6 +126,11 @@ impl Panel for ConversationPanel {
         env.now = cx.now;
         env.unfold_key = cx.key("conversation.unfold");
         env.viewer_key = cx.key("viewer.open");
+        env.review_key = cx.key("review.open");
+        env.still = cx.model.ui.reduced_motion;
+        env.todo_shown = !self.viewer
+            && area.width + BORDERS < cx.model.window.screen.0
+            && !cx.model.agent.todo.is_empty();
         let conv = &cx.model.agent.conversation;
         self.view.measure(conv);
         if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {

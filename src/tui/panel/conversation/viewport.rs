@@ -7,8 +7,12 @@
 mod content;
 #[path = "viewport_follow.rs"]
 mod follow;
+#[path = "viewport_pinned.rs"]
+mod pinned;
 #[path = "viewport_positions.rs"]
 mod positions;
+#[path = "viewport_shared.rs"]
+mod shared;
 pub use content::WindowContent;
 pub use positions::TextPosition;
 
@@ -20,6 +24,7 @@ use tiller_protocol::Time;
 use crate::cell::{self, CellCx, CellLayout};
 use crate::model::conversation::{Body, Cell, Conversation, ToolState};
 use crate::text::highlight::Highlighter;
+use crate::widget::sign;
 use follow::TopRow;
 
 /// Layouts that are kept though they are not visible.
@@ -56,9 +61,14 @@ pub struct LayoutSettings {
     /// A turn runs, and panels stand beside the text, so that scrolling by whole lines would move them too.
     pub leaps: bool,
     pub ascii: bool,
+    /// No spinner.
+    pub still: bool,
+    /// A panel on the screen shows the todo list.
+    pub todo_shown: bool,
     pub now: Time,
     pub unfold_key: String,
     pub viewer_key: String,
+    pub review_key: String,
 }
 
 impl Default for LayoutSettings {
@@ -69,9 +79,12 @@ impl Default for LayoutSettings {
             measure: 100,
             leaps: false,
             ascii: false,
+            still: false,
+            todo_shown: false,
             now: Time(0),
             unfold_key: String::new(),
             viewer_key: String::new(),
+            review_key: String::new(),
         }
     }
 }
@@ -84,9 +97,12 @@ struct LayoutKey {
     ascii: bool,
     unfolded: bool,
     gap: bool,
-    lead: bool,
-    /// Changes each second for what runs.
-    second: i64,
+    hidden: bool,
+    /// Of the calls that share its row.
+    sharing: u64,
+    last_turn: bool,
+    /// Changes with each frame of the spinner for what runs.
+    tick: i64,
 }
 
 struct CachedLayout {
@@ -98,10 +114,11 @@ struct CachedLayout {
     plain: bool,
 }
 
-/// Whether the cell shows a running time.
+/// Whether the cell shows a running time or a spinner.
 fn runs(cell: &Cell) -> bool {
     match &cell.body {
-        Body::Tool(t) => t.state == ToolState::Running,
+        Body::Tool(t) => matches!(t.state, ToolState::Begun | ToolState::Running),
+        Body::Thinking { .. } => cell.open,
         Body::Shell { run, .. } => run.as_ref().is_some_and(|r| !r.waits),
         _ => false,
     }
@@ -125,6 +142,8 @@ pub struct Viewport {
     newest: u64,
     /// The top row while the end is followed.
     held: Option<TopRow>,
+    /// The message on the top row, above the cells.
+    pub pinned: Option<u64>,
 }
 
 impl Viewport {
@@ -143,16 +162,22 @@ impl Viewport {
             highlighter: Highlighter::default(),
             newest: 0,
             held: None,
+            pinned: None,
         }
     }
 
-    /// Whether something changes without an event: highlighting, running times. Precision: one second.
+    /// Time between two frames of what runs.
+    fn tick(&self) -> std::time::Duration {
+        if self.env.still { std::time::Duration::from_secs(1) } else { sign::SPINNER_FRAME }
+    }
+
+    /// When something changes without an event: highlighting, running times, the spinner.
     pub fn moving(&self, conv: &Conversation) -> Option<std::time::Duration> {
         if self.highlighter.busy() {
             return Some(std::time::Duration::from_millis(30));
         }
         let runs = |s: &VisibleCell| conv.cells().get(s.index).is_some_and(runs);
-        self.visible.iter().any(runs).then(|| std::time::Duration::from_secs(1))
+        self.visible.iter().any(runs).then(|| self.tick())
     }
 
     /// Cells that came since the end was last on the screen.
@@ -167,10 +192,13 @@ impl Viewport {
         self.all || self.folds.get(&cell.key).copied().unwrap_or_else(|| self.turns.contains(&cell.turn))
     }
 
-    /// Folds or unfolds one cell.
-    pub fn toggle(&mut self, cell: &Cell) {
+    /// Folds or unfolds one cell, with those that share its row.
+    pub fn toggle(&mut self, conv: &Conversation, cell: &Cell) {
         let now = self.unfolded(cell);
-        self.folds.insert(cell.key, !now);
+        let sharing = conv.find(cell.key).map(|n| self.sharing(conv, n)).unwrap_or_default();
+        for c in sharing.into_iter().chain([cell]) {
+            self.folds.insert(c.key, !now);
+        }
     }
 
     pub fn unfold(&mut self, cell: &Cell) {
@@ -193,21 +221,22 @@ impl Viewport {
     pub fn laid(&mut self, conv: &Conversation, index: usize) -> Option<&CellLayout> {
         let cells = conv.cells();
         let cell = cells.get(index)?;
-        let before = index.checked_sub(1).and_then(|n| cells.get(n));
-        let running = runs(cell);
-        let lead = !matches!(
-            before.filter(|b| b.turn == cell.turn).map(|b| &b.body),
-            Some(Body::Tool(_) | Body::Reply { .. } | Body::Thinking { .. })
-        );
+        let hidden = self.hidden(conv, index);
+        let sharing = if hidden { Vec::new() } else { self.sharing(conv, index) };
+        let before = self.above(conv, index, sharing.len());
+        let running = runs(cell) || sharing.iter().any(|c| runs(c));
+        let tick = i64::try_from(self.tick().as_millis()).unwrap_or(1000);
         let stamp = LayoutKey {
             rev: cell.rev,
             columns: self.env.columns,
             measure: self.env.measure,
             ascii: self.env.ascii,
             unfolded: self.unfolded(cell),
-            gap: cell::gap(before, cell),
-            lead,
-            second: if running { self.env.now.millis() / 1000 } else { 0 },
+            gap: !hidden && cell::gap(before, cell),
+            hidden,
+            sharing: shared::revision(&sharing),
+            last_turn: matches!(cell.body, Body::Finished(_)) && cell.turn == conv.turn(),
+            tick: if running { self.env.now.millis() / tick } else { 0 },
         };
         let old = self.kept.remove(&cell.key);
         let kept = match old {
@@ -219,13 +248,16 @@ impl Viewport {
                     ascii: stamp.ascii,
                     unfolded: stamp.unfolded,
                     gap: stamp.gap,
-                    lead,
+                    last_turn: stamp.last_turn,
+                    still: self.env.still,
                     now: self.env.now,
                     zone: &self.zone,
-                    unfold_key: &self.env.unfold_key,
-                    viewer_key: &self.env.viewer_key,
+                    keys: [&self.env.unfold_key, &self.env.viewer_key, &self.env.review_key],
                 };
-                let laid = cell::lay(cell, &cx, old.map(|k| k.laid));
+                let laid = match hidden {
+                    true => CellLayout::nothing(&cx),
+                    false => cell::lay(cell, &sharing, &cx, old.map(|k| k.laid)),
+                };
                 CachedLayout { stamp, laid, used: 0, plain: true }
             }
         };
@@ -247,29 +279,22 @@ impl Viewport {
     pub fn measure(&mut self, conv: &Conversation) {
         self.frame += 1;
         self.highlighter.poll();
-        let rows = self.env.rows;
-        let (mut index, mut from) = match self.top(conv) {
-            Some(top) => top,
-            None => {
-                self.visible.clear();
-                return;
+        self.pinned = None;
+        self.fill(conv);
+        if let Some(message) = self.message_above(conv) {
+            // With one row less, the top row may be of the next turn already.
+            self.pinned = conv.cells().get(message).map(|c| c.key);
+            self.fill(conv);
+            match self.message_above(conv) {
+                Some(n) => {
+                    self.pinned = conv.cells().get(n).map(|c| c.key);
+                    self.laid(conv, n);
+                }
+                None => {
+                    self.pinned = None;
+                    self.fill(conv);
+                }
             }
-        };
-        if self.scroll != ScrollPosition::End && self.below(conv, index, from, rows) < rows {
-            self.scroll = ScrollPosition::End;
-            (index, from) = self.up(conv, conv.cells().len(), 0, rows);
-        }
-        self.visible.clear();
-        let mut y = 0;
-        while y < rows && index < conv.cells().len() {
-            let height = self.height(conv, index);
-            let take = height.saturating_sub(from).min(rows - y);
-            if take > 0 {
-                self.visible.push(VisibleCell { index, key: conv.cells()[index].key, from, rows: take, y });
-            }
-            y += take;
-            from = 0;
-            index += 1;
         }
         for n in 0..self.visible.len() {
             let key = self.visible[n].key;
@@ -287,6 +312,35 @@ impl Viewport {
         }
         self.hold();
         self.forget();
+    }
+
+    /// Finds the rows of the window.
+    fn fill(&mut self, conv: &Conversation) {
+        let rows = self.window();
+        let (mut index, mut from) = match self.top(conv) {
+            Some(top) => top,
+            None => {
+                self.visible.clear();
+                return;
+            }
+        };
+        if self.scroll != ScrollPosition::End && self.below(conv, index, from, rows) < rows {
+            self.scroll = ScrollPosition::End;
+            (index, from) = self.up(conv, conv.cells().len(), 0, rows);
+        }
+        self.visible.clear();
+        let mut y = 0;
+        while y < rows && index < conv.cells().len() {
+            let height = self.height(conv, index);
+            let take = height.saturating_sub(from).min(rows - y);
+            if take > 0 {
+                let y = y + self.env.rows - rows;
+                self.visible.push(VisibleCell { index, key: conv.cells()[index].key, from, rows: take, y });
+            }
+            y += take;
+            from = 0;
+            index += 1;
+        }
     }
 
     /// Drops layouts that were not used lately.
@@ -317,7 +371,7 @@ impl Viewport {
                 None => {
                     // It is gone (a discarded try, a trimmed page): stay near.
                     self.scroll = ScrollPosition::End;
-                    self.up(conv, len, 0, self.env.rows)
+                    self.up(conv, len, 0, self.window())
                 }
             },
         })
@@ -384,7 +438,7 @@ impl Viewport {
     fn place(&mut self, conv: &Conversation, index: usize, row: usize) {
         let gap = self.laid(conv, index).map_or(0, |l| l.gap);
         self.scroll = match conv.cells().get(index) {
-            Some(cell) if self.below(conv, index, row, self.env.rows + 1) > self.env.rows => {
+            Some(cell) if self.below(conv, index, row, self.window() + 1) > self.window() => {
                 ScrollPosition::At { key: cell.key, row: row as isize - gap as isize }
             }
             _ => ScrollPosition::End,
@@ -404,7 +458,7 @@ impl Viewport {
     pub fn reveal(&mut self, conv: &Conversation, index: usize) {
         let height = self.height(conv, index);
         let seen = self.visible.iter().find(|s| s.index == index);
-        if seen.is_some_and(|s| s.rows == height || s.rows == self.env.rows) {
+        if seen.is_some_and(|s| s.rows == height || s.rows == self.window()) {
             return;
         }
         let above = match (seen, self.visible.first()) {
@@ -412,10 +466,10 @@ impl Viewport {
             (None, Some(first)) => index < first.index,
             _ => true,
         };
-        if above || height >= self.env.rows {
+        if above || height >= self.window() {
             self.place(conv, index, 0);
         } else {
-            let (index, row) = self.up(conv, index + 1, 0, self.env.rows);
+            let (index, row) = self.up(conv, index + 1, 0, self.window());
             self.place(conv, index, row);
         }
     }

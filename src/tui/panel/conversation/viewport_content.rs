@@ -7,6 +7,8 @@ use super::{LayoutKey, ScrollPosition, Viewport, VisibleCell};
 pub struct WindowContent {
     /// Columns and rows.
     size: (usize, usize),
+    /// The message on the top row.
+    pinned: Option<u64>,
     cells: Vec<(VisibleCell, LayoutKey)>,
     /// Rows from the window's top that the last cell does not change by growing.
     firm: usize,
@@ -20,7 +22,11 @@ impl WindowContent {
             return 0;
         };
         let grown = (VisibleCell { rows: new.0.rows, ..old.0 }, LayoutKey { rev: new.1.rev, ..old.1 });
-        if self.size == now.size && before == after && grown == *new { self.firm } else { 0 }
+        if self.size == now.size && self.pinned == now.pinned && before == after && grown == *new {
+            self.firm
+        } else {
+            0
+        }
     }
 
     /// Rows below the last cell.
@@ -39,6 +45,7 @@ impl Viewport {
         let cells = self.visible.iter().map(|s| Some((*s, kept(s)?.stamp))).collect::<Option<Vec<_>>>()?;
         let (last, _) = cells.last()?;
         let firm = last.y + self.kept(last.key)?.settled().saturating_sub(last.from);
-        Some(WindowContent { size: (self.env.columns, self.env.rows), cells, firm })
+        let size = (self.env.columns, self.env.rows);
+        Some(WindowContent { size, pinned: self.pinned, cells, firm })
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct TopRow {
 impl Viewport {
     /// The top row while the end is followed: the same as before as long as the end is visible.
     pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
-        let rows = self.env.rows;
+        let rows = self.window();
         let free = if self.env.leaps { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
         let held = self.held.filter(|h| h.size == (self.env.columns, rows));
         let mut below = rows;
@@ -40,7 +40,7 @@ impl Viewport {
 
     /// Remembers the top row of this frame.
     pub(super) fn hold(&mut self) {
-        let size = (self.env.columns, self.env.rows);
+        let size = (self.env.columns, self.window());
         let top = self.visible.first().filter(|_| self.scroll == ScrollPosition::End);
         self.held = top.map(|s| TopRow { key: s.key, row: s.from, size });
     }

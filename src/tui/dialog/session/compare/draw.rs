@@ -7,12 +7,12 @@ use tiller_protocol::compare::Speaker;
 use tiller_protocol::compare::{ComparedSide, SideRun};
 
 use super::{CommandRun, Compare, CompareTab};
-use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::paint;
 use crate::text::{clean, shorten_middle, width};
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffLayout};
 use crate::widget::draw;
 
 /// From this width on there are two columns.
@@ -62,13 +62,19 @@ impl Compare {
                 .map(|f| row(f, self.conflicts.iter().any(|n| n.path == f.path), columns))
                 .collect();
             self.files.set(lines, parts.left);
-            if self.stale || self.width != area.width {
+            let again = self.diff.colours.again();
+            let other = self.stale || self.width != area.width;
+            if other || again {
+                if other {
+                    self.diff.colours.begin();
+                }
+                let stay = self.diff.scroll.first();
                 let (lines, at) = self.difference(usize::from(parts.right.width));
-                self.diff.set(lines);
-                self.diff.measure(parts.right.width.into(), parts.right.height.into(), true);
-                self.diff.go(at);
+                self.diff.scroll.set(lines);
+                self.diff.scroll.measure(parts.right.width.into(), parts.right.height.into(), true);
+                self.diff.scroll.go(if other { at } else { stay });
             }
-            self.diff.measure(parts.right.width.into(), parts.right.height.into(), true);
+            self.diff.scroll.measure(parts.right.width.into(), parts.right.height.into(), true);
         } else {
             for (right, area) in [(false, parts.left), (true, parts.right)] {
                 let n = usize::from(right);
@@ -87,10 +93,11 @@ impl Compare {
     }
 
     /// The difference of the chosen file, and the line at which the chosen hunk begins.
-    fn difference(&self, columns: usize) -> (Vec<Line>, usize) {
+    fn difference(&mut self, columns: usize) -> (Vec<Line>, usize) {
         let (mut lines, mut at) = (Vec::new(), 0);
         let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
         let Some(file) = self.file() else { return (lines, at) };
+        let (path, layout) = (file.path.clone(), DiffLayout::new(columns, draw::ascii()));
         if let Some(not) = self.conflicts.iter().find(|n| n.path == file.path) {
             lines.push(say(&format!("Not taken: {}", not.why), Role::Error));
             lines.extend(not.marked.lines().map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Hard)));
@@ -104,11 +111,10 @@ impl Compare {
             if n == self.hunk {
                 at = if n == 0 && shown > 0 { 0 } else { lines.len() };
             }
-            let mark = if n == self.hunk { "> " } else { "  " };
-            let role = if n == self.hunk { Role::Accent } else { Role::Dim };
-            lines.push(say(&format!("{mark}{}", hunk.header), role));
-            lines
-                .extend(diff::hunk(hunk, columns, columns >= diff::SIDE_BY_SIDE).into_iter().map(|(l, _)| l));
+            lines.push(diff::title(hunk, n == self.hunk, layout.ascii));
+            let text = diff::hunk(hunk, &path, layout, &mut self.diff.colours);
+            self.diff.colours.note(&text);
+            lines.extend(text.lines);
         }
         (lines, at)
     }
@@ -166,7 +172,7 @@ impl Compare {
                 let words = "No file differs";
                 draw::text(buf, first(parts.left), words, cx.theme.style(Role::Dim));
             }
-            self.diff.draw(parts.right, buf, cx.theme);
+            self.diff.scroll.draw(parts.right, buf, cx.theme);
         } else if parts.wide {
             self.sides[0].draw(parts.left, buf, cx.theme);
             self.sides[1].draw(parts.right, buf, cx.theme);

@@ -26,6 +26,7 @@ use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::diff::{Hunk, Patch};
+use crate::widget::diff::DiffScroll;
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 
@@ -76,7 +77,7 @@ pub struct Compare {
     hunks: Vec<Hunk>,
     hunk: usize,
     /// The difference of the chosen file, left and right of the others.
-    diff: Scroll,
+    diff: DiffScroll,
     sides: [Scroll; 2],
     ran: CommandRun,
     conflicts: Vec<TakeConflict>,
@@ -98,7 +99,7 @@ impl Compare {
             files: Rows::default(),
             hunks: Vec::new(),
             hunk: 0,
-            diff: Scroll::default(),
+            diff: DiffScroll::default(),
             sides: Default::default(),
             ran: CommandRun::Not,
             conflicts: Vec::new(),
@@ -259,7 +260,7 @@ impl Panel for Compare {
             "compare.load" => return Reply::with(self.look()),
             id if self.view == CompareTab::Files && matches!(id, "list.page_down" | "list.page_up") => {
                 self.stale = false;
-                self.diff.act(id);
+                self.diff.scroll.act(id);
             }
             id if self.view == CompareTab::Files => {
                 let was = self.files.chosen;
@@ -316,7 +317,7 @@ impl Panel for Compare {
 
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.lay(area);
-        Refresh::default()
+        Refresh::after(self.diff.colours.wake())
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -364,7 +365,7 @@ impl Compare {
             return Reply::done();
         }
         let taken = match self.view {
-            CompareTab::Files => self.diff.mouse(event),
+            CompareTab::Files => self.diff.scroll.mouse(event),
             _ => {
                 let right = if parts.wide { parts.right.contains(at) } else { self.right };
                 self.sides[usize::from(right)].mouse(event)

@@ -6,12 +6,12 @@ use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 
 use super::Restore;
 use super::choice::FileChoice;
-use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::panel::rows::clock;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffLayout};
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
 
@@ -99,26 +99,32 @@ impl Restore {
         let lines = self.files().iter().zip(&self.choices).map(|(f, c)| row(f, c, columns)).collect();
         self.rows.set(lines, parts.list);
         let room = parts.diff();
-        if std::mem::take(&mut self.stale) || self.laid != (room.width, self.rows.chosen) {
+        let again = self.diff.colours.again();
+        if std::mem::take(&mut self.stale) || again || self.laid != (room.width, self.rows.chosen) {
             let other = self.laid.1 != self.rows.chosen;
             self.laid = (room.width, self.rows.chosen);
             self.hunk = if other { 0 } else { self.hunk };
-            let stay = self.diff.first();
+            let stay = self.diff.scroll.first();
+            if !again {
+                self.diff.colours.begin();
+            }
             let (lines, at) = self.difference(usize::from(room.width));
-            self.diff.set(lines);
-            self.diff.measure(room.width.into(), room.height.into(), true);
-            self.diff.go(if std::mem::take(&mut self.moved) || other { at } else { stay });
+            self.diff.scroll.set(lines);
+            self.diff.scroll.measure(room.width.into(), room.height.into(), true);
+            self.diff.scroll.go(if std::mem::take(&mut self.moved) || other { at } else { stay });
         }
-        self.diff.measure(room.width.into(), room.height.into(), true);
+        self.diff.scroll.measure(room.width.into(), room.height.into(), true);
     }
 
     /// The difference of the chosen file, and the line at which the chosen hunk begins.
-    fn difference(&self, columns: usize) -> (Vec<Line>, usize) {
+    fn difference(&mut self, columns: usize) -> (Vec<Line>, usize) {
         let (mut lines, mut at) = (Vec::new(), 0);
         let chosen = self.rows.chosen;
-        let (Some(file), Some(choice)) = (self.files().get(chosen), self.choices.get(chosen)) else {
+        let files = self.preview.as_ref().map_or(&[][..], |p| &p.files);
+        let (Some(file), Some(choice)) = (files.get(chosen), self.choices.get(chosen)) else {
             return (lines, at);
         };
+        let (path, layout) = (file.path.clone(), DiffLayout::new(columns, draw::ascii()));
         if choice.hunks.is_empty() {
             let text = match &file.conflict {
                 Some(why) => format!("{}: {why}", clean::plain(&file.path)),
@@ -131,15 +137,16 @@ impl Restore {
             if here {
                 at = lines.len();
             }
-            let mark = if !choice.parted() {
-                String::new()
-            } else {
-                format!("{}[{}] ", if here { "> " } else { "  " }, if choice.hunk(n) { "x" } else { " " })
-            };
-            let role = if here { Role::Accent } else { Role::Dim };
-            lines.push(Line::strict(&format!("{mark}{}", hunk.header), Look::of(role), Wrap::Word));
-            lines
-                .extend(diff::hunk(hunk, columns, columns >= diff::SIDE_BY_SIDE).into_iter().map(|(l, _)| l));
+            if choice.parted() {
+                let mut title = Line::new(Wrap::Cut);
+                title.push(if choice.hunk(n) { "[x]" } else { "[ ]" }, Look::of(Role::Text));
+                let row = diff::title(hunk, here, layout.ascii);
+                title.push_slice(&row, 0, row.text().len());
+                lines.push(title);
+            }
+            let text = diff::hunk(hunk, &path, layout, &mut self.diff.colours);
+            self.diff.colours.note(&text);
+            lines.extend(text.lines);
         }
         (lines, at)
     }
@@ -161,7 +168,7 @@ impl Restore {
             for x in below.left()..below.right() {
                 draw::put(buf, x, below.y, l.h, cx.theme.style(Role::Border));
             }
-            self.diff.draw(parts.diff(), buf, cx.theme);
+            self.diff.scroll.draw(parts.diff(), buf, cx.theme);
         }
     }
 }

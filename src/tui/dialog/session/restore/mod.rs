@@ -28,7 +28,7 @@ use crate::panel::{
 };
 use crate::registry::Dialog;
 use crate::text::clean;
-use crate::widget::scroll::Scroll;
+use crate::widget::diff::DiffScroll;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -65,7 +65,7 @@ pub(crate) struct Restore {
     rows: Rows,
     /// Of the chosen file.
     hunk: usize,
-    diff: Scroll,
+    diff: DiffScroll,
     /// The difference must be laid out again; `moved`: from the selected hunk on.
     stale: bool,
     moved: bool,
@@ -86,7 +86,7 @@ impl Restore {
             choices: Vec::new(),
             rows: Rows::default(),
             hunk: 0,
-            diff: Scroll::default(),
+            diff: DiffScroll::default(),
             stale: true,
             moved: true,
             laid: (0, 0),
@@ -240,7 +240,7 @@ impl Panel for Restore {
                 Reply::done()
             }
             id @ ("restore.diff_down" | "restore.diff_up") => {
-                self.diff.wheel(id == "restore.diff_down");
+                self.diff.scroll.wheel(id == "restore.diff_down");
                 Reply::done()
             }
             id if self.rows.act(id) => Reply::done(),
@@ -294,7 +294,7 @@ impl Panel for Restore {
 
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.lay(area);
-        Refresh::default()
+        Refresh::after(self.diff.colours.wake())
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -322,7 +322,7 @@ impl Restore {
                 self.toggle();
             }
         } else {
-            self.diff.mouse(event);
+            self.diff.scroll.mouse(event);
         }
         Reply::done()
     }

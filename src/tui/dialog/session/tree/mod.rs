@@ -302,6 +302,7 @@ impl Panel for Browser {
         if let Some(entry) = self.chosen_entry().filter(|_| self.side_shown) {
             let facts = self.facts();
             self.side.measure(parts.side, entry, facts);
+            return Refresh::after(self.side.colours.wake());
         }
         Refresh::default()
     }

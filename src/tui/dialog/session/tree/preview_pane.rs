@@ -6,19 +6,19 @@ use tiller_protocol::EntryId;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::tree::EntryPreview;
 
-use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint};
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
 
 /// Lines of differences that are laid out at most.
 const LINES: usize = 2_000;
 
 /// The pane.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct PreviewPane {
     /// Shown or hidden by the person; else where there is room.
     pub wanted: Option<bool>,
@@ -34,6 +34,8 @@ pub(super) struct PreviewPane {
     made: Option<(EntryId, u16, usize)>,
     top: usize,
     page: usize,
+    /// Colours of the diffs.
+    pub colours: DiffColours,
 }
 
 impl PreviewPane {
@@ -68,19 +70,22 @@ impl PreviewPane {
         self.facts = facts;
         let shown = self.of(entry).is_some();
         let mark = (entry, area.width, self.facts.len() + usize::from(shown) * 1000);
-        if self.made == Some(mark) {
+        if self.made != Some(mark) {
+            self.colours.begin();
+        } else if !self.colours.again() {
             return;
         }
         self.made = Some(mark);
-        self.sheet = Sheet::new(self.lines(entry, area.width), usize::from(area.width).max(1));
+        let lines = self.lines(entry, area.width);
+        self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
         self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
     }
 
-    fn lines(&self, entry: EntryId, columns: u16) -> Vec<Line> {
+    fn lines(&mut self, entry: EntryId, columns: u16) -> Vec<Line> {
         let dim = |text: &str| Line::strict(text, Look::of(Role::Dim), Wrap::Word);
         let mut lines: Vec<Line> = self.facts.iter().map(|f| dim(f)).collect();
         lines.push(Line::new(Wrap::Word));
-        let Some(p) = self.of(entry) else {
+        let Some(p) = self.preview.as_ref().filter(|p| p.entry == entry) else {
             let failed = self.failed.as_ref().filter(|(e, _)| *e == entry);
             lines.push(dim(failed.map_or("reading...", |(_, why)| why)));
             return lines;
@@ -92,7 +97,7 @@ impl PreviewPane {
         }
         lines.push(Line::new(Wrap::Word));
         lines.extend(p.notes.iter().map(|n| dim(n)));
-        let columns = usize::from(columns);
+        let layout = DiffLayout::new(usize::from(columns), draw::ascii());
         if !p.files.is_empty() {
             let s = if p.files.len() + p.more == 1 { "" } else { "s" };
             let title = format!("{} file{s} changed", p.files.len() + p.more);
@@ -109,9 +114,11 @@ impl PreviewPane {
                 diff: f.diff.clone(),
             };
             if lines.len() < LINES {
-                lines.extend(diff::file(&file, columns, draw::ascii()));
+                let text: DiffText = diff::file(&file, layout, &mut self.colours);
+                self.colours.note(&text);
+                lines.extend(text.lines);
             } else {
-                lines.push(diff::title(&file, columns, draw::ascii()));
+                lines.push(diff::header(&file, layout));
             }
         }
         if p.more > 0 {
