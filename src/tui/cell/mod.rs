@@ -76,7 +76,10 @@ impl CellCx<'_> {
 
     /// The sign of what runs.
     fn spinner(&self) -> &'static str {
-        let since = if self.still { 0 } else { u64::try_from(self.now.millis()).unwrap_or(0) };
+        if self.still {
+            return sign::FULL.text(self.ascii);
+        }
+        let since = u64::try_from(self.now.millis()).unwrap_or(0);
         sign::spinner(std::time::Duration::from_millis(since), self.ascii)
     }
 }
@@ -212,7 +215,7 @@ pub fn gap(before: Option<&Cell>, cell: &Cell) -> bool {
         Body::Tool(_) | Body::Thinking { .. } => {
             !(small(&before.body) || matches!(before.body, Body::Reply { .. }))
         }
-        Body::Reply { .. } => !matches!(before.body, Body::Demo),
+        Body::Reply { .. } => !matches!(before.body, Body::Demo | Body::Thinking { .. }),
         Body::End(_) => false,
         Body::Finished(_) => matches!(before.body, Body::Reply { .. } | Body::Notice(_)),
         _ => true,

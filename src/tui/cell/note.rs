@@ -14,7 +14,7 @@ pub(super) fn lay(text: &str, cx: &CellCx<'_>) -> CellLayout {
 }
 
 pub(super) fn checkpoint(name: &str, cx: &CellCx<'_>) -> CellLayout {
-    let mut line = Line::strict("checkpoint ", Look::of(Role::Dim), Wrap::Word);
+    let mut line = Line::strict("Checkpoint ", Look::of(Role::Dim), Wrap::Word);
     line.push_strict(name, Look::of(Role::Strong));
     let mut laid = CellLayout::of(vec![line], cx, INDENT);
     laid.mark = Some((sign::EMPTY.text(cx.ascii), Role::Dim));

@@ -46,6 +46,11 @@ pub(super) fn lay(
     if !output.is_empty() {
         below.extend(output_lines(&lines[from..].join("\n"), Role::Text, cx));
     }
+    for line in &mut below {
+        for gutter in [&mut line.first, &mut line.rest] {
+            gutter.text = format!("  {}", gutter.text).into();
+        }
+    }
     let mut laid = user::banded(vec![head], &remarks.join("  "), cx);
     laid.add(below, cx);
     laid

@@ -13,8 +13,10 @@ pub(super) fn lay(
     cx: &CellCx<'_>,
 ) -> CellLayout {
     let head = match tokens {
-        Some((before, after)) => format!("compacted {} to {} tokens", thousands(before), thousands(after)),
-        None => "summary of another branch".to_owned(),
+        Some((before, after)) => {
+            format!("Compacted from {} to {} tokens", thousands(before), thousands(after))
+        }
+        None => "Summary of another branch".to_owned(),
     };
     let mut line = Line::strict(&head, Look::of(Role::Strong), Wrap::Word);
     if let Some(focus) = focus {

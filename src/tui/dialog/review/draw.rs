@@ -70,14 +70,15 @@ impl Review {
         let mut lines: Vec<(Line, LineTarget)> = self.stray_lines();
         let conflict = self.state.current().is_some_and(|f| f.conflict);
         let hunks = self.state.current().map_or(0, |f| f.hunks.len());
-        let why = match (conflict, hunks, self.state.files.is_empty()) {
-            (true, ..) => Some(("Not reverted: the file has changed since", Role::Error)),
-            (false, 0, false) => Some(("Not a text file: only the whole file can be reverted", Role::Dim)),
-            _ => None,
-        };
-        if let Some((why, role)) = why {
-            let hunk = if hunks == 0 { 0 } else { usize::MAX };
-            lines.push((Line::strict(why, Look::of(role), Wrap::Word), LineTarget { hunk, line: None }));
+        let whole = hunks == 0 && !self.state.files.is_empty();
+        for (said, why, role) in [
+            (conflict, "Not reverted: the file has changed since", Role::Error),
+            (whole, "Not a text file: only the whole file can be reverted", Role::Dim),
+        ] {
+            if said {
+                let hunk = if hunks == 0 { 0 } else { usize::MAX };
+                lines.push((Line::strict(why, Look::of(role), Wrap::Word), LineTarget { hunk, line: None }));
+            }
         }
         for n in 0..hunks {
             lines.extend(self.hunk_lines(n, columns, side));
@@ -235,7 +236,10 @@ impl Review {
                 s.hunk == self.state.hunk && s.line.is_some_and(|l| (from..=to).contains(&l))
             });
             if picked {
-                buf.set_style(Rect { y, height: 1, ..body }, chosen(cx));
+                // The text keeps its colours, where there are colours.
+                let style = chosen(cx);
+                let style = style.bg.map_or(style, |bg| Style::new().bg(bg));
+                buf.set_style(Rect { y, height: 1, ..body }, style);
             }
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + self.rows);

@@ -28,6 +28,7 @@ fn kinds(c: &Conversation) -> Vec<&'static str> {
             Body::Demo => "demo",
             Body::End(_) => "end",
             Body::Notice(_) => "notice",
+            Body::Finished(_) => "finished",
             _ => "other",
         })
         .collect()
@@ -151,11 +152,12 @@ fn a_snapshot_rebuilds_and_keeps_keys() {
     ];
     let e = s.snapshot(entries.clone(), 7, false);
     c.apply(&e);
-    assert_eq!(kinds(&c), ["user", "demo", "reply", "tool"]);
-    let keys: Vec<u64> = c.cells().iter().map(|c| c.key).collect();
+    assert_eq!(kinds(&c), ["user", "demo", "reply", "tool", "finished"]);
+    let keys: Vec<u64> = c.cells().iter().filter(|c| c.entry.is_some()).map(|c| c.key).collect();
     let revs: Vec<u32> = c.cells().iter().map(|c| c.rev).collect();
     c.apply(&e);
-    assert_eq!(c.cells().iter().map(|c| c.key).collect::<Vec<_>>(), keys);
+    let again: Vec<u64> = c.cells().iter().filter(|c| c.entry.is_some()).map(|c| c.key).collect();
+    assert_eq!(again, keys);
     assert_eq!(c.cells().iter().map(|c| c.rev).collect::<Vec<_>>(), revs);
     assert_eq!(c.earlier(), 7);
     assert_eq!(c.page_before(), Some(entries[0].id));
@@ -167,7 +169,7 @@ fn a_call_without_result_is_lost_when_nothing_runs() {
     let entries = vec![s.user("one"), s.assistant(vec![call("x")], StopReason::ToolUse)];
     let e = s.snapshot(entries.clone(), 0, false);
     c.apply(&e);
-    assert_eq!(kinds(&c), ["user", "tool-lost"]);
+    assert_eq!(kinds(&c), ["user", "tool-lost", "finished"]);
     let e = s.snapshot(entries, 0, true);
     c.apply(&e);
     assert_eq!(kinds(&c), ["user", "tool-waiting"]);

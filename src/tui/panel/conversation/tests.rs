@@ -310,12 +310,12 @@ fn dragging_copies_logical_text() {
 
 #[test]
 fn a_click_on_a_tool_row_unfolds_it() {
-    let (mut r, _) = scene(118, 30);
-    let (x, y) = place(&mut r, "edit    src/client.rs");
-    assert!(!r.screen().contains("sleep(wait.min(limit))"), "{}", r.screen());
+    let (mut r, _) = scene(118, 40);
+    let (x, y) = place(&mut r, "search  \"Retry-After\"");
+    assert!(!r.screen().contains("the output"), "{}", r.screen());
     mouse(&mut r, MouseEventKind::Down(MouseButton::Left), x, y);
     mouse(&mut r, MouseEventKind::Up(MouseButton::Left), x, y);
-    assert!(r.screen().contains("+     sleep(wait.min(limit))"), "{}", r.screen());
+    assert!(r.screen().contains("▏ the output"), "{}", r.screen());
 }
 
 #[test]
@@ -614,7 +614,7 @@ fn a_drag_that_ends_outside_copies_what_was_selected() {
 
 #[test]
 fn what_a_call_says_draws_the_conversation_alone() {
-    let (mut r, mut s) = scene(118, 25);
+    let (mut r, mut s) = scene(118, 40);
     r.wait(std::time::Duration::from_millis(10));
     let mut frame = r.buffer().clone();
     for n in 0..3 {

@@ -131,6 +131,8 @@ pub fn first_changes(
     for mut h in Patch::read(&f.diff).hunks {
         h.lines.retain(|l| matches!(l.kind, LineKind::Added | LineKind::Removed));
         all += h.lines.len();
+        // Blank lines say nothing here.
+        h.lines.retain(|l| !l.text.trim().is_empty());
         h.lines.truncate(most.saturating_sub(text.lines.len()));
         if !h.lines.is_empty() {
             text.append(hunk(&h, &f.path, o, colours));
@@ -201,11 +203,27 @@ pub fn title(h: &Hunk, chosen: bool, ascii: bool) -> Line {
     };
     let mut line = Line::new(Wrap::Cut);
     line.push(&format!("{mark:>w$}", w = digits(h)), Look::of(role));
+    if chosen {
+        let (from, to) = span(h);
+        let dash = if ascii { "-" } else { "–" };
+        let lines =
+            if from == to { format!("    line {from}") } else { format!("    lines {from}{dash}{to}") };
+        line.push(&lines, Look::of(Role::Dim));
+    }
     if let Some(section) = section(h) {
         line.push("    ", Look::of(Role::Dim));
         line.push_strict(section, Look::of(Role::Dim));
     }
     line
+}
+
+/// First and last line of a hunk in the new file, or in the old one where nothing is left of it.
+fn span(h: &Hunk) -> (u32, u32) {
+    let new = |l: &crate::text::diff::DiffLine| l.new;
+    let numbers = || h.lines.iter().filter_map(new);
+    let old = || h.lines.iter().filter_map(|l| l.old);
+    let ends = |n: Vec<u32>| Some((*n.first()?, *n.last()?));
+    ends(numbers().collect()).or_else(|| ends(old().collect())).unwrap_or((h.new_start, h.new_start))
 }
 
 /// What stands behind the ranges of the hunk's header: the function that it lies in.
