@@ -113,7 +113,7 @@ fn what_is_no_text_goes_back_as_a_whole() {
         let stays = vec!["assets/logo.png: it was changed since".into()];
         r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: stays });
         r.reply(ReplyEvent::ReviewReply { review: changes() });
-        assert!(r.words().contains("conflict: the file has changed since"), "{}", r.screen());
+        assert!(r.words().contains("Not reverted: the file has changed since"), "{}", r.screen());
     }
     r.run("r");
     r.reply(ReplyEvent::RejectReply { rejected: 1, conflicts: Vec::new() });
