@@ -60,7 +60,7 @@
 //! | --- | --- | --- |
 //! | tool | `src/tool/<group>/x.rs` with its `INFO`, and `x.md` | `mod x;` in its group and a line of `Registry::built_in` in `src/tool/registry.rs` |
 //! | API format | `src/provider/x/` with its `FORMAT` | `mod x;` in `src/provider/lib.rs` and a line of `ApiFormats::built_in` in `src/provider/registry/formats.rs` |
-//! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in `src/tui/dialog/mod.rs` |
+//! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in its group's `mod.rs` |
 //! | panel | `src/tui/panel/x.rs` with its `PANEL` | `mod x;` and a line of `PANELS` in `src/tui/panel/views.rs`; a view of its own is a variant of `View` |
 //! | slash command | `src/tui/slash/<group>/x.rs` | `mod x;` and a line of `src/tui/slash/list.rs`; a command that does what a key does is only the line |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |

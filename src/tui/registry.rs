@@ -4,7 +4,7 @@
 use tiller_protocol::Ask;
 
 use crate::app::App;
-use crate::keymap::action::ActionSpec;
+use crate::keymap::action::{ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::model::Slice;
@@ -40,6 +40,12 @@ impl Opener {
         open: fn(&App) -> Result<Box<dyn Panel>, String>,
     ) -> Self {
         Self { spec: ActionSpec::new(id, label, help), open, keys: &[] }
+    }
+
+    /// The same opener in a group of the palette and of the box after the leader key.
+    #[must_use]
+    pub const fn menu(self, menu: Menu) -> Self {
+        Self { spec: self.spec.menu(menu), ..self }
     }
 
     /// The same opener with default keys.
@@ -85,7 +91,7 @@ pub struct PanelEntry {
 
 /// All of it.
 pub struct Registry {
-    dialogs: &'static [Dialog],
+    dialogs: &'static [&'static [Dialog]],
     panels: &'static [PanelEntry],
     commands: Commands,
     words: Vocabulary,
@@ -202,17 +208,32 @@ const SHARED: &[Scope] = &[
 
 impl Registry {
     /// The screen that is made of these.
-    pub fn of(dialogs: &'static [Dialog], panels: &'static [PanelEntry], commands: Commands) -> Self {
-        let opens: Vec<ActionSpec> = dialogs.iter().flat_map(|d| d.openers).map(|o| o.spec).collect();
-        let own = dialogs.iter().flat_map(|d| d.groups).chain(panels.iter().flat_map(|p| p.groups));
+    pub fn of(
+        dialogs: &'static [&'static [Dialog]],
+        panels: &'static [PanelEntry],
+        commands: Commands,
+    ) -> Self {
+        let opens: Vec<ActionSpec> =
+            dialogs.iter().copied().flatten().flat_map(|d| d.openers).map(|o| o.spec).collect();
+        let own = dialogs
+            .iter()
+            .copied()
+            .flatten()
+            .flat_map(|d| d.groups)
+            .chain(panels.iter().flat_map(|p| p.groups));
         let mut groups: Vec<(&'static str, Vec<ActionSpec>)> =
             SHELL.iter().chain(own).map(|(title, list)| (*title, list.to_vec())).collect();
         groups.push(("Dialogs", opens));
         groups.sort_by_key(|(title, _)| GROUPS.iter().position(|t| t == title).unwrap_or(GROUPS.len()));
-        let own = dialogs.iter().flat_map(|d| d.scopes).chain(panels.iter().flat_map(|p| p.scopes));
+        let own = dialogs
+            .iter()
+            .copied()
+            .flatten()
+            .flat_map(|d| d.scopes)
+            .chain(panels.iter().flat_map(|p| p.scopes));
         let mut scopes: Vec<Scope> = SHARED.iter().chain(own).copied().collect();
         scopes.sort_by_key(|s| SCOPES.iter().position(|n| *n == s.name).unwrap_or(SCOPES.len()));
-        let opening = dialogs.iter().flat_map(|d| d.openers);
+        let opening = dialogs.iter().copied().flatten().flat_map(|d| d.openers);
         let opening = opening.flat_map(|o| o.keys.iter().map(|key| (*key, o.spec.action))).collect();
         Self { dialogs, panels, commands, words: Vocabulary::new(groups, scopes, opening) }
     }
@@ -229,17 +250,17 @@ impl Registry {
 
     /// Every action that opens a dialog.
     pub fn openers(&self) -> impl Iterator<Item = &'static Opener> + use<> {
-        self.dialogs.iter().flat_map(|d| d.openers)
+        self.dialogs.iter().copied().flatten().flat_map(|d| d.openers)
     }
 
     /// One of each dialog.
     pub fn samples(&self) -> impl Iterator<Item = &'static Sample> + use<> {
-        self.dialogs.iter().flat_map(|d| d.samples)
+        self.dialogs.iter().copied().flatten().flat_map(|d| d.samples)
     }
 
     /// The dialog that answers this question; `None` when no dialog is registered for it.
     pub fn for_ask(&self, ask: &Ask) -> Option<Box<dyn Panel>> {
-        self.dialogs.iter().filter_map(|d| d.answers).find_map(|of| of(ask))
+        self.dialogs.iter().copied().flatten().filter_map(|d| d.answers).find_map(|of| of(ask))
     }
 
     /// The slices of the model that the panel of a view reads.

@@ -126,7 +126,7 @@ fn the_palette_finds_and_does() {
     r.clear().run("enter");
     assert_eq!(r.commands(), [&CommandBody::Session(SessionCommand::New)]);
     r.run("alt-x; type Answer the next");
-    assert!(r.screen().contains("(No question is waiting)"), "{}", r.screen());
+    assert!(r.screen().contains("  No question is waiting"), "{}", r.screen());
 }
 
 #[test]
@@ -134,11 +134,11 @@ fn help_lists_what_applies_here_first() {
     let mut r = Robot::new(100, 30);
     r.run("f1");
     let screen = r.screen();
-    assert!(screen.contains("Send the message"), "{screen}");
+    assert!(screen.contains("Enter") && screen.contains("send") && screen.contains("Control"), "{screen}");
     r.run("type palette");
     assert!(r.screen().contains("Ctrl-P"));
     r.run("esc");
-    assert!(!r.screen().contains("Help: keys"));
+    assert!(r.app.layers.is_empty());
 }
 
 #[test]

@@ -16,12 +16,8 @@ const OLD: &[(&str, &str)] = &[
     ("Ask for something.", "What should I do?"),
     (", but for denied", "except denied and protected actions"),
     ("\"again to quit", "Press Ctrl-C again to quit"),
-    ("throw away", "delete"),
-    ("thrown away", "deleted"),
-    ("put away", "archive"),
     ("own words", "type an answer"),
     ("last hit", "previous hit"),
-    ("Go another way", "Branch before ..."),
     ("until no answer is a no", "Auto-deny after N seconds"),
     ("a question is deaf", "Ignore keys for N ms after a question appears"),
     ("is to have another", "Rebind which action?"),
@@ -45,6 +41,28 @@ const OLD: &[(&str, &str)] = &[
     ("is deaf", "ignores keys"),
     ("standing yes", "without asking"),
 ];
+
+/// The table of terms for contributors. Its last column lists words that are refused.
+const TERMS: &str = include_str!("../../WORDS.md");
+
+/// The refused words of [`TERMS`], in lower case, with the term that replaces them.
+fn terms() -> &'static [(String, &'static str)] {
+    static TABLE: std::sync::LazyLock<Vec<(String, &'static str)>> = std::sync::LazyLock::new(|| rows(TERMS));
+    &TABLE
+}
+
+/// Reads a table of the form `| term | meaning | `refused`, `refused` |`.
+fn rows(table: &'static str) -> Vec<(String, &'static str)> {
+    let mut found = Vec::new();
+    for line in table.lines() {
+        let mut cells = line.trim().trim_matches('|').split('|').map(str::trim);
+        let (Some(term), Some(_), Some(refused)) = (cells.next(), cells.next(), cells.next()) else {
+            continue;
+        };
+        found.extend(refused.split('`').skip(1).step_by(2).map(|old| (old.to_lowercase(), term)));
+    }
+    found
+}
 
 /// Extracts the texts of a file.
 type Read = fn(&str) -> Vec<Text>;
@@ -85,6 +103,9 @@ fn report(name: &str, texts: &[Text], problems: &mut Vec<String>) {
         for (old, new) in OLD.iter().filter(|(old, _)| says(&text, &old.to_lowercase())) {
             problems.push(format!("{name}:{line}: says {old:?}; better: {new:?}"));
         }
+        for (old, new) in terms().iter().filter(|(old, _)| says(&text, old)) {
+            problems.push(format!("{name}:{line}: says {old:?}; the word is {new:?} (WORDS.md)"));
+        }
     }
 }
 
@@ -112,7 +133,7 @@ mod tests {
     #[test]
     fn old_words_are_found_in_texts_and_not_in_comments() {
         let code = "let a = \"fine\";\n// \"throw away\"\nlet b = \"you throw away it\";\n";
-        assert_eq!(problems(code), ["x.rs:3: says \"throw away\"; better: \"delete\""]);
+        assert_eq!(problems(code), ["x.rs:3: says \"throw away\"; the word is \"delete\" (WORDS.md)"]);
     }
 
     #[test]
@@ -120,8 +141,26 @@ mod tests {
         let continued = "let a = \"what the \\\n    person decides\";\n";
         assert_eq!(problems(continued), ["x.rs:1: says \"the person\"; better: \"the user\""]);
         let help = "#[derive(Args)]\npub struct A {\n    /// Throw away the\n    /// session\n    pub all: bool,\n}\n";
-        assert_eq!(problems(help), ["x.rs:3: says \"throw away\"; better: \"delete\""]);
+        assert_eq!(problems(help), ["x.rs:3: says \"throw away\"; the word is \"delete\" (WORDS.md)"]);
         assert_eq!(problems("/// Not printed: throw away.\nfn f() {}\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_table_of_terms_is_read_and_names_each_term_once() {
+        let found = rows(
+            "| Word | What it is | Not |\n| --- | --- | --- |\n| delete | remove | `throw away`, `Wipe` |\n",
+        );
+        assert_eq!(found, [("throw away".to_owned(), "delete"), ("wipe".to_owned(), "delete")]);
+        assert!(terms().len() > 20, "{:?}", terms());
+        let mut words: Vec<&str> = terms().iter().map(|(old, _)| old.as_str()).collect();
+        words.sort_unstable();
+        assert!(words.windows(2).all(|w| w[0] != w[1]), "{words:?}");
+        let lines = TERMS.lines().filter(|l| l.starts_with("| ")).skip(2);
+        let mut named: Vec<&str> = lines.filter_map(|l| l.split('|').nth(1)).map(str::trim).collect();
+        let count = named.len();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named.len(), count);
     }
 
     #[test]
@@ -147,7 +186,7 @@ mod tests {
         put("assets/demo/tour.toml", "# throw away\ntext = \"throw away\"\n");
         let mut problems = Vec::new();
         data(root.path(), &mut problems).unwrap();
-        let said = |place: &str| format!("{place}: says \"throw away\"; better: \"delete\"");
+        let said = |place: &str| format!("{place}: says \"throw away\"; the word is \"delete\" (WORDS.md)");
         let places = ["README.md:3", "src/tool/files/write.md:1", "assets/demo/tour.toml:2"];
         assert_eq!(problems, places.map(said));
     }

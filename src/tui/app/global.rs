@@ -8,7 +8,7 @@ use crate::app::effect::{Effect, External, Navigation, Task};
 use crate::app::state::Owner;
 use crate::dialog::confirm::Confirm;
 use crate::input::escape::{self, BreakStep, EscapeContext, EscapeStep};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::{PanelInput, Reply, View};
@@ -29,33 +29,45 @@ pub const ACTIONS: &[ActionSpec] = &[
         "stop",
         "Copy a selection, else stop the turn, else clear the draft, else quit",
     ),
-    ActionSpec::new("global.stop", "stop", "Stop the running turn"),
-    ActionSpec::new("global.try_now", "retry now", "Retry the failed request now instead of waiting"),
-    ActionSpec::new("global.quit", "quit", "Save and quit"),
+    ActionSpec::new("global.stop", "stop", "Stop the running turn").menu(Menu::Agents).ending(),
+    ActionSpec::new("global.try_now", "retry now", "Retry the failed request now instead of waiting")
+        .menu(Menu::Agents),
+    ActionSpec::new("global.quit", "quit", "Save and quit").menu(Menu::Session).ending(),
     ActionSpec::new(
         "global.detach",
         "detach",
         "Detach: leave the screen while work continues; `tiller` reattaches",
-    ),
-    ActionSpec::new("global.suspend", "suspend", "Suspend Tiller and return to the shell"),
-    ActionSpec::new("global.redraw", "redraw", "Redraw the whole screen"),
-    ActionSpec::key_only("global.repeat", "repeat", "Repeat the last action"),
-    ActionSpec::new("global.answer", "answer", "Answer the next question"),
-    ActionSpec::new("global.aside", "answer later", "Close the question and answer it later"),
-    ActionSpec::new("global.profile", "mode", "Next permission mode"),
-    ActionSpec::new("global.effort", "effort", "Next thinking effort; after the highest, the lowest"),
+    )
+    .menu(Menu::Session)
+    .ending(),
+    ActionSpec::new("global.suspend", "suspend", "Suspend Tiller and return to the shell")
+        .menu(Menu::Session)
+        .ending(),
+    ActionSpec::new("global.redraw", "redraw", "Redraw the whole screen").menu(Menu::View),
+    ActionSpec::key_only("global.repeat", "repeat", "Repeat the last action").menu(Menu::View),
+    ActionSpec::new("global.answer", "answer", "Answer the next question").menu(Menu::Agents),
+    ActionSpec::new("global.aside", "answer later", "Close the question and answer it later")
+        .menu(Menu::Agents),
+    ActionSpec::new("global.profile", "mode", "Next permission mode").menu(Menu::Agents).ending(),
+    ActionSpec::new("global.effort", "effort", "Next thinking effort; after the highest, the lowest")
+        .menu(Menu::Agents),
     ActionSpec::new("tour.open", "tour", "Start the guided tour"),
     ActionSpec::new("tour.next", "next step", "Next step of the guided tour"),
     ActionSpec::new("tour.end", "end tour", "End the guided tour"),
-    ActionSpec::new("session.new", "new", "Start a new session"),
+    ActionSpec::new("session.new", "new", "Start a new session").menu(Menu::Session).ending(),
     ActionSpec::new(
         "session.rewind",
         "rewind",
         "Select an earlier message to inspect, restore or branch from",
-    ),
-    ActionSpec::new("session.fork", "fork", "Branch before the last message; nothing is lost"),
-    ActionSpec::new("session.undo", "undo", "Undo the last operation of this session"),
-    ActionSpec::new("session.redo", "redo", "Redo the last undone operation"),
+    )
+    .menu(Menu::Session),
+    ActionSpec::new("session.fork", "fork", "Branch before the last message; nothing is lost")
+        .menu(Menu::Session)
+        .ending(),
+    ActionSpec::new("session.undo", "undo", "Undo the last operation of this session")
+        .menu(Menu::Session)
+        .ending(),
+    ActionSpec::new("session.redo", "redo", "Redo the last undone operation").menu(Menu::Session).ending(),
 ];
 
 /// Performs a global action; `None`: it is no global action, or it cannot be performed now.

@@ -1,4 +1,5 @@
-//! Panels that lie on top. To add one: a file in its group with its [`Dialog`], and a line in [`DIALOGS`].
+//! Panels that lie on top. To add one: a file with its [`Dialog`], and two lines in its group's `mod.rs`: its `mod` and
+//! its place in `DIALOGS`. The compiler warns of a `DIALOG` that no list names.
 //!
 //! Most lists need no dialog of their own: give [`picker::Picker`] a [`picker::Source`].
 
@@ -20,39 +21,21 @@ pub mod session;
 pub mod settings;
 pub mod text_prompt;
 
-/// Every file with a dialog. Those that open by an action come first, in the order of the palette.
-pub const DIALOGS: &[Dialog] = &[
-    commands::palette::DIALOG,
-    commands::help::DIALOG,
-    report::errors::DIALOG,
-    settings::theme::DIALOG,
-    review::DIALOG,
-    queue::DIALOG,
-    first_run::DIALOG,
-    settings::screen::DIALOG,
-    settings::key_recorder::DIALOG,
-    reader::viewer::DIALOG,
-    settings::model::DIALOG,
-    settings::profile::DIALOG,
-    session::sessions::DIALOG,
-    session::branches::DIALOG,
-    session::tree::DIALOG,
-    session::history::DIALOG,
-    session::search::DIALOG,
-    report::tables::DIALOG,
-    session::compare::DIALOG,
-    flow::DIALOG,
-    session::compact::DIALOG,
-    question::approval::DIALOG,
-    question::clarify::DIALOG,
-    question::program::DIALOG,
-    confirm::DIALOG,
-    text_prompt::DIALOG,
-    picker::DIALOG,
-    reader::text::DIALOG,
-    reader::aside::DIALOG,
-    session::restore::DIALOG,
-    session::branch_summary::DIALOG,
+/// Every group of dialogs, in the order of help; a dialog without a group is one of its own.
+pub const DIALOGS: &[&[Dialog]] = &[
+    commands::DIALOGS,
+    report::DIALOGS,
+    settings::DIALOGS,
+    &[review::DIALOG],
+    &[queue::DIALOG],
+    &[first_run::DIALOG],
+    reader::DIALOGS,
+    session::DIALOGS,
+    &[flow::DIALOG],
+    question::DIALOGS,
+    &[confirm::DIALOG],
+    &[text_prompt::DIALOG],
+    &[picker::DIALOG],
 ];
 
 /// The id of the questions that samples show.

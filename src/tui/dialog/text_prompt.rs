@@ -151,7 +151,7 @@ impl Panel for TextPrompt {
         let (about, words) = parts(area);
         let (text, role) = match &self.said {
             Some(why) => (why.as_str(), Role::Error),
-            None if self.sent => ("sending...", Role::Dim),
+            None if self.sent => ("Sending...", Role::Dim),
             None => (self.about.as_str(), Role::Dim),
         };
         draw::text(buf, about, &draw::clean(text), cx.theme.style(role));

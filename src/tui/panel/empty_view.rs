@@ -45,6 +45,6 @@ impl Panel for EmptyView {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        draw::text(buf, area, "nothing yet", cx.theme.style(Role::Dim));
+        draw::text(buf, area, "Nothing yet", cx.theme.style(Role::Dim));
     }
 }

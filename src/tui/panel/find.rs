@@ -74,7 +74,7 @@ impl Find {
         let at = self.hits.iter().position(|h| *h == chosen).map_or(0, |n| n + 1);
         let count = match (self.hits.len(), self.edit.is_empty()) {
             (_, true) => String::new(),
-            (0, _) => "no match".into(),
+            (0, _) => "no matches".into(),
             (n, _) => format!("{at}/{n}"),
         };
         let need = (count.width() as u16).min(line.width);

@@ -39,7 +39,7 @@ fn every_panel_of_rows_searches() {
             assert!(r.screen().contains("1/"), "{digit} at {w}x{h}\n{}", r.screen());
             assert!(r.cursor().is_some());
             r.run("type zzz");
-            assert!(r.screen().contains("no match"), "{digit} at {w}x{h}\n{}", r.screen());
+            assert!(r.screen().contains("no matches"), "{digit} at {w}x{h}\n{}", r.screen());
             r.run("esc; esc");
             assert_eq!(r.app.screen.focus, View::Composer);
         }

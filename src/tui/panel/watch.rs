@@ -13,7 +13,7 @@ use super::{
 };
 use crate::app::effect::{ComposerInput, Effect, Task, Token};
 use crate::dialog::reader::text::Text;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
@@ -39,7 +39,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("watch.mention", "mention", "Mention the file in the message"),
     ActionSpec::key_only("watch.mute", "mute", "Hide this path"),
-    ActionSpec::new("watch.pause", "pause", "Pause or resume watching the files"),
+    ActionSpec::new("watch.pause", "pause", "Pause or resume watching the files").menu(Menu::View),
 ];
 
 const DIFF: Token = Token(1);

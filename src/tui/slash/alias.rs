@@ -17,6 +17,10 @@ impl SlashCommand for Alias {
         self.1
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action(self.2))
+    }
+
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         Ok(vec![Effect::Act(Action(self.2))])
     }

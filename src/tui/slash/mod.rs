@@ -7,6 +7,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 
 /// One command.
@@ -20,6 +21,16 @@ pub trait SlashCommand: Sync {
     /// How to write it, for instance `/rename TITLE`.
     fn usage(&self) -> &'static str {
         ""
+    }
+
+    /// The action that it does without arguments, when it is another name of one.
+    fn action(&self) -> Option<Action> {
+        None
+    }
+
+    /// It stops, ends or takes something away: no list selects it by itself.
+    fn ends(&self) -> bool {
+        false
     }
 
     /// Does it. `args` is the trimmed rest of the line.
@@ -135,6 +146,18 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// The palette shows an action and its command as one row.
+    #[test]
+    fn a_command_that_only_does_an_action_names_it() {
+        for c in COMMANDS.0 {
+            if let Ok([Effect::Act(a)]) = c.run("", &Model::default()).as_deref() {
+                assert_eq!(c.action(), Some(*a), "/{}", c.name());
+            }
+            let known = |a: Action| crate::shipped::registry().words().find(a.0).is_some();
+            assert!(c.action().is_none_or(known), "/{}", c.name());
         }
     }
 

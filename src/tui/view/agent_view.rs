@@ -10,14 +10,15 @@ use tiller_protocol::{
 use crate::app::App;
 use crate::app::effect::{Effect, Navigation, Task};
 use crate::app::state::Owner;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::model::{EventTarget, Model};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{self, Panel, PanelEvent, Reply, View};
 
 /// Global actions of this file.
 pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")];
+    &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")
+        .menu(Menu::Agents)];
 
 /// Messages that are kept until their receipts come.
 const SENT: usize = 64;

@@ -2,32 +2,33 @@
 
 use crate::app::App;
 use crate::app::effect::Effect;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::panel::View;
 use crate::view::layout::{self, Preset, SizeClass};
 use crate::view::layout_request;
 
 /// Names and help.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::new("view.composer", "composer", "Go to the composer"),
-    ActionSpec::new("view.conversation", "conversation", "Go to the conversation"),
-    ActionSpec::new("view.todo", "todo", "Go to the todo list"),
-    ActionSpec::new("view.agents", "agents", "Go to the agents"),
-    ActionSpec::new("view.watch", "watch", "Go to the feed of file changes"),
-    ActionSpec::new("view.sessions", "session tree", "Go to the session tree"),
-    ActionSpec::new("view.diff", "diff", "Go to the diff review"),
-    ActionSpec::new("view.terminals", "terminals", "Go to the terminals"),
+    ActionSpec::new("view.composer", "composer", "Go to the composer").menu(Menu::Go),
+    ActionSpec::new("view.conversation", "conversation", "Go to the conversation").menu(Menu::Go),
+    ActionSpec::new("view.todo", "todo", "Go to the todo list").menu(Menu::Go),
+    ActionSpec::new("view.agents", "agents", "Go to the agents").menu(Menu::Go),
+    ActionSpec::new("view.watch", "changes", "Go to the changed files").menu(Menu::Go),
+    ActionSpec::new("view.sessions", "session tree", "Go to the session tree").menu(Menu::Go),
+    ActionSpec::new("view.diff", "diff", "Go to the diff review").menu(Menu::Go),
+    ActionSpec::new("view.terminals", "terminals", "Go to the terminals").menu(Menu::Go),
     ActionSpec::key_only("focus.next", "next pane", "Move the focus to the next pane"),
     ActionSpec::key_only("focus.previous", "previous pane", "Move the focus to the previous pane"),
     ActionSpec::key_only("focus.left", "pane left", "Move the focus to the left"),
     ActionSpec::key_only("focus.right", "pane right", "Move the focus to the right"),
     ActionSpec::key_only("focus.up", "pane up", "Move the focus up"),
     ActionSpec::key_only("focus.down", "pane down", "Move the focus down"),
-    ActionSpec::new("screen.zoom", "zoom", "Enlarge the focused pane: normal, half, full"),
+    ActionSpec::new("screen.zoom", "zoom", "Enlarge the focused pane: normal, half, full").menu(Menu::View),
     ActionSpec::key_only("screen.unzoom", "unzoom", "Shrink the focused pane"),
-    ActionSpec::new("screen.rail", "sidebar", "Show or hide the sidebar"),
-    ActionSpec::new("screen.layout", "layout", "Next layout: with sidebar, half and half, conversation only"),
-    ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
+    ActionSpec::new("screen.rail", "sidebar", "Show or hide the sidebar").menu(Menu::View),
+    ActionSpec::new("screen.layout", "layout", "Next layout: with sidebar, half and half, conversation only")
+        .menu(Menu::View),
+    ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout").menu(Menu::View),
 ];
 
 /// Performs an action of this file; `None`: it is none of them.

@@ -37,6 +37,27 @@ pub(crate) fn ascii() -> bool {
     ASCII.get()
 }
 
+/// The mark at the left of the selected row.
+pub(crate) fn bar(ascii: bool) -> &'static str {
+    if ascii { ">" } else { "▌" }
+}
+
+/// `▰▰▱▱▱`: a share in percent, in so many cells.
+pub(crate) fn gauge(percent: f64, cells: usize) -> String {
+    let full = ((percent / 100.0 * cells as f64).round() as usize).min(cells);
+    // A small share is not nothing.
+    let full = if percent > 0.0 { full.max(1) } else { 0 };
+    let (on, off) = if ascii() { ("#", "-") } else { ("▰", "▱") };
+    on.repeat(full) + &off.repeat(cells - full)
+}
+
+/// That so many rows follow below.
+pub(crate) fn below(rows: usize) -> String {
+    let sign = if ascii() { "v" } else { "▾" };
+    let noun = if rows == 1 { "row" } else { "rows" };
+    format!("{sign} {rows} more {noun}")
+}
+
 /// Unicode or ASCII.
 pub fn lines(ascii: bool) -> Lines {
     if ascii {

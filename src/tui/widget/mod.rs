@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`edit`] | text with a caret and the readline set; one line or many |
 //! | [`input`] | a one-line field made of it, with its actions `edit.*` |
-//! | [`list`] | which row is chosen and which rows are visible; the actions `list.*` |
+//! | [`list`] | which row is chosen and which rows are visible, with names of groups; the actions `list.*` |
+//! | [`table`] | rows in columns, the figures at the right |
 //! | [`buttons`] | labels with keys, wrapped |
 //! | [`field`] | a field of several rows, drawn through the cleaner |
 //! | [`scroll`] | scrolled lines that know what has been seen |
@@ -20,6 +21,7 @@ pub mod field;
 pub mod input;
 pub mod list;
 pub mod scroll;
+pub mod table;
 pub(crate) mod wrap;
 
 pub use tiller_text::sign;

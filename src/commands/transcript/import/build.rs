@@ -230,7 +230,7 @@ impl Build<'_> {
             let label = if self.items[*at].agent == AgentId::main() {
                 String::new()
             } else {
-                format!("subagent {n}")
+                format!("sub-agent {n}")
             };
             put(
                 json!({"head": {"name": format!("branch-{n}"), "entry": ids[*at], "todo": null, "label": label}}),

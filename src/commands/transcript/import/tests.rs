@@ -138,7 +138,7 @@ fn claude_code_s_tree_comes_whole() {
         all,
         [
             ("branch-2", "", false),
-            ("branch-3", "subagent 3", false),
+            ("branch-3", "sub-agent 3", false),
             ("main", "", false),
             ("records", "Claude Code (not part of the conversation)", true),
         ]

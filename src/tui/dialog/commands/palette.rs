@@ -1,5 +1,6 @@
 //! Everything that can be done, by name: open questions, actions, commands, settings, sessions, models,
-//! themes. Shows the key and the state of each, and why it cannot be done now.
+//! themes. What waits, what the focused panel offers and what was used last come first, the rest in groups. Shows the key
+//! and the state of each, and why it cannot be done now.
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
@@ -8,20 +9,24 @@ use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
 use crate::app::App;
 use crate::app::effect::{ComposerInput, Effect, Navigation, SettingsChange, Token};
+use crate::app::state::Owner;
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Picker, Source};
 use crate::dialog::settings::screen;
-use crate::keymap::action::Action;
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::View;
 use crate::registry::{Dialog, Opener, Registry};
 use crate::slash::{self, SlashCommand};
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("palette.open", "palette", "Find and run any action", |app| {
         Ok(Box::new(open(app)))
     })
+    .menu(Menu::Go)
     .keys(&["ctrl-p", "alt-x", "leader space"])],
     scopes: &[Scope::new("palette", Some("picker"), "Palette", true)],
     ..Dialog::NONE
@@ -30,11 +35,24 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
 
+/// What is done, its state, and its key or command.
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::right("")];
+
+/// Groups before those of [`Menu`], and behind them.
+const WAITING: &str = "Waiting for you";
+const RECENT: &str = "Recent";
+const SUGGESTED: &str = "Suggested";
+const MORE: &str = "More";
+const NOT_NOW: &str = "Not available now";
+/// Rows of [`RECENT`] and of what the focused panel offers, at most.
+const FEW: usize = 5;
+
 /// The palette's rows, and what they are made from.
 struct PaletteSource {
     registry: &'static Registry,
-    /// Actions and commands.
-    fixed: Vec<Item>,
+    /// Actions and commands, in groups: those that can be done, and those that cannot be done now.
+    possible: Vec<Item>,
+    not_now: Vec<Item>,
     themes: Vec<String>,
     theme: String,
     /// The key that answers the next question.
@@ -45,51 +63,25 @@ struct PaletteSource {
 
 /// Makes the palette with the actions that are available now.
 pub(crate) fn open(app: &App) -> Picker {
-    let scopes = app.scopes();
-    let map = &app.keys.map;
-    let key = |a| map.describe(a, &scopes).or_else(|| map.anywhere(a).map(|(_, k)| k));
-    let mut fixed: Vec<Item> = Vec::new();
-    for (group, s) in app.registry.words().actions().filter(|(_, s)| s.palette) {
-        let key = key(s.action).unwrap_or_else(|| "--".into());
-        // Two names of the same thing are one row.
-        if let Some(same) = fixed.iter_mut().find(|i| i.text == s.help) {
-            same.detail = both(&key, &same.detail);
-            same.more = format!("{} {} {}", same.more, s.action.0, s.label);
-            continue;
+    let mut rows = actions(app);
+    add_commands(app, &mut rows);
+    let order = Order::of(app);
+    for row in &mut rows {
+        if row.disabled.is_some() {
+            row.group = NOT_NOW.into();
+        } else if let Some(group) = order.group(&row.id) {
+            row.group = group;
         }
-        fixed.push(Item {
-            id: format!("action {}", s.action.0),
-            text: s.help.into(),
-            detail: both(&key, &crate::widget::draw::cut(crate::app::global::state(app, s.action), STATE)),
-            more: format!("{} {} {group}", s.action.0, s.label),
-            decides: false,
-            disabled: app.disabled(s.action),
-        });
     }
-    let commands = app.registry.commands();
-    for c in commands.0 {
-        let name = if c.usage().is_empty() { format!("/{}", c.name()) } else { c.usage().to_owned() };
-        // A command that only does what an action does stands in the action's row.
-        if let Some(a) = stands_for(*c, &app.model)
-            && let Some(row) = fixed.iter_mut().find(|i| i.id.strip_prefix("action ") == Some(a.0))
-        {
-            row.detail = both(&row.detail, &name);
-            row.more = format!("{} {name} {} {}", row.more, c.help(), slash::others(c.name()));
-            continue;
-        }
-        let mut item = Item::new(format!("slash {}", c.name()), c.help()).detail(name);
-        item.more = format!("/{} command {}", c.name(), slash::others(c.name()));
-        item.disabled = c.run("", &app.model).err().filter(|_| !needs_words(*c));
-        fixed.push(item);
-    }
-    // What was used last comes first, below what waits for an answer.
-    let recent = |i: &Item| app.keys.recent.iter().position(|r| *r == i.id).unwrap_or(usize::MAX);
-    // What cannot be done now stands at the end, with its reason.
-    // What ends or takes something away is found by its name, and is never what lies under the cursor by itself.
-    fixed.sort_by_key(|i| (i.disabled.is_some(), ends(&i.id), recent(i)));
+    // What ends or takes something away stands last in its group; it is never selected by itself.
+    rows.sort_by_key(|i| (order.rank(i), i.decides));
+    let (possible, not_now) = rows.into_iter().partition(|i| i.disabled.is_none());
+    let key =
+        |a| app.keys.map.describe(a, &app.scopes()).or_else(|| app.keys.map.anywhere(a).map(|(_, k)| k));
     Picker::new(PaletteSource {
         registry: app.registry,
-        fixed,
+        possible,
+        not_now,
         themes: app.themes.names(),
         theme: app.themes.choice().to_owned(),
         answer: key(Action("global.answer")).unwrap_or_default(),
@@ -98,45 +90,144 @@ pub(crate) fn open(app: &App) -> Picker {
     })
 }
 
-/// Whether a row ends, stops or takes away something, or lets more run.
-pub(super) fn ends(row: &str) -> bool {
-    const ENDS: &[&str] = &[
-        "action global.quit",
-        "action global.detach",
-        "action global.suspend",
-        "action global.stop",
-        "action global.profile",
-        "action session.new",
-        "action session.fork",
-        "action session.undo",
-        "action session.redo",
-        "action composer.clear",
-        "action composer.now",
-        "action composer.queue",
-        "action agents.resume_all",
-        "slash quit",
-        "slash exit",
-        "slash new",
-        "slash clear",
-        "slash undo",
-        "slash redo",
-        "slash stop",
-        "slash compact",
-        "slash detach",
-    ];
-    ENDS.contains(&row) || row.strip_prefix("setting ").is_some_and(screen::guards)
+/// The order of the groups, and the rows that stand in one of the first.
+struct Order {
+    /// What the focused panel is called, and its actions.
+    here: (String, Vec<String>),
+    recent: Vec<String>,
+    suggested: Vec<String>,
 }
 
-/// Columns of a state beside a key, at most: the key is what the row is read for.
-const STATE: usize = 20;
+impl Order {
+    fn of(app: &App) -> Self {
+        let row = |a: &Action| format!("action {}", a.0);
+        let here: Vec<String> = here(app).iter().map(row).collect();
+        let used = |id: &&String| !here.contains(id);
+        let recent: Vec<String> = app.keys.recent.iter().filter(used).take(FEW).cloned().collect();
+        let new = |id: &String| !here.contains(id) && !recent.contains(id);
+        let suggested = suggested(app).iter().map(row).filter(new).collect();
+        let title = app.panel(app.top()).map_or_else(String::new, |p| p.title(&app.model));
+        Self { here: (title, here), recent, suggested }
+    }
 
-/// Key and state side by side; a missing key says nothing beside something else.
-fn both(a: &str, b: &str) -> String {
-    match (a, b) {
-        (a, "") => a.into(),
-        ("--" | "", b) => b.into(),
-        (a, b) if b == "--" || a == b => a.into(),
-        (a, b) => format!("{b}  {a}"),
+    /// The heading of a row that stands in one of the first groups.
+    fn group(&self, id: &str) -> Option<String> {
+        let is = |list: &[String]| list.iter().any(|r| r == id);
+        match () {
+            () if is(&self.here.1) => Some(self.here.0.clone()),
+            () if is(&self.recent) => Some(RECENT.into()),
+            () if is(&self.suggested) => Some(SUGGESTED.into()),
+            () => None,
+        }
+    }
+
+    fn rank(&self, item: &Item) -> (usize, usize) {
+        let at = |list: &[String]| list.iter().position(|r| *r == item.id);
+        if item.disabled.is_some() {
+            return (20, 0);
+        }
+        if let Some(n) = at(&self.here.1) {
+            return (0, n);
+        }
+        if let Some(n) = at(&self.recent) {
+            return (1, n);
+        }
+        if let Some(n) = at(&self.suggested) {
+            return (2, n);
+        }
+        let menu = Menu::ALL.iter().position(|m| m.title() == item.group);
+        (menu.map_or(10, |n| 3 + n), 0)
+    }
+}
+
+/// What the panel or dialog with the focus offers in its hints. The composer's actions are about a text that the palette
+/// hides; they stand in their own group.
+fn here(app: &App) -> Vec<Action> {
+    let top = app.top();
+    if top == Owner::View(View::Composer) {
+        return Vec::new();
+    }
+    let hints = app.panel(top).map_or_else(Vec::new, |p| p.hints(&app.model));
+    // A list is about its own rows.
+    if app.scopes().contains(&"picker") {
+        return Vec::new();
+    }
+    // Moving and marking is the same in every panel.
+    let named = |a: &Action| !a.0.starts_with("list.") && app.keys.map.words().find(a.0).is_some();
+    let mine = |a: &Action| named(a) && app.disabled(*a).is_none();
+    hints.into_iter().map(|h| h.action).filter(mine).take(FEW).collect()
+}
+
+/// What helps in this state, and what a newcomer looks for.
+fn suggested(app: &App) -> Vec<Action> {
+    let model = &app.model;
+    let mut all = Vec::new();
+    if model.agent.session.model.0.is_empty() {
+        all.push(Action("setup.open"));
+    }
+    if model.agent.turn.retry.is_some() {
+        all.push(Action("global.try_now"));
+    }
+    if !app.facts(View::Diff).empty {
+        all.push(Action("review.open"));
+    }
+    all.extend(["sessions.open", "model.open", "help.open", "session.new"].map(Action));
+    all
+}
+
+/// Every action that the palette offers, with its state and its key.
+fn actions(app: &App) -> Vec<Item> {
+    let (scopes, map) = (app.scopes(), &app.keys.map);
+    let key = |a| map.describe(a, &scopes).or_else(|| map.anywhere(a).map(|(_, k)| k)).unwrap_or_default();
+    let here = here(app);
+    let mut rows: Vec<Item> = Vec::new();
+    for (group, s) in app.registry.words().actions().filter(|(_, s)| s.palette || here.contains(&s.action)) {
+        // Two names of the same thing are one row.
+        if let Some(same) = rows.iter_mut().find(|i| i.text == s.help) {
+            same.more = format!("{} {} {}", same.more, s.action.0, s.label);
+            continue;
+        }
+        rows.push(row(app, group, s, key(s.action)));
+    }
+    rows
+}
+
+fn row(app: &App, group: &str, spec: &ActionSpec, key: String) -> Item {
+    Item {
+        more: format!("{} {} {group}", spec.action.0, spec.label),
+        disabled: app.disabled(spec.action),
+        decides: spec.ends || spec.decides,
+        ..Item::new(format!("action {}", spec.action.0), spec.help)
+            .group(spec.menu.map_or(MORE, Menu::title))
+            .detail(crate::app::global::state(app, spec.action))
+            .cell(Cell::new(key, Role::Accent))
+    }
+}
+
+/// Adds the `/` commands. One that only does what an action does is another name of that row.
+fn add_commands(app: &App, rows: &mut Vec<Item>) {
+    for c in app.registry.commands().0 {
+        // With the arguments that it must have.
+        let name = c
+            .usage()
+            .split('[')
+            .next()
+            .filter(|u| !u.is_empty())
+            .map_or(format!("/{}", c.name()), |u| u.trim().into());
+        let id = c.action().map(|a| format!("action {}", a.0));
+        if let Some(row) = rows.iter_mut().find(|i| id.as_ref() == Some(&i.id)) {
+            row.more = format!("{} {name} {} {}", row.more, c.help(), slash::others(c.name()));
+            if let Some(key) = row.cells.last_mut().filter(|k| k.text.is_empty()) {
+                *key = Cell::dim(name);
+            }
+            continue;
+        }
+        rows.push(Item {
+            more: format!("/{} command {}", c.name(), slash::others(c.name())),
+            disabled: c.run("", &app.model).err().filter(|_| !needs_words(*c)),
+            decides: c.ends(),
+            ..Item::new(format!("slash {}", c.name()), c.help()).group(MORE).detail("").detail(name)
+        });
     }
 }
 
@@ -145,18 +236,54 @@ fn needs_words(c: &dyn SlashCommand) -> bool {
     c.usage().split_once(' ').is_some_and(|(_, args)| !args.starts_with('['))
 }
 
-/// Commands that do by themselves what an action does.
-const TWINS: &[(&str, &str)] =
-    &[("compact", "compact.open"), ("new", "session.new"), ("stop", "global.stop"), ("todo", "view.todo")];
-
-/// The one action that a command without arguments does.
-fn stands_for(c: &dyn SlashCommand, model: &Model) -> Option<Action> {
-    if let Some((_, id)) = TWINS.iter().find(|(name, _)| *name == c.name()) {
-        return Some(Action(id));
+impl PaletteSource {
+    /// The questions that wait for an answer.
+    fn questions(&self, model: &Model) -> Vec<Item> {
+        let row = |(i, ask): (usize, &tiller_protocol::Ask)| {
+            let text = format!("Answer: {}", crate::view::notice_bar::sentence(model, ask));
+            let key = if i == 0 { self.answer.as_str() } else { "" };
+            let mut item = Item::new(format!("ask {}", ask.id), text)
+                .group(WAITING)
+                .cell(Cell::new("waiting", Role::Waiting))
+                .cell(Cell::new(key, Role::Accent));
+            item.more = "question approval".into();
+            item
+        };
+        model.questions.open.iter().enumerate().map(row).collect()
     }
-    match c.run("", model).ok()?.as_slice() {
-        [Effect::Act(a)] => Some(*a),
-        _ => None,
+
+    /// The running agents, the sessions of this folder, the models and the themes.
+    fn things(&self, model: &Model) -> Vec<Item> {
+        let mut all = Vec::new();
+        for a in &model.crew.agents {
+            let label = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
+            let mut item = Item::new(format!("agent {}", a.id), format!("Agent: {label}"));
+            item = item.group("Running agents").detail(a.act.to_string());
+            item.more = format!("{} {}", a.id, a.model);
+            all.push(item);
+        }
+        let current = model.agent.session.summary.as_ref().map(|s| s.id);
+        for s in &self.sessions {
+            let state =
+                if current == Some(s.id) { "open".into() } else { ago(model.now.millis() - s.used.millis()) };
+            let mut item = Item::new(format!("session {}", s.id), format!("Session: {}", s.title));
+            item = item.group("Sessions").detail(state);
+            item.more.clone_from(&s.preview);
+            all.push(item);
+        }
+        for m in &self.models {
+            let used = m.model == model.agent.session.model;
+            let state = if used { "in use".into() } else { m.source.to_string() };
+            let mut item = Item::new(format!("model {}", m.model), format!("Model: {}", m.model));
+            item = item.group("Models").detail(state);
+            item.disabled.clone_from(&m.unavailable);
+            all.push(item);
+        }
+        all.extend(self.themes.iter().map(|t| {
+            let state = if *t == self.theme { "in use" } else { "" };
+            Item::new(format!("theme {t}"), format!("Theme: {t}")).group("Themes").detail(state)
+        }));
+        all
     }
 }
 
@@ -166,7 +293,13 @@ impl Source for PaletteSource {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { scope: "palette", ..ListSpec::default() }
+        ListSpec {
+            scope: "palette",
+            columns: COLUMNS,
+            verb: "run",
+            prompt: "Type what you want to do",
+            ..ListSpec::default()
+        }
     }
 
     fn queries(&mut self) -> Vec<EngineQuery> {
@@ -186,45 +319,11 @@ impl Source for PaletteSource {
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        let mut all = Vec::new();
-        for (i, ask) in model.questions.open.iter().enumerate() {
-            let text = format!("Answer: {}", crate::view::notice_bar::sentence(model, ask));
-            let key = if i == 0 { self.answer.as_str() } else { "" };
-            let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waiting"));
-            item.more = "question approval".into();
-            all.push(item);
-        }
-        all.extend(self.fixed.iter().cloned());
+        let mut all = self.questions(model);
+        all.extend(self.possible.iter().cloned());
         all.extend(screen::rows(&model.ui));
-        for a in &model.crew.agents {
-            let label = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
-            let mut item = Item::new(format!("agent {}", a.id), format!("Agent: {label}"));
-            item.detail = a.act.to_string();
-            item.more = format!("{} {}", a.id, a.model);
-            all.push(item);
-        }
-        let current = model.agent.session.summary.as_ref().map(|s| s.id);
-        for s in &self.sessions {
-            let mut item = Item::new(format!("session {}", s.id), format!("Session: {}", s.title));
-            let here = current == Some(s.id);
-            item.detail = if here { "open".into() } else { ago(model.now.millis() - s.used.millis()) };
-            item.more.clone_from(&s.preview);
-            all.push(item);
-        }
-        for m in &self.models {
-            let mut item = Item::new(format!("model {}", m.model), format!("Model: {}", m.model));
-            item.detail =
-                if m.model == model.agent.session.model { "in use".into() } else { m.source.to_string() };
-            item.disabled.clone_from(&m.unavailable);
-            all.push(item);
-        }
-        all.extend(self.themes.iter().map(|t| {
-            let state = if *t == self.theme { "in use" } else { "" };
-            Item::new(format!("theme {t}"), format!("Theme: {t}")).detail(state)
-        }));
-        for item in &mut all {
-            item.decides = ends(&item.id);
-        }
+        all.extend(self.things(model));
+        all.extend(self.not_now.iter().cloned());
         all
     }
 

@@ -17,10 +17,15 @@ fn commands_settings_and_questions_are_in_it_each_once() {
     let all = all.rows();
     for c in slash::COMMANDS.0 {
         let name = format!("/{}", c.name());
-        let usage = if c.usage().is_empty() { &name } else { c.usage() };
-        let found: Vec<&Item> = all.iter().filter(|i| i.detail.split("  ").any(|d| d == usage)).collect();
+        let usage =
+            if c.usage().is_empty() { &name } else { c.usage().split('[').next().unwrap_or_default().trim() };
+        let id = c.action().map_or(format!("slash {}", c.name()), |a| format!("action {}", a.0));
+        let found: Vec<&Item> = all.iter().filter(|i| i.id == id).collect();
         assert_eq!(found.len(), 1, "{usage} is there {} times", found.len());
         assert!(found[0].more.contains(&name), "{name} cannot be searched for");
+        // A row without a key shows how the command is written.
+        let way = found[0].cells.last().map_or("", |c| c.text.as_str());
+        assert!(!way.is_empty() && (c.action().is_some() || way == usage), "{usage}: {way:?}");
     }
     for s in screen::rows(&r.app.model.ui) {
         assert!(all.contains(&s), "{} is missing", s.id);
@@ -114,6 +119,43 @@ fn what_was_used_last_comes_first() {
 }
 
 #[test]
+fn nothing_that_ends_something_is_selected_by_itself() {
+    let chosen = |r: &Robot| {
+        let mut all = open(&r.app);
+        all.handle(PanelEvent::Opened, &r.app.model);
+        all.chosen().cloned()
+    };
+    let mut r = Robot::new(118, 25);
+    assert!(chosen(&r).is_some_and(|i| !i.decides && i.disabled.is_none()), "{:?}", chosen(&r));
+    // Also when it was used last.
+    r.app.keys.recent = vec!["action session.new".into(), "action global.quit".into()];
+    assert!(chosen(&r).is_some_and(|i| !i.decides), "{:?}", chosen(&r));
+    r.app.keys.recent.push("action global.redraw".into());
+    assert_eq!(chosen(&r).map(|i| i.id).as_deref(), Some("action global.redraw"));
+    for (_, s) in r.app.registry.words().actions() {
+        let by_name = ["quit", "detach", "stop", "clear", "undo"].contains(&s.label);
+        assert!(!by_name || !s.palette || s.ends, "{} ends something", s.action.0);
+    }
+}
+
+#[test]
+fn what_the_focused_panel_offers_comes_first_and_each_row_stands_once() {
+    let mut r = Robot::new(118, 25);
+    crate::scene::play(&mut r);
+    r.run("alt-2");
+    let mut all = open(&r.app);
+    all.handle(PanelEvent::Opened, &r.app.model);
+    let asked = r.app.model.questions.open.len();
+    let first = &all.rows()[asked];
+    assert!(first.group.starts_with("Todo") && first.id.starts_with("action todo."), "{first:?}");
+    let mut ids: Vec<&str> = all.rows().iter().map(|i| i.id.as_str()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+}
+
+#[test]
 fn a_match_in_what_is_seen_comes_before_one_in_hidden_words() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-p; type quit");
@@ -126,9 +168,9 @@ fn a_match_in_what_is_seen_comes_before_one_in_hidden_words() {
 fn keys_of_other_places_are_named_in_help_and_not_offered() {
     let mut r = Robot::new(118, 40);
     r.run("f1; type next hunk");
-    assert!(r.screen().contains("in: Diff review"), "{}", r.screen());
+    assert!(r.screen().contains("in Diff review"), "{}", r.screen());
     r.run("enter");
-    assert!(r.screen().contains("Help: keys"), "it has no function here: {}", r.screen());
+    assert!(r.screen().contains("in Diff review"), "it has no function here: {}", r.screen());
 }
 
 #[test]
@@ -156,10 +198,10 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
 #[test]
 fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
     for (word, first) in [
-        ("palette", "> Find and run any action"),
-        ("diff", "> Go to the diff review"),
-        ("quit", "> Save and quit"),
-        ("rename", "> Rename this session"),
+        ("palette", "▌ Find and run any action"),
+        ("diff", "▌ Go to the diff review"),
+        ("quit", "▌ Save and quit"),
+        ("rename", "▌ Rename this session"),
     ] {
         let mut r = Robot::new(100, 24);
         r.run(&format!("ctrl-p; type {word}"));

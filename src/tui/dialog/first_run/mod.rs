@@ -20,7 +20,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKin
 use crate::app::effect::{ComposerInput, Connect, Connected, Effect, SettingsChange, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
@@ -35,7 +35,8 @@ use crate::widget::edit::Edit;
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("setup.open", "setup", "Set up a model: a key, a server or the demo", |_| {
         Ok(Box::new(FirstRun::default()))
-    })],
+    })
+    .menu(Menu::Agents)],
     groups: &[("Setup", ACTIONS)],
     scopes: &[
         Scope::new("setup", None, "Setup", false).keys(KEYS),

@@ -20,7 +20,7 @@ pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::reader::text::Text;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Refresh, Reply};
@@ -33,10 +33,12 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
         Opener::new("spawn.open", "start an agent", "Start an agent in the background", |_| {
             Ok(Box::new(crate::panel::agents::spawn()))
-        }),
+        })
+        .menu(Menu::Agents),
         Opener::new("workflows.open", "workflows", "Show running workflows, or start one", |app| {
             Ok(open(&app.model))
         })
+        .menu(Menu::Agents)
         .keys(&["leader W"]),
     ],
     groups: &[("Workflow", ACTIONS)],

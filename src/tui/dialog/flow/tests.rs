@@ -211,8 +211,9 @@ fn without_any_there_are_those_of_files() {
     let files = vec![file("bad", "bad.toml:2:1: step a has no goal"), file("ship", "")];
     r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::WorkflowsReply { files })));
     let screen = r.screen();
-    assert!(screen.contains("(has an error)") && screen.contains("ship  Build and tell"), "{screen}");
-    r.run("enter");
+    assert!(screen.contains("  has an error ") && screen.contains("ship  Build and tell"), "{screen}");
+    assert!(screen.contains("▌ ship"), "the list starts on what can be started: {screen}");
+    r.run("up; enter");
     assert!(crew(&r).is_empty(), "one with a mistake is not started");
     r.run("down enter");
     assert_eq!(crew(&r), [AgentCommand::Workflow { name: "ship".into() }]);

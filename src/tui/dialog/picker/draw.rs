@@ -1,126 +1,233 @@
-//! How a picker looks: the field, the rows, the preview beside them.
+//! How a picker looks: the field with the count, the rows in columns, the preview beside or below them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Item, Picker};
-use crate::panel::DrawCx;
+use crate::model::Model;
+use crate::panel::{DrawCx, Placement};
 use crate::text::line::{Line, Look, Wrap};
-use crate::text::wrap::wrap;
+use crate::text::paint::{self, PaintTarget};
+use crate::text::sheet::Sheet;
 use crate::theme::Role;
+use crate::widget::list::ListLine;
+use crate::widget::table::{Cell, Fit};
 use crate::widget::{draw, input};
 
+/// Columns from which on a preview stands beside the list.
+const WIDE: u16 = 72;
+/// Rows of the area from which on a blank row stands below the field.
+const TALL: u16 = 10;
+/// Columns of a list, and of a table or a list with a preview, with the border and the padding of the dialog.
+const LIST: u16 = 76;
+const TABLE: u16 = 112;
+/// Rows of the dialog besides its list: border, title, field and a blank row.
+const AROUND: usize = 5;
+/// Fewest rows of the list, and most of them on a small screen.
+const FEW: usize = 6;
+const MOST: usize = 18;
+
+/// Where the parts of a picker lie.
+pub(super) struct Parts {
+    field: Rect,
+    /// The names of the columns; empty: they have none.
+    head: Rect,
+    pub(super) list: Rect,
+    /// Empty: there is no preview.
+    preview: Rect,
+}
+
 impl Picker {
-    /// List and preview side by side, or one below the other, when there is a preview and room for it.
-    pub(super) fn split(&self, area: Rect) -> (Rect, Rect, Rect) {
-        let field = Rect { height: area.height.min(1), ..area };
-        let rest = Rect { y: area.y + field.height, height: area.height - field.height, ..area };
-        if let Some(rows) = self.source.spec().table {
-            let rows = if rest.height >= rows + 4 { rows } else { 0 };
-            let list = Rect { height: rest.height - rows - u16::from(rows > 0), ..rest };
-            let below = if rows > 0 { rest.width } else { 0 };
-            return (field, list, Rect { y: list.bottom() + 1, height: rows, width: below, ..rest });
-        }
-        let wants = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
-        if !wants || area.width < 72 {
-            return (field, rest, Rect { width: 0, ..rest });
-        }
-        let left = rest.width * 2 / 5;
-        let list = Rect { width: left, ..rest };
-        (field, list, Rect { x: rest.x + left + 1, width: rest.width - left - 1, ..rest })
+    /// As high as its rows need, within limits that depend on the screen.
+    pub(super) fn size(&self, model: &Model) -> Placement {
+        let spec = self.source.spec();
+        let wide = self.previews || spec.table.is_some();
+        let below = usize::from(spec.table.filter(|_| self.previews).map_or(0, |rows| rows + 1));
+        let most = MOST.max(usize::from(model.window.screen.1) * 2 / 3);
+        // All rows, not only those that match: the dialog keeps its size while one types.
+        let all = self.rows.all().len() + self.headings();
+        let rows = all.max(if self.previews { 2 * FEW } else { FEW }).min(most) + below + AROUND;
+        let head = usize::from(spec.columns.iter().any(|c| c.is_named()));
+        let height = u16::try_from(rows + head).unwrap_or(u16::MAX);
+        Placement::Center { width: if wide { TABLE } else { LIST }, height }
     }
 
-    fn row(&self, item: &Item, chosen: bool, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let mut style = cx.theme.style(if item.disabled.is_some() { Role::Dim } else { Role::Text });
-        let mut dim = cx.theme.style(Role::Dim);
-        let mut mark = "  ";
-        if chosen {
-            draw::paint(buf, area, cx.theme.style(Role::Selection));
-            style = style.patch(cx.theme.style(Role::Selection));
-            dim = dim.patch(cx.theme.style(Role::Selection));
-            mark = "> ";
+    /// Lines of the headings of all groups, with the blank lines between them.
+    fn headings(&self) -> usize {
+        let all = self.rows.all();
+        let begins = all.iter().enumerate().filter(|(n, i)| *n == 0 || all[n - 1].group != i.group);
+        begins.map(|(n, i)| usize::from(n > 0) + usize::from(!i.group.is_empty())).sum()
+    }
+
+    /// Field, names of the columns, list, and the preview beside or below it.
+    pub(super) fn split(&self, area: Rect) -> Parts {
+        let spec = self.source.spec();
+        let field = Rect { height: area.height.min(1), ..area };
+        let gap = field.height + u16::from(area.height >= TALL);
+        let mut list =
+            Rect { y: area.y + gap.min(area.height), height: area.height.saturating_sub(gap), ..area };
+        let mut preview = Rect { width: 0, height: 0, ..list };
+        if let Some(rows) = spec.table {
+            let rows = if self.previews && list.height >= rows + 4 { rows } else { 0 };
+            list.height -= rows + u16::from(rows > 0);
+            preview = Rect {
+                y: list.bottom() + 1,
+                height: rows,
+                width: if rows > 0 { area.width } else { 0 },
+                ..list
+            };
+        } else if self.previews && area.width >= WIDE {
+            // As wide as the rows need, within limits.
+            let need = self.widths.natural() as u16 + self.indent() + 2;
+            let left = need.clamp(area.width * 2 / 5, area.width * 3 / 5);
+            preview = Rect { x: list.x + left + 3, width: area.width - left - 3, ..list };
+            list.width = left;
         }
-        draw::text(buf, area, mark, style);
-        let area = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
-        let right = match &item.disabled {
-            Some(why) => format!("({why})"),
-            None => item.detail.clone(),
-        };
-        // What the text on the left leaves free belongs to the right, which is short of room otherwise.
-        let free = area.width.saturating_sub(item.text.width() as u16 + 1);
-        let most =
-            if self.source.spec().table.is_some() { area.width * 2 / 3 } else { area.width / 2 }.max(free);
-        let need = (right.width() as u16).min(most);
-        let left = Rect { width: area.width - need - u16::from(need > 0), ..area };
-        draw::text(buf, left, &item.text, style);
-        if need > 0 {
-            draw::text(buf, Rect { x: area.right() - need, width: need, ..area }, &right, dim);
+        let named = spec.columns.iter().any(|c| c.is_named()) && list.height > 2;
+        let head = Rect { height: u16::from(named), ..list };
+        list = Rect { y: list.y + head.height, height: list.height - head.height, ..list };
+        Parts { field, head, list, preview }
+    }
+
+    /// Columns before the text of a row: the bar of the selected row, a sign, a blank.
+    fn indent(&self) -> u16 {
+        if self.signs { 4 } else { 2 }
+    }
+
+    /// `3 of 41`, or nothing where there is no row.
+    fn count(&self) -> String {
+        match self.rows.len() {
+            0 => String::new(),
+            n => format!("{} of {n}", self.list.chosen + 1),
         }
     }
 
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let (field, list, preview) = self.split(area);
+        let parts = self.split(area);
+        self.paint_field(cx, parts.field, &self.count(), buf);
+        self.paint_rows(cx, &parts, buf);
+        self.paint_preview(cx, &parts, buf);
+    }
+
+    /// The field alone, for a dialog that shows something else while nothing is typed.
+    pub(crate) fn draw_field(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint_field(cx, self.split(area).field, "", buf);
+    }
+
+    fn paint_field(&self, cx: &DrawCx<'_>, field: Rect, count: &str, buf: &mut Buffer) {
         if let Some(w) = &self.words {
             let used = draw::text(buf, field, &w.label, cx.theme.style(Role::Strong));
             let room = Rect { x: field.x + used, width: field.width.saturating_sub(used), ..field };
             input::draw(&w.edit, room, buf, cx.theme.style(Role::Text));
-            return self.paint_rows(cx, list, preview, buf);
+        } else {
+            draw::text(buf, field, ">", cx.theme.style(Role::Accent));
+            let room = self.room(field);
+            input::draw(&self.input, room, buf, cx.theme.style(Role::Text));
+            if self.input.is_empty() {
+                draw::text(buf, room, self.source.spec().prompt, cx.theme.style(Role::Dim));
+            }
+            let need = (count.width() as u16).min(field.width);
+            let right = Rect { x: field.right() - need, width: need, ..field };
+            draw::text(buf, right, count, cx.theme.style(Role::Dim));
         }
-        draw::text(buf, field, "> ", cx.theme.style(Role::Accent));
-        let count = format!("{}/{}", self.rows.len(), self.rows.all().len());
-        let need = count.width() as u16 + 1;
-        let room = Rect { x: field.x + 2, width: field.width.saturating_sub(2 + need), ..field };
-        input::draw(&self.input, room, buf, cx.theme.style(Role::Text));
-        let right = Rect { x: field.right().saturating_sub(need), width: need, ..field };
-        draw::text(buf, right, &count, cx.theme.style(Role::Dim));
-        self.paint_rows(cx, list, preview, buf);
     }
 
-    fn paint_rows(&self, cx: &DrawCx<'_>, list: Rect, preview: Rect, buf: &mut Buffer) {
+    /// Where the filter is typed.
+    fn room(&self, field: Rect) -> Rect {
+        let used = self.count().width() as u16 + 4;
+        Rect { x: field.x + 2.min(field.width), width: field.width.saturating_sub(used), ..field }
+    }
+
+    fn paint_rows(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
+        let (list, indent) = (parts.list, self.indent());
+        // At the right end the scroll bar has a column of its own.
+        let room = Rect { x: list.x + indent, width: list.width.saturating_sub(indent + 2), ..list };
         if self.rows.len() == 0 {
-            let row = Rect {
-                x: list.x + 2,
-                width: list.width.saturating_sub(2),
-                height: list.height.min(1),
-                ..list
-            };
+            let row = Rect { height: list.height.min(1), ..room };
             draw::text(buf, row, self.source.spec().empty, cx.theme.style(Role::Dim));
+            return;
         }
-        for (y, at) in self.list.window(self.rows.len(), usize::from(list.height)).enumerate() {
-            let row = Rect { y: list.y + y as u16, height: 1, ..list };
-            if let Some(item) = self.rows.get(at) {
-                self.row(item, at == self.list.chosen, cx, row, buf);
+        let fit = self.widths.fit(self.source.spec().columns, usize::from(room.width));
+        if let Some(head) = fit.head().filter(|_| parts.head.height > 0) {
+            paint_line(cx, &head, Rect { y: parts.head.y, height: 1, ..room }, buf);
+        }
+        for (y, line) in self.list.window(usize::from(list.height)).iter().enumerate() {
+            let spot = Rect { y: list.y + y as u16, height: 1, ..room };
+            match line {
+                ListLine::Blank => {}
+                ListLine::Heading(at) => {
+                    let group = self.rows.get(*at).map_or("", |i| i.group.as_str());
+                    paint_line(cx, &fit.text(group, Look::of(Role::Dim).bold()), spot, buf);
+                }
+                ListLine::Row(at) => {
+                    let Some(item) = self.rows.get(*at) else { continue };
+                    let whole = Rect { y: spot.y, height: 1, ..list };
+                    self.paint_row(cx, item, &fit, (whole, spot), buf);
+                    if *at == self.list.chosen {
+                        draw::paint(buf, whole, cx.theme.style(Role::Selection));
+                        draw::put(buf, whole.x, whole.y, draw::bar(cx.ascii), cx.theme.style(Role::Accent));
+                    }
+                }
             }
         }
-        if preview.width > 0
-            && let Some(text) = self.chosen().and_then(|i| self.source.preview(i))
-        {
-            let l = draw::lines(cx.ascii);
-            let border = cx.theme.style(Role::Border);
-            if self.source.spec().table.is_some() {
-                for x in preview.left()..preview.right() {
-                    draw::put(buf, x, preview.y - 1, l.h, border);
-                }
-            } else {
-                for y in preview.top()..preview.bottom() {
-                    draw::put(buf, preview.x - 1, y, l.v, border);
-                }
+        for y in self.list.thumb(usize::from(list.height)).into_iter().flatten() {
+            let bar = draw::lines(cx.ascii).v;
+            draw::put(buf, list.right() - 1, list.y + y as u16, bar, cx.theme.style(Role::Dim));
+        }
+    }
+
+    fn paint_row(
+        &self,
+        cx: &DrawCx<'_>,
+        item: &Item,
+        fit: &Fit,
+        (whole, spot): (Rect, Rect),
+        buf: &mut Buffer,
+    ) {
+        if let Some((sign, role)) = item.sign {
+            draw::put(buf, whole.x + 2, whole.y, sign, cx.theme.style(role));
+        }
+        let role = if item.disabled.is_some() { Role::Dim } else { Role::Text };
+        let first = Cell::new(item.text.as_str(), role);
+        let line = match &item.disabled {
+            Some(why) => fit.row_with_reason(&first, why),
+            None => {
+                let mut cells = Vec::with_capacity(item.cells.len() + 1);
+                cells.push(first);
+                cells.extend(item.cells.iter().cloned());
+                fit.row(&cells)
             }
-            let room = Rect { x: preview.x + 1, width: preview.width - 1, ..preview };
-            let lines: Vec<Line> = text
-                .lines()
-                .take(usize::from(room.height))
-                .map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word))
-                .collect();
-            let mut rows = Vec::new();
-            for (n, line) in lines.iter().enumerate() {
-                wrap(line, n, usize::from(room.width), &mut rows);
+        };
+        paint_line(cx, &line, spot, buf);
+    }
+
+    fn paint_preview(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
+        let area = parts.preview;
+        if area.width == 0 {
+            return;
+        }
+        let l = draw::lines(cx.ascii);
+        let border = cx.theme.style(Role::Border);
+        if self.source.spec().table.is_some() {
+            for x in area.left()..area.right() {
+                draw::put(buf, x, area.y - 1, l.h, border);
             }
-            for (row, y) in rows.iter().zip(room.top()..room.bottom()) {
-                let words = &lines[row.line as usize].text()[row.start as usize..row.end as usize];
-                draw::text(buf, Rect { y, height: 1, ..room }, words, cx.theme.style(Role::Text));
+        } else {
+            for y in area.top()..area.bottom() {
+                draw::put(buf, area.x - 2, y, l.v, border);
             }
+        }
+        let Some(text) = self.chosen().and_then(|i| self.source.preview(i)) else { return };
+        let lines: Vec<Line> = text
+            .lines()
+            .take(usize::from(area.height))
+            .map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word))
+            .collect();
+        let sheet = Sheet::new(lines, usize::from(area.width).max(1));
+        for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
+            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
+            paint::row(buf, PaintTarget { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
         }
     }
 
@@ -130,8 +237,16 @@ impl Picker {
             let used = (w.label.width() as u16).min(field.width);
             return input::caret(&w.edit, Rect { x: field.x + used, width: field.width - used, ..field });
         }
-        let count = format!("{}/{}", self.rows.len(), self.rows.all().len()).width() as u16 + 1;
-        let room = Rect { x: field.x + 2, width: field.width.saturating_sub(2 + count), ..field };
-        input::caret(&self.input, room)
+        input::caret(&self.input, self.room(field))
+    }
+}
+
+/// A line that was made for this width.
+fn paint_line(cx: &DrawCx<'_>, line: &Line, spot: Rect, buf: &mut Buffer) {
+    let mut rows = Vec::new();
+    crate::text::wrap::wrap(line, 0, usize::from(spot.width).max(1), &mut rows);
+    if let Some(row) = rows.first() {
+        let place = PaintTarget { x: spot.x, y: spot.y, columns: spot.width };
+        paint::row(buf, place, line, *row, cx.theme, &[]);
     }
 }

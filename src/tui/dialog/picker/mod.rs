@@ -17,6 +17,7 @@ use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::Event;
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
@@ -31,7 +32,9 @@ use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
 };
 use crate::registry::Dialog;
-use crate::widget::{edit::Edit, list::ListState};
+use crate::widget::edit::Edit;
+use crate::widget::list::GroupedList;
+use crate::widget::table::Widths;
 
 mod actions;
 mod draw;
@@ -63,10 +66,20 @@ pub struct Picker {
     source: Box<dyn Source>,
     input: Edit,
     rows: FilteredRows,
-    list: ListState,
+    list: GroupedList,
+    /// How wide the columns of all rows are, and whether a row has a sign.
+    widths: Widths,
+    signs: bool,
+    /// A row has a preview.
+    previews: bool,
     page: usize,
+    /// The person has moved or typed: the list does not go to what is in force by itself any more.
+    moved: bool,
     words: Option<InputField>,
 }
+
+/// Rows that are asked whether they have a preview.
+const ASKED: usize = 50;
 
 impl Picker {
     /// Shows what `source` lists.
@@ -75,8 +88,12 @@ impl Picker {
             source: Box::new(source),
             input: Edit::default(),
             rows: FilteredRows::default(),
-            list: ListState::default(),
+            list: GroupedList::default(),
+            widths: Widths::default(),
+            signs: false,
+            previews: false,
             page: 10,
+            moved: false,
             words: None,
         }
     }
@@ -93,6 +110,11 @@ impl Picker {
         self.rows.get(self.list.chosen)
     }
 
+    /// Nothing is typed in the filter, and no text is asked for.
+    pub(crate) fn is_unfiltered(&self) -> bool {
+        self.input.is_empty() && self.words.is_none()
+    }
+
     /// All rows.
     #[cfg(test)]
     pub(crate) fn rows(&self) -> &[Item] {
@@ -101,13 +123,40 @@ impl Picker {
 
     fn load(&mut self, model: &Model) {
         self.rows.set(self.source.items(model));
+        self.signs = self.rows.all().iter().any(|i| i.sign.is_some());
+        self.widths = Widths::default();
+        for item in self.rows.all() {
+            self.widths.cell(0, item.text.width(), 0);
+            // A row that cannot be chosen says why in place of its figures.
+            if item.disabled.is_none() {
+                self.widths.add_from(1, &item.cells);
+            }
+        }
         self.search();
+        if !self.moved && self.input.is_empty() {
+            self.start();
+        }
     }
 
     fn search(&mut self) {
         // A source that is not filtered here searches by itself.
         let filter = if self.source.spec().filtered { self.input.text().trim() } else { "" };
         self.rows.search(filter);
+        let rows = || (0..self.rows.len()).filter_map(|n| self.rows.get(n));
+        // The best match stands first, whatever its group.
+        let grouped = filter.is_empty();
+        self.list.set(rows().map(|i| if grouped { i.group.as_str() } else { "" }));
+        self.previews = rows().take(ASKED).any(|i| self.source.preview(i).is_some());
+    }
+
+    /// Goes to what is in force now; else to the first row that can be chosen and takes nothing away.
+    fn start(&mut self) {
+        let all = || (0..self.rows.len()).filter_map(|n| self.rows.get(n));
+        let current = all().position(|i| i.current);
+        let harmless = || all().position(|i| i.disabled.is_none() && !i.decides);
+        let possible = || all().position(|i| i.disabled.is_none());
+        self.list.chosen = current.or_else(harmless).or_else(possible).unwrap_or(0);
+        self.list.show(self.page);
     }
 
     fn asked(list: Vec<EngineQuery>) -> Vec<Effect> {
@@ -121,8 +170,12 @@ impl Picker {
         if !self.source.spec().filtered {
             self.load(model);
         }
+        self.moved = true;
         self.search();
-        self.list = ListState::default();
+        self.list.reset();
+        if text.is_empty() {
+            self.start();
+        }
         effects.extend(self.hover());
         Reply::Done(effects)
     }
@@ -155,10 +208,10 @@ impl Picker {
 
     /// Keeps the row with this id selected, though rows came or went.
     fn keep(&mut self, id: Option<String>) {
-        if let Some(at) = id.and_then(|id| self.rows.position(&id)) {
+        if let Some(at) = id.filter(|_| self.moved).and_then(|id| self.rows.position(&id)) {
             self.list.chosen = at;
         }
-        self.list.show(self.rows.len(), self.page);
+        self.list.show(self.page);
     }
 
     /// Submits the requested text to the source.
@@ -199,10 +252,8 @@ impl Panel for Picker {
         self.source.spec().actions
     }
 
-    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
-        let preview = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
-        let wide = preview || self.source.spec().table.is_some();
-        Placement::Center { width: if wide { 110 } else { 72 }, height: 20 }
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
+        self.size(model)
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -244,7 +295,8 @@ impl Panel for Picker {
                 return if before == self.input.text() { Reply::done() } else { self.typed(model) };
             }
         };
-        self.list.act(moved, self.rows.len(), self.page);
+        self.moved = true;
+        self.list.act(moved, self.page);
         Reply::Done(self.hover())
     }
 
@@ -281,9 +333,8 @@ impl Panel for Picker {
     }
 
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
-        let (_, list, _) = self.split(area);
-        self.page = usize::from(list.height).max(1);
-        self.list.show(self.rows.len(), self.page);
+        self.page = usize::from(self.split(area).list.height).max(1);
+        self.list.show(self.page);
         Refresh::default()
     }
 
@@ -324,15 +375,15 @@ impl Picker {
         if self.words.is_some() {
             return Reply::done();
         }
-        let (_, list, _) = self.split(area);
+        let list = self.split(area).list;
+        self.moved = true;
         match event.kind {
-            MouseEventKind::ScrollDown => self.list.wheel(true, self.rows.len(), self.page),
-            MouseEventKind::ScrollUp => self.list.wheel(false, self.rows.len(), self.page),
+            MouseEventKind::ScrollDown => self.list.wheel(true, self.page),
+            MouseEventKind::ScrollUp => self.list.wheel(false, self.page),
             MouseEventKind::Down(_) if list.contains(Position::new(event.column, event.row)) => {
-                let row = self.list.top + usize::from(event.row - list.y);
-                if row >= self.rows.len() {
+                let Some(row) = self.list.row_at(usize::from(event.row - list.y)) else {
                     return Reply::done();
-                }
+                };
                 if row == self.list.chosen {
                     // As by key: a row that decides something waits until the list was readable.
                     return Reply::with(Effect::Act(Action("picker.choose")));

@@ -9,20 +9,28 @@ use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// Identifies it to the source.
     pub id: String,
-    /// What is shown and searched.
+    /// What is shown in the first column and searched.
     pub text: String,
-    /// At the right end: a key, a time, a price.
-    pub detail: String,
+    /// Before the text: what the row is, for instance a mark of the session that is open.
+    pub sign: Option<(&'static str, Role)>,
+    /// The other columns: a key, a time, a price. See [`ListSpec::columns`].
+    pub cells: Vec<Cell>,
+    /// Heading above the first of the rows that have it, while nothing is typed; empty: none.
+    pub group: String,
     /// Also searched, not shown (help text, path).
     pub more: String,
-    /// Why it cannot be chosen; shown in place of `detail`.
+    /// Why it cannot be chosen; shown in place of the other columns.
     pub disabled: Option<String>,
+    /// What is in force now: the list starts on it.
+    pub current: bool,
     /// Choosing it grants, ends or takes away something: then keys that come before the list was readable do not count.
     pub decides: bool,
 }
@@ -33,13 +41,50 @@ impl Item {
         Self { id: id.into(), text: text.into(), ..Self::default() }
     }
 
-    /// With a text at the right end.
+    /// With a dim text in the next column.
     #[must_use]
-    pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = detail.into();
+    pub fn detail(self, detail: impl Into<String>) -> Self {
+        self.cell(Cell::dim(detail))
+    }
+
+    /// With a cell in the next column.
+    #[must_use]
+    pub fn cell(mut self, cell: Cell) -> Self {
+        self.cells.push(cell);
         self
     }
+
+    /// Below this heading.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.group = group.into();
+        self
+    }
+
+    /// With a sign before the text.
+    #[must_use]
+    pub fn sign(mut self, sign: &'static str, role: Role) -> Self {
+        self.sign = Some((sign, role));
+        self
+    }
+
+    /// In force now, or not.
+    #[must_use]
+    pub fn current(mut self, current: bool) -> Self {
+        self.current = current;
+        self
+    }
+
+    /// All cells in one line, as a person reads them.
+    #[cfg(test)]
+    pub(crate) fn figures(&self) -> String {
+        let words = self.cells.iter().map(|c| format!("{}{}", c.text, c.unit));
+        words.filter(|w| !w.is_empty()).collect::<Vec<_>>().join("  ")
+    }
 }
+
+/// A text, and another one at the right end.
+const COLUMNS: &[Column] = &[Column::text(""), Column::right(""), Column::right("")];
 
 /// A question to the engine, and the token that its answer carries.
 pub type EngineQuery = (CommandBody, Token);
@@ -52,9 +97,13 @@ pub struct ListSpec {
     pub actions: &'static [ActionSpec],
     /// What Enter does, for the footer.
     pub verb: &'static str,
-    /// A wide table: the details have more room than the texts, and the preview stands below with this many rows (0: there
-    /// is none). `None`: a list, with the preview beside it.
+    /// The columns: the first is [`Item::text`], the others [`Item::cells`].
+    pub columns: &'static [Column],
+    /// A wide table: the preview stands below with this many rows (0: there is none). `None`: a list, with the preview
+    /// beside it.
     pub table: Option<u16>,
+    /// Shown in the field while nothing is typed.
+    pub prompt: &'static str,
     /// Shown when there are no rows.
     pub empty: &'static str,
     /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`Source::filter`].
@@ -67,8 +116,10 @@ impl Default for ListSpec {
             scope: "picker",
             actions: ACTIONS,
             verb: "choose",
+            columns: COLUMNS,
             table: None,
-            empty: "No match",
+            prompt: "Type to filter",
+            empty: "Nothing found",
             filtered: true,
         }
     }

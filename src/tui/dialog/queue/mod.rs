@@ -17,7 +17,7 @@ use self::actions::KEYS;
 use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
@@ -37,6 +37,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         let none = app.model.agent.waiting().next().is_none();
         if none { Err("No message is waiting".into()) } else { Ok(Box::new(Queue::default())) }
     })
+    .menu(Menu::Write)
     .keys(&["leader j"])],
     groups: &[("Queue", ACTIONS)],
     scopes: &[
@@ -88,7 +89,7 @@ fn line(n: usize, q: &Queued) -> Line {
     if q.state == QueuedState::Queued {
         line.push(" (saving)", Look::of(Role::Dim));
     }
-    line.gutter(Gutter::new(format!("{} {:<5}  ", n + 1, word(q.mode)), Role::Accent))
+    line.gutter(Gutter::new(format!("{:>2}  {:<5}  ", n + 1, word(q.mode)), Role::Dim))
 }
 
 fn lines(model: &Model) -> Vec<Line> {
@@ -299,7 +300,9 @@ impl Panel for Queue {
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let (list, words) = self.parts(area);
         if self.ids.is_empty() {
-            draw::text(buf, list, "No message is waiting", cx.theme.style(Role::Dim));
+            let words =
+                format!("Messages that wait for the turn to end; {} queues one", cx.key("composer.queue"));
+            draw::text(buf, list, &words, cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, list, buf);
         if let Some((.., edit)) = &self.edit {

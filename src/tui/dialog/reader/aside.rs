@@ -72,7 +72,7 @@ impl Panel for Aside {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "On the side".into()
+        "Side question".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -138,7 +138,7 @@ impl Panel for Aside {
         let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
         let words = match self.scroll.below() {
             0 => String::new(),
-            n => format!("v {n} more rows"),
+            n => draw::below(n),
         };
         draw::text(buf, last, &words, cx.theme.style(Role::Dim));
     }

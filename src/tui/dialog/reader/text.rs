@@ -56,7 +56,7 @@ impl Text {
 
     fn lines(&mut self, columns: u16) -> Vec<Line> {
         if self.source.trim().is_empty() {
-            let words = if self.diff { "No difference" } else { "nothing" };
+            let words = if self.diff { "No changes" } else { "Empty" };
             return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
         }
         let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);
@@ -212,7 +212,7 @@ impl Panel for Text {
         if let Some((find, at)) = &self.find {
             find.draw(cx, last, *at, buf);
         } else if below > 0 {
-            draw::text(buf, last, &format!("v {below} more rows"), cx.theme.style(Role::Dim));
+            draw::text(buf, last, &draw::below(below), cx.theme.style(Role::Dim));
         }
     }
 }

@@ -11,7 +11,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::input::escape::EscapeStep;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::model::conversation::ToolCell;
@@ -33,6 +33,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "Read and search the whole conversation, unfolded",
         |app| open(&app.model),
     )
+    .menu(Menu::Go)
     .keys(&["leader o"])],
     groups: &[("Viewer", ACTIONS)],
     scopes: &[Scope::new("viewer", Some("list"), "Viewer", false).keys(KEYS)],
@@ -328,7 +329,7 @@ impl Panel for OutputViewer {
         if self.edit.is_some() && area.height > 0 {
             let line = Rect { y: area.bottom() - 1, height: 1, ..area };
             crate::widget::draw::clear(buf, line, cx.theme.style(Role::Raised));
-            let found = if self.typing || self.hit.is_some() { "" } else { "  no hits" };
+            let found = if self.typing || self.hit.is_some() { "" } else { "  no matches" };
             let text = format!("/{}{found}", clean::plain(self.words()));
             let place = paint::PaintTarget { x: area.x, y: line.y, columns: area.width };
             paint::text(buf, place, &text, cx.theme.style(Role::Raised));

@@ -5,7 +5,7 @@ use tiller_protocol::{Notice, Time};
 use crate::app::App;
 use crate::app::effect::{Effect, Task};
 use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
@@ -16,6 +16,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("errors.open", "errors", "Show errors and notices", |app| {
         Ok(Box::new(open(app)))
     })
+    .menu(Menu::Go)
     .keys(&["leader e"])],
     groups: &[("Error log", ACTIONS)],
     scopes: &[Scope::new("errors", Some("picker"), "Error log", true)
@@ -62,7 +63,12 @@ impl Source for ErrorLog {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { scope: "errors", actions: ACTIONS, empty: "No errors so far", ..ListSpec::default() }
+        ListSpec {
+            scope: "errors",
+            actions: ACTIONS,
+            empty: "No errors: what goes wrong is listed here, with its cause and what to do",
+            ..ListSpec::default()
+        }
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {

@@ -6,6 +6,8 @@ use tiller_protocol::{Op, OpId};
 
 use crate::dialog::picker::Item;
 use crate::panel::rows::clock;
+use crate::theme::Role;
+use crate::widget::table::Cell;
 
 /// Operations, newest first. `undo` and `redo`: those that would be next.
 pub(super) fn rows(ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Vec<Item> {
@@ -26,17 +28,22 @@ fn row(op: &Op, ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Item {
     } else {
         ""
     };
-    let mark = match next {
-        "" => ' ',
-        _ if undo == Some(op.id) => '<',
-        _ if redo == Some(op.id) => '>',
-        _ => '-',
-    };
-    let text = format!("{mark} {} {}", clock(op.time), op.title);
     let back = if own { format!("After undo: {inverse}") } else { String::new() };
     let parts = [changed.as_str(), next, back.as_str()];
     let more: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
-    Item { more: more.join("\n\n"), ..Item::new(op.id.to_string(), text).detail(detail) }
+    let state = match next {
+        "" => "",
+        _ if undo == Some(op.id) => "next undo",
+        _ if redo == Some(op.id) => "next redo",
+        _ => "undone",
+    };
+    Item {
+        more: more.join("\n\n"),
+        ..Item::new(op.id.to_string(), &op.title)
+            .detail(detail)
+            .cell(Cell::new(state, Role::Text))
+            .detail(clock(op.time))
+    }
 }
 
 /// Kind of an operation, what it changed, and its inverse.

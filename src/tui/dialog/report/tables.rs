@@ -4,30 +4,36 @@
 use tiller_protocol::command::{ContextCommand, CostBy, Query};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
-use tiller_protocol::{CommandBody, Event, EventBody};
+use tiller_protocol::{CommandBody, Event, EventBody, Usage};
 
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
-use crate::view::words::short;
+use crate::theme::Role;
+use crate::widget::draw;
+use crate::widget::table::{Cell, Column};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
         Opener::new("context.open", "context", "What takes up the model's context", |_| {
             Ok(Box::new(context()))
-        }),
-        Opener::new("cost.open", "cost", "Cost by model, agent and day", |_| Ok(Box::new(cost()))),
+        })
+        .menu(Menu::Go),
+        Opener::new("cost.open", "cost", "Cost by model, agent and day", |_| Ok(Box::new(cost())))
+            .menu(Menu::Go),
         Opener::new("audit.open", "audit", "What ran, what allowed it, how it ended", |_| {
             Ok(Box::new(audit()))
-        }),
+        })
+        .menu(Menu::Go),
         Opener::new("ops.open", "operations", "Operations on the conversation, files and titles", |_| {
             Ok(Box::new(ops()))
-        }),
+        })
+        .menu(Menu::Go),
     ],
     groups: &[("Reports", ACTIONS)],
     scopes: &[Scope::new("report", Some("picker"), "Reports", true).keys(&[("ctrl-t", "report.next")])],
@@ -46,14 +52,45 @@ const OPS: u32 = 1000;
 struct Report {
     title: &'static str,
     ask: CommandBody,
+    columns: &'static [Column],
     rows: fn(&ReplyEvent) -> Option<Vec<Item>>,
     items: Vec<Item>,
     loaded: bool,
 }
 
+/// Cells of the gauge of a share.
+const BAR: usize = 20;
+
+const CONTEXT: &[Column] = &[
+    Column::text("Part").grows(),
+    Column::text("").rank(1),
+    Column::number("Share"),
+    Column::number("Tokens"),
+];
+const COST: &[Column] = &[
+    Column::text("").grows(),
+    Column::number("Calls").rank(1),
+    Column::number("Input"),
+    Column::number("Output"),
+    Column::number("Cost"),
+];
+const AUDITED: &[Column] = &[
+    Column::text("Call").grows(),
+    Column::text("Tool").rank(3),
+    Column::text("Decision").rank(1),
+    Column::text("Result"),
+    Column::right("Time").rank(2),
+];
+const DONE: &[Column] = &[
+    Column::text("Operation").grows(),
+    Column::text("Changed"),
+    Column::text("State"),
+    Column::right("Time").rank(1),
+];
+
 /// `/context`.
 pub(crate) fn context() -> Picker {
-    report("Context", CommandBody::Context(ContextCommand::Report), |r| match r {
+    report(("Context", CONTEXT), CommandBody::Context(ContextCommand::Report), |r| match r {
         ReplyEvent::ContextReply { report } => Some(context_rows(report)),
         _ => None,
     })
@@ -61,22 +98,24 @@ pub(crate) fn context() -> Picker {
 
 /// `/cost`.
 pub(crate) fn cost() -> Picker {
-    report("Cost by model", CommandBody::Query(Query::Costs { by: CostBy::Model }), cost_rows)
+    report(("Cost by model", COST), CommandBody::Query(Query::Costs { by: CostBy::Model }), cost_rows)
 }
 
 /// `/audit`.
 pub(crate) fn audit() -> Picker {
-    report("Audit: what ran", CommandBody::Query(Query::Audit { filter: String::new(), limit: AUDIT }), |r| {
-        match r {
+    report(
+        ("Audit: what ran", AUDITED),
+        CommandBody::Query(Query::Audit { filter: String::new(), limit: AUDIT }),
+        |r| match r {
             ReplyEvent::AuditReply { rows } => Some(rows.iter().map(audit_row).collect()),
             _ => None,
-        }
-    })
+        },
+    )
 }
 
 /// `/ops`.
 pub(crate) fn ops() -> Picker {
-    report("Operations, newest first", CommandBody::Query(Query::Ops { limit: OPS }), |r| match r {
+    report(("Operations, newest first", DONE), CommandBody::Query(Query::Ops { limit: OPS }), |r| match r {
         ReplyEvent::OpsReply { ops, undo, redo } => {
             Some(crate::dialog::report::operations::rows(ops, *undo, *redo))
         }
@@ -84,25 +123,27 @@ pub(crate) fn ops() -> Picker {
     })
 }
 
-fn report(title: &'static str, ask: CommandBody, rows: fn(&ReplyEvent) -> Option<Vec<Item>>) -> Picker {
-    Picker::new(Report { title, ask, rows, items: Vec::new(), loaded: false })
+fn report(
+    (title, columns): (&'static str, &'static [Column]),
+    ask: CommandBody,
+    rows: fn(&ReplyEvent) -> Option<Vec<Item>>,
+) -> Picker {
+    Picker::new(Report { title, ask, columns, rows, items: Vec::new(), loaded: false })
 }
 
 fn context_rows(r: &ContextReport) -> Vec<Item> {
-    let share = |n: u64| {
-        r.window.map_or(String::new(), |w| format!(" {:>5.1} %", n as f64 * 100.0 / w.max(1) as f64))
-    };
     let row = |name: &str, n: u64, note: String| {
-        let bar = r.window.map_or(0, |w| (n * 40 / w.max(1)).min(40) as usize);
-        let text = format!("{name:32}{}", "#".repeat(bar));
-        Item { more: note, ..Item::new(name, text.trim_end()).detail(format!("{n:>8} tokens{}", share(n))) }
+        let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
+        let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
+        let bar = r.window.map_or(String::new(), |w| draw::gauge(share(w), BAR));
+        Item { more: note, ..Item::new(name, name) }
+            .cell(Cell::new(bar, Role::Dim))
+            .cell(percent)
+            .cell(Cell::number(n.to_string(), ""))
     };
     let all = if r.exact { "total (counted by the provider)" } else { "total (estimated)" };
-    let mut rows = vec![row(
-        all,
-        r.used,
-        r.window.map_or("The model's context window is not known".into(), |w| format!("of {w} tokens")),
-    )];
+    let of = r.window.map_or("The model's context window is not known".into(), |w| format!("of {w} tokens"));
+    let mut rows = vec![row(all, r.used, of)];
     rows.extend(r.layers.iter().map(|l| {
         let cut = if l.shortened { ", shortened to fit" } else { "" };
         row(&l.name, l.tokens, format!("from {}, budget {} tokens{cut}", l.source, l.budget))
@@ -114,28 +155,40 @@ fn context_rows(r: &ContextReport) -> Vec<Item> {
 
 fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
     let ReplyEvent::CostsReply { rows, total } = r else { return None };
-    let row = |c: &CostRow| {
-        let cost = c.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
-        let s = if c.calls == 1 { " " } else { "s" };
-        let (read, written) = (short(c.usage.context()), short(c.usage.output));
-        let about = if c.estimated > 0 { "~" } else { "" };
-        let (read, cost) = (format!("{about}{read}"), format!("{about}{cost}"));
-        Item {
-            more: unsure(c.calls, c.estimated, c.unpriced),
-            ..Item::new(&c.key, &c.key)
-                .detail(format!("{:>5} call{s}  {read:>6} in  {written:>5} out  {cost:>10}", c.calls))
-        }
+    let figures = |item: Item, row: &CostRow, cost: String| {
+        let about = if row.estimated > 0 { "~" } else { "" };
+        let tokens = |n: u64| {
+            let cell = Cell::count(n);
+            Cell { text: format!("{about}{}", cell.text), ..cell }
+        };
+        Item { more: unsure(row.calls, row.estimated, row.unpriced), ..item }
+            .cell(Cell::number(row.calls.to_string(), ""))
+            .cell(tokens(row.usage.context()))
+            .cell(tokens(row.usage.output))
+            .cell(Cell::number(format!("{about}{cost}"), ""))
     };
-    let mut items: Vec<Item> = rows.iter().map(row).collect();
-    let all = |of: fn(&CostRow) -> u64| rows.iter().map(of).sum::<u64>();
-    let (calls, estimated, unpriced) = (all(|c| c.calls), all(|c| c.estimated), all(|c| c.unpriced));
-    let about = if estimated > 0 { "~" } else { "" };
-    let without = match unpriced {
-        0 => String::new(),
-        n => format!("without {n} of unknown price  "),
+    let cost = |c: Option<tiller_protocol::Cost>| c.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
+    let mut items: Vec<Item> =
+        rows.iter().map(|c| figures(Item::new(&c.key, &c.key), c, cost(c.cost))).collect();
+    let mut sum = CostRow {
+        key: String::new(),
+        calls: 0,
+        usage: Usage::default(),
+        cost: *total,
+        unpriced: 0,
+        estimated: 0,
     };
-    let sum = total.map_or("unknown".into(), |c| format!("{without}{about}${:.4}", c.usd()));
-    items.push(Item { more: unsure(calls, estimated, unpriced), ..Item::new("total", "total").detail(sum) });
+    for row in rows {
+        sum.calls += row.calls;
+        sum.estimated += row.estimated;
+        sum.unpriced += row.unpriced;
+        sum.usage.add(&row.usage);
+    }
+    let name = match sum.unpriced {
+        0 => "total".to_owned(),
+        n => format!("total without {n} of unknown price"),
+    };
+    items.push(figures(Item::new("total", name), &sum, cost(*total)));
     Some(items)
 }
 
@@ -163,8 +216,24 @@ fn audit_row(r: &AuditRow) -> Item {
             "{}\n\n{} {} by {}\n{} after {:.1} s, agent {}",
             r.what, r.tool, decision, r.by, r.outcome, r.seconds, r.agent
         ),
-        ..Item::new(&r.what, format!("{time} {:10} {}", r.tool, r.what.lines().next().unwrap_or("")))
-            .detail(format!("{decision} {}", r.outcome))
+        ..Item::new(&r.what, r.what.lines().next().unwrap_or(""))
+    }
+    .detail(r.tool.clone())
+    .cell(Cell::new(decision, Role::Text))
+    .detail(r.outcome.clone())
+    .detail(time)
+}
+
+impl Report {
+    /// What the list says when it is empty: what appears there.
+    fn nothing(&self) -> &'static str {
+        match self.ask {
+            CommandBody::Query(Query::Audit { .. }) => "No call has run yet",
+            CommandBody::Query(Query::Ops { .. }) => {
+                "Nothing to undo yet: branches, restores and new names appear here"
+            }
+            _ => "No request was sent yet",
+        }
     }
 }
 
@@ -177,12 +246,13 @@ impl Source for Report {
         ListSpec {
             scope: "report",
             verb: "copy",
+            columns: self.columns,
             table: Some(match self.ask {
-                CommandBody::Query(Query::Costs { .. }) => 0,
+                CommandBody::Query(Query::Costs { .. }) => 2,
                 CommandBody::Context(_) => 1,
                 _ => 6,
             }),
-            empty: if self.loaded { "Nothing yet" } else { "Loading..." },
+            empty: if self.loaded { self.nothing() } else { "Loading..." },
             ..ListSpec::default()
         }
     }
@@ -235,7 +305,7 @@ impl Source for Report {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::{Cost, Usage};
+    use tiller_protocol::Cost;
 
     use super::*;
 
@@ -254,16 +324,15 @@ mod tests {
             cost_rows(&ReplyEvent::CostsReply { rows, total: Some(Cost(5_000_000)) }).unwrap()
         };
         let exact = items(vec![row("a", 0, 0), row("b", 0, 0)]);
-        assert!(exact.iter().all(|i| !i.detail.contains('~') && i.more.is_empty()));
+        assert!(exact.iter().all(|i| !i.figures().contains('~') && i.more.is_empty()));
         let some = items(vec![row("a", 1, 0), row("b", 0, 2)]);
-        assert!(
-            some[0].detail.contains("~1.2k in") && some[0].detail.contains("~$2.5000"),
-            "{}",
-            some[0].detail
-        );
+        assert!(some[0].figures() == "4  ~1.2k  ~30  ~$2.5000", "{}", some[0].figures());
         assert!(some[0].more.contains("1 of 4 calls are estimated"), "{}", some[0].more);
-        assert!(!some[1].detail.contains('~') && some[1].more.contains("2 of 4 calls have no known price"));
-        assert_eq!(some[2].detail, "without 2 of unknown price  ~$5.0000");
+        assert!(
+            !some[1].figures().contains('~') && some[1].more.contains("2 of 4 calls have no known price")
+        );
+        assert_eq!(some[2].text, "total without 2 of unknown price");
+        assert_eq!(some[2].figures(), "8  ~2.4k  ~60  ~$5.0000");
         assert!(some[2].more.contains("1 of 8 calls") && some[2].more.contains("2 of 8 calls"));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::remarks::CommentAnchor;
 use crate::model::{Model, Slice};
@@ -47,6 +47,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "Review what the last turn changed: accept, reject, comment",
         |_| Ok(Box::new(Review::dialog())),
     )
+    .menu(Menu::Go)
     .keys(&["leader d"])],
     groups: &[("Diff review", ACTIONS)],
     scopes: &[Scope::new("diff", Some("list"), "Diff review", false).keys(KEYS)],

@@ -9,7 +9,7 @@ use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::dialog::session::restore::Restore;
 use crate::dialog::session::sessions::ago;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
@@ -22,7 +22,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "branches",
         "Branches of this session: open, name, archive",
         |_| Ok(Box::new(open())),
-    )],
+    )
+    .menu(Menu::Session)],
     groups: &[("Branches", ACTIONS)],
     scopes: &[Scope::new("branches", Some("picker"), "Branches", true).keys(KEYS)],
     samples: &[("branches", || Box::new(sample()))],

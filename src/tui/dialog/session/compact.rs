@@ -8,7 +8,7 @@ use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{ComposerInput, Effect, Token};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Reply};
@@ -26,6 +26,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
             Ok(Box::new(Compact::default()))
         }
     })
+    .menu(Menu::Session)
     .keys(&["leader c"])],
     groups: &[("Compaction", ACTIONS)],
     scopes: &[

@@ -7,7 +7,7 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
@@ -16,6 +16,7 @@ use crate::registry::{Dialog, Opener};
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("history.open", "history", "Find an earlier prompt", |_| Ok(Box::new(open())))
+        .menu(Menu::Write)
         .keys(&["leader h"])],
     groups: &[("History search", ACTIONS)],
     scopes: &[

@@ -10,7 +10,7 @@ use tiller_protocol::{
 use crate::app::effect::{Effect, EntryAction, Navigation, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::dialog::session::sessions::ago;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
@@ -21,6 +21,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("search.open", "find", "Search the text of all sessions", |app| {
         Ok(Box::new(open(&app.model)))
     })
+    .menu(Menu::Go)
     .keys(&["leader F"])],
     groups: &[("Search in sessions", ACTIONS)],
     scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true).keys(&[

@@ -8,7 +8,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, Session
 
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
@@ -17,6 +17,7 @@ use crate::registry::{Dialog, Opener};
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))
+        .menu(Menu::Session)
         .keys(&["leader s"])],
     groups: &[("Session picker", ACTIONS)],
     scopes: &[Scope::new("resume", Some("picker"), "Session picker", true).keys(KEYS)],

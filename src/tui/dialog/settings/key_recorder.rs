@@ -15,7 +15,7 @@ use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::confirm;
 use crate::dialog::picker::{Item, Picker, Source};
 use crate::dialog::question::input_delay::InputDelay;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::keymap::{self, BindingTarget, Chord, Keymap, show};
@@ -26,6 +26,7 @@ use crate::panel::{
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::table::Cell;
 use crate::widget::wrap::wrap;
 
 /// Registers the dialog.
@@ -33,6 +34,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("keys.open", "keys", "Bind another key to an action", |app| {
         Ok(Box::new(open(app)))
     })
+    .menu(Menu::View)
     .keys(&["leader K"])],
     ..Dialog::NONE
 };
@@ -60,8 +62,7 @@ pub(crate) fn open(app: &App) -> Picker {
                 .map(|b| show(&b.keys))
                 .collect();
             let mut item = Item::new(format!("{home} {}", s.action.0), s.help);
-            item.detail =
-                if keys.is_empty() { place.into() } else { format!("{}  {place}", keys.join(", ")) };
+            item = item.group(group).cell(Cell::new(keys.join(", "), Role::Accent)).detail(place);
             item.more = format!("{} {} {group}", s.action.0, s.label);
             items.push(item);
         }

@@ -7,17 +7,27 @@ use tiller_protocol::{AgentId, CommandBody, Event, EventBody, ModelRef};
 
 use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Picker, Source};
+use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
+use crate::widget::table::{Cell, Column};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[
-        Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open()))).keys(&["leader m"])
-    ],
+    openers: &[Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open())))
+        .menu(Menu::Agents)
+        .keys(&["leader m"])],
     samples: &[("models", || Box::new(open()))],
     ..Dialog::NONE
 };
+
+/// Prices are in dollars per million tokens.
+const COLUMNS: &[Column] = &[
+    Column::text("Model").grows(),
+    Column::number("Context").rank(1),
+    Column::number("Input $/M"),
+    Column::number("Output $/M"),
+];
 
 struct Models {
     items: Vec<Item>,
@@ -43,6 +53,7 @@ impl Source for Models {
 
     fn spec(&self) -> ListSpec {
         ListSpec {
+            columns: COLUMNS,
             table: Some(5),
             empty: if self.loaded { "No model matches" } else { "Loading..." },
             ..ListSpec::default()
@@ -64,14 +75,14 @@ impl Source for Models {
         self.items = models
             .into_iter()
             .map(|m| {
-                let now = if m.model == *used { "now  " } else { "" };
-                let window = m.window.map_or(String::new(), |w| format!("{}k  ", w / 1000));
-                let price = m.price.map_or("price unknown".into(), |(i, o)| format!("${i} in, ${o} out"));
+                let price = |of: fn((f64, f64)) -> f64| {
+                    m.price.map_or(Cell::dim("unknown"), |p| Cell::number(format!("${:.2}", of(p)), ""))
+                };
                 let mut more = vec![m.model.0.clone()];
                 more.extend(m.window.map(|w| format!("window: {}k tokens", w / 1000)));
                 more.push(match m.price {
                     Some((i, o)) => format!("per million tokens: ${i} in, ${o} out"),
-                    None => price.clone(),
+                    None => "price unknown".into(),
                 });
                 let long = |(over, i, o): &(u64, f64, f64)| {
                     format!("above {}k prompt tokens: ${i} in, ${o} out", over / 1000)
@@ -80,10 +91,13 @@ impl Source for Models {
                 more.push(format!("from: {}", m.source));
                 more.extend(m.unavailable.iter().map(|why| format!("cannot be used: {why}")));
                 Item {
-                    detail: format!("{now}{window}{price}"),
                     more: more.join("\n"),
                     disabled: m.unavailable.clone(),
                     ..Item::new(m.model.0.clone(), m.model.0.clone())
+                        .cell(m.window.map_or(Cell::dim(""), Cell::count))
+                        .cell(price(|p| p.0))
+                        .cell(price(|p| p.1))
+                        .current(m.model == *used)
                 }
             })
             .collect();

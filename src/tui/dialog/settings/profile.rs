@@ -5,19 +5,25 @@ use tiller_protocol::{CommandBody, Profile};
 
 use crate::app::effect::Effect;
 use crate::dialog::confirm::Confirm;
-use crate::dialog::picker::{Item, Picker, Source};
+use crate::dialog::picker::{Item, ListSpec, Picker, Source};
+use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
+use crate::widget::table::Column;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("profile.open", "permissions", "Choose what runs without asking", |_| {
         Ok(Box::new(open()))
-    })],
+    })
+    .menu(Menu::Agents)],
     ..Dialog::NONE
 };
 
 struct Profiles;
+
+/// The word of the header, and what it means.
+const COLUMNS: &[Column] = &[Column::text(""), Column::text("").grows()];
 
 /// Makes it.
 pub(crate) fn open() -> Picker {
@@ -51,16 +57,19 @@ impl Source for Profiles {
         "Permissions".into()
     }
 
+    fn spec(&self) -> ListSpec {
+        ListSpec { columns: COLUMNS, ..ListSpec::default() }
+    }
+
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        let now = |p| if p == model.agent.session.profile { "now" } else { "" };
-        Profile::ALL
-            .iter()
-            .map(|p| {
-                let text = format!("{:10} {:5} {}", p.name(), p.word(), meaning(*p));
-                let decides = !matches!(p, Profile::ReadOnly | Profile::Plan);
-                Item { decides, ..Item::new(p.name(), text).detail(now(*p)) }
-            })
-            .collect()
+        let row = |p: &Profile| {
+            let mut item =
+                Item::new(p.name(), p.word()).detail(meaning(*p)).current(*p == model.agent.session.profile);
+            item.decides = !matches!(p, Profile::ReadOnly | Profile::Plan);
+            item.more = p.name().into();
+            item
+        };
+        Profile::ALL.iter().map(row).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {

@@ -7,21 +7,27 @@ use tiller_config::schema;
 use crate::app::App;
 use crate::app::effect::{Effect, SettingsChange};
 use crate::dialog::picker::{ACTIONS, Item, ListSpec, Outcome, Picker, Source};
-use crate::keymap::action::Action;
+use crate::keymap::action::{Action, Menu};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("settings.open", "settings", "Change screen settings", |app| {
         Ok(Box::new(open(app)))
     })
+    .menu(Menu::View)
     .keys(&["leader ,"])],
     ..Dialog::NONE
 };
 
 /// Name, what it means, and the values that choosing goes through; none: a dialog of its own.
 struct Setting(&'static str, &'static str, fn() -> Vec<Value>);
+
+/// A heading, and the settings below it.
+type Group = (&'static str, &'static [Setting]);
 
 fn switch() -> Vec<Value> {
     vec![json!(false), json!(true)]
@@ -32,36 +38,64 @@ fn own() -> Vec<Value> {
 }
 
 /// Every setting that can be changed here. What needs a restart says so.
-const SETTINGS: &[Setting] = &[
-    Setting("theme", "Theme", own),
-    Setting("keymap", "Key preset", || vec![json!("default"), json!("vim"), json!("emacs")]),
-    Setting("enter_while_running", "What Enter does while a turn is running", || {
-        vec![json!("steer"), json!("queue")]
-    }),
-    Setting("branch_summary", "Summarize a branch when you leave it", || {
-        vec![json!("ask"), json!("never"), json!("always")]
-    }),
-    Setting("reduced_motion", "Reduce motion", switch),
-    Setting("ascii", "Draw signs and borders in plain ASCII", switch),
-    Setting("ambiguous_wide", "Treat ambiguous characters as two columns wide", switch),
-    Setting("mouse_wheel", "Scroll with the mouse wheel", switch),
-    Setting("mouse_click", "Select with a mouse click", switch),
-    Setting("mouse_motion", "Select text by dragging", switch),
-    Setting("copy_on_select", "Copy when a drag ends", switch),
-    Setting("notifications", "Notify when the window is not in front", switch),
-    Setting("leave_last", "Leave the last exchange on the terminal at exit", switch),
-    Setting("which_key_delay", "Show the key box after N ms", || {
-        vec![json!(0), json!(250), json!(500), json!(1000)]
-    }),
-    Setting("approval_deaf", "Ignore keys for N ms after a question appears", || {
-        vec![json!(0), json!(400), json!(800), json!(1500)]
-    }),
-    Setting("approval_timeout", "Auto-deny after N seconds (0 = never)", || {
-        vec![json!(0), json!(60), json!(300), json!(1800)]
-    }),
-    Setting("measure", "Maximum text width in columns", || vec![json!(80), json!(100), json!(120)]),
-    Setting("plain", "Plain linear text (from the next start)", switch),
+const GROUPS: &[Group] = &[
+    (
+        "Look",
+        &[
+            Setting("theme", "Theme", own),
+            Setting("measure", "Maximum text width in columns", || vec![json!(80), json!(100), json!(120)]),
+            Setting("reduced_motion", "Reduce motion", switch),
+            Setting("ascii", "Draw signs in plain ASCII", switch),
+            Setting("ambiguous_wide", "Treat ambiguous characters as two columns wide", switch),
+            Setting("plain", "Plain linear text (from the next start)", switch),
+        ],
+    ),
+    (
+        "Keys and mouse",
+        &[
+            Setting("keymap", "Key preset", || vec![json!("default"), json!("vim"), json!("emacs")]),
+            Setting("which_key_delay", "Show the key box after N ms", || {
+                vec![json!(0), json!(250), json!(500), json!(1000)]
+            }),
+            Setting("mouse_wheel", "Scroll with the mouse wheel", switch),
+            Setting("mouse_click", "Select with a mouse click", switch),
+            Setting("mouse_motion", "Select text by dragging", switch),
+            Setting("copy_on_select", "Copy when a drag ends", switch),
+        ],
+    ),
+    (
+        "Questions",
+        &[
+            Setting("approval_deaf", "Ignore keys for N ms after a question appears", || {
+                vec![json!(0), json!(400), json!(800), json!(1500)]
+            }),
+            Setting("approval_timeout", "Auto-deny after N seconds (0 = never)", || {
+                vec![json!(0), json!(60), json!(300), json!(1800)]
+            }),
+        ],
+    ),
+    (
+        "Work",
+        &[
+            Setting("enter_while_running", "What Enter does while a turn is running", || {
+                vec![json!("steer"), json!("queue")]
+            }),
+            Setting("branch_summary", "Summarize a branch when you leave it", || {
+                vec![json!("ask"), json!("never"), json!("always")]
+            }),
+            Setting("notifications", "Notify when the window is not in front", switch),
+            Setting("leave_last", "Leave the last exchange on the terminal at exit", switch),
+        ],
+    ),
 ];
+
+/// Every setting with its heading.
+fn settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
+    GROUPS.iter().flat_map(|(group, list)| list.iter().map(move |s| (*group, s)))
+}
+
+/// What it is, its value, and whether that is the default.
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right(""), Column::text("")];
 
 struct Settings {
     ui: Value,
@@ -100,20 +134,20 @@ pub(crate) fn guards(name: &str) -> bool {
 /// Rows for the palette: each setting with its value; the id is `setting NAME`.
 pub(crate) fn rows(ui: &schema::Ui) -> Vec<Item> {
     let now = serde_json::to_value(ui).unwrap_or_default();
-    let row = |Setting(name, help, _): &Setting| {
+    let row = |(_, Setting(name, help, _)): (&str, &Setting)| {
         let mut item = Item::new(format!("setting {name}"), format!("Setting: {help}"));
-        item.detail = words(&now[*name]);
+        item = item.group("Settings").detail(words(&now[*name]));
         item.more = format!("ui.{name} settings");
         item.decides = guards(name);
         item
     };
     // The theme has rows of its own there.
-    SETTINGS.iter().filter(|s| s.0 != "theme").map(row).collect()
+    settings().filter(|(_, s)| s.0 != "theme").map(row).collect()
 }
 
 /// Gives the setting of this name its next value.
 pub(crate) fn change(name: &str, ui: &schema::Ui) -> Option<Effect> {
-    let Setting(name, _, values) = SETTINGS.iter().find(|s| s.0 == name)?;
+    let (_, Setting(name, _, values)) = settings().find(|(_, s)| s.0 == name)?;
     let now = serde_json::to_value(ui).ok()?;
     let value = next(&values(), &now[*name])?;
     Some(Effect::Settings(SettingsChange::Set { key: format!("ui.{name}"), value }))
@@ -125,17 +159,17 @@ impl Source for Settings {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { actions: ACTIONS, verb: "change", table: Some(0), ..ListSpec::default() }
+        ListSpec { actions: ACTIONS, columns: COLUMNS, verb: "change", ..ListSpec::default() }
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
-        SETTINGS
-            .iter()
-            .map(|Setting(name, help, _)| {
+        settings()
+            .map(|(group, Setting(name, help, _))| {
                 let now = &self.ui[*name];
-                let origin = if *now == self.default[*name] { "default" } else { "yours" };
-                let mut item = Item::new(*name, format!("{name}: {help}"));
-                item.detail = format!("{}  ({origin})", words(now));
+                let origin = if *now == self.default[*name] { "" } else { "yours" };
+                let mut item = Item::new(*name, *help).group(group);
+                item.more = format!("ui.{name}");
+                item = item.cell(Cell::new(words(now), Role::Text)).detail(origin);
                 item.decides = guards(name);
                 item
             })
@@ -146,7 +180,8 @@ impl Source for Settings {
         if action.0 != "picker.choose" {
             return None;
         }
-        let Setting(name, _, values) = SETTINGS.iter().find(|s| Some(s.0) == item.map(|i| i.id.as_str()))?;
+        let (_, Setting(name, _, values)) =
+            settings().find(|(_, s)| Some(s.0) == item.map(|i| i.id.as_str()))?;
         let values = values();
         let Some(value) = next(&values, &self.ui[*name]) else {
             return Some(Outcome::Close(vec![Effect::Act(Action("theme.open"))]));
@@ -170,7 +205,7 @@ mod tests {
     #[test]
     fn every_setting_exists_and_takes_every_value() {
         let all = serde_json::to_value(schema::Ui::default()).unwrap();
-        for Setting(name, _, values) in SETTINGS {
+        for (_, Setting(name, _, values)) in settings() {
             assert!(all.get(*name).is_some(), "{name}");
             for v in values() {
                 let mut one = all.clone();
@@ -179,7 +214,7 @@ mod tests {
             }
         }
         for name in all.as_object().unwrap().keys() {
-            let shown = SETTINGS.iter().any(|s| s.0 == name)
+            let shown = settings().any(|(_, s)| s.0 == name)
                 || ["theme_dark", "theme_light", "statusline"].contains(&name.as_str());
             assert!(shown, "{name} cannot be changed here");
         }
@@ -192,7 +227,7 @@ mod tests {
         insta::assert_snapshot!("settings_at_80x24", r.screen());
         r.run("type plain ascii; enter");
         assert!(r.app.model.ui.ascii);
-        assert!(r.screen().contains("on  (yours)"), "{}", r.screen());
+        assert!(r.screen().contains("on  yours"), "{}", r.screen());
         let kept = |t: &Task| matches!(t, Task::SaveSetting { key, value } if key == "ui.ascii" && *value == json!(true));
         assert!(r.tasks.iter().any(kept));
         r.run("enter");

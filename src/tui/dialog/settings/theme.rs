@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::app::effect::{Effect, SettingsChange};
 use crate::dialog::picker::{Item, Picker, Source};
+use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
@@ -11,6 +12,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("theme.open", "theme", "Choose a theme with a live preview", |app| {
         Ok(Box::new(open(app)))
     })
+    .menu(Menu::View)
     .keys(&["leader t"])],
     ..Dialog::NONE
 };
@@ -33,7 +35,7 @@ impl Source for ThemeSource {
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
-        self.names.iter().map(|n| Item::new(n, n).detail(if *n == self.now { "now" } else { "" })).collect()
+        self.names.iter().map(|n| Item::new(n, n).current(*n == self.now)).collect()
     }
 
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {

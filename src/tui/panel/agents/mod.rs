@@ -30,7 +30,7 @@ use super::{
 };
 use crate::app::effect::{Effect, Token};
 use crate::dialog::reader::text::Text;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
@@ -88,7 +88,9 @@ pub const ACTIONS: &[ActionSpec] = &[
         "continue",
         "Continue the selected agent where it was stopped or failed",
     ),
-    ActionSpec::new("agents.resume_all", "continue all", "Continue all interrupted agents"),
+    ActionSpec::new("agents.resume_all", "continue all", "Continue all interrupted agents")
+        .menu(Menu::Agents)
+        .ending(),
     ActionSpec::key_only("agents.retry", "retry", "Retry the selected agent's task, with a note"),
     ActionSpec::key_only("agents.raise", "limits", "Change the limits of the selected agent"),
     ActionSpec::key_only("agents.branch", "branch", "Branch before the selected agent's last message"),

@@ -201,7 +201,7 @@ fn names_of_workflows_are_completed_after_their_command() {
     assert_eq!(asked(&r), 1, "read once for this list");
     let screen = r.screen();
     let at = |word: &str| screen.lines().position(|l| l.contains(word)).unwrap();
-    assert!(at("> release") < at("  big-release"), "{screen}");
+    assert!(at("▌ release") < at("  big-release"), "{screen}");
     // Enter finishes the word and sends nothing; the next one starts it.
     r.run("enter");
     assert!(r.screen().contains("/workflow release"), "{}", r.screen());
@@ -504,7 +504,7 @@ fn the_selected_row_of_a_list_is_always_in_view() {
             }
             for n in 0..40 {
                 let chosen =
-                    r.screen().lines().filter(|l| l.trim_start_matches(['│', ' ']).starts_with("> ")).count();
+                    r.screen().lines().filter(|l| l.trim_start_matches(['│', ' ']).starts_with("▌ ")).count();
                 assert!(chosen >= 1, "{w}x{h} {text} after {n}:\n{}", r.screen());
                 r.run("down");
             }

@@ -4,7 +4,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
 
 use super::vim::Mode;
 use super::{Composer, popup};
@@ -72,7 +71,9 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
         return;
     }
     let at = text_area(c, area);
-    list(c, cx, Rect { height: at.y - area.y, ..area }, buf);
+    if let Some(list) = &c.popup {
+        popup::draw_list(list, cx, Rect { height: at.y - area.y, ..area }, buf);
+    }
     let shell = c.content.edit.text().starts_with('!');
     let style = cx.theme.style(if shell { Role::Accent } else { Role::Text });
     let labels = c.content.labels();
@@ -129,42 +130,5 @@ fn mode(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
     let corner = Rect { x: at.right().saturating_sub(1), width: 1, height: 1, ..at };
     if buf.cell((corner.x, corner.y)).is_some_and(|c| c.symbol() == " ") {
         draw::text(buf, corner, sign, cx.theme.style(Role::Strong));
-    }
-}
-
-/// The open list; beside it the preview of the selected row, where there is room.
-fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-    /// Columns from which on there is a preview.
-    const WIDE: u16 = 90;
-    let Some(p) = &c.popup else { return };
-    let (rows, selected) = p.window(usize::from(area.height));
-    let previews = rows.iter().any(|r| !r.preview.is_empty());
-    let left = match p.kind {
-        _ if !previews || area.width < WIDE => area.width,
-        // A command's preview is its usage, which is short; the words beside its name need the room more.
-        popup::PopupKind::Slash => area.width / 4 * 3,
-        _ => area.width / 2,
-    };
-    let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);
-    for (i, row) in rows.iter().enumerate() {
-        let line = Rect { y: area.y + short(i), height: 1, width: left, ..area };
-        let on = i == selected;
-        if on {
-            draw::paint(buf, line, cx.theme.style(Role::Selection));
-        }
-        let style = |role| cx.theme.style(if on { Role::Selection } else { role });
-        let shown = draw::cut_middle(&row.name, name);
-        draw::text(buf, line, &format!("{} {shown}", if on { ">" } else { " " }), style(Role::Text));
-        let skip = (short(name) + 4).min(left);
-        draw::text(buf, Rect { x: line.x + skip, width: left - skip, ..line }, &row.detail, style(Role::Dim));
-    }
-    if left < area.width
-        && let Some(row) = p.current()
-    {
-        for (i, text) in row.preview.lines().take(usize::from(area.height)).enumerate() {
-            let line =
-                Rect { x: area.x + left + 1, y: area.y + short(i), width: area.width - left - 1, height: 1 };
-            draw::text(buf, line, text, cx.theme.style(Role::Dim));
-        }
     }
 }

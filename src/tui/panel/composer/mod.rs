@@ -28,7 +28,7 @@ use self::popup::{Popup, PopupKind};
 use self::recall::{MessageRecall, UnconfirmedMessage};
 use self::vim::Vim;
 use crate::app::effect::{Effect, External, Task, Token};
-use crate::keymap::action::ActionSpec;
+use crate::keymap::action::{ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::panel::composer::sent::SubmitAction;
@@ -54,22 +54,28 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("composer.send", "send", "Send the message; while a turn is running, steer it"),
     ActionSpec::key_only("composer.newline", "new line", "Insert a new line"),
     ActionSpec::key_only("composer.take", "take", "Choose the selected entry of the list"),
-    ActionSpec::new("composer.queue", "queue", "Queue the message as a separate turn"),
-    ActionSpec::new("composer.now", "stop and send", "Stop the running turn and send the message now"),
+    ActionSpec::new("composer.queue", "queue", "Queue the message as a separate turn")
+        .menu(Menu::Write)
+        .ending(),
+    ActionSpec::new("composer.now", "stop and send", "Stop the running turn and send the message now")
+        .menu(Menu::Write)
+        .ending(),
     ActionSpec::key_only("composer.up", "up", "Line up; at the top, waiting messages, then history"),
     ActionSpec::key_only("composer.down", "down", "Line down; at the bottom, forward in history"),
     ActionSpec::key_only("composer.delete", "delete", "Delete the character under the caret"),
     ActionSpec::key_only("composer.help", "help", "Show help when the message is empty"),
-    ActionSpec::new("composer.clear", "clear", "Clear the draft; Up restores it"),
-    ActionSpec::new("composer.aside", "stash", "Stash the draft, or restore it"),
-    ActionSpec::new("composer.editor", "editor", "Write the message in your editor"),
-    ActionSpec::new("composer.paste", "paste", "Paste an image or text from the clipboard"),
-    ActionSpec::new("composer.look", "preview", "Show the pasted block or image before the caret"),
+    ActionSpec::new("composer.clear", "clear", "Clear the draft; Up restores it").menu(Menu::Write).ending(),
+    ActionSpec::new("composer.aside", "stash", "Stash the draft, or restore it").menu(Menu::Write),
+    ActionSpec::new("composer.editor", "editor", "Write the message in your editor").menu(Menu::Write),
+    ActionSpec::new("composer.paste", "paste", "Paste an image or text from the clipboard").menu(Menu::Write),
+    ActionSpec::new("composer.look", "preview", "Show the pasted block or image before the caret")
+        .menu(Menu::Write),
     ActionSpec::new(
         "composer.unfold",
         "unfold paste",
         "Insert the full text of the pasted block before the caret",
-    ),
+    )
+    .menu(Menu::Write),
 ];
 
 /// Default keys of the section `composer`.

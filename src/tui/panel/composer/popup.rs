@@ -7,9 +7,18 @@ use tiller_protocol::view::Mention;
 
 use tiller_protocol::{Effort, WorkflowFile};
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
 use crate::model::kinds::AgentKind;
+use crate::panel::DrawCx;
 use crate::slash::Commands;
+use crate::text::paint::{self, PaintTarget};
+use crate::text::wrap;
+use crate::theme::Role;
+use crate::widget::draw;
 use crate::widget::edit::Edit;
+use crate::widget::table::{Cell, Column, Widths};
 
 /// Rows of the list at most.
 pub(crate) const ROWS: usize = 8;
@@ -192,4 +201,67 @@ fn human(bytes: u64) -> String {
         1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
         _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
     }
+}
+
+/// Columns from which on there is a preview.
+const WIDE: u16 = 90;
+/// Columns before a name: the bar of the selected row and a blank.
+const INDENT: u16 = 2;
+
+/// Names, and what they are.
+const NAMES: &[Column] = &[Column::path(""), Column::text("").grows()];
+
+/// Draws it in `area`, which has a row for each row of the window.
+pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let (rows, selected) = popup.window(usize::from(area.height));
+    let previews = rows.iter().any(|r| !r.preview.is_empty());
+    let left = match popup.kind {
+        _ if !previews || area.width < WIDE => area.width,
+        // A command's preview is its usage, which is short; the words beside its name need the room more.
+        PopupKind::Slash => area.width / 4 * 3,
+        _ => area.width / 2,
+    };
+    let cells: Vec<[Cell; 2]> =
+        rows.iter().map(|r| [Cell::new(r.name.as_str(), Role::Text), Cell::dim(r.detail.as_str())]).collect();
+    let fit = Widths::of(cells.iter().map(<[Cell; 2]>::as_slice))
+        .fit(NAMES, usize::from(left.saturating_sub(INDENT + 1)));
+    for (i, cells) in cells.iter().enumerate() {
+        let line = Rect { y: area.y + i as u16, height: 1, width: left, ..area };
+        let text = fit.row(cells);
+        let place = PaintTarget { x: line.x + INDENT, y: line.y, columns: left.saturating_sub(INDENT) };
+        let mut cut = Vec::new();
+        wrap::wrap(&text, 0, usize::from(place.columns).max(1), &mut cut);
+        if let Some(row) = cut.first() {
+            paint::row(buf, place, &text, *row, cx.theme, &[]);
+        }
+        if i == selected {
+            draw::paint(buf, line, cx.theme.style(Role::Selection));
+            draw::put(buf, line.x, line.y, draw::bar(cx.ascii), cx.theme.style(Role::Accent));
+        }
+    }
+    count(popup, cx, Rect { width: left, ..area }, buf);
+    if left < area.width
+        && let Some(row) = popup.current()
+    {
+        for (i, text) in row.preview.lines().take(usize::from(area.height)).enumerate() {
+            let line =
+                Rect { x: area.x + left + 2, y: area.y + i as u16, width: area.width - left - 2, height: 1 };
+            draw::text(buf, line, text, cx.theme.style(Role::Dim));
+        }
+    }
+}
+
+/// `3 of 41` at the end of the last row, when not all rows are visible.
+fn count(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let all = popup.rows.len();
+    if all <= usize::from(area.height) || area.height == 0 {
+        return;
+    }
+    let text = format!("  {} of {all}", popup.selected + 1);
+    let width = (text.len() as u16).min(area.width);
+    let y = area.bottom() - 1;
+    let spot = Rect { x: area.right() - width, y, width, height: 1 };
+    // What stood there is covered.
+    draw::text(buf, spot, &" ".repeat(usize::from(width)), cx.theme.style(Role::Dim));
+    draw::text(buf, spot, &text, cx.theme.style(Role::Dim));
 }

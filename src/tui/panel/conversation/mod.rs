@@ -23,7 +23,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::cell;
 use crate::input::escape::EscapeStep;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::panel::{
@@ -54,18 +54,21 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("conversation.page_down", "page down", "Scroll the conversation down by a page"),
     ActionSpec::key_only("conversation.message_up", "message up", "Scroll to the previous message"),
     ActionSpec::key_only("conversation.message_down", "message down", "Scroll to the next message"),
-    ActionSpec::new("conversation.first", "start", "Go to the start of the conversation"),
-    ActionSpec::new("conversation.last", "end", "Go to the end of the conversation"),
-    ActionSpec::new("conversation.unfold", "unfold", "Unfold or fold the current turn"),
+    ActionSpec::new("conversation.first", "start", "Go to the start of the conversation").menu(Menu::Go),
+    ActionSpec::new("conversation.last", "end", "Go to the end of the conversation").menu(Menu::Go),
+    ActionSpec::new("conversation.unfold", "unfold", "Unfold or fold the current turn").menu(Menu::View),
     ActionSpec::key_only("conversation.turn_up", "turn up", "Previous turn"),
     ActionSpec::key_only("conversation.turn_down", "turn down", "Next turn"),
     ActionSpec::key_only("conversation.tool_up", "tool up", "Previous tool call"),
     ActionSpec::key_only("conversation.tool_down", "tool down", "Next tool call"),
-    ActionSpec::new("conversation.search", "search", "Search the whole conversation"),
-    ActionSpec::new("conversation.copy_mode", "copy mode", "Select and copy with the keyboard"),
-    ActionSpec::new("conversation.copy_reply", "copy reply", "Copy the last reply as Markdown"),
-    ActionSpec::new("conversation.dump", "dump", "Write the conversation to the terminal's scrollback"),
-    ActionSpec::new("conversation.edit", "editor", "Open the conversation in the editor"),
+    ActionSpec::new("conversation.search", "search", "Search the whole conversation").menu(Menu::Go),
+    ActionSpec::new("conversation.copy_mode", "copy mode", "Select and copy with the keyboard")
+        .menu(Menu::View),
+    ActionSpec::new("conversation.copy_reply", "copy reply", "Copy the last reply as Markdown")
+        .menu(Menu::View),
+    ActionSpec::new("conversation.dump", "dump", "Write the conversation to the terminal's scrollback")
+        .menu(Menu::View),
+    ActionSpec::new("conversation.edit", "editor", "Open the conversation in the editor").menu(Menu::View),
 ];
 
 /// Default keys of the section `conversation`.

@@ -23,6 +23,10 @@ impl SlashCommand for Spawn {
         "/spawn [@NAME] GOAL"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("spawn.open"))
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("spawn.open"))]);

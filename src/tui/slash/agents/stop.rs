@@ -4,6 +4,7 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::TurnCommand;
 
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::slash::SlashCommand;
 
@@ -17,6 +18,14 @@ impl SlashCommand for Stop {
 
     fn help(&self) -> &'static str {
         "Stop the running turn"
+    }
+
+    fn action(&self) -> Option<Action> {
+        Some(Action("global.stop"))
+    }
+
+    fn ends(&self) -> bool {
+        true
     }
 
     fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {

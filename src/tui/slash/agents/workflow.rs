@@ -23,6 +23,10 @@ impl SlashCommand for Workflow {
         "/workflow [NAME | pause w1 | resume w1 | stop w1]"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("workflows.open"))
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         let id = |id: &str| id.trim().to_owned();
         let command = match args.trim().split_once(char::is_whitespace) {

@@ -24,6 +24,14 @@ impl SlashCommand for Compact {
         "/compact [WHAT TO KEEP]"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("compact.open"))
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if model.agent.turn.running {
             return Err("A turn is running. Stop it first (Esc), or wait until it ends.".into());

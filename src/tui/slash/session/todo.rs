@@ -4,6 +4,7 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::TodoCommand;
 
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::View;
 use crate::slash::SlashCommand;
@@ -22,6 +23,10 @@ impl SlashCommand for Todo {
 
     fn usage(&self) -> &'static str {
         "/todo [WHAT]"
+    }
+
+    fn action(&self) -> Option<Action> {
+        Some(Action("view.todo"))
     }
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {

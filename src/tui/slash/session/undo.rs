@@ -19,6 +19,10 @@ impl SlashCommand for Undo {
         if self.0 { "Redo what /undo reverted" } else { "Undo the last branch, restore, name or summary" }
     }
 
+    fn ends(&self) -> bool {
+        true
+    }
+
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         Ok(vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: self.0 }))])
     }

@@ -24,6 +24,10 @@ impl SlashCommand for PickModel {
         "/model [PROVIDER/MODEL]"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("model.open"))
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("model.open"))]);

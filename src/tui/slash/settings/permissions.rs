@@ -24,6 +24,10 @@ impl SlashCommand for Permissions {
         "/permissions [read-only|plan|ask|auto-edit|full]"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("profile.open"))
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() || args == "full" {
             // The list asks again before the most permissive one.

@@ -21,6 +21,10 @@ impl SlashCommand for Theme {
         "/theme [NAME]"
     }
 
+    fn action(&self) -> Option<Action> {
+        Some(Action("theme.open"))
+    }
+
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("theme.open"))]);

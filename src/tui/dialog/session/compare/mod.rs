@@ -19,7 +19,7 @@ use self::actions::KEYS;
 pub(crate) use self::sample::sample;
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
@@ -37,7 +37,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "compare",
         "Compare this branch with another, side by side",
         |_| Ok(Box::new(pick::open())),
-    )],
+    )
+    .menu(Menu::Session)],
     groups: &[("Compare", ACTIONS)],
     scopes: &[Scope::new("compare", Some("list"), "Compare", false).keys(KEYS)],
     samples: &[("compare", || Box::new(sample()))],

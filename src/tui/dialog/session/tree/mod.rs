@@ -39,7 +39,7 @@ use crate::app::App;
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
-use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
@@ -55,6 +55,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "All sessions as trees: browse, branch, restore, name, filter",
         |app| Ok(Box::new(open(app))),
     )
+    .menu(Menu::Go)
     .keys(&["leader T"])],
     groups: &[("Tree of all sessions", ACTIONS)],
     scopes: &[Scope::new("tree", Some("list"), "Tree of all sessions", false).keys(KEYS)],

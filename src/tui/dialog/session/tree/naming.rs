@@ -41,7 +41,7 @@ impl Browser {
         let id = at.tree.session;
         let Some((shape, _, _)) = at.node else {
             if at.tree.nested {
-                return say("A subagent's session belongs to its parent session");
+                return say("A sub-agent's session belongs to its parent session");
             }
             let archived = !at.tree.about.archived;
             let archive = send(SessionCommand::Archive { id, archived });
@@ -75,7 +75,7 @@ impl Browser {
             return say("Only a whole session can be deleted, on its own row; archive a branch instead");
         }
         if at.tree.nested {
-            return say("A subagent's session belongs to its parent session");
+            return say("A sub-agent's session belongs to its parent session");
         }
         if self.is_here(id) || self.origin.root == Some(id) {
             return say("The open session cannot be deleted; open another one first");
