@@ -220,7 +220,7 @@ fn audit_row(r: &AuditRow) -> Item {
     }
     .detail(r.tool.clone())
     .cell(Cell::new(decision, Role::Text))
-    .detail(r.outcome.clone())
+    .detail(r.outcome.to_string())
     .detail(time)
 }
 

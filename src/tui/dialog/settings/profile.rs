@@ -9,6 +9,8 @@ use crate::dialog::picker::{Item, ListSpec, Picker, Source};
 use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
+use crate::view::header::profile_role;
+use crate::widget::draw;
 use crate::widget::table::Column;
 
 /// Registers the dialog.
@@ -63,8 +65,10 @@ impl Source for Profiles {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let row = |p: &Profile| {
-            let mut item =
-                Item::new(p.name(), p.word()).detail(meaning(*p)).current(*p == model.agent.session.profile);
+            let mut item = Item::new(p.name(), p.word())
+                .sign(draw::bar(draw::ascii()), profile_role(*p))
+                .detail(meaning(*p))
+                .current(*p == model.agent.session.profile);
             item.decides = !matches!(p, Profile::ReadOnly | Profile::Plan);
             item.more = p.name().into();
             item
