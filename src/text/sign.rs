@@ -52,6 +52,8 @@ pub const MINUS: Sign = Sign::new("−", "-");
 pub const UP: Sign = Sign::new("↑", "^");
 /// Down: received from the model; more below.
 pub const DOWN: Sign = Sign::new("↓", "v");
+/// A checkpoint: the files of a moment, kept.
+pub const SAVED: Sign = Sign::new("▰", "#");
 /// A filled cell of a gauge.
 const FILLED: Sign = Sign::new("▰", "#");
 /// An empty cell of a gauge.
@@ -60,7 +62,7 @@ const FREE: Sign = Sign::new("▱", ".");
 /// Every sign, for tests and documentation.
 pub const ALL: &[Sign] = &[
     OK, FAILED, FULL, EMPTY, HALF, ATTENTION, CLOSED, OPEN, CHILD, WRAPPED, DOT, BAR, QUOTE, MINUS, UP, DOWN,
-    FILLED, FREE,
+    SAVED, FILLED, FREE,
 ];
 
 /// How long one frame of the spinner stays.

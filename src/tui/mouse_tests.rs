@@ -49,7 +49,7 @@ const RAIL: usize = 79;
 
 #[test]
 fn a_click_focuses_the_panel_below_it_and_chooses_the_row() {
-    for (text, view) in [("[ ] docs", View::Todo), ("docs", View::Agents), ("README.md", View::Watch)] {
+    for (text, view) in [("○ docs", View::Todo), ("docs", View::Agents), ("README.md", View::Watch)] {
         let mut r = scene(118, 40);
         click(&mut r, text, RAIL);
         let want = if text == "docs" { View::Todo } else { view };
@@ -58,7 +58,7 @@ fn a_click_focuses_the_panel_below_it_and_chooses_the_row() {
         assert_eq!(r.cursor().map(|c| c.y), Some(row), "{text}: the cursor is on the row\n{}", r.screen());
     }
     let mut r = scene(118, 40);
-    click(&mut r, "needs you 4", RAIL);
+    click(&mut r, "▲ a", RAIL);
     assert_eq!(r.app.screen.focus, View::Agents, "{}", r.screen());
 }
 
@@ -69,8 +69,8 @@ fn a_second_click_opens() {
     click(&mut r, "README.md", RAIL);
     let diff = CommandBody::Watch(WatchCommand::Diff { path: "README.md".into() });
     assert_eq!(r.commands(), [&diff]);
-    click(&mut r, "o #1", RAIL);
-    click(&mut r, "o #1", RAIL);
+    click(&mut r, "● Make the", RAIL);
+    click(&mut r, "● Make the", RAIL);
     assert_eq!(r.app.screen.focus, View::Conversation, "the tree goes to the turn\n{}", r.screen());
 }
 

@@ -109,7 +109,7 @@ const GROUPS: &[&str] = &[
     "Todo",
     "Agents",
     "Program terminal",
-    "Watch",
+    "Changes",
     "Session tree",
     "Tree of all sessions",
     "Viewer",

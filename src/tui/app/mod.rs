@@ -187,6 +187,10 @@ impl App {
                 for view in View::ALL {
                     self.tell(Owner::View(view), PanelEvent::Tick);
                 }
+                let layers: Vec<u64> = self.layers.iter().map(|l| l.id).collect();
+                for id in layers {
+                    self.tell(Owner::Layer(id), PanelEvent::Tick);
+                }
             }
             Msg::Config(ConfigMsg::Changed) => self.tasks.push(Task::Reload),
             Msg::Config(ConfigMsg::Kinds(kinds)) => {

@@ -6,12 +6,14 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::tree::{
-    NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeTag,
+    NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeSpawned,
+    TreeTag,
 };
 use tiller_protocol::view::{ContextReport, GitOperation, GitState, LayerCost, Mention, ModelChoice};
 use tiller_protocol::{
-    BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView, EntryId, ModelRef,
-    Profile, RestoreFile, RestorePreview, SessionId, SessionSummary, Snapshot, Time, Usage,
+    AgentId, AgentState, BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView,
+    EntryId, ModelRef, Profile, RestoreFile, RestorePreview, SearchHit, SearchPage, SearchQuery, SearchRole,
+    SessionId, SessionSummary, Snapshot, Time, Usage,
 };
 
 use super::stage::{START, Stage};
@@ -125,6 +127,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         Query::RestorePreview { entry } => {
             ReplyEvent::RestorePreviewReply { entry: *entry, preview: preview() }
         }
+        Query::Search { query } => ReplyEvent::SearchReply { query: query.clone(), page: found(query) },
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
         Query::Tree { query } => ReplyEvent::TreeReply { reply: tree(query)? },
         _ => return None,
@@ -343,7 +346,80 @@ const NODES: &[(Option<u32>, NodeKind, &str)] = &[
     (Some(9), NodeKind::ToolResult, "python -m pytest -q"),
     (Some(5), NodeKind::User, "Only the tests first, please"),
     (Some(11), NodeKind::Assistant, "Three tests: the cap, a date, and what is not a time."),
+    (Some(9), NodeKind::User, "Without the dependency, but in the same shape"),
+    (Some(13), NodeKind::Assistant, "A small class with one method, tested on its own."),
+    (Some(14), NodeKind::User, "as a decorator"),
+    (Some(15), NodeKind::Assistant, "The decorator keeps the signature."),
+    (Some(10), NodeKind::User, "Pin tenacity to 9"),
+    (Some(17), NodeKind::Assistant, "Pinned in pyproject.toml."),
 ];
+
+/// Sessions of agents that the second message started.
+fn spawned() -> Vec<TreeSpawned> {
+    let agent = |n: u128, title: &str, state, files| TreeSpawned {
+        session: session(0x100 + n),
+        node: 3,
+        title: title.into(),
+        agent: Some(AgentId(format!("main/a{n}"))),
+        state: Some(state),
+        time: Some(ago(30 - n as i64)),
+        entries: 14,
+        tokens: 64_500,
+        cost: Some(Cost::from_usd(0.12)),
+        files,
+    };
+    vec![agent(1, "date handling", AgentState::Done, 1), agent(2, "cap and back-off", AgentState::Failed, 0)]
+}
+
+/// What a search finds.
+fn found(query: &SearchQuery) -> SearchPage {
+    let hit = |n: u128, title: &str, role, minutes, preview: &str| {
+        let at = preview.find(&query.text).unwrap_or(0);
+        SearchHit {
+            session: session(n),
+            title: title.into(),
+            project: PROJECT.into(),
+            entry: entry(0x200 + n * 16 + minutes as u128),
+            role,
+            agent: AgentId::main(),
+            time: ago(minutes),
+            preview: preview.into(),
+            mark: (at, at + query.text.len()),
+        }
+    };
+    let hits = vec![
+        hit(
+            1,
+            "Honour Retry-After",
+            SearchRole::User,
+            12,
+            "Make the retry logic honour Retry-After and add what is missing.",
+        ),
+        hit(
+            1,
+            "Honour Retry-After",
+            SearchRole::Assistant,
+            11,
+            "`Client.wait` honours retry hints in both forms now.",
+        ),
+        hit(1, "Honour Retry-After", SearchRole::Tool, 10, "src/client.py:22: class retry_policy"),
+        hit(
+            3,
+            "Why is the nightly export slow?",
+            SearchRole::Assistant,
+            60 * 20,
+            "The export will retry each row three times before it gives up.",
+        ),
+        hit(
+            5,
+            "Upgrade to Python 3.13",
+            SearchRole::User,
+            60 * 49,
+            "does the retry decorator still work there?",
+        ),
+    ];
+    SearchPage { hits: if query.text.trim().is_empty() { Vec::new() } else { hits }, more: false, behind: 0 }
+}
 
 fn tree(query: &TreeQuery) -> Option<TreeReply> {
     Some(match query {
@@ -380,11 +456,13 @@ fn tree(query: &TreeQuery) -> Option<TreeReply> {
                     nodes: NODES.iter().enumerate().map(node).collect(),
                     heads: vec![
                         head("main", "", 7, true),
-                        head("branch-1f", "with a library", 10, false),
+                        head("branch-1f", "with a library", 18, false),
                         head("branch-2c", "", 12, false),
+                        head("branch-3a", "no dependency", 14, false),
+                        head("branch-4e", "decorator", 16, false),
                     ],
                     tags: vec![TreeTag { name: "works".into(), node: 7 }],
-                    spawned: Vec::new(),
+                    spawned: spawned(),
                 }),
             }
         }

@@ -12,6 +12,9 @@ use super::story;
 use crate::app::effect::Navigation;
 
 pub(super) const AGENTS: Scene = Scene::new("agents", "Agents of ours and of other vendors", agents);
+pub(super) const AGENTS_FINISHED: Scene =
+    Scene::new("agents_finished", "Agents that have ended, and limits", finished);
+pub(super) const AGENTS_BESIDE: Scene = Scene::new("agents_beside", "Agents beside the conversation", beside);
 pub(super) const AGENT: Scene = Scene::new("agent", "The conversation of another agent", agent);
 pub(super) const WORKFLOW: Scene = Scene::new("workflow", "A workflow that runs", workflow);
 
@@ -145,6 +148,24 @@ fn agents(s: &mut Stage) {
     show(s, crew());
     s.act("view.agents");
     s.fill();
+    s.press("j");
+}
+
+/// The same with the agents that have ended, one of ours selected.
+fn finished(s: &mut Stage) {
+    agents(s);
+    s.press("G");
+    s.press("enter");
+    s.press("g");
+    s.press("j");
+    s.press("j");
+}
+
+/// In the band beside the conversation.
+fn beside(s: &mut Stage) {
+    story::working(s);
+    show(s, crew());
+    s.act("view.agents");
 }
 
 fn agent(s: &mut Stage) {

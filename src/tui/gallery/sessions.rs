@@ -11,6 +11,7 @@ use crate::dialog::session::restore::Restore;
 
 pub(super) const REVIEW: Scene = Scene::new("review", "Review of a turn's changes", review);
 pub(super) const TREE: Scene = Scene::new("tree", "The tree of a session", tree);
+pub(super) const SEARCH: Scene = Scene::new("search", "Search in sessions", search);
 pub(super) const COMPARE: Scene = Scene::new("compare", "Two branches side by side", compare);
 pub(super) const LIST: Scene = Scene::new("sessions", "List of sessions", list);
 pub(super) const BRANCHES: Scene = Scene::new("branches", "List of branches", branches);
@@ -24,6 +25,13 @@ fn review(s: &mut Stage) {
 fn tree(s: &mut Stage) {
     story::finished(s);
     s.act("tree.open");
+}
+
+fn search(s: &mut Stage) {
+    story::finished(s);
+    s.act("search.open");
+    s.write("retry");
+    s.wait(500);
 }
 
 fn compare(s: &mut Stage) {

@@ -347,8 +347,6 @@ impl Stage {
             self.mistakes.push(format!("{action} is not possible"));
         }
         self.app.after_message();
-        // Its size is known before the engine answers.
-        self.draw();
         self.settle();
         self.read();
     }

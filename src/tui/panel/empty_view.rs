@@ -24,7 +24,7 @@ impl Panel for EmptyView {
             View::Conversation => "Conversation",
             View::Todo => "Todo",
             View::Agents => "Agents",
-            View::Watch => "Watch",
+            View::Watch => "Changes",
             View::Sessions => "Session tree",
             View::Diff => "Diff",
             View::Terminals => "Terminals",

@@ -24,7 +24,7 @@ pub mod event;
 pub(crate) mod find;
 #[cfg(test)]
 mod find_tests;
-pub(crate) mod row_end;
+pub(crate) mod headings;
 pub(crate) mod rows;
 pub mod sessions;
 pub(crate) mod status;

@@ -26,7 +26,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
@@ -109,34 +109,38 @@ fn turns(model: &Model) -> Vec<Turn> {
     all
 }
 
-/// A branch that was left, under the turn after which it went its own way.
-fn left_line(left: &AbandonedBranch, columns: usize) -> Line {
-    let tail = format!("   {}", clock(left.time));
-    let room = columns.saturating_sub(5 + width(&tail));
+/// Columns of the time.
+const TIME: usize = 5;
+
+/// A row: lines of the graph, the words, and at the right the time with the sign of a checkpoint before it.
+fn row(lead: &[(&str, Role)], text: &str, look: Look, (time, saved): (&str, bool), columns: usize) -> Line {
+    let saved = if saved { draw::sign(sign::SAVED) } else { " " };
+    let tail = format!(" {saved} {time:>TIME$}");
     let mut line = Line::new(Wrap::Cut);
-    line.push("|-o ", Look::of(Role::Dim));
-    let text = clean::plain(left.words());
-    line.push_strict(&shorten_end(&text, room, crate::widget::draw::ascii()), Look::of(Role::Dim));
+    lead.iter().for_each(|(part, role)| line.push_strict(part, Look::of(*role)));
+    let room = columns.saturating_sub(width(line.text()) + width(&tail));
+    line.push_strict(&shorten_end(&clean::plain(text), room, draw::ascii()), look);
     line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
-    line.push(&tail, Look::of(Role::Dim));
+    line.push_strict(&tail, if time == NOW { look } else { Look::of(Role::Dim) });
     line
 }
 
-fn line(turn: &Turn, n: usize, now: bool, columns: usize) -> Line {
-    let mark = if turn.checkpoint { "*" } else { " " };
-    let tail = if now { format!(" {mark} now") } else { format!(" {mark} {}", clock(turn.time)) };
-    let head = format!("o #{n} ");
-    let room = columns.saturating_sub(width(&head) + width(&tail));
-    let role = if now { Role::Strong } else { Role::Text };
-    let mut line = Line::new(Wrap::Cut);
-    line.push(&head, Look::of(Role::Dim));
-    line.push_strict(
-        &shorten_end(&clean::plain(&turn.text), room, crate::widget::draw::ascii()),
-        Look::of(role),
-    );
-    line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
-    line.push(&tail, Look::of(if now { Role::Accent } else { Role::Dim }));
-    line
+/// In place of the time of the last turn.
+const NOW: &str = "now";
+
+/// A branch that was left, under the turn after which it went its own way.
+fn left_line(left: &AbandonedBranch, columns: usize) -> Line {
+    let l = draw::lines(draw::ascii());
+    let lane = format!("{}{}", l.tees[0], l.h);
+    let lead = [(lane.as_str(), Role::Border), (draw::sign(sign::EMPTY), Role::Dim), (" ", Role::Dim)];
+    row(&lead, left.words(), Look::of(Role::Dim), (&clock(left.time), false), columns)
+}
+
+fn line(turn: &Turn, now: bool, columns: usize) -> Line {
+    let lead = [(draw::sign(sign::FULL), Role::User), (" ", Role::Text)];
+    let look = if now { Look::of(Role::Strong).bold() } else { Look::of(Role::Text) };
+    let time = if now { NOW.to_owned() } else { clock(turn.time) };
+    row(&lead, &turn.text, look, (&time, turn.checkpoint), columns)
 }
 
 impl SessionsPanel {
@@ -146,7 +150,7 @@ impl SessionsPanel {
         let (mut lines, mut what) = (Vec::new(), Vec::new());
         let earlier = model.agent.conversation.earlier();
         if earlier > 0 {
-            let text = format!("{earlier} earlier entries; scroll the conversation up to load them");
+            let text = format!("{earlier} earlier entries; scroll up in the conversation to load them");
             lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
             what.push(SessionRow::Nothing);
         }
@@ -157,7 +161,7 @@ impl SessionsPanel {
         let last = all.len().saturating_sub(1);
         for at in std::iter::once(None).chain((0..all.len()).map(Some)) {
             if let Some((n, turn)) = at.and_then(|n| Some((n, all.get(n)?))) {
-                lines.push(line(turn, n + 1, n == last, columns));
+                lines.push(line(turn, n == last, columns));
                 what.push(turn.entry.map_or(SessionRow::Nothing, SessionRow::Turn));
             }
             for l in self.left.iter().filter(|l| !on_path(l) && begins(l) == at) {
@@ -185,7 +189,9 @@ impl SessionsPanel {
                 Reply::Done(vec![Effect::Focus(View::Conversation), go])
             }
             SessionRow::AbandonedBranch(tip) => match self.left.iter().find(|l| l.tip == tip) {
-                Some(l) => Reply::with(Effect::Push(Box::new(Text::plain("Another branch", &l.text)))),
+                Some(l) => {
+                    Reply::with(Effect::Push(Box::new(Text::plain("A branch that you left", &l.text))))
+                }
                 None => Reply::done(),
             },
         }
@@ -290,7 +296,12 @@ impl Panel for SessionsPanel {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.what.is_empty() {
-            draw::text(buf, area, "No messages yet", cx.theme.style(Role::Dim));
+            draw::text(
+                buf,
+                area,
+                "Your messages appear here, and where you branched",
+                cx.theme.style(Role::Dim),
+            );
         }
         self.rows.draw(cx, area, buf);
     }

@@ -89,11 +89,11 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
     r.run("alt-5");
     let screen = r.screen();
     let row = |text: &str| screen.lines().position(|l| l.contains(text)).expect(text);
-    assert_eq!(row("|-o try it with a library"), row("o #1") + 1, "{screen}");
-    assert_eq!(row("o #2"), row("o #1") + 2, "{screen}");
+    assert_eq!(row("├─○ try it with a library"), row("● question 0") + 1, "{screen}");
+    assert_eq!(row("● question 1"), row("● question 0") + 2, "{screen}");
     r.clear().run("g; down; f");
     let fork = CommandBody::Session(SessionCommand::Fork { entry: tip.id });
     assert_eq!(r.commands(), [&fork]);
     r.run("alt-5; enter");
-    assert!(r.screen().contains("Another branch"), "{}", r.screen());
+    assert!(r.screen().contains("A branch that you left"), "{}", r.screen());
 }

@@ -18,7 +18,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
-use crate::widget::{draw, input};
+use crate::widget::{draw, input, sign};
 
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
@@ -55,6 +55,9 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("K", "todo.up"),
 ];
 
+/// Cells of the gauge in the title.
+const GAUGE: usize = 6;
+
 /// The panel.
 #[derive(Default)]
 pub struct Todo {
@@ -63,27 +66,29 @@ pub struct Todo {
     edit: Option<(Option<String>, Edit)>,
 }
 
-fn mark(status: TodoStatus) -> (&'static str, Role) {
+/// The sign of a state, its look, and that of the words.
+fn mark(status: TodoStatus) -> (&'static str, Role, Look) {
     match status {
-        TodoStatus::Pending => ("[ ] ", Role::Text),
-        TodoStatus::InProgress => ("[>] ", Role::Running),
-        TodoStatus::Completed => ("[x] ", Role::Dim),
-        TodoStatus::Cancelled => ("[-] ", Role::Dim),
+        TodoStatus::Pending => (draw::sign(sign::EMPTY), Role::Dim, Look::of(Role::Text)),
+        TodoStatus::InProgress => (draw::sign(sign::HALF), Role::Running, Look::of(Role::Strong).bold()),
+        TodoStatus::Completed => (draw::sign(sign::OK), Role::Ok, Look::of(Role::Dim)),
+        TodoStatus::Cancelled => (draw::sign(sign::DOT), Role::Dim, Look::of(Role::Dim).strike()),
     }
 }
 
+fn gutter(status: TodoStatus) -> Gutter {
+    let (sign, role, _) = mark(status);
+    Gutter::new(format!("{sign} "), role)
+}
+
 fn line(model: &Model, item: &TodoItem) -> Line {
-    let (mark, role) = mark(item.status);
-    let mut look = Look::of(role);
-    if item.status == TodoStatus::InProgress {
-        look = look.bold();
-    }
+    let (_, _, look) = mark(item.status);
     let mut line = Line::new(Wrap::Word);
     line.push(&item.content.replace('\n', " "), look);
     if let Some(agent) = model.assignee(item) {
-        line.push_strict(&format!("  @{}", model.name_of(agent)), Look::of(Role::Accent));
+        line.push_strict(&format!("  @{}", model.name_of(agent)), Look::of(Role::Agent));
     }
-    line.gutter(Gutter::new(mark, role))
+    line.gutter(gutter(item.status))
 }
 
 /// Every item on a line of its own.
@@ -91,7 +96,7 @@ fn all(model: &Model) -> Vec<Line> {
     model.agent.todo.iter().map(|i| line(model, i)).collect()
 }
 
-/// The short form: done items are counted, items to do stand side by side.
+/// The short form for so many rows: done items are counted, and so are items to do that find no room.
 fn folded(model: &Model, rows: usize) -> Vec<Line> {
     let with = |s: TodoStatus| model.agent.todo.iter().filter(move |i| i.status == s);
     let over = |n: usize| n > rows;
@@ -103,18 +108,19 @@ fn folded(model: &Model, rows: usize) -> Vec<Line> {
         let mut sum = Line::new(Wrap::Word);
         let words = if gone > 0 { format!("{done} done, {gone} cancelled") } else { format!("{done} done") };
         sum.push(&words, Look::of(Role::Dim));
-        lines.push(sum.gutter(Gutter::new("[x] ", Role::Dim)));
+        lines.push(sum.gutter(gutter(TodoStatus::Completed)));
     } else {
         lines.extend(with(TodoStatus::Completed).chain(with(TodoStatus::Cancelled)).map(|i| line(model, i)));
     }
     lines.extend(with(TodoStatus::InProgress).map(|i| line(model, i)));
-    let mut rest = Line::new(Wrap::Word);
-    for (n, item) in with(TodoStatus::Pending).enumerate() {
-        let gap = if n > 0 { "  " } else { "" };
-        rest.push(&format!("{gap}[ ] {}", item.content.replace('\n', " ")), Look::of(Role::Text));
-    }
-    if !rest.is_empty() {
-        lines.push(rest);
+    let pending = with(TodoStatus::Pending).count();
+    let room = rows.saturating_sub(lines.len());
+    let shown = if pending <= room { pending } else { room.saturating_sub(1) };
+    lines.extend(with(TodoStatus::Pending).take(shown).map(|i| line(model, i)));
+    if pending > shown {
+        let mut more = Line::new(Wrap::Word);
+        more.push(&format!("{} more to do", pending - shown), Look::of(Role::Dim));
+        lines.push(more.gutter(gutter(TodoStatus::Pending)));
     }
     lines
 }
@@ -172,7 +178,11 @@ impl Panel for Todo {
     fn title(&self, model: &Model) -> String {
         let done = model.agent.todo.iter().filter(|i| i.status == TodoStatus::Completed).count();
         let of = model.agent.todo.iter().filter(|i| i.status != TodoStatus::Cancelled).count();
-        if of == 0 { "Todo".into() } else { format!("Todo {done}/{of}") }
+        if of == 0 {
+            return "Todo".into();
+        }
+        let gauge = sign::gauge(done as u64, of as u64, GAUGE, draw::ascii());
+        format!("Todo {gauge} {done}/{of}")
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -257,7 +267,7 @@ impl Panel for Todo {
 
     fn hints(&self, model: &Model) -> Vec<Hint> {
         if self.edit.is_some() {
-            return vec![Hint::as_("todo.send", "keep")];
+            return vec![Hint::as_("todo.send", "save")];
         }
         if let Some(hints) = self.rows.find_hints() {
             return hints;
@@ -300,7 +310,7 @@ impl Panel for Todo {
         self.rows.draw(cx, list, buf);
         if let Some((_, edit)) = &self.edit {
             let field = Self::field(area);
-            draw::put(buf, area.x, field.y, ">", cx.theme.style(Role::Accent));
+            draw::put(buf, area.x, field.y, draw::sign(sign::CLOSED), cx.theme.style(Role::Accent));
             input::draw(edit, field, buf, cx.theme.style(Role::Text));
         }
     }

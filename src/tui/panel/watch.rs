@@ -1,4 +1,4 @@
-//! File changes in the project with their time and author, newest first.
+//! File changes in the project, grouped by their author, newest first.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -7,6 +7,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::feed::Who;
 use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Notice, NoticeKind};
 
+use super::headings;
 use super::rows::{Rows, clock};
 use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -18,17 +19,17 @@ use crate::keymap::scope::Scope;
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
-use crate::text::{clean, shorten_middle, width};
+use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Watch,
     make: |_| Box::new(Watch::default()),
     reads: &[Slice::Crew, Slice::Workspace],
-    groups: &[("Watch", ACTIONS)],
-    scopes: &[Scope::new("watch", Some("list"), "Watch", false).keys(&[
+    groups: &[("Changes", ACTIONS)],
+    scopes: &[Scope::new("watch", Some("list"), "Changes", false).keys(&[
         ("@", "watch.mention"),
         ("m", "watch.mute"),
         ("p", "watch.pause"),
@@ -43,17 +44,17 @@ pub const ACTIONS: &[ActionSpec] = &[
 ];
 
 const DIFF: Token = Token(1);
-/// Changes of one path by one author within this many milliseconds are one row.
-const BURST: i64 = 10_000;
-/// Characters of the command that ran at the time.
-const DURING: usize = 24;
+/// Columns of a time.
+const TIME: usize = 5;
+/// Fewest columns in which more is said of a change than its file.
+const LEAST: usize = 12;
 
 /// The panel.
 #[derive(Default)]
 pub struct Watch {
     rows: Rows,
-    /// The row for each line, newest first.
-    shown: Vec<FileChange>,
+    /// The change for each line; `None`: the name of a group.
+    shown: Vec<Option<FileChange>>,
     /// Changes since the panel was looked at.
     unseen: u64,
     paused: bool,
@@ -69,31 +70,21 @@ pub struct Mute(pub Option<String>);
 fn letter(kind: ChangeKind) -> (&'static str, Role) {
     match kind {
         ChangeKind::Added => ("A", Role::Added),
-        ChangeKind::Modified => ("M", Role::Text),
+        ChangeKind::Modified => ("M", Role::Dim),
         ChangeKind::Deleted => ("D", Role::Removed),
-        ChangeKind::Renamed => ("R", Role::Text),
+        ChangeKind::Renamed => ("R", Role::Dim),
         ChangeKind::Storm => ("*", Role::Dim),
-        ChangeKind::Git => ("G", Role::Accent),
+        ChangeKind::Git => (" ", Role::Dim),
     }
 }
 
-/// The author of a change: one word where there is little room, else with the agent's name.
-fn who(model: &Model, change: &FileChange, long: bool) -> String {
-    let of = |word: &str, agent: &tiller_protocol::AgentId| match (agent.is_main(), long) {
-        (true, _) => word.to_owned(),
-        (false, true) => format!("{word} {}", model.name_of(agent)),
-        (false, false) => agent.name().to_owned(),
-    };
-    if let (Who::Shell { .. }, Some(command), true) = (&change.who, &change.during, long) {
-        // The author is not known, only the command that ran.
-        let short: String = clean::plain(command).chars().take(DURING).collect();
-        return format!("during {short}{}", if command.chars().count() > DURING { "..." } else { "" });
-    }
-    match &change.who {
-        Who::You => "you".into(),
-        Who::Agent { agent } => of("agent", agent),
-        Who::Shell { agent } => of("shell", agent),
-        Who::Git => "git".into(),
+/// The name of a group.
+fn origin(model: &Model, who: &Who) -> String {
+    match who {
+        Who::You => "You and other programs".into(),
+        Who::Agent { agent } => model.name_of(agent),
+        Who::Shell { agent } => format!("Commands of {}", model.name_of(agent)),
+        Who::Git => "Git".into(),
     }
 }
 
@@ -110,56 +101,146 @@ fn thousands(n: u64) -> String {
     out
 }
 
-/// Newest first, bursts folded into one row.
-fn fold(feed: &[FileChange]) -> Vec<FileChange> {
-    let mut out: Vec<FileChange> = Vec::new();
+/// By origin, the one with the newest change first, and newest first in each: one row for each file.
+fn groups(feed: &[FileChange]) -> Vec<Vec<FileChange>> {
+    let mut out: Vec<Vec<FileChange>> = Vec::new();
     for c in feed.iter().rev() {
-        let last =
-            out.iter_mut().rev().take(8).find(|o| o.path == c.path && o.who == c.who && o.kind == c.kind);
-        match last {
-            Some(o) if c.kind != ChangeKind::Storm && o.time.millis() - c.time.millis() < BURST => {
-                o.count = o.count.saturating_add(c.count);
-            }
-            _ => out.push(c.clone()),
+        let at = out.iter().position(|g| g.first().is_some_and(|f| f.who == c.who));
+        let Some(group) = at.and_then(|at| out.get_mut(at)) else {
+            out.push(vec![c.clone()]);
+            continue;
+        };
+        let single = !matches!(c.kind, ChangeKind::Git | ChangeKind::Storm);
+        match group.iter_mut().find(|o| single && o.path == c.path && o.kind != ChangeKind::Storm) {
+            Some(newer) => merge(newer, c),
+            None => group.push(c.clone()),
         }
     }
     out
 }
 
-fn line(model: &Model, c: &FileChange, columns: usize) -> Line {
-    let (letter, role) = letter(c.kind);
-    let long = columns >= 60;
-    let who = who(model, c, long);
-    let counts = match c.lines.filter(|_| long) {
-        Some((added, removed)) => format!("+{added} -{removed} "),
-        None if c.count > 1 && c.kind != ChangeKind::Storm => format!("x{} ", thousands(c.count)),
-        None => String::new(),
+/// Adds an earlier change of the same file by the same author.
+fn merge(newer: &mut FileChange, c: &FileChange) {
+    newer.count = newer.count.saturating_add(c.count);
+    newer.lines = match (newer.lines, c.lines) {
+        (Some((a, r)), Some((more_a, more_r))) => Some((a.saturating_add(more_a), r.saturating_add(more_r))),
+        (known, other) => known.or(other),
     };
-    let tail = format!(" {counts}{who:<5}");
+    if (newer.kind, c.kind) == (ChangeKind::Modified, ChangeKind::Added) {
+        newer.kind = ChangeKind::Added;
+    }
+}
+
+/// Widths of the columns of added and removed lines, signs included.
+#[derive(Clone, Copy, Default)]
+struct CountWidths(usize, usize);
+
+fn added(n: u32) -> String {
+    if n > 0 { format!("+{}", thousands(n.into())) } else { String::new() }
+}
+
+fn removed(n: u32) -> String {
+    let minus = draw::sign(sign::MINUS);
+    if n > 0 { format!("{minus}{}", thousands(n.into())) } else { String::new() }
+}
+
+/// The figures of a row or of a group: lines added and removed, and the time.
+fn figures(line: &mut Line, lines: (u32, u32), time: &str, widths: CountWidths, columns: usize) {
+    let (plus, minus) = (added(lines.0), removed(lines.1));
+    let CountWidths(plus_width, minus_width) = widths;
+    line.pad_to(columns.saturating_sub(tail(widths)), Look::of(Role::Text));
+    line.push(&format!(" {plus:>plus_width$}"), Look::of(Role::Added));
+    line.push(&format!(" {minus:>minus_width$}"), Look::of(Role::Removed));
+    line.push(&format!(" {time:>TIME$}"), Look::of(Role::Dim));
+}
+
+fn tail(widths: CountWidths) -> usize {
+    widths.0 + widths.1 + TIME + 3
+}
+
+fn heading(model: &Model, group: &[FileChange], widths: CountWidths, columns: usize) -> Line {
     let mut line = Line::new(Wrap::Cut);
-    line.push(&clock(c.time), Look::of(Role::Dim));
-    line.push(&format!(" {letter} "), Look::of(role));
-    let room = columns.saturating_sub(width(line.text()) + width(&tail));
-    let path = clean::plain(&c.path);
-    let text = match c.kind {
-        ChangeKind::Storm => {
-            let n = format!("{} under ", thousands(c.count));
-            format!(
-                "{n}{}",
-                shorten_middle(&path, room.saturating_sub(width(&n)), crate::widget::draw::ascii())
-            )
-        }
-        _ => shorten_middle(&path, room, crate::widget::draw::ascii()),
-    };
-    line.push_strict(&text, Look::of(role));
-    line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
-    line.push_strict(&tail, Look::of(Role::Dim));
+    let name = group.first().map_or_else(String::new, |c| origin(model, &c.who));
+    let several = group.len() > 1 && group.iter().all(|c| c.kind != ChangeKind::Git);
+    let files = if several { format!(" {}", group.len()) } else { String::new() };
+    let room = columns.saturating_sub(if several { tail(widths) } else { 0 } + width(&files));
+    let name = shorten_end(&clean::plain(&name), room, draw::ascii());
+    line.push_strict(&name, Look::of(Role::Text).bold());
+    line.push(&files, Look::of(Role::Dim));
+    if several {
+        let sum = |of: fn((u32, u32)) -> u32| {
+            group.iter().filter_map(|c| c.lines).map(of).fold(0, u32::saturating_add)
+        };
+        figures(&mut line, (sum(|l| l.0), sum(|l| l.1)), "", widths, columns);
+    }
     line
+}
+
+fn line(c: &FileChange, widths: CountWidths, columns: usize) -> Line {
+    let (letter, role) = letter(c.kind);
+    let mut line = Line::new(Wrap::Cut);
+    line.push(&format!("{letter} "), Look::of(role));
+    let storm = c.kind == ChangeKind::Storm;
+    let more = if storm || c.lines.is_some() || c.count < 2 {
+        String::new()
+    } else {
+        format!("  {} changes", thousands(c.count))
+    };
+    // The author is not known then, only the command that ran.
+    let during = c.during.as_deref().map_or_else(String::new, |d| format!("  during {}", clean::plain(d)));
+    let room = columns.saturating_sub(width(line.text()) + tail(widths));
+    let path = clean::plain(&c.path);
+    let many = if storm { format!("{} files under ", thousands(c.count)) } else { String::new() };
+    line.push_strict(&many, Look::of(Role::Dim));
+    let path = match c.kind {
+        ChangeKind::Git => shorten_end(&path, room, draw::ascii()),
+        _ => shorten_middle(&path, room.saturating_sub(width(&many)), draw::ascii()),
+    };
+    let gone = c.kind == ChangeKind::Deleted;
+    line.push_strict(&path, Look::of(if gone { Role::Dim } else { Role::Text }));
+    for text in [more, during] {
+        let left = (room + 2).saturating_sub(width(line.text()));
+        if left >= LEAST && !text.is_empty() {
+            line.push_strict(&shorten_end(&text, left, draw::ascii()), Look::of(Role::Dim));
+        }
+    }
+    figures(&mut line, c.lines.unwrap_or_default(), &clock(c.time), widths, columns);
+    line
+}
+
+/// The rows: groups with their names, each change on a line.
+fn lines(model: &Model, columns: usize) -> (Vec<Line>, Vec<Option<FileChange>>) {
+    let groups = groups(&model.workspace.feed);
+    let mut widths = CountWidths::default();
+    let mut wider = |(plus, minus): (u32, u32)| {
+        widths.0 = widths.0.max(width(&added(plus)));
+        widths.1 = widths.1.max(width(&removed(minus)));
+    };
+    for group in &groups {
+        let all = group.iter().filter_map(|c| c.lines);
+        wider(all.fold((0, 0), |(a, b), (c, d)| (a.saturating_add(c), b.saturating_add(d))));
+    }
+    let (mut lines, mut what) = (Vec::new(), Vec::new());
+    for group in groups {
+        lines.push(heading(model, &group, widths, columns));
+        what.push(None);
+        for c in group {
+            lines.push(line(&c, widths, columns));
+            what.push(Some(c));
+        }
+    }
+    (lines, what)
 }
 
 impl Watch {
     fn chosen(&self) -> Option<&FileChange> {
-        self.shown.get(self.rows.chosen)
+        self.shown.get(self.rows.chosen)?.as_ref()
+    }
+
+    /// Moves on from the name of a group, in the direction of the last step.
+    fn leave_heading(&mut self, before: usize) {
+        let is_row = |at: usize| self.shown.get(at).is_some_and(Option::is_some);
+        self.rows.chosen = headings::past(self.rows.chosen, before, self.shown.len(), is_row);
     }
 
     /// The chosen change, when it is one of a file.
@@ -211,9 +292,9 @@ impl Panel for Watch {
 
     fn title(&self, _model: &Model) -> String {
         match (self.paused, self.unseen) {
-            (true, _) => "Watch paused".into(),
-            (false, 0) => "Watch".into(),
-            (false, n) => format!("Watch +{}", thousands(n)),
+            (true, _) => "Changes paused".into(),
+            (false, 0) => "Changes".into(),
+            (false, n) => format!("Changes {} new", thousands(n)),
         }
     }
 
@@ -222,10 +303,13 @@ impl Panel for Watch {
     }
 
     fn placement(&self, _width: u16, model: &Model) -> Placement {
-        Placement::Rows(u16::try_from(fold(&model.workspace.feed).len()).unwrap_or(u16::MAX))
+        let groups = groups(&model.workspace.feed);
+        let rows: usize = groups.iter().map(|g| g.len() + 1).sum();
+        Placement::Rows(u16::try_from(rows).unwrap_or(u16::MAX))
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        let before = self.rows.chosen;
         match action.0 {
             "list.open" => return self.open(),
             "watch.mention" => {
@@ -260,7 +344,7 @@ impl Panel for Watch {
                 }
             }
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
-            id if self.rows.act(id) => {}
+            id if self.rows.act(id) => self.leave_heading(before),
             _ => return Reply::Ignored,
         }
         Reply::done()
@@ -313,22 +397,28 @@ impl Panel for Watch {
             self.unseen = 0;
         }
         let before = self.chosen().cloned();
-        self.shown = fold(&cx.model.workspace.feed);
-        // The choice stays with its change while new ones come in above, once the person has moved.
-        if self.rows.chosen > 0
+        let (lines, shown) = lines(cx.model, usize::from(area.width));
+        self.shown = shown;
+        // The choice stays with its file while new changes come in above, once the person has moved.
+        if self.rows.chosen > 1
             && let Some(c) = before
-            && let Some(at) = self.shown.iter().position(|s| s.path == c.path && s.time == c.time)
+            && let Some(at) = self
+                .shown
+                .iter()
+                .flatten()
+                .position(|s| s.path == c.path && s.who == c.who && s.kind == c.kind)
         {
-            self.rows.chosen = at;
+            let rows = self.shown.iter().enumerate().filter(|(_, s)| s.is_some());
+            self.rows.chosen = rows.map(|(n, _)| n).nth(at).unwrap_or(0);
         }
-        let columns = usize::from(area.width);
-        self.rows.set(self.shown.iter().map(|c| line(cx.model, c, columns)).collect(), area);
+        self.leave_heading(0);
+        self.rows.set(lines, area);
         Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.shown.is_empty() {
-            draw::text(buf, area, "No file has changed yet", cx.theme.style(Role::Dim));
+            draw::text(buf, area, "Files that change in this folder appear here", cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, area, buf);
     }

@@ -55,12 +55,12 @@ fn sent(r: &Robot) -> Vec<WatchCommand> {
 fn looks_well_in_the_rail_and_alone() {
     let mut r = Robot::new(118, 25);
     feed(&mut r);
-    assert!(r.screen().contains("Watch +2,319"), "{}", r.screen());
+    assert!(r.screen().contains("Changes 2,319 new"), "{}", r.screen());
     insta::assert_snapshot!("watch_at_118x25", r.screen());
     r.run("size 80x24; alt-4");
     insta::assert_snapshot!("watch_at_80x24", r.screen());
     r.run("esc");
-    assert!(!r.screen().contains("Watch +"), "it was looked at: {}", r.screen());
+    assert!(!r.screen().contains(" new"), "it was looked at: {}", r.screen());
 }
 
 #[test]
@@ -86,6 +86,40 @@ fn enter_shows_the_difference_and_the_other_keys_work() {
     r.run("@");
     assert_eq!(r.app.screen.focus, View::Composer);
     assert!(r.screen().contains("@README.md"), "{}", r.screen());
+}
+
+#[test]
+fn files_stand_below_their_author_with_their_lines_in_columns() {
+    let mut r = Robot::new(118, 25);
+    let main = || Who::Agent { agent: AgentId::main() };
+    let mut more = change(40, ChangeKind::Modified, "src/client.rs", main(), 1);
+    more.lines = Some((100, 7));
+    let changes = vec![
+        change(0, ChangeKind::Modified, "notes.md", Who::You, 1),
+        change(20, ChangeKind::Modified, "src/client.rs", main(), 1),
+        more,
+        change(50, ChangeKind::Modified, "src/lib.rs", main(), 1),
+    ];
+    r.event(EventBody::State(StateEvent::WorkspaceChanged { changes }));
+    r.run("alt-4");
+    let screen = r.screen();
+    let row = |word: &str| {
+        let at = screen.lines().position(|l| l.contains(word)).unwrap_or_else(|| panic!("{word}: {screen}"));
+        (at, screen.lines().nth(at).unwrap().to_owned())
+    };
+    // One row a file, with all that its author changed in it.
+    assert_eq!(screen.matches("src/client.rs").count(), 1, "{screen}");
+    let (group, heading) = row("main 2");
+    assert!(heading.contains("+136 −15"), "{screen}");
+    assert_eq!((row("src/lib.rs").0, row("src/client.rs").0), (group + 1, group + 2), "{screen}");
+    assert!(row("You and other programs").0 > row("src/client.rs").0, "{screen}");
+    let end =
+        |line: &str, word: &str| line[..line.find(word).unwrap()].chars().count() + word.chars().count();
+    assert_eq!(end(&row("src/client.rs").1, "+118"), end(&row("src/lib.rs").1, "+18"), "{screen}");
+    assert_eq!(end(&row("src/client.rs").1, "−11"), end(&row("src/lib.rs").1, "−4"), "{screen}");
+    // The name of a group is not selected.
+    let y = usize::from(r.cursor().unwrap().y);
+    assert_eq!(y, group + 1, "{screen}");
 }
 
 /// U9: a name that turns the reading direction is spelled out.

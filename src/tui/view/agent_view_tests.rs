@@ -251,9 +251,9 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
         r.screen()
     };
     let screen = receipt(&mut r, Receipt::Queued);
-    assert!(screen.contains("msg queued") && !screen.contains("Message to a1"), "{screen}");
+    assert!(screen.contains("message queued") && !screen.contains("Message to a1"), "{screen}");
     let screen = receipt(&mut r, Receipt::Delivered { step: 5 });
-    assert!(screen.contains("msg step 5"), "{screen}");
+    assert!(screen.contains("read at step 5"), "{screen}");
     // It stands in its conversation, too.
     show(&mut r, "main/a1");
     let screen = receipt(&mut r, Receipt::Delivered { step: 6 });
@@ -264,7 +264,7 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
     r.of("main/a1", id, EventBody::State(StateEvent::Receipt { receipt: missed }));
     let screen = r.screen();
     assert!(
-        screen.contains("msg missed") && screen.contains("a1 tests did not read your message"),
+        screen.contains("message missed") && screen.contains("a1 tests did not read your message"),
         "{screen}"
     );
     r.run("esc; up").reply(ReplyEvent::HistoryReply { prompts: Vec::new() });

@@ -58,6 +58,11 @@ pub(crate) fn below(rows: usize) -> String {
     format!("{sign} {rows} more {noun}")
 }
 
+/// A sign in the frame that is being drawn.
+pub(crate) fn sign(sign: tiller_text::sign::Sign) -> &'static str {
+    sign.text(ascii())
+}
+
 /// Unicode or ASCII.
 pub fn lines(ascii: bool) -> Lines {
     if ascii {

@@ -13,6 +13,7 @@
 //! | [`diff`] | the one drawing of a diff |
 //! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
 
+pub(crate) mod activity_table;
 pub mod buttons;
 pub mod diff;
 pub mod draw;

@@ -126,7 +126,7 @@ fn pursues(cols: u16, rows: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn be ready");
     term.keys("\x1b3");
-    term.wait("its end", |s| s.contains("K stop all") && s.contains("v done"));
+    term.wait("its end", |s| s.contains("K stop all") && s.contains("✓ a1"));
     term.keys("j");
     term.keys("\r");
     term.wait("its conversation", |s| s.contains("Ready.") && s.contains("Esc back to main"));

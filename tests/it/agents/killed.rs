@@ -96,14 +96,14 @@ fn killed(cols: u16, rows: u16) {
     term.wait("all of them", |s| (1..=AGENTS).all(|n| row(s, n).contains("interrupted")));
     choose(&mut term, "a1 ");
     term.keys("u");
-    term.wait("the first", |s| row(s, 1).contains("done"));
+    term.wait("the first", |s| row(s, 1).contains("✓"));
     choose(&mut term, "a2 ");
     term.keys("u");
-    term.wait("the second", |s| row(s, 2).contains("done"));
+    term.wait("the second", |s| row(s, 2).contains("✓"));
     let alone: Vec<usize> = asked(0);
     assert_eq!(alone[2..], before[2..], "one key, one agent");
     term.keys("U");
-    term.wait("the others", |s| (1..=AGENTS).all(|n| row(s, n).contains("done")));
+    term.wait("the others", |s| (1..=AGENTS).all(|n| row(s, n).contains("✓")));
     // No command ran twice, and none is missing: each agent continued with its stored result.
     let expected: Vec<String> = (1..=AGENTS).map(|n| n.to_string()).collect();
     assert_eq!(marks(&place), expected);

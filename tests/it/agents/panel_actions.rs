@@ -59,7 +59,7 @@ fn keys(cols: u16, rows: u16) {
     say(&mut term, "part the work");
     term.wait("its row", |s| s.contains("a1") || s.contains("Agents 2"));
     choose(&mut term, "a1 ");
-    term.wait("it is at work", |s| row(s, "a1 ").contains("~ "));
+    term.wait("it is at work", |s| row(s, "a1 ").contains("●"));
 
     // To its item of the plan, and back to its row.
     term.keys("t");
@@ -102,15 +102,15 @@ fn keys(cols: u16, rows: u16) {
     term.wait_gone("Start an agent");
     term.keys("\x1b3");
     wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));
-    term.wait("both at work", |s| row(s, "a2 ").contains("~ "));
+    term.wait("both at work", |s| row(s, "a2 ").contains("●"));
     choose(&mut term, "a2 ");
     term.keys("k");
     term.wait_text("Press the key again to end a2");
     term.keys("k");
     term.wait_text("was ended; press again to also end what it started");
     term.keys("k");
-    term.wait("its end", |s| row(s, "a2 ").contains("- "));
-    term.wait("the first continues", |s| row(s, "a1 ").contains("~ "));
+    term.wait("its end", |s| row(s, "a2 ").contains("·"));
+    term.wait("the first continues", |s| row(s, "a1 ").contains("●"));
 
     // Retried with a note.
     choose(&mut term, "a2 ");
@@ -136,12 +136,12 @@ fn keys(cols: u16, rows: u16) {
     });
     assert!(answered.is_some(), "{}", term.screen());
     choose(&mut term, "a4 ");
-    term.wait("its end", |s| row(s, "a4 ").contains("done") || row(s, "a4 ").contains("v "));
+    term.wait("its end", |s| row(s, "a4 ").contains("✓"));
 
     // All of them.
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
-    term.wait("the end of all", |s| row(s, "a1 ").contains("- "));
+    term.wait("the end of all", |s| row(s, "a1 ").contains("·"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);

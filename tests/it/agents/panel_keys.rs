@@ -67,7 +67,7 @@ fn put_aside(term: &mut Term, until: impl Fn(&str) -> bool) {
 
 /// Whether the question is open: it is shown elsewhere than in its agent's row.
 fn asks(screen: &str, what: &str) -> bool {
-    let open = screen.lines().any(|l| l.contains(what) && !l.contains("needs you"));
+    let open = screen.lines().any(|l| l.contains(what) && !l.contains("▲ a"));
     open && screen.contains("Enter answer")
 }
 
@@ -107,7 +107,7 @@ fn ended(cols: u16, rows: u16) {
     say(&mut term, "/spawn write a note");
     term.wait_text("agent a1 started");
     panel(&mut term);
-    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     // Its changes.
     term.keys("d");
     term.wait("its change", |s| s.contains("note.txt") && s.contains("a walnut stands here"));
@@ -203,14 +203,14 @@ fn at_work(cols: u16, rows: u16) {
     reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);
-    term.wait("both are done", |s| row(s, "a2 ").contains("done") && row(s, "a3 ").contains("done"));
+    term.wait("both are done", |s| row(s, "a2 ").contains("✓") && row(s, "a3 ").contains("✓"));
     // No agent waits any more: they are in the order of their start.
     panel(&mut term);
     // At once while it waits for a model.
     term.keys("p");
-    term.wait("the pause", |s| row(s, "a1 ").contains("paused") || row(s, "a1 ").contains("= "));
+    term.wait("the pause", |s| row(s, "a1 ").contains("paused"));
     term.keys("p");
-    term.wait("it continues", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
+    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
     term.keys("b");
     term.wait_text("a1 wait for ever is working");
     // Without an answer everything is stopped, after a confirmation.
@@ -220,12 +220,12 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_gone("Stop everything?");
     // The focus was on "no": the agent can still be paused, which an ended one cannot.
     term.keys("p");
-    term.wait("the pause", |s| row(s, "a1 ").contains("paused") || row(s, "a1 ").contains("= "));
+    term.wait("the pause", |s| row(s, "a1 ").contains("paused"));
     term.keys("p");
-    term.wait("it continues", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
+    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
-    term.wait("its end", |s| row(s, "a1 ").contains("cancelled"));
+    term.wait("its end", |s| s.contains("Finished 1  1 cancelled"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -250,14 +250,14 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     say(&mut term, "/spawn look for the walnut");
     term.wait_text("agent a1 started");
     panel(&mut term);
-    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
     let listed = place.ok(&["sessions", "list", "--exec"]);
     assert!(listed.contains("look for the walnut"), "{listed}");
     let mut term = place.term(&["-c"], 118, 25);
-    term.wait("its agent", |s| row(s, "a1 ").contains("done"));
+    term.wait("its agent", |s| row(s, "a1 ").contains("✓"));
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }

@@ -141,7 +141,7 @@ fn opened(cols: u16, lines: u16) {
     term.keys("\x1b3");
     term.wait("its result", |s| {
         let row = row(s, "a1 ");
-        row.contains("done") && (cols < 100 || !row.is_empty())
+        row.contains("✓") && (cols < 100 || !row.is_empty())
     });
     term.keys("j");
     term.keys("\r");
@@ -187,7 +187,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
     term.wait("its question", |s| s.contains("Approve? a1 write it down") && s.contains("touch written.txt"));
-    let waits = |s: &str| s.contains("needs you") && s.lines().next().is_some_and(|l| l.contains("! 1"));
+    let waits = |s: &str| s.contains("Needs you 1") && s.lines().next().is_some_and(|l| l.contains("! 1"));
     term.wait("the header", waits);
     // Dismissed, and answered from its row.
     term.keys("\x1b");
@@ -204,7 +204,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
         (!term.screen().contains("Approve? a1")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
-    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
     term.keys("\x1b");
     idle(&term);
@@ -219,7 +219,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn wait for ever");
     term.keys("\x1b3");
-    term.wait("its row", |s| row(s, "a1 ").contains("working"));
+    term.wait("its row", |s| row(s, "a1 ").contains("●"));
     term.wait_text("K stop all");
     term.keys("j");
     // A message waits for its next step, and is reported as missed when it ends before.
@@ -228,19 +228,19 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.keys("use short words");
     term.wait_text("use short words");
     term.keys("\r");
-    term.wait("the receipt", |s| row(s, "a1 ").contains("msg queued"));
+    term.wait("the receipt", |s| row(s, "a1 ").contains("queued"));
     term.keys("k");
     term.wait_text("Press the key again to end a1");
     term.keys("k");
     term.wait_text("a1 wait for ever did not read your message");
-    term.wait("its end", |s| row(s, "a1 ").contains("- ") && row(s, "a1 ").contains("msg missed"));
+    term.wait("its end", |s| row(s, "a1 ").contains("·") && row(s, "a1 ").contains("missed"));
     // Retried with a note.
     term.keys("r");
     term.wait_text("Retry a1");
     term.keys("look around first");
     term.wait_text("look around first");
     term.keys("\r");
-    term.wait("the new one", |s| row(s, "a2 ").contains("done"));
+    term.wait("the new one", |s| row(s, "a2 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -255,7 +255,7 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     say(&mut term, "hello");
     term.wait_text("Yes.");
     say(&mut term, "/spawn wait for ever");
-    term.wait("its row", |s| row(s, "a1 ").contains("working"));
+    term.wait("its row", |s| row(s, "a1 ").contains("●"));
     // It is shown a moment before it is stored; a kill in between loses it.
     let stored = || {
         let db = rusqlite::Connection::open(place.home.join("data/tiller.db")).ok()?;
@@ -269,10 +269,10 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("u");
-    term.wait("it continues", |s| row(s, "a1 ").contains("working"));
+    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
-    term.wait("all have ended", |s| row(s, "a1 ").contains("cancelled"));
+    term.wait("all have ended", |s| s.contains("Finished 1  1 cancelled"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -298,6 +298,6 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
         (!term.screen().contains("Approve?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
-    term.wait("their end", |s| row(s, "a1 ").contains("done") && row(s, "a2 ").contains("done"));
+    term.wait("their end", |s| row(s, "a1 ").contains("✓") && row(s, "a2 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
 }

@@ -70,7 +70,7 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     term.keys("\x1b3");
     term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
     term.keys("j\r");
-    term.wait("its terminal", |s| s.contains("enters") && s.contains("x stop"));
+    term.wait("its terminal", |s| s.contains("r enter") && s.contains("x stop"));
     term
 }
 
@@ -78,7 +78,7 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
 fn enter(term: &mut Term) {
     term.wait_text("press a key");
     term.keys("r");
-    term.wait_text("releases");
+    term.wait_text("F12 leave");
     term.keys("x");
 }
 
@@ -104,7 +104,7 @@ fn driven(cols: u16, rows: u16) {
         at.and_then(|(r, c)| s.cell(r, c)).is_some_and(|c| c.fgcolor() != vt100::Color::Default && c.bold())
     });
     term.keys("\x1d");
-    term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
+    term.wait("it is released", |s| s.contains("r enter") && s.contains("z zoom"));
     // The screen as a quotation in main's composer.
     term.keys("[");
     term.wait_text("copy mode");
@@ -113,7 +113,7 @@ fn driven(cols: u16, rows: u16) {
     term.keys("\x15\x15\x03");
     // Back to it, and leaving it: it stays, since a person used it, until the person has finished with it.
     term.keys("\x1b7");
-    term.wait("its terminal again", |s| s.contains("enters") && s.contains("welcome to toy"));
+    term.wait("its terminal again", |s| s.contains("r enter") && s.contains("welcome to toy"));
     term.keys("f");
     wait("its end", || programs(&place).is_empty());
     term.wait("the end", |s| s.contains("ended"));
@@ -245,7 +245,7 @@ fn keys_of(cols: u16, rows: u16) {
     shows("q", "plain".into());
     shows(keys, line("plain", &["\n", "\t", "\x03", "\r", "\x1b[A"]));
     term.keys("\x1d");
-    term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
+    term.wait("it is released", |s| s.contains("r enter") && s.contains("z zoom"));
     // The person's own keyboard protocol is restored.
     let raw = term.raw();
     for mode in ["\x1b[>7u", "\x1b[>4;2m", "\x1b[>4m", "\x1b=", "\x1b[?1h", "\x1b[?4m"] {
@@ -300,7 +300,7 @@ fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie(
     term.keys("hide\r");
     wait("what hides", || programs(&place).iter().any(|(_, l)| l.starts_with("sleep 98765")));
     term.keys("\x1d");
-    term.wait_text("enters");
+    term.wait_text("r enter");
     let own = term.pid().unwrap();
     stop_only(&mut term, &place);
     // A child that is not reaped would stay until the program ends.
@@ -339,7 +339,7 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     let toy = programs(&place).into_iter().find(|(_, l)| l.contains("toy.sh")).unwrap().0;
     signal(toy, Signal::KILL);
     term.wait("its end", |s| s.contains("failed") || s.contains("ended"));
-    term.wait("keys are ours again", |s| !s.contains("releases"));
+    term.wait("keys are ours again", |s| !s.contains("F12 leave"));
     let own = term.pid().unwrap();
     wait("no zombie", || zombies(own) == 0);
     term.keys("\x1b\x1b0");

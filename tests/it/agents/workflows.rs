@@ -108,7 +108,8 @@ fn looked_at(cols: u16, rows: u16) {
         row(s, "build").contains("done")
             && row(s, "test").contains("failed")
             && row(s, "tell").contains("skipped")
-            && s.contains("x failed  2 of 4 done")
+            && s.contains("✗ failed")
+            && s.contains("2 of 4 steps")
     };
     // The failed step is selected, with the reason.
     let screen = term.wait("what failed", |s| failed(s) && s.contains("why:"));
@@ -375,13 +376,17 @@ steps:
     term.keys("\x15");
     picture(&mut term);
     // It was reviewed twice: rejected once, accepted once.
-    term.wait("the review", |s| row(s, "paint").contains("done") && row(s, "paint").contains("round 2/2"));
-    term.wait("what is left", |s| row(s, "wait").contains("working") && row(s, "hang").contains("waiting"));
+    term.wait("the review", |s| row(s, "paint").contains("done") && row(s, "paint").contains("2/2"));
+    term.wait("what is left", |s| row(s, "wait").contains("●") && row(s, "hang").contains("waiting"));
     // Everything is paused, and continues.
     term.keys("P");
-    term.wait("the rest", |s| s.contains("= paused  2 of 4 done") && row(s, "wait").contains("paused"));
+    term.wait("the rest", |s| {
+        s.contains("◐ paused") && s.contains("2 of 4 steps") && row(s, "wait").contains("paused")
+    });
     term.keys("P");
-    term.wait("it continues", |s| s.contains("~ working  2 of 4 done") && row(s, "wait").contains("working"));
+    term.wait("it continues", |s| {
+        s.contains("● working") && s.contains("2 of 4 steps") && row(s, "wait").contains("●")
+    });
     // One step is cancelled: the steps that need it are skipped.
     term.keys("G");
     term.wait_text("── hang ");
@@ -395,9 +400,10 @@ steps:
     crate::common::let_deafness_pass();
     term.keys("y");
     term.wait("the end", |s| {
-        row(s, "wait").contains("abandoned")
+        row(s, "wait").contains("cancelled")
             && row(s, "hang").contains("skipped")
-            && s.contains("x failed  2 of 4 done")
+            && s.contains("✗ failed")
+            && s.contains("2 of 4 steps")
     });
     assert_eq!(asked(&server, "hang it up"), 0);
     term.keys("\x1b");

@@ -574,7 +574,7 @@ fn a_person_works_in_the_real_screen_of_a_program() {
         let seen = |s: &str| s.contains("Do you trust") || s.contains("Codex");
         poll_screen(&term, "its screen", seen);
         term.keys("r");
-        term.wait_text("releases");
+        term.wait_text("F12 leave");
         // The question is the program's own: no dialog of Tiller's covers it while the person is inside.
         let screen =
             poll_screen(&term, "its dialog or its answer", |s| s.contains("1. Yes") || s.contains(LAST));
@@ -594,7 +594,7 @@ fn a_person_works_in_the_real_screen_of_a_program() {
             b.server.requests()[before..].iter().any(|r| r.text().contains(typed))
         });
         term.keys("\x1d");
-        term.wait_text("enters");
+        term.wait_text("r enter");
         term.keys("x");
         term.wait_text("Stop a1");
         crate::common::let_deafness_pass();

@@ -107,7 +107,7 @@ fn story(inner: bool) {
     term.keys("\x18r");
     term.wait("the keys of the tree", |s| s.lines().last().is_some_and(|l| l.contains(" R ")));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("Restore?") && s.contains("[x] D a.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("✓ D a.txt"));
     crate::common::let_deafness_pass();
     term.keys("\r");
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);

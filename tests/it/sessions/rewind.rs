@@ -33,13 +33,13 @@ fn by_hunk(cols: u16, lines: u16) {
     assert_eq!(place.read("a.txt"), now);
 
     say(&mut term, "/tree");
-    term.wait("the tree", |s| s.contains("Tree of this") && s.contains("> make them loud now"));
+    term.wait("the tree", |s| s.contains("Tree of this") && s.contains("● make them loud now"));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("Restore?") && s.contains("[x] M a.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("✓ M a.txt"));
     crate::common::let_deafness_pass();
     // The first hunk is left as it is.
     term.keys("x");
-    term.wait("a part", |s| s.contains("[~] M a.txt") && s.contains("1 of 2 hunks"));
+    term.wait("a part", |s| s.contains("◐ M a.txt") && s.contains("1 of 2 hunks"));
     term.keys("f");
     term.wait_text("a.txt was partly restored");
     wait("one hunk of it", || place.read("a.txt") == twenty("SECOND", "last"));
@@ -88,7 +88,7 @@ fn leave(cols: u16, lines: u16) {
         });
     };
     // That branch was left before; Enter means no summary, and the message can be sent again.
-    fork(&mut term, "> second now");
+    fork(&mut term, "● second now");
     term.keys("\r");
     term.wait("the draft", |s| !s.contains("Summarize the branch") && s.contains("second"));
     assert_eq!(model.left(), 0);
@@ -97,7 +97,7 @@ fn leave(cols: u16, lines: u16) {
     term.wait_text("Done by hand.");
     idle(&term);
     // With instructions: the request contains them, and the summary is on the new branch.
-    fork(&mut term, "> second [branch] now");
+    fork(&mut term, "● second  branch  now");
     crate::common::let_deafness_pass();
     term.keys("\t");
     term.wait_text("[summary]");

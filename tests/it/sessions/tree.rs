@@ -52,11 +52,11 @@ fn browse(cols: u16, lines: u16) {
     writes(&model, &mut term, "two");
 
     // Messages only, each with the files that its turn changed; the last one is selected.
-    tree(&mut term, "> write two now");
+    tree(&mut term, "● write two now");
     let screen = term.wait("the measures", |s| {
-        s.lines().any(|l| l.contains("> write two now") && l.trim_end_matches('│').contains(" 1"))
+        s.lines().any(|l| l.contains("● write two now") && l.trim_end_matches('│').contains(" 1"))
     });
-    assert_eq!(rows(&screen)[1..], [" > write one", " > write two now"], "{screen}");
+    assert_eq!(rows(&screen)[1..], [" ● write one", " ● write two now"], "{screen}");
     if cols < 100 {
         assert!(!screen.contains("+ two") && !screen.contains("1 file changed"), "no room: {screen}");
         term.keys("p");
@@ -74,23 +74,23 @@ fn browse(cols: u16, lines: u16) {
     // Words, as one types.
     term.keys("/");
     term.keys("says one");
-    term.wait("what was found", |s| s.contains("1 found") && s.contains("* The file says one."));
-    assert!(!term.screen().contains("> write two"), "{}", term.screen());
+    term.wait("what was found", |s| s.contains("1 found") && s.contains("· The file says one."));
+    assert!(
+        !term.screen().contains("○ write two") && !term.screen().contains("● write two"),
+        "{}",
+        term.screen()
+    );
     term.keys("\r");
     term.keys("\x1b");
-    term.wait_text("> write two");
+    term.wait_text("write two");
 
     // A branch before the second message.
     term.keys("G");
     term.keys("f");
     drafted(&mut term, "write two");
     writes(&model, &mut term, "three");
-    let screen = tree(&mut term, "> write three [branch] now");
-    assert_eq!(
-        rows(&screen)[1..],
-        [" > write one", " ├─> write two [main]", " > write three [branch] now"],
-        "{screen}"
-    );
+    let screen = tree(&mut term, "● write three  branch  now");
+    assert_eq!(rows(&screen)[1..], [" ● write one", " ├─○ write two", " ● write three"], "{screen}");
     // Back to before it, conversation and files.
     assert_eq!(place.read("a.txt"), "three\n");
     term.keys("R");
@@ -104,14 +104,14 @@ fn browse(cols: u16, lines: u16) {
     // The branch that was left is continued from its row.
     idle(&term);
     say(&mut term, "/tree");
-    term.wait("the branch", |s| s.contains("write two [main]"));
+    term.wait("the branch", |s| s.contains("write two  main"));
     // Walks through the names: the open branch's first.
     term.keys("gnn");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("continue it")));
     let before = place.read("a.txt");
     term.keys("\r");
     // The preview comes first: the files are as that branch left them, though its row is an earlier message.
-    term.wait("the question", |s| s.contains("Open the branch main?") && s.contains("No file differs."));
+    term.wait("the question", |s| s.contains("Open the branch main?") && s.contains("none differs"));
     assert_eq!(place.read("a.txt"), before, "nothing moved yet");
     crate::common::let_deafness_pass();
     term.keys("\r");
@@ -128,7 +128,7 @@ fn browse(cols: u16, lines: u16) {
     term.wait_text("Good day.");
     idle(&term);
     let opened = term.written();
-    let screen = tree(&mut term, "> hello now");
+    let screen = tree(&mut term, "● hello now");
     assert!(screen.contains("2 sessions"), "{screen}");
     let listed = |place: &Place| place.lines(&["sessions", "list", "--exec", "--json"]).len();
     term.keys("G");
@@ -141,7 +141,7 @@ fn browse(cols: u16, lines: u16) {
     crate::common::wait("both again", || listed(&place) == 2);
     assert!(!term.showed(opened, |s| s.contains("write one")), "the other session is folded");
     term.keys("\x1b[C");
-    term.wait_text("> write one");
+    term.wait_text("write one");
     term.keys("j");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open in terminal")));
     term.keys("R");
@@ -175,7 +175,7 @@ fn a_session_is_exported_from_the_tree() {
     let mut term = place.term(&["--profile", "full"], 80, 24);
     term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
-    tree(&mut term, "> write one now");
+    tree(&mut term, "● write one now");
     // The proposed name is made of the title, which arrives after the reply.
     term.wait_text("Mend the sum");
     for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
@@ -228,14 +228,14 @@ fn agents(cols: u16, lines: u16) {
     term.wait_text("All agents have ended");
     idle(&term);
     say(&mut term, "/tree");
-    let rows = |s: &str| s.contains("v a1 read walnut.txt") && s.contains("v a2 run echo shell");
+    let rows = |s: &str| s.contains("✓ a1 read walnut.txt") && s.contains("✓ a2 run echo shell");
     let screen = term.wait("the agents", rows);
     assert_eq!(screen.matches(" now").count(), 1, "{screen}");
     // The first one's calls, in the tree.
     term.keys("j");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("Enter open ")));
     term.keys("\x1b[C");
-    term.wait_text("> read walnut.txt");
+    term.wait_text("● read walnut.txt");
     term.keys("j\x1b[C");
     term.wait_text("read    walnut.txt");
     term.keys("\r");
@@ -276,7 +276,7 @@ fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
     term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     writes(&model, &mut term, "two");
-    tree(&mut term, "> write two now");
+    tree(&mut term, "● write two now");
     term.keys("f");
     drafted(&mut term, "write two");
     writes(&model, &mut term, "three");
@@ -286,7 +286,7 @@ fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
     term.wait_text("1/1");
     term.keys("\r");
     let screen = term.wait("the tree", |s| s.contains("Tree of this project") && s.contains("says two."));
-    assert!(screen.contains("says two. [main]") && screen.contains("> write three [branch] now"), "{screen}");
+    assert!(screen.contains("says two.  main") && screen.contains("● write three  branch  now"), "{screen}");
     // One more key branches there.
     term.keys("f");
     term.wait_gone("Tree of this project");

@@ -119,8 +119,8 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("sessions", "archived" | "hide archived") => {
             |s| s.contains("including archived") || s.contains("Sessions of")
         }
-        ("todo", "tick") => |s| s.contains("[ ] Run the tests"),
-        ("todo", "start") => |s| s.contains("[>] Run the tests"),
+        ("todo", "tick") => |s| s.contains("○ Run the tests"),
+        ("todo", "start") => |s| s.contains("◐ Run the tests"),
         ("todo", "cancel") => |s| s.contains("[-] Run the tests"),
         ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "keep"),
         ("todo", "move down") => |s| before(s, "Find the cause", "] Run the tests"),

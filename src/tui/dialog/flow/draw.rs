@@ -2,42 +2,37 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use tiller_protocol::{AgentState, StepState, StepView, WorkflowView};
 
 use super::totals::{self, StepTotals};
-use super::{Flow, agents, graph};
+use super::{Flow, FlowAreas, agents, graph};
 use crate::panel::DrawCx;
-use crate::panel::row_end::RowEnd;
 use crate::panel::rows::lasting;
-use crate::text::line::{Line, Look, Wrap};
-use crate::text::{clean, paint, shorten_end, width};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::{clean, paint, width};
 use crate::theme::Role;
 use crate::view::words::{money, short};
-use crate::widget::draw;
+use crate::widget::activity_table::{ActivityRow, ActivityTable, ColumnNames, FigureColumn, push_figure};
+use crate::widget::{draw, sign};
 
-/// Columns of a step's name at most.
-const NAME: usize = 24;
+/// Cells of the gauge of done steps.
+const GAUGE: usize = 10;
+/// Columns of the labels of the detail.
+const LABEL: usize = 8;
 /// Share of a limit, in percent, from which it is shown.
 const TOLD: u64 = 10;
-/// From this width on, a row names the agent of its step.
-const WIDE: u16 = 60;
 
-/// Everything below the head.
-pub(super) fn body(area: Rect) -> Rect {
-    let head = area.height.min(1);
-    Rect { y: area.y + head, height: area.height - head, ..area }
-}
-
-/// Mark, word and look of a state.
+/// Sign, word and look of a state.
 fn look(state: StepState) -> (&'static str, &'static str, Role) {
     match state {
-        StepState::Waiting => (".", "waiting", Role::Dim),
-        StepState::Running => ("~", "working", Role::Running),
-        StepState::Done => ("v", "done", Role::Ok),
-        StepState::Failed => ("x", "failed", Role::Error),
-        StepState::Skipped => ("-", "skipped", Role::Dim),
-        StepState::Cancelled => ("-", "abandoned", Role::Dim),
-        StepState::Interrupted => ("=", "interrupted", Role::Waiting),
+        StepState::Waiting => (draw::sign(sign::EMPTY), "waiting", Role::Dim),
+        StepState::Running => (draw::sign(sign::FULL), "working", Role::Running),
+        StepState::Done => (draw::sign(sign::OK), "done", Role::Ok),
+        StepState::Failed => (draw::sign(sign::FAILED), "failed", Role::Error),
+        StepState::Skipped => (draw::sign(sign::DOT), "skipped", Role::Dim),
+        StepState::Cancelled => (draw::sign(sign::DOT), "cancelled", Role::Dim),
+        StepState::Interrupted => (draw::sign(sign::HALF), "interrupted", Role::Text),
     }
 }
 
@@ -52,11 +47,13 @@ pub(super) fn stands(
     }
     let agent = totals::agent(cx.model, step);
     match agent.map(|a| a.state) {
-        _ if totals::waits(cx.model, step) => ("!", "needs you", Role::Waiting),
-        Some(AgentState::Paused) => ("=", "paused", Role::Waiting),
-        Some(AgentState::Queued) => (".", "queued", Role::Dim),
-        _ if flow.paused => ("=", "pausing", Role::Waiting),
-        Some(_) if agent.is_some_and(|a| step.reviewers.contains(&a.id)) => ("~", "reviewed", Role::Running),
+        _ if totals::waits(cx.model, step) => (draw::sign(sign::ATTENTION), "needs you", Role::Waiting),
+        Some(AgentState::Paused) => (draw::sign(sign::HALF), "paused", Role::Text),
+        Some(AgentState::Queued) => (draw::sign(sign::EMPTY), "queued", Role::Dim),
+        _ if flow.paused => (draw::sign(sign::HALF), "pausing", Role::Text),
+        Some(_) if agent.is_some_and(|a| step.reviewers.contains(&a.id)) => {
+            (draw::sign(sign::FULL), "in review", Role::Running)
+        }
         _ => look(StepState::Running),
     }
 }
@@ -69,47 +66,65 @@ fn cost(sum: StepTotals) -> String {
     }
 }
 
-/// The line above the picture.
+/// The line above the graph: how the workflow stands.
 fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
     let (glyph, word, role) = match (flow.state, flow.paused) {
-        (StepState::Running, true) => ("=", "paused", Role::Waiting),
-        (StepState::Cancelled, _) => ("-", "stopped", Role::Dim),
+        (StepState::Running, true) => (draw::sign(sign::HALF), "paused", Role::Text),
+        (StepState::Cancelled, _) => (draw::sign(sign::DOT), "stopped", Role::Dim),
         (state, _) => look(state),
     };
-    let sum = StepTotals::of_all(cx.model, flow);
     let mut line = Line::new(Wrap::Cut);
     line.push_strict(&format!("{glyph} {word}"), Look::of(role));
-    let mut rest = format!("  {} of {} done", flow.done(), flow.steps.len());
+    let (done, all) = (flow.done(), flow.steps.len());
+    line.push_strict(
+        &format!("  {}", sign::gauge(done as u64, all as u64, GAUGE, cx.ascii)),
+        Look::of(Role::Text),
+    );
+    push_figure(&mut line, &format!("  {done} of {all} steps"), Look::of(Role::Text));
     let waits = flow.steps.iter().filter(|s| totals::waits(cx.model, s)).count();
-    for part in [
-        Some(sum.ms).filter(|ms| *ms > 0).map(|ms| format!("{} of work", lasting(ms))),
-        Some(sum.tokens).filter(|t| *t > 0).map(|t| format!("{} tokens", short(t))),
-        Some(cost(sum)).filter(|c| !c.is_empty()),
-        Some(waits)
-            .filter(|n| *n > 0)
-            .map(|n| format!("{n} needs you").replace("needs", if n == 1 { "needs" } else { "need" })),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        rest.push_str("  ");
-        rest.push_str(&part);
+    if waits > 0 {
+        let words = if waits == 1 { "1 needs you".to_owned() } else { format!("{waits} need you") };
+        line.push_strict(&format!("  {} {words}", draw::sign(sign::ATTENTION)), Look::of(Role::Waiting));
+        line.push_strict(&format!("  {}", cx.key("flow.answer")), Look::of(Role::Accent));
+        line.push_strict(" answer", Look::of(Role::Dim));
     }
-    line.push_strict(&rest, Look::of(Role::Dim));
     line
 }
 
-/// The picture.
+/// The columns, and the places of the figures in them.
+const FIGURES: [FigureColumn; 5] = [
+    FigureColumn::words("Agent", 3),
+    FigureColumn::number("Round", 4),
+    FigureColumn::number("Time", 0),
+    FigureColumn::number("Tokens", 2),
+    FigureColumn::number("Cost", 1),
+];
+const AGENT: usize = 0;
+const ROUND: usize = 1;
+const TIME: usize = 2;
+const TOKENS: usize = 3;
+const COST: usize = 4;
+
+/// The graph with its columns.
+#[derive(Default)]
+pub(super) struct GraphLines {
+    /// The names of the columns, where there is room.
+    pub(super) head: Option<Line>,
+    pub(super) rows: Vec<Line>,
+    /// The totals of all steps.
+    pub(super) sum: Option<Line>,
+}
+
+/// Lays the graph out.
 pub(super) fn lines(
     flow: &WorkflowView,
     shape: &[graph::GraphRow],
     chosen: &str,
     columns: u16,
     cx: &DrawCx<'_>,
-) -> Vec<Line> {
+) -> GraphLines {
     let most = usize::from(columns / 3).max(3);
-    let wide = shape.iter().map(|r| r.cells.len()).max().unwrap_or(1);
-    let names = flow.steps.iter().map(|s| width(&clean::plain(&s.id))).max().unwrap_or(0).min(NAME);
+    let wide = shape.iter().map(|r| r.cells.len()).max().unwrap_or(1).min(most);
     // The names of those beside the chosen one stand out: the ways from it can be followed.
     let near = |step: &StepView| {
         let own = flow.steps.iter().find(|s| s.id == chosen);
@@ -117,64 +132,79 @@ pub(super) fn lines(
     };
     let row = |r: &graph::GraphRow| {
         let step = r.step.and_then(|s| flow.steps.get(s));
-        let mut line = Line::new(Wrap::Cut);
-        line.push_strict(" ", Look::of(Role::Text));
         let stand = step.map(|s| stands(flow, s, cx));
-        for c in r.cells.iter().take(most) {
-            match (c, stand) {
-                (&graph::NODE, Some((glyph, _, role))) => line.push_strict(glyph, Look::of(role).bold()),
-                (c, _) => {
-                    let c = if cx.ascii { graph::plain(*c) } else { *c };
-                    line.push_strict(c.encode_utf8(&mut [0; 4]), Look::of(Role::Dim));
-                }
-            }
-        }
-        line.pad_to(1 + wide.min(most) + 2, Look::of(Role::Text));
+        let cell = |c: &char| match (*c, stand) {
+            (graph::NODE, Some((glyph, _, role))) => (glyph.to_owned(), Look::of(role).bold()),
+            (c, _) => ((if cx.ascii { graph::plain(c) } else { c }).to_string(), Look::of(Role::Border)),
+        };
+        let mut lead: Vec<(String, Look)> = r.cells.iter().take(most).map(cell).collect();
+        lead.push((" ".repeat(wide - lead.len() + 2), Look::of(Role::Text)));
+        let name = step.map_or_else(String::new, |s| clean::plain(&s.id).into_owned());
+        let mut row = ActivityRow::new(lead, name, &FIGURES);
         if let (Some(step), Some(stand)) = (step, stand) {
-            let role = if step.id == chosen || near(step) { Role::Strong } else { Role::Text };
-            let name = shorten_end(&clean::plain(&step.id), names, draw::ascii());
-            line.push_strict(&name, Look::of(role));
-            line.pad_to(1 + wide.min(most) + 2 + names, Look::of(Role::Text));
-            rest(&mut line, step, stand, columns, cx);
+            if step.id == chosen || near(step) {
+                row.look = Look::of(Role::Strong).bold();
+            }
+            fill(&mut row, step, stand, cx);
         }
-        line
+        row
     };
-    shape.iter().map(row).collect()
+    let rows: Vec<ActivityRow> = shape.iter().map(row).collect();
+    let total = StepTotals::of_all(cx.model, flow);
+    let lead = vec![(" ".repeat(wide + 2), Look::of(Role::Text))];
+    let mut sum = ActivityRow::new(lead, format!("{} steps", flow.steps.len()), &FIGURES);
+    sum.look = Look::of(Role::Dim);
+    figures(&mut sum, total);
+    let names = ColumnNames { name: "Step", lead: wide + 2, state: "State", figures: &FIGURES };
+    let table = ActivityTable::new(names, rows.iter().chain([&sum]), usize::from(columns));
+    let any = total.ms > 0 || total.tokens > 0;
+    GraphLines {
+        head: table.head(),
+        rows: rows.iter().map(|r| table.row(r)).collect(),
+        sum: any.then(|| table.row(&sum)),
+    }
 }
 
-/// What stands right of a step's name: at the right end the figures, the most important first, as far as there is
-/// room; between them what it does, or why it did not come to its end.
-fn rest(line: &mut Line, step: &StepView, stand: (&str, &str, Role), columns: u16, cx: &DrawCx<'_>) {
-    let sum = StepTotals::of(cx.model, step);
-    let (_, word, role) = stand;
-    let time = if sum.ms > 0 { format!("{word} {}", lasting(sum.ms)) } else { word.to_owned() };
-    let round = match (step.round, step.rounds) {
-        (_, 0) | (0, _) => String::new(),
-        (round, rounds) => format!("round {round}/{rounds}"),
-    };
-    let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
-    let right = [
-        (time, role),
-        (round, Role::Dim),
-        (cost(sum), Role::Text),
-        (tokens, Role::Dim),
-        (who(step, columns, cx), Role::Dim),
+fn figures(row: &mut ActivityRow, sum: StepTotals) {
+    if sum.ms > 0 {
+        row.figure(TIME, lasting(sum.ms), Role::Text);
+    }
+    if sum.tokens > 0 {
+        row.figure(TOKENS, short(sum.tokens), Role::Text);
+    }
+    row.figure(COST, cost(sum), Role::Text);
+}
+
+/// What stands right of a step's name: its state with what it does or why it did not come to its end, and the figures.
+fn fill(row: &mut ActivityRow, step: &StepView, (_, word, role): (&str, &str, Role), cx: &DrawCx<'_>) {
+    let act = act(step, cx);
+    // That it works is said by its sign and by what it does.
+    let word = if role == Role::Running && word == "working" && !act.is_empty() { "" } else { word };
+    let gap = if word.is_empty() || act.is_empty() { "" } else { "  " };
+    let told = if role == Role::Dim { Role::Dim } else { Role::Text };
+    row.state = vec![
+        (word.to_owned(), if role == Role::Running || role == Role::Ok { Role::Text } else { role }),
+        (format!("{gap}{act}"), if word.is_empty() { told } else { Role::Dim }),
     ];
-    RowEnd::of(&right, width(line.text()), usize::from(columns)).end(line, &act(step, cx));
+    if step.round > 0 && step.rounds > 0 {
+        row.figure(ROUND, format!("{}/{}", step.round, step.rounds), Role::Text);
+    }
+    let (who, vendor) = who(step, cx);
+    row.figure(AGENT, who, vendor);
+    figures(row, StepTotals::of(cx.model, step));
 }
 
 /// The agent's name, and its program, role or model.
-fn who(step: &StepView, columns: u16, cx: &DrawCx<'_>) -> String {
+fn who(step: &StepView, cx: &DrawCx<'_>) -> (String, Role) {
     let agent = totals::agent(cx.model, step);
     let child = agent.and_then(|a| a.child.as_deref());
-    let kind = match child {
-        Some(c) if c.backend.is_external() => c.backend.to_string(),
-        Some(c) if !c.role.is_empty() => c.role.clone(),
-        _ => step.by.clone(),
+    let (kind, role) = match child {
+        Some(c) if c.backend.is_external() => (c.backend.to_string(), Role::Vendor),
+        Some(c) if !c.role.is_empty() => (c.role.clone(), Role::Dim),
+        _ => (step.by.clone(), Role::Dim),
     };
     let name = agent.map_or("", |a| a.id.name());
-    let text = if columns < WIDE { name.to_owned() } else { format!("{name} {kind}") };
-    draw::cut_middle(&clean::plain(text.trim()), 22)
+    (draw::cut_middle(&clean::plain(format!("{name} {kind}").trim()), 22), role)
 }
 
 /// What it does now, or why it is where it is.
@@ -198,20 +228,14 @@ fn act(step: &StepView, cx: &DrawCx<'_>) -> String {
 pub(super) fn detail(flow: &WorkflowView, step: &StepView, cx: &DrawCx<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut pair = |label: &str, text: &str, role: Role| {
-        let text = text.trim();
-        if !text.is_empty() {
-            let mut label = label;
-            for part in clean::lines(text).filter(|l| !l.trim().is_empty()) {
-                let mut line = Line::new(Wrap::Word);
-                line.push_strict(label, Look::of(Role::Dim));
-                line.push_strict(if label.is_empty() { "" } else { " " }, Look::of(Role::Dim));
-                line.push_strict(&clean::plain(part), Look::of(role));
-                lines.push(line);
-                label = "";
-            }
+        let mut label = label;
+        for part in clean::lines(text.trim()).filter(|l| !l.trim().is_empty()) {
+            let line = Line::strict(&clean::plain(part), Look::of(role), Wrap::Word);
+            lines.push(line.gutter(Gutter::new(format!("{label:<LABEL$}"), Role::Dim)));
+            label = "";
         }
     };
-    pair("goal:", &step.goal, Role::Text);
+    pair("Task", &step.goal, Role::Text);
     let on: Vec<&str> =
         flow.steps.iter().filter(|s| s.needs.contains(&step.id)).map(|s| s.id.as_str()).collect();
     let ways = match (step.needs.is_empty(), on.is_empty()) {
@@ -220,7 +244,7 @@ pub(super) fn detail(flow: &WorkflowView, step: &StepView, cx: &DrawCx<'_>) -> V
         (true, false) => format!("nothing; needed by {}", on.join(", ")),
         (false, false) => format!("{}; needed by {}", step.needs.join(", "), on.join(", ")),
     };
-    pair("needs:", &ways, Role::Text);
+    pair("Needs", &ways, Role::Text);
     let by: Vec<String> = agents(step)
         .filter_map(|id| cx.model.row(id))
         .map(|a| {
@@ -231,14 +255,14 @@ pub(super) fn detail(flow: &WorkflowView, step: &StepView, cx: &DrawCx<'_>) -> V
                 .filter(|_| a.state.at_work())
                 .and_then(crate::panel::agents::nearest_limit)
                 .filter(|(percent, _)| *percent >= TOLD)
-                .map(|(percent, of)| format!(", {percent}% of its {of}"));
+                .map(|(percent, of)| format!(", {percent}% of its limit of {of}"));
             format!("{} ({model}{})", cx.model.name_of(&a.id), limit.unwrap_or_default())
         })
         .collect();
-    pair("by:", &if by.is_empty() { step.by.clone() } else { by.join("; ") }, Role::Text);
+    pair("Agent", &if by.is_empty() { step.by.clone() } else { by.join("; ") }, Role::Text);
     let (label, role) = match step.state {
-        StepState::Failed | StepState::Skipped | StepState::Cancelled => ("why:", Role::Error),
-        _ => ("result:", Role::Text),
+        StepState::Failed | StepState::Skipped | StepState::Cancelled => ("Why", Role::Error),
+        _ => ("Result", Role::Text),
     };
     pair(label, &step.said, role);
     lines
@@ -253,8 +277,13 @@ impl Flow {
         if area.height > 0 {
             paint_line(buf, Rect { height: 1, ..area }, &head(flow, cx), cx);
         }
-        let (list, rule, below) = Self::split(body(area), self.shape.len());
-        for (n, line) in self.lines.iter().enumerate().skip(self.top).take(usize::from(list.height)) {
+        let FlowAreas { head, list, sum, rule, below } = self.parts(area);
+        for (line, place) in [(&self.lines.head, head), (&self.lines.sum, sum)] {
+            if let Some(line) = line.as_ref().filter(|_| place.height > 0) {
+                paint_line(buf, place, line, cx);
+            }
+        }
+        for (n, line) in self.lines.rows.iter().enumerate().skip(self.top).take(usize::from(list.height)) {
             let y = list.y + (n - self.top) as u16;
             let spot = Rect { x: list.x, y, width: columns, height: 1 };
             paint_line(buf, spot, line, cx);
@@ -263,13 +292,18 @@ impl Flow {
                 draw::paint(buf, spot, cx.theme.style(Role::Selection));
             }
         }
-        let hidden = self.lines.len().saturating_sub(self.top + usize::from(list.height));
-        let more = if hidden > 0 { format!(" +{hidden} below ") } else { String::new() };
-        let h = draw::lines(cx.ascii).h;
-        let text = format!("{} {} {more}", h.repeat(2), clean::plain(&self.step));
-        let text = format!("{text}{}", h.repeat(usize::from(columns).saturating_sub(width(&text))));
+        let hidden = self.lines.rows.len().saturating_sub(self.top + usize::from(list.height));
         if rule.height > 0 {
-            draw::text(buf, rule, &text, cx.theme.style(Role::Dim));
+            for x in rule.left()..rule.right() {
+                draw::put(buf, x, rule.y, draw::lines(cx.ascii).h, cx.theme.style(Role::Border));
+            }
+            let strong = cx.theme.style(Role::Strong).add_modifier(Modifier::BOLD);
+            let room = Rect { x: rule.x + 2, width: rule.width.saturating_sub(4), ..rule };
+            let used = draw::text(buf, room, &format!(" {} ", clean::plain(&self.step)), strong);
+            if hidden > 0 {
+                let room = Rect { x: room.x + used, width: room.width.saturating_sub(used), ..room };
+                draw::text(buf, room, &format!("{hidden} more "), cx.theme.style(Role::Dim));
+            }
         }
         for (n, row) in self.detail.rows.iter().enumerate().take(usize::from(below.height)) {
             let Some(line) = self.detail.lines.get(row.line as usize) else { continue };
@@ -278,7 +312,7 @@ impl Flow {
         }
         let hidden = self.detail.rows.len().saturating_sub(usize::from(below.height));
         if hidden > 0 && below.height > 0 {
-            let text = format!(" {} shows all ", cx.key("flow.result"));
+            let text = format!(" {} show all ", cx.key("flow.result"));
             let wide = (width(&text) as u16).min(below.width);
             let spot = Rect { x: below.right() - wide, y: below.bottom() - 1, width: wide, height: 1 };
             draw::text(buf, spot, &text, cx.theme.style(Role::Dim));
@@ -287,7 +321,7 @@ impl Flow {
 }
 
 fn draw_nothing(buf: &mut Buffer, area: Rect, cx: &DrawCx<'_>) {
-    draw::text(buf, area, "No workflow was started in this session", cx.theme.style(Role::Dim));
+    draw::text(buf, area, "No workflow has been started in this session", cx.theme.style(Role::Dim));
 }
 
 fn paint_line(buf: &mut Buffer, area: Rect, line: &Line, cx: &DrawCx<'_>) {

@@ -60,7 +60,7 @@ pub(crate) struct Flow {
     step: String,
     /// Rows of the graph from the top, and below the first one that is shown.
     shape: Vec<graph::GraphRow>,
-    lines: Vec<crate::text::line::Line>,
+    lines: draw::GraphLines,
     top: usize,
     /// Details of the selected step.
     detail: Sheet,
@@ -118,20 +118,37 @@ impl Flow {
         }
     }
 
-    /// The picture's rows and the detail below it, with the line between them.
-    fn split(area: Rect, rows: usize) -> (Rect, Rect, Rect) {
-        let least = (area.height / 3).clamp(4, 12).min(area.height / 2);
-        let most = area.height.saturating_sub(least + 1);
-        let height = u16::try_from(rows).unwrap_or(u16::MAX).min(most).max(1).min(area.height);
-        let (list, rest) = (Rect { height, ..area }, area.height - height);
-        let rule = Rect { y: list.bottom(), height: rest.min(1), ..area };
-        (list, rule, Rect { y: rule.bottom(), height: rest - rule.height, ..area })
+    /// Where the parts are, from the top: the state of the workflow, the names of the columns, the graph, the totals, and
+    /// below a line the selected step.
+    fn parts(&self, area: Rect) -> FlowAreas {
+        let line = |there: bool, left: u16| u16::from(there).min(left);
+        let top = area.height.min(1);
+        let head = line(self.lines.head.is_some() && area.height > 12, area.height - top);
+        let sum = line(self.lines.sum.is_some(), area.height - top - head);
+        let left = area.height - top - head - sum;
+        let most = u16::try_from(Self::room(area)).unwrap_or(u16::MAX);
+        let rows = u16::try_from(self.shape.len()).unwrap_or(u16::MAX).min(most).max(1).min(left);
+        let head = Rect { y: area.y + top, height: head, ..area };
+        let list = Rect { y: head.bottom(), height: rows, ..area };
+        let sum = Rect { y: list.bottom(), height: sum, ..area };
+        let rule = Rect { y: sum.bottom(), height: (left - rows).min(1), ..area };
+        let below = Rect { y: rule.bottom(), height: left - rows - rule.height, ..area };
+        FlowAreas { head, list, sum, rule, below }
     }
 
-    /// Rows that there may be for the picture.
+    /// Rows that there may be for the graph.
     fn room(area: Rect) -> usize {
-        usize::from(area.height.saturating_sub((area.height / 3).clamp(4, 12) + 1))
+        usize::from(area.height.saturating_sub((area.height / 3).clamp(4, 12) + 4))
     }
+}
+
+/// Where the parts of the dialog are.
+struct FlowAreas {
+    head: Rect,
+    list: Rect,
+    sum: Rect,
+    rule: Rect,
+    below: Rect,
 }
 
 /// The step to select first: one that waits for the person, runs or failed; else the first step.
@@ -201,10 +218,9 @@ impl Panel for Flow {
         if flow.steps.iter().all(|s| s.id != self.step) {
             self.step = first(flow);
         }
-        let body = draw::body(area);
-        self.shape = Self::shape(flow, Self::room(body));
-        self.lines = draw::lines(flow, &self.shape, &self.step, body.width, cx);
-        let (list, _, below) = Self::split(body, self.shape.len());
+        self.shape = Self::shape(flow, Self::room(area));
+        self.lines = draw::lines(flow, &self.shape, &self.step, area.width, cx);
+        let FlowAreas { list, below, .. } = self.parts(area);
         let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step));
         let (at, page) = (at.unwrap_or(0), usize::from(list.height).max(1));
         // What leads to it is seen, too, where there is room.
@@ -221,7 +237,7 @@ impl Panel for Flow {
 
     fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
         let flow = self.view(model)?;
-        let (list, _, _) = Self::split(draw::body(area), self.shape.len());
+        let list = self.parts(area).list;
         let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step))?;
         let row = u16::try_from(at.checked_sub(self.top)?).ok()?;
         (row < list.height).then(|| Position::new(list.x, list.y + row))
@@ -235,9 +251,10 @@ impl Flow {
             MouseEventKind::ScrollDown => self.go(flow, 1),
             MouseEventKind::ScrollUp => self.go(flow, -1),
             MouseEventKind::Down(MouseButton::Left) => {
-                let row = usize::from(event.row.saturating_sub(area.y + 1)) + self.top;
+                let list = self.parts(area).list;
+                let row = usize::from(event.row.saturating_sub(list.y)) + self.top;
                 let step = self.shape.get(row).and_then(|r| flow.steps.get(r.step?));
-                if let Some(step) = step.filter(|_| event.row > area.y) {
+                if let Some(step) = step.filter(|_| list.contains(Position::new(event.column, event.row))) {
                     let again = step.id == self.step;
                     self.step.clone_from(&step.id);
                     if again {

@@ -9,7 +9,7 @@ use tiller_protocol::{
 
 use super::prompts::{message, raise, retry};
 use super::row_target::RowTarget;
-use super::{Agents, DIFF, KILLED, totals};
+use super::{Agents, DIFF, KILLED, totals, tree};
 use crate::app::effect::{Effect, Navigation};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
@@ -80,11 +80,8 @@ impl Agents {
 
     fn open(&mut self, model: &Model) -> Reply {
         match self.chosen() {
-            Some(RowTarget::Fold(of)) => {
-                let of = of.clone();
-                if !self.open.remove(&of) {
-                    self.open.insert(of);
-                }
+            Some(RowTarget::Finished) => {
+                self.finished = Some(!tree::AgentTree::of(model).unfolded(self.finished));
                 Reply::done()
             }
             // A program in a terminal is looked at there; Esc shows what is written of it.
@@ -111,7 +108,7 @@ impl Agents {
             RowTarget::Process(id) => Some(id.clone()),
             RowTarget::Agent(id) if id.is_main() => model.main_runs().then(|| "the turn".into()),
             RowTarget::Agent(id) if works(id) => Some(model.name_of(id)),
-            RowTarget::Agent(_) | RowTarget::Flow(_) | RowTarget::Fold(_) => None,
+            RowTarget::Agent(_) | RowTarget::Flow(_) | RowTarget::Finished | RowTarget::Heading => None,
         }
     }
 
@@ -134,7 +131,7 @@ impl Agents {
             RowTarget::Process(id) => {
                 Reply::with(Effect::ask_of(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
             }
-            RowTarget::Flow(_) | RowTarget::Fold(_) => Reply::done(),
+            RowTarget::Flow(_) | RowTarget::Finished | RowTarget::Heading => Reply::done(),
             RowTarget::Agent(id) if id.is_main() && model.main_runs() => {
                 let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
                 Reply::with(Effect::send_to(main, stop))

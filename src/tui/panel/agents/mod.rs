@@ -1,6 +1,8 @@
-//! The tree of agents with state, time, tokens and cost, and the tools that run.
+//! The agents in groups (needs you, running, waiting, finished), with state, time, tokens and cost, the tools that run, and
+//! below them the selected agent with its limits.
 
-mod columns;
+mod detail;
+mod group;
 mod keys;
 mod prompts;
 mod row;
@@ -8,7 +10,6 @@ mod row_target;
 mod totals;
 mod tree;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use crossterm::event::MouseEvent;
@@ -18,12 +19,15 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
+use self::detail::AgentDetail;
+use self::group::AgentGroup;
 pub(crate) use self::keys::pause;
 pub(crate) use self::prompts::{message, raise, spawn, spawned};
+pub(crate) use self::row::{look, nearest_limit};
 use self::row_target::RowTarget;
 use self::totals::{ended, waits};
-use self::tree::{AgentTree, processes};
-pub(crate) use self::tree::{look, nearest_limit};
+use self::tree::{AgentTree, ListStyle, processes};
+use super::headings;
 use super::rows::Rows;
 use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -38,6 +42,7 @@ use crate::text::line::Line;
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint};
 use crate::theme::Role;
+use crate::widget::activity_table::WIDE;
 use crate::widget::draw;
 
 /// Registers the panel.
@@ -130,6 +135,8 @@ pub(crate) const KEYS: &[DefaultKey] = &[
 const PROCESSES: Token = Token(1);
 const KILLED: Token = Token(2);
 const DIFF: Token = Token(3);
+/// Rows of the selected agent's detail that a long list leaves.
+const DETAIL: u16 = 6;
 /// How often the list of processes is requested while the panel is on the screen.
 const LOOK: Duration = Duration::from_secs(3);
 
@@ -140,13 +147,27 @@ pub struct Agents {
     what: Vec<RowTarget>,
     /// The row for which the stop key was pressed last, when, and how often.
     stopped: Option<(RowTarget, Duration, u32)>,
-    /// Agents whose ended children are all shown.
-    open: HashSet<AgentId>,
+    /// The person's choice whether the agents that have ended are shown; `None`: they are while no other is there.
+    finished: Option<bool>,
     /// The names of the columns, where there is room.
     head: Option<Line>,
+    /// The totals below the list.
+    sum: Option<Line>,
+    /// Rows that the list would fill.
+    needed: u16,
+    /// The selected agent, where there is room.
+    detail: Option<AgentDetail>,
     /// When the processes were requested last, and whether the answer is outstanding.
     asked: Duration,
     asking: bool,
+}
+
+/// Where the parts of the panel are, from the top.
+struct PanelParts {
+    head: Rect,
+    list: Rect,
+    sum: Rect,
+    detail: Rect,
 }
 
 impl Agents {
@@ -154,10 +175,50 @@ impl Agents {
         self.what.get(self.rows.chosen)
     }
 
-    /// The rows, below the names of the columns.
+    /// Where the parts of the panel are.
+    fn parts(&self, area: Rect) -> PanelParts {
+        let row = |there: bool, left: u16| u16::from(there).min(left);
+        let head = row(self.head.is_some(), area.height);
+        let sum = row(self.sum.is_some(), area.height - head);
+        let left = area.height - head - sum;
+        // The list has as many rows as it needs, but for a few that the detail keeps.
+        let spare = left.saturating_sub(self.needed).max(DETAIL);
+        let detail = self.detail.as_ref().map_or(0, AgentDetail::height).min(spare).min(left / 2);
+        let list = Rect { y: area.y + head, height: left - detail, ..area };
+        let sum = Rect { y: list.bottom(), height: sum, ..area };
+        PanelParts {
+            head: Rect { height: head, ..area },
+            list,
+            sum,
+            detail: Rect { y: sum.bottom(), height: detail, ..area },
+        }
+    }
+
+    /// The rows of the agents.
     fn list(&self, area: Rect) -> Rect {
-        let head = u16::from(self.head.is_some()).min(area.height);
-        Rect { y: area.y + head, height: area.height - head, ..area }
+        self.parts(area).list
+    }
+
+    /// Moves on from the name of a group, in the direction of the last step.
+    fn leave_heading(&mut self, before: usize) {
+        let is_row = |at: usize| self.what.get(at).is_some_and(|w| *w != RowTarget::Heading);
+        self.rows.chosen = headings::past(self.rows.chosen, before, self.what.len(), is_row);
+    }
+
+    /// Takes what the rows stand for now. The selection stays with its agent or tool when rows above are added or removed.
+    fn take(&mut self, what: Vec<RowTarget>, chosen: Option<RowTarget>) {
+        if let Some(chosen) = chosen {
+            let at = |target: &RowTarget| what.iter().position(|w| w == target);
+            // The keys of an agent that has ended, and is folded, must not do something to another.
+            self.rows.chosen = at(&chosen).or_else(|| at(&RowTarget::Finished)).unwrap_or(self.rows.chosen);
+        }
+        self.what = what;
+        self.leave_heading(0);
+    }
+
+    /// How the list is drawn, with the key that answers.
+    fn style<'k>(&self, answer: &'k str) -> ListStyle<'k> {
+        ListStyle { finished: self.finished, airy: false, answer }
     }
 
     fn look(&mut self, model: &Model) -> Effect {
@@ -201,18 +262,19 @@ impl Panel for Agents {
     }
 
     fn placement(&self, width: u16, model: &Model) -> Placement {
-        let tree = AgentTree::folded(model, Some(&self.open));
-        let head = usize::from(tree.head(model, width).is_some());
-        Placement::Rows(u16::try_from(tree.lines(model, width).0.len() + head).unwrap_or(u16::MAX))
+        let list = AgentTree::of(model).list(model, width, self.style(""));
+        let more = u16::from(list.head.is_some()) + u16::from(list.sum.is_some());
+        Placement::Rows(Rows::height(list.lines, width).saturating_add(more))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         if let Some(reply) = self.key_act(action.0, model) {
             return reply;
         }
+        let before = self.rows.chosen;
         match action.0 {
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
-            id if self.rows.act(id) => {}
+            id if self.rows.act(id) => self.leave_heading(before),
             _ => return Reply::Ignored,
         }
         Reply::done()
@@ -292,15 +354,30 @@ impl Panel for Agents {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
-        let tree = AgentTree::folded(cx.model, Some(&self.open));
-        let (lines, what) = tree.lines(cx.model, area.width);
-        self.head = tree.head(cx.model, area.width).filter(|_| usize::from(area.height) > lines.len().min(3));
-        // The selection stays with its agent or tool when rows above are added or removed.
-        if let Some(at) = self.chosen().and_then(|c| what.iter().position(|w| w == c)) {
-            self.rows.chosen = at;
+        let answer = cx.key(if cx.focus { "agents.answer" } else { "global.answer" });
+        let tree = AgentTree::of(cx.model);
+        let mut list = tree.list(cx.model, area.width, self.style(&answer));
+        let rows = Rows::height(list.lines.clone(), area.width);
+        self.needed = rows;
+        self.head = list.head.filter(|_| area.height > rows.min(3));
+        self.sum = list.sum.filter(|_| area.height > 6);
+        self.detail = None;
+        let chosen = self.chosen().cloned();
+        self.take(list.what.clone(), chosen);
+        let selected = match self.chosen() {
+            Some(RowTarget::Agent(id)) => cx.model.row(id),
+            _ => None,
+        };
+        let ample = area.width >= WIDE as u16 || area.height >= rows + 8;
+        if let Some(a) = selected.filter(|_| cx.focus && ample && area.height >= 12) {
+            self.detail = Some(AgentDetail::of(cx.model, a, &answer, area.width));
         }
-        self.what = what;
-        self.rows.set(lines, self.list(area));
+        if list.groups > 0 && self.list(area).height >= rows.saturating_add(list.groups) {
+            let chosen = self.chosen().cloned();
+            list = tree.list(cx.model, area.width, ListStyle { airy: true, ..self.style(&answer) });
+            self.take(list.what.clone(), chosen);
+        }
+        self.rows.set(list.lines, self.list(area));
         Refresh::after(self.wake(cx))
     }
 
@@ -308,14 +385,20 @@ impl Panel for Agents {
         if cx.model.crew.agents.is_empty() {
             draw::text(buf, area, "No agents yet", cx.theme.style(Role::Dim));
         }
-        if let Some(head) = &self.head {
-            let sheet = Sheet::new(vec![head.clone()], usize::from(area.width).max(1));
-            if let (Some(line), Some(row)) = (sheet.lines.first(), sheet.rows.first()) {
-                let place = paint::PaintTarget { x: area.x, y: area.y, columns: area.width };
-                paint::row(buf, place, line, *row, cx.theme, &[]);
+        let parts = self.parts(area);
+        for (line, place) in [(&self.head, parts.head), (&self.sum, parts.sum)] {
+            if let Some(line) = line.as_ref().filter(|_| place.height > 0) {
+                let sheet = Sheet::new(vec![line.clone()], usize::from(area.width).max(1));
+                if let (Some(line), Some(row)) = (sheet.lines.first(), sheet.rows.first()) {
+                    let place = paint::PaintTarget { x: place.x, y: place.y, columns: place.width };
+                    paint::row(buf, place, line, *row, cx.theme, &[]);
+                }
             }
         }
-        self.rows.draw(cx, self.list(area), buf);
+        self.rows.draw(cx, parts.list, buf);
+        if let Some(detail) = &self.detail {
+            detail.draw(cx, parts.detail, buf);
+        }
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
@@ -375,9 +458,11 @@ impl Agents {
     /// Selects the agent that another panel names.
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        // It may be folded: its siblings are shown with it.
-        self.open.extend(id.parent());
-        self.what = AgentTree::folded(model, Some(&self.open)).lines(model, 40).1;
+        // It may be folded.
+        if model.row(&id).is_some_and(|a| AgentGroup::of(model, a) == AgentGroup::Finished) {
+            self.finished = Some(true);
+        }
+        self.what = AgentTree::of(model).list(model, 40, self.style("")).what;
         if let Some(at) = self.what.iter().position(|w| *w == RowTarget::Agent((*id).clone())) {
             self.rows.chosen = at;
         }

@@ -1,16 +1,18 @@
-//! The thing that a row of the agents' tree shows.
+//! The thing that a row of the panel shows.
 
 use tiller_protocol::AgentId;
 
 /// The thing that a row shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowTarget {
+    /// The name of a group, or a blank row between two: never selected.
+    Heading,
     Agent(AgentId),
     Tool(String),
     /// A workflow by its id.
     Flow(String),
     /// A background process by its id.
     Process(String),
-    /// The children of this agent that have ended, folded.
-    Fold(AgentId),
+    /// The agents that have ended, folded or not.
+    Finished,
 }

@@ -66,19 +66,29 @@ fn looks_well_in_the_rail_and_alone() {
 fn blocked_ones_come_first_and_children_below_their_parent() {
     let mut r = Robot::new(80, 24);
     crew(&mut r);
-    let (_, what) = AgentTree::of(&r.app.model).lines(&r.app.model, 80);
+    let what = rows(&r);
     let agent = |id: &str| RowTarget::Agent(AgentId(id.into()));
+    let heading = || RowTarget::Heading;
     let want = [
         agent("main"),
         RowTarget::Tool("c1".into()),
+        heading(),
         agent("main/a2"),
+        heading(),
         agent("main/a1"),
+        RowTarget::Finished,
         agent("main/a1/b1"),
     ];
     assert_eq!(what, want);
     // Parents that go round in a circle hang nothing up.
     r.app.model.crew.agents[0].parent = Some(AgentId("main/a1".into()));
-    let _ = AgentTree::of(&r.app.model).lines(&r.app.model, 80);
+    let _ = rows(&r);
+}
+
+/// What the rows stand for, with the agents that have ended.
+fn rows(r: &Robot) -> Vec<RowTarget> {
+    let style = ListStyle { finished: Some(true), ..ListStyle::default() };
+    AgentTree::of(&r.app.model).list(&r.app.model, 80, style).what
 }
 
 /// Twelve that are done, two that failed, one that runs and one that waits.
@@ -94,20 +104,119 @@ fn crowd(r: &mut Robot) {
 }
 
 #[test]
-fn those_that_need_the_person_and_run_come_first_and_the_finished_fold() {
+fn groups_stand_in_the_order_of_what_needs_the_person_and_the_finished_are_folded_with_a_count() {
     let mut r = Robot::new(118, 25);
     crowd(&mut r);
     r.run("alt-3; +; +");
     let screen = r.screen();
     let at = |word: &str| screen.find(word).unwrap_or_else(|| panic!("no {word}: {screen}"));
-    assert!(at("asking") < at("busy") && at("busy") < at("later") && at("later") < at("broken"), "{screen}");
-    assert!(at("broken") < at("done12") && at("done11") < at("+ 7 more finished"), "{screen}");
-    assert!(!screen.contains("done7") && !screen.contains("done1 "), "{screen}");
-    // The last row opens them, and folds them again.
+    for pair in ["Needs you 1", "asking", "Running 1", "busy", "Waiting 1", "later", "Finished 13  1 failed"]
+        .windows(2)
+    {
+        assert!(at(pair[0]) < at(pair[1]), "{pair:?}: {screen}");
+    }
+    assert!(!screen.contains("done7") && !screen.contains("broken"), "{screen}");
+    // The last row opens them, what failed first, and folds them again.
     r.run("G; enter");
-    assert!(r.screen().contains("done7") && r.screen().contains("done1 "), "{}", r.screen());
-    r.run("G; enter");
-    assert!(!r.screen().contains("done7"), "{}", r.screen());
+    let screen = r.screen();
+    let at = |word: &str| screen.find(word).unwrap_or_else(|| panic!("no {word}: {screen}"));
+    assert!(at("broken") < at("done1 "), "{screen}");
+    r.run("enter");
+    assert!(!r.screen().contains("done7") && !r.screen().contains("broken"), "{}", r.screen());
+}
+
+#[test]
+fn while_no_other_is_there_the_finished_are_shown_and_a_selected_one_leaves_no_other_selected() {
+    let mut r = Robot::new(118, 25);
+    tell(&mut r, agent("main", None, AgentState::Idle));
+    tell(&mut r, child("main/a1", "tests", AgentState::Running));
+    tell(&mut r, child("main/a2", "docs", AgentState::Running));
+    r.run("alt-3; +; +; j");
+    // The selected one ends: nothing is done to the other in its place.
+    tell(&mut r, child("main/a1", "tests", AgentState::Done));
+    r.clear().run("k; k");
+    assert_eq!(crew_commands(&r), [], "{}", r.screen());
+    assert!(!r.screen().contains("a1 tests"), "folded while one is at work: {}", r.screen());
+    tell(&mut r, child("main/a2", "docs", AgentState::Done));
+    assert!(r.screen().contains("a1 tests") && r.screen().contains("Finished 2"), "{}", r.screen());
+    r.run("enter");
+    assert!(!r.screen().contains("a1 tests"), "as the person has it: {}", r.screen());
+}
+
+#[test]
+fn the_selection_never_rests_on_the_name_of_a_group() {
+    for size in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(size.0, size.1);
+        crowd(&mut r);
+        r.run("alt-3; g");
+        let y = |r: &mut Robot| usize::from(r.cursor().unwrap().y);
+        let line = |r: &mut Robot| {
+            let y = y(r);
+            r.screen().lines().nth(y).unwrap().to_owned()
+        };
+        let mut seen = Vec::new();
+        for _ in 0..6 {
+            seen.push(line(&mut r));
+            r.run("j");
+        }
+        let words = ["main", "asking", "busy", "later", "Finished", "Finished"];
+        assert!(seen.iter().zip(words).all(|(line, word)| line.contains(word)), "{seen:#?}");
+        r.run("up; up; up");
+        assert!(line(&mut r).contains("asking"), "{}", r.screen());
+    }
+}
+
+#[test]
+fn an_agent_whose_parent_is_in_another_group_names_it() {
+    let mut r = Robot::new(118, 25);
+    crowd(&mut r);
+    let below = |id: &str, parent: &str| AgentView {
+        parent: Some(AgentId(parent.into())),
+        ..child(id, "helper", AgentState::Running)
+    };
+    tell(&mut r, below("main/a14/b1", "main/a14"));
+    tell(&mut r, below("main/a15/b2", "main/a15"));
+    r.run("alt-3; +; +");
+    let screen = r.screen();
+    let row = |word: &str| screen.lines().find(|l| l.contains(word)).unwrap_or_default().to_owned();
+    assert!(row("b1 helper").contains("  ● b1 helper"), "below its parent: {screen}");
+    assert!(row("b2 helper").contains("● a15/b2 helper"), "{screen}");
+}
+
+#[test]
+fn what_needs_you_says_what_and_which_key_answers() {
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    let body = tiller_protocol::AskBody::Clarify {
+        question: "UTC or the local zone?".into(),
+        choices: vec!["UTC".into(), "local".into()],
+        allow_freetext: false,
+        multiple: false,
+        default: None,
+        decides: Vec::new(),
+    };
+    let id = tiller_protocol::AskId::fresh(&tiller_protocol::SeqIds::default(), START);
+    let ask = tiller_protocol::Ask { id, agent: AgentId("main/a2".into()), call: None, body };
+    r.event(EventBody::Ask(tiller_protocol::event::AskEvent::QuestionAsked { ask }));
+    r.run("ctrl-x -; alt-3");
+    let beside = r.words();
+    assert!(beside.contains("a answer") && beside.contains("UTC or the local zone?"), "{}", r.screen());
+    r.run("+; +; j");
+    let screen = r.screen();
+    assert!(screen.contains("UTC or the local zone?  a answer"), "{screen}");
+}
+
+#[test]
+fn the_limits_of_the_selected_agent_are_gauges() {
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    r.run("alt-3; +; +; j; j");
+    let screen = r.screen();
+    let row = |word: &str| screen.lines().find(|l| l.contains(word)).unwrap_or_default().to_owned();
+    assert!(row("Task").contains("the task of tests"), "{screen}");
+    assert!(row("Requests").contains("▰▰▰▰▰▰▰▰▰▱") && row("Requests").contains("90%"), "{screen}");
+    assert!(row("Requests").contains("9 of 10") && screen.contains("$0.31 of $1.00"), "{screen}");
+    assert!(!screen.contains("400k"), "tokens are not limited: {screen}");
 }
 
 #[test]
@@ -118,24 +227,26 @@ fn columns_have_names_and_stay_in_place() {
         &mut r,
         AgentView { cost: None, usage: Usage::default(), ..child("main/a14", "busy", AgentState::Running) },
     );
-    r.run("alt-3; +; +");
+    r.run("alt-3; +; +; G; enter");
     let screen = r.screen();
-    let head = screen.lines().find(|l| l.contains("tokens")).unwrap_or_else(|| panic!("{screen}"));
+    let head = screen.lines().find(|l| l.contains("Tokens")).unwrap_or_else(|| panic!("{screen}"));
     let column = |line: &str, word: &str| line.find(word).map(|at| line[..at].chars().count());
-    for word in ["state", "cost", "tokens", "context", "files"] {
+    for word in ["Agent", "State", "Model", "Time", "Tokens", "Cost", "Files"] {
         assert!(column(head, word).is_some(), "{word}: {head}");
     }
     // Figures end where their column's name ends, whatever else a row says.
-    let end = column(head, "tokens").unwrap() + "tokens".len();
+    let end = column(head, "Tokens").unwrap() + "Tokens".len();
     let rows: Vec<&str> = screen.lines().filter(|l| l.contains("12k")).collect();
     assert!(rows.len() >= 4, "{screen}");
     for row in rows {
         assert_eq!(column(row, "12k").unwrap() + 3, end, "{row}");
     }
-    let state = column(head, "state").unwrap();
-    for (row, mark) in [("asking", "! needs"), ("busy", "~ working"), ("broken", "x failed")] {
+    let state = column(head, "State").unwrap();
+    for (row, words) in
+        [("asking", "edit src"), ("busy", "edit src"), ("later", "queued"), ("broken", "failed")]
+    {
         let line = screen.lines().find(|l| l.contains(row)).unwrap();
-        assert_eq!(column(line, mark), Some(state), "{line}");
+        assert_eq!(column(line, words), Some(state), "{line}");
     }
 }
 
@@ -200,14 +311,15 @@ fn background_processes_have_rows_and_end_by_key() {
     terminal_done(&mut r);
     process(&mut r, &ROWS);
     let screen = r.screen();
-    assert!(screen.contains("p1  npm run dev: ready on :3000") && screen.contains("running 12s"), "{screen}");
+    let row = screen.lines().find(|l| l.contains("p1 ")).unwrap_or_default();
+    assert!(row.contains("npm run dev: ready on :3000") && row.contains("12s"), "{screen}");
     assert!(!screen.contains("cargo run"), "what has ended is no row: {screen}");
     // They are looked at while they live, and not otherwise.
     r.run("wait 2000");
     assert!(r.commands().is_empty());
     r.run("wait 1000");
     process(&mut r, &["p1: running for 15 s: npm run dev"]);
-    assert!(r.screen().contains("running 15s"), "{}", r.screen());
+    assert!(r.screen().contains("15s"), "{}", r.screen());
     r.clear().run("G k k");
     assert_eq!(sent(&r), [TurnCommand::StopTool { id: "p1".into() }]);
     r.reply(ReplyEvent::DoneReply { said: "p1: ended, exit 143".into() });
@@ -280,10 +392,10 @@ fn crew_commands(r: &Robot) -> Vec<tiller_protocol::AgentCommand> {
 
 /// Puts the choice on the row of this agent.
 fn choose(r: &mut Robot, id: &str) {
-    r.run("alt-3; g");
-    let what = AgentTree::of(&r.app.model).lines(&r.app.model, 80).1;
-    let at = what.iter().position(|w| *w == RowTarget::Agent(AgentId(id.into()))).unwrap();
-    r.run(&"j;".repeat(at));
+    r.run("alt-3");
+    let agents = crate::app::state::Owner::View(View::Agents);
+    r.app.tell(agents, PanelEvent::Message(Box::new(AgentId(id.into()))));
+    r.run("wait 1");
 }
 
 #[test]
@@ -455,7 +567,7 @@ fn two_hundred_agents_in_a_tree_cost_little() {
     }
     let begun = std::time::Instant::now();
     for _ in 0..100 {
-        assert_eq!(AgentTree::of(&r.app.model).lines(&r.app.model, 80).0.len(), 201);
+        assert_eq!(rows(&r).len(), 202, "with the name of their group");
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?} for 100 frames", begun.elapsed());
 }

@@ -1,364 +1,296 @@
-//! The tree of agents as lines: order, indents, sums of branches.
+//! The agents as lines: groups, order, indents, sums of branches.
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{Activity, ProcessRow};
-use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
+use tiller_protocol::{AgentId, AgentState, AgentView, ProcessRow, StepState, WorkflowView};
 
-use super::columns::{AgentRow, ColumnLayout, WIDE};
-pub(crate) use super::row::nearest_limit;
-use super::row::{act, cost, name, process_row, receipt, row, tool_row};
+use super::group::AgentGroup;
+use super::row::{NAMES, agent_row, flow_row, process_row, sum_row, tool_row};
 use super::row_target::RowTarget;
-use super::totals::{AgentTotals, ended, waits};
+use super::totals::{AgentTotals, ended};
 use crate::model::Model;
 use crate::model::conversation::{Body, ToolCell, ToolState};
-use crate::panel::rows::lasting;
-use crate::text::line::Line;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::width;
 use crate::theme::Role;
-use crate::view::words::{goal, money, short};
-use crate::widget::draw;
+use crate::widget::activity_table::{ActivityRow, ActivityTable};
+use crate::widget::{draw, sign};
 
 /// Cells from the end in which running tools are looked for.
 const RECENT: usize = 200;
-/// Of those that have ended below one agent, so many stay; older ones fold into one row.
-const UNFOLDED: usize = 5;
-/// Share of a limit, in percent, from which it stands out.
-const NEAR: u64 = 80;
-/// Share of a limit from which it is shown.
-const TOLD: u64 = 10;
 
-/// Mark, word and look of a state.
-pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
-    match state {
-        AgentState::Idle => (" ", "idle", Role::Dim),
-        AgentState::Queued => (".", "queued", Role::Dim),
-        AgentState::Running => ("~", "working", Role::Running),
-        AgentState::Waiting => ("!", "needs you", Role::Waiting),
-        AgentState::Paused => ("=", "paused", Role::Waiting),
-        AgentState::Done => ("v", "done", Role::Ok),
-        AgentState::Failed => ("x", "failed", Role::Error),
-        AgentState::Cancelled => ("-", "cancelled", Role::Dim),
-        AgentState::Interrupted => ("-", "interrupted", Role::Waiting),
-    }
-}
-
-/// What has a row of the tree.
+/// What has a row.
 #[derive(Clone, Copy)]
 enum TreeItem<'a> {
     Agent(&'a AgentView),
     /// Above the agents of its steps.
     Flow(&'a WorkflowView),
-    /// Agents below this one that have ended, and are not shown (or can be folded again): how many, and how many of them
-    /// were cancelled.
-    Fold {
-        of: &'a AgentId,
-        count: usize,
-        badly: usize,
-        open: bool,
-    },
 }
 
-/// The agents with how deep each stands, in the order of the rows: among siblings those that need the person, then those
-/// that run, then those that wait or rest, then those that have ended; else as they were started. A wrong parent cannot
-/// make it go round for ever.
+/// A row of a group: what it shows, how deep it stands there, and whether its parent stands in another group.
+#[derive(Clone, Copy)]
+struct GroupItem<'a> {
+    item: TreeItem<'a>,
+    depth: usize,
+    apart: bool,
+}
+
+/// The main agent, then the groups with all others: each group in the order of the tree, with agents below their parent
+/// where both are in it. A wrong parent cannot make it go round for ever.
 pub(super) struct AgentTree<'a> {
-    order: Vec<(TreeItem<'a>, usize)>,
+    /// Agents without a parent: the main one.
+    roots: Vec<&'a AgentView>,
+    groups: [Vec<GroupItem<'a>>; AgentGroup::ALL.len()],
     sums: HashMap<&'a AgentId, AgentTotals>,
+    total: AgentTotals,
+}
+
+/// The list at a width.
+#[derive(Default)]
+pub(super) struct ListLines {
+    /// The names of the columns, where there is room.
+    pub(super) head: Option<Line>,
+    pub(super) lines: Vec<Line>,
+    /// What each line stands for.
+    pub(super) what: Vec<RowTarget>,
+    /// The totals, where there are several agents.
+    pub(super) sum: Option<Line>,
+    /// Groups that have rows.
+    pub(super) groups: u16,
+}
+
+/// How the list is drawn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ListStyle<'a> {
+    /// Whether the agents that have ended are shown; `None`: while no other is there.
+    pub(super) finished: Option<bool>,
+    /// A blank row before each group.
+    pub(super) airy: bool,
+    /// The key that answers; empty: it is not said.
+    pub(super) answer: &'a str,
 }
 
 impl<'a> AgentTree<'a> {
-    /// All of it, with nothing folded.
-    #[cfg(test)]
     pub(super) fn of(model: &'a Model) -> Self {
-        Self::folded(model, None)
-    }
-
-    /// `open`: agents whose ended children are all shown; `None`: of each.
-    pub(super) fn folded(model: &'a Model, open: Option<&HashSet<AgentId>>) -> Self {
         let ids: HashSet<&AgentId> = model.crew.agents.iter().map(|a| &a.id).collect();
         let mut below: HashMap<Option<&AgentId>, Vec<&AgentView>> = HashMap::new();
         for a in &model.crew.agents {
             let parent = a.parent.as_ref().filter(|p| ids.contains(p));
             below.entry(parent).or_default().push(a);
         }
-        // Parents before their children, so that the other way round every child is done before its parent.
-        let mut down: Vec<&AgentView> = Vec::new();
-        let mut seen: HashSet<&AgentId> = HashSet::new();
-        let mut stack: Vec<&AgentView> = below.get(&None).cloned().unwrap_or_default();
-        while let Some(a) = stack.pop() {
-            if seen.insert(&a.id) {
-                down.push(a);
-                stack.extend(below.get(&Some(&a.id)).into_iter().flatten());
-            }
-        }
-        let mut sums: HashMap<&AgentId, AgentTotals> = HashMap::new();
-        for a in down.iter().rev() {
-            let mut sum = AgentTotals::of(model, a);
-            for c in below.get(&Some(&a.id)).into_iter().flatten() {
-                sum.add(sums.get(&c.id).copied().unwrap_or_default());
-            }
-            sums.insert(&a.id, sum);
-        }
-        let busy: HashSet<&AgentId> = busy_branches(&down);
+        let sums = sums(model, &below);
         for list in below.values_mut() {
-            list.sort_by_key(|a| rank(a, sums.get(&a.id).is_some_and(|s| s.waits), busy.contains(&a.id)));
+            list.sort_by_key(|a| rank(a));
         }
         let flows = WorkflowAgents::of(model);
-        let folds = open.map(|open| FoldedChildren::of(&mut below, open, &busy, &flows)).unwrap_or_default();
-        let mut order = Vec::new();
+        let roots = below.get(&None).cloned().unwrap_or_default();
+        let mut total = AgentTotals::default();
+        roots.iter().for_each(|a| total.add(sums.get(&a.id).copied().unwrap_or_default()));
+        let mut tree = Self { roots, groups: Default::default(), sums, total };
+        // In each group the depths of the rows above that are parents of the present one.
+        let mut above: [Vec<usize>; AgentGroup::ALL.len()] = Default::default();
+        let mut seen: HashSet<&AgentId> = HashSet::new();
         let mut stack: Vec<(TreeItem<'a>, usize)> = Vec::new();
-        flows.push(&mut stack, below.get(&None), 0);
-        while let Some((row, depth)) = stack.pop() {
-            match row {
-                TreeItem::Agent(a) if seen.remove(&a.id) => {
-                    order.push((row, depth));
-                    // Below all others: the stack gives the last first.
-                    stack.extend(folds.row(&a.id).map(|fold| (fold, depth + 1)));
-                    flows.push(&mut stack, below.get(&Some(&a.id)), depth + 1);
-                }
-                TreeItem::Agent(_) => {}
-                TreeItem::Flow(_) | TreeItem::Fold { .. } => order.push((row, depth)),
-            }
+        for root in tree.roots.iter().rev() {
+            stack.push((TreeItem::Agent(root), 0));
         }
-        Self { order, sums }
+        while let Some((item, depth)) = stack.pop() {
+            above.iter_mut().for_each(|of| {
+                while of.last().is_some_and(|d| *d >= depth) {
+                    of.pop();
+                }
+            });
+            let group = match item {
+                TreeItem::Agent(a) if !seen.insert(&a.id) => continue,
+                TreeItem::Agent(a) => {
+                    flows.push(&mut stack, below.get(&Some(&a.id)), depth + 1);
+                    if depth == 0 {
+                        continue;
+                    }
+                    flows.group(model, a)
+                }
+                TreeItem::Flow(flow) => AgentGroup::of_flow(flow),
+            } as usize;
+            let inside = above[group].len();
+            tree.groups[group].push(GroupItem { item, depth: inside, apart: inside == 0 && depth > 1 });
+            above[group].push(depth);
+        }
+        tree
     }
 
-    /// The rows at a width, and what each stands for.
-    pub(super) fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<RowTarget>) {
+    /// The rows at a width.
+    pub(super) fn list(&self, model: &Model, columns: u16, style: ListStyle<'_>) -> ListLines {
         let columns = usize::from(columns);
-        let (mut lines, mut what) = (Vec::new(), Vec::new());
+        let mut rows: Vec<(Option<ActivityRow>, Line, RowTarget)> = Vec::new();
+        let add = |rows: &mut Vec<_>, row: ActivityRow, what| rows.push((Some(row), Line::default(), what));
+        let space = |rows: &mut Vec<(Option<ActivityRow>, Line, RowTarget)>| {
+            if style.airy && !rows.is_empty() {
+                rows.push((None, Line::default(), RowTarget::Heading));
+            }
+        };
         let shown = model.shown_agent();
-        let parts = self.parts(model, columns);
-        let table = ColumnLayout::new(parts.values(), columns);
-        for (row, depth) in &self.order {
-            let a = match row {
-                TreeItem::Agent(a) => a,
-                TreeItem::Flow(flow) => {
-                    lines.push(self.flow(flow, *depth, columns));
-                    what.push(RowTarget::Flow(flow.id.clone()));
-                    continue;
-                }
-                TreeItem::Fold { of, count, badly, open } => {
-                    lines.push(fold_row(*depth, *count, *badly, *open, columns));
-                    what.push(RowTarget::Fold((*of).clone()));
-                    continue;
-                }
-            };
-            lines.extend(parts.get(&a.id).map(|parts| table.row(parts)));
-            what.push(RowTarget::Agent(a.id.clone()));
-            let inside = depth * 2 + 2;
+        let agent = |rows: &mut Vec<_>, a: &AgentView, depth: usize, apart: bool| {
+            let sum = self.sums.get(&a.id).copied().unwrap_or_default();
+            add(rows, agent_row(model, a, sum, (depth * 2, apart), columns), RowTarget::Agent(a.id.clone()));
             // Only of the agent on the screen it is known which tools run.
             if a.id == shown {
                 for t in tools(model) {
-                    lines.push(tool_row(model, t, inside, columns));
-                    what.push(RowTarget::Tool(t.call_id.clone()));
+                    let row = tool_row(model, t, depth * 2 + 2, columns);
+                    add(rows, row, RowTarget::Tool(t.call_id.clone()));
                 }
             }
-            if a.id.is_main() {
-                for p in processes(model) {
-                    lines.push(process_row(p, columns));
-                    what.push(RowTarget::Process(p.id.clone()));
+        };
+        for a in &self.roots {
+            agent(&mut rows, a, 0, false);
+        }
+        for group in AgentGroup::ALL {
+            let items = &self.groups[group as usize];
+            // Steps of a workflow that have ended stand with the others of it.
+            let own = |i: &&GroupItem<'_>| matches!(i.item, TreeItem::Agent(a) if AgentGroup::of(model, a) == group);
+            let agents = items.iter().filter(own).count();
+            let count = if agents > 0 { agents } else { items.len() };
+            if items.is_empty() {
+                continue;
+            }
+            space(&mut rows);
+            let folded = group == AgentGroup::Finished && !self.unfolded(style.finished);
+            let what = match group {
+                AgentGroup::Finished => RowTarget::Finished,
+                _ => RowTarget::Heading,
+            };
+            rows.push((None, self.heading(group, count, style, columns), what));
+            for item in items.iter().filter(|_| !folded) {
+                match item.item {
+                    TreeItem::Agent(a) => agent(&mut rows, a, item.depth, item.apart),
+                    TreeItem::Flow(flow) => {
+                        let row = flow_row(flow, self.flow_sum(flow), item.depth * 2);
+                        add(&mut rows, row, RowTarget::Flow(flow.id.clone()));
+                    }
                 }
             }
         }
-        (lines, what)
+        let background: Vec<&ProcessRow> = processes(model).collect();
+        if !background.is_empty() {
+            space(&mut rows);
+            let mut line = Line::new(Wrap::Cut);
+            title(&mut line, "Background processes", background.len(), Role::Text);
+            rows.push((None, line, RowTarget::Heading));
+            background
+                .iter()
+                .for_each(|p| add(&mut rows, process_row(p, columns), RowTarget::Process(p.id.clone())));
+        }
+        self.laid_out(rows, columns)
     }
 
-    /// The names of the columns at this width.
-    pub(super) fn head(&self, model: &Model, columns: u16) -> Option<Line> {
-        let columns = usize::from(columns);
-        let parts = self.parts(model, columns);
-        ColumnLayout::new(parts.values(), columns).head().filter(|_| parts.len() > 1)
-    }
-
-    /// The rows of the agents before they are drawn.
-    fn parts(&self, model: &Model, columns: usize) -> HashMap<&'a AgentId, AgentRow> {
-        let agents = self.order.iter().filter_map(|(row, depth)| match row {
-            TreeItem::Agent(a) => Some((&a.id, self.agent(model, a, *depth, columns))),
-            _ => None,
-        });
-        agents.collect()
-    }
-
-    /// How a workflow stands, above the agents of its steps.
-    fn flow(&self, flow: &WorkflowView, depth: usize, columns: usize) -> Line {
-        let state = match (flow.state, flow.paused) {
-            (_, true) => AgentState::Paused,
-            (StepState::Waiting, _) => AgentState::Queued,
-            (StepState::Running, _) => AgentState::Running,
-            (StepState::Done, _) => AgentState::Done,
-            (StepState::Failed, _) => AgentState::Failed,
-            (StepState::Skipped | StepState::Cancelled, _) => AgentState::Cancelled,
-            (StepState::Interrupted, _) => AgentState::Interrupted,
+    fn laid_out(&self, rows: Vec<(Option<ActivityRow>, Line, RowTarget)>, columns: usize) -> ListLines {
+        let sum = (self.total.agents > 1).then(|| sum_row(self.total, columns));
+        let table =
+            ActivityTable::new(NAMES, rows.iter().filter_map(|(row, ..)| row.as_ref()).chain(&sum), columns);
+        let several = rows.iter().filter(|(row, ..)| row.is_some()).count() > 1;
+        let mut list = ListLines {
+            head: table.head().filter(|_| several),
+            sum: sum.map(|row| table.row(&row)),
+            groups: self.groups.iter().filter(|g| !g.is_empty()).count() as u16,
+            ..ListLines::default()
         };
+        for (row, line, what) in rows {
+            list.lines.push(row.map_or(line, |row| table.row(&row)));
+            list.what.push(what);
+        }
+        list
+    }
+
+    fn heading(&self, group: AgentGroup, count: usize, style: ListStyle<'_>, columns: usize) -> Line {
+        let mut line = Line::new(Wrap::Cut);
+        match group {
+            AgentGroup::NeedsYou => {
+                title(&mut line, group.name(), count, Role::Waiting);
+                let room = width(style.answer) + " answer".len();
+                if !style.answer.is_empty() && columns > width(line.text()) + room {
+                    line.pad_to(columns - room, Look::of(Role::Text));
+                    line.push_strict(style.answer, Look::of(Role::Accent));
+                    line.push_strict(" answer", Look::of(Role::Dim));
+                }
+            }
+            AgentGroup::Finished => {
+                let mark = if self.unfolded(style.finished) {
+                    draw::sign(sign::OPEN)
+                } else {
+                    draw::sign(sign::CLOSED)
+                };
+                line.push_strict(&format!("{mark} "), Look::of(Role::Dim));
+                title(&mut line, group.name(), count, Role::Text);
+                let of = |state| {
+                    let is = |i: &&GroupItem<'_>| matches!(i.item, TreeItem::Agent(a) if a.state == state);
+                    self.groups[group as usize].iter().filter(is).count()
+                };
+                let failed = of(AgentState::Failed);
+                if failed > 0 {
+                    line.push_strict(&format!("  {failed} failed"), Look::of(Role::Error));
+                }
+                let cancelled = of(AgentState::Cancelled);
+                if cancelled > 0 {
+                    line.push_strict(&format!("  {cancelled} cancelled"), Look::of(Role::Dim));
+                }
+            }
+            _ => title(&mut line, group.name(), count, Role::Text),
+        }
+        line
+    }
+
+    /// Whether the agents that have ended are shown.
+    pub(super) fn unfolded(&self, chosen: Option<bool>) -> bool {
+        let other = AgentGroup::ALL.iter().filter(|g| **g != AgentGroup::Finished);
+        chosen.unwrap_or_else(|| other.map(|g| &self.groups[*g as usize]).all(Vec::is_empty))
+    }
+
+    fn flow_sum(&self, flow: &WorkflowView) -> AgentTotals {
         let mut sum = AgentTotals::default();
         let own = flow.steps.iter().flat_map(|s| s.agent.iter().chain(&s.reviewers));
         own.for_each(|id| sum.add(self.sums.get(id).copied().unwrap_or_default()));
-        let (mut glyph, mut word, mut role) = look(state);
-        if sum.waits {
-            (glyph, word, role) = look(AgentState::Waiting);
-        }
-        let steps = format!("{}/{} steps", flow.done(), flow.steps.len());
-        let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
-        let paid = match sum.cost {
-            Cost(0) => String::new(),
-            paid => format!("sum {}{}", money(paid.usd()), if sum.unknown { "+?" } else { "" }),
-        };
-        let right =
-            [(format!("{glyph} {word}"), role), (steps, Role::Text), (paid, Role::Text), (tokens, Role::Dim)];
-        let failed = flow.steps.iter().find(|s| s.state == StepState::Failed);
-        let act = failed.map_or(String::new(), |s| format!("{}: {}", s.id, s.said));
-        row(depth * 2, &flow.called(), &right, &act, columns)
-    }
-
-    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> AgentRow {
-        let (mut glyph, mut word, mut role) = look(a.state);
-        if waits(model, a) {
-            (glyph, word, role) = look(AgentState::Waiting);
-        }
-        let child = a.child.as_deref();
-        // A program that rests because a person works in it.
-        if child.and_then(|c| c.pane.as_ref()).is_some_and(|p| p.touched && p.doing == Activity::Idle)
-            && !ended(a.state)
-        {
-            (word, role) = ("yours", Role::Ok);
-        }
-        let time = match (child.map_or(0.0, |c| c.took), a.since) {
-            (took, _) if took > 0.0 && ended(a.state) => lasting((took * 1000.0) as i64),
-            (_, Some(t)) if !ended(a.state) => lasting(model.now.millis() - t.millis()),
-            _ => String::new(),
-        };
-        let receipt = receipt(model, a);
-        // Where there is little room, the mark says it.
-        let state = match columns < WIDE && !receipt.0.is_empty() && !waits(model, a) {
-            true => format!("{glyph} {time}"),
-            false => format!("{glyph} {word} {time}"),
-        };
-        let sum = self.sums.get(&a.id).copied().unwrap_or_default();
-        let share = match a.window {
-            Some(w) if w > 0 && !ended(a.state) => {
-                format!("{}%", (a.context.saturating_mul(100) / w).min(100))
-            }
-            _ => String::new(),
-        };
-        let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
-        let files = match sum.files {
-            0 => String::new(),
-            1 => "1 file".into(),
-            n => format!("{n} files"),
-        };
-        // Of one that has ended well nobody needs to know how near it came.
-        let near = child.filter(|_| a.state != AgentState::Done).and_then(nearest_limit);
-        let near = near.filter(|(percent, _)| *percent >= TOLD);
-        let limit = near.map_or_else(
-            || (String::new(), Role::Dim),
-            |(percent, of)| {
-                (format!("{percent}% {of}"), if percent >= NEAR { Role::Waiting } else { Role::Dim })
-            },
-        );
-        let model_name = a.model.0.rsplit('/').next().unwrap_or_default();
-        let external = child.map(|c| &c.backend).filter(|b| b.is_external());
-        let who = external.map_or_else(|| model_name.to_owned(), ToString::to_string);
-        // Where there is little room, what it does says more.
-        let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
-        // Where there is little room, a parent's is known to be the sum.
-        let paid = cost(a, sum, columns < WIDE);
-        let figures = [
-            (state.trim_end().to_owned(), role),
-            receipt,
-            child.and_then(|c| c.goal.as_deref()).map_or((String::new(), Role::Dim), goal),
-            (paid, Role::Text),
-            (tokens, Role::Dim),
-            (share, Role::Dim),
-            limit,
-            (files, Role::Dim),
-            (who, Role::Dim),
-        ];
-        AgentRow { indent: depth * 2, name: name(model, a), figures, act: act(model, a).to_owned() }
+        sum
     }
 }
 
-/// Agents that are at work, and all above them.
-fn busy_branches<'a>(all: &[&'a AgentView]) -> HashSet<&'a AgentId> {
-    let parents: HashMap<&AgentId, &'a AgentId> =
-        all.iter().filter_map(|a| Some((&a.id, a.parent.as_ref()?))).collect();
-    let mut busy = HashSet::new();
-    for a in all.iter().filter(|a| a.state.at_work()) {
-        let mut at = Some(&a.id);
-        while let Some(id) = at.filter(|id| busy.insert(*id)) {
-            at = parents.get(id).copied();
-        }
-    }
-    busy
+/// The name of a group and how many are in it.
+fn title(line: &mut Line, name: &str, count: usize, role: Role) {
+    line.push_strict(name, Look::of(role).bold());
+    line.push_strict(&format!(" {count}"), Look::of(Role::Dim));
 }
 
-/// The place of an agent among its siblings.
-fn rank(a: &AgentView, waits: bool, busy: bool) -> u8 {
+/// Of each agent with all below it.
+fn sums<'a>(
+    model: &Model,
+    below: &HashMap<Option<&'a AgentId>, Vec<&'a AgentView>>,
+) -> HashMap<&'a AgentId, AgentTotals> {
+    // Parents before their children, so that the other way round every child is done before its parent.
+    let mut down: Vec<&AgentView> = Vec::new();
+    let mut seen: HashSet<&AgentId> = HashSet::new();
+    let mut stack: Vec<&AgentView> = below.get(&None).cloned().unwrap_or_default();
+    while let Some(a) = stack.pop() {
+        if seen.insert(&a.id) {
+            down.push(a);
+            stack.extend(below.get(&Some(&a.id)).into_iter().flatten());
+        }
+    }
+    let mut sums: HashMap<&AgentId, AgentTotals> = HashMap::new();
+    for a in down.iter().rev() {
+        let mut sum = AgentTotals::of(model, a);
+        for c in below.get(&Some(&a.id)).into_iter().flatten() {
+            sum.add(sums.get(&c.id).copied().unwrap_or_default());
+        }
+        sums.insert(&a.id, sum);
+    }
+    sums
+}
+
+/// The place of an agent among its siblings: what went wrong stands before what went well.
+fn rank(a: &AgentView) -> u8 {
     match a.state {
-        _ if waits => 0,
-        AgentState::Running => 1,
-        _ if ended(a.state) && busy => 1,
-        state if !ended(state) => 2,
-        AgentState::Interrupted | AgentState::Failed => 3,
-        _ => 4,
+        AgentState::Interrupted | AgentState::Failed => 0,
+        state if !ended(state) => 0,
+        _ => 1,
     }
-}
-
-/// Ended children that are not shown, by their parent.
-#[derive(Default)]
-struct FoldedChildren<'a>(HashMap<&'a AgentId, (usize, usize, bool)>);
-
-impl<'a> FoldedChildren<'a> {
-    /// Takes them out of the rows, unless their parent is `open`. Agents of workflows stand below theirs.
-    fn of(
-        below: &mut HashMap<Option<&'a AgentId>, Vec<&'a AgentView>>,
-        open: &HashSet<AgentId>,
-        busy: &HashSet<&'a AgentId>,
-        flows: &WorkflowAgents<'a>,
-    ) -> Self {
-        let mut folds = HashMap::new();
-        for (parent, list) in below.iter_mut() {
-            let Some(parent) = *parent else { continue };
-            // Those that can go on, or failed, are still of interest.
-            let over = |a: &&AgentView| {
-                let calm = matches!(a.state, AgentState::Done | AgentState::Cancelled);
-                calm && !busy.contains(&a.id) && !flows.of.contains_key(&a.id)
-            };
-            // The youngest stay.
-            let mut old: Vec<&'a AgentView> = list.iter().copied().filter(over).collect();
-            old.sort_by_key(|a| {
-                a.id.name().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0_u32)
-            });
-            old.truncate(old.len().saturating_sub(UNFOLDED));
-            if old.is_empty() {
-                continue;
-            }
-            let badly = old.iter().filter(|a| a.state != AgentState::Done).count();
-            let shown = open.contains(parent);
-            folds.insert(parent, (old.len(), badly, shown));
-            if !shown {
-                let gone: HashSet<&AgentId> = old.iter().map(|a| &a.id).collect();
-                list.retain(|a| !gone.contains(&a.id));
-            }
-        }
-        Self(folds)
-    }
-
-    fn row(&self, of: &'a AgentId) -> Option<TreeItem<'a>> {
-        let (count, badly, open) = *self.0.get(of)?;
-        Some(TreeItem::Fold { of, count, badly, open })
-    }
-}
-
-fn fold_row(depth: usize, count: usize, badly: usize, open: bool, columns: usize) -> Line {
-    let mark = if open { "-" } else { "+" };
-    let failed = if badly > 0 { format!(", {badly} of them cancelled") } else { String::new() };
-    let what = if open { "fold older finished ones" } else { "finished" };
-    let name = match open {
-        true => format!("{mark} {what}"),
-        false => format!("{mark} {count} more {what}{failed}"),
-    };
-    row(depth * 2, &name, &[], "", columns)
 }
 
 /// The agents of workflows, which stand together below a row of their own.
@@ -378,6 +310,13 @@ impl<'a> WorkflowAgents<'a> {
             }
         }
         Self { all: &model.crew.workflows, of }
+    }
+
+    /// The group of an agent: that of its workflow, unless it needs the person.
+    fn group(&self, model: &Model, a: &AgentView) -> AgentGroup {
+        let own = AgentGroup::of(model, a);
+        let flow = self.of.get(&a.id).and_then(|(at, _)| self.all.get(*at));
+        flow.filter(|_| own != AgentGroup::NeedsYou).map_or(own, AgentGroup::of_flow)
     }
 
     /// Siblings for a stack (the first comes out of it first): each workflow where its first agent stands, and its

@@ -8,10 +8,11 @@ use tiller_protocol::{Notice, NoticeKind, PaneView};
 use super::Terminal;
 use super::screen::draw_row;
 use crate::app::effect::Effect;
+use crate::panel::agents::look;
 use crate::panel::{DrawCx, Reply};
 use crate::text::width::width;
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Where the program's cells are.
 pub(super) fn cells(area: Rect) -> Rect {
@@ -27,13 +28,13 @@ pub(super) fn say(text: &str) -> Reply {
 }
 
 /// How it stands, and how that is known.
-pub(crate) fn standing(view: &PaneView) -> (String, Role) {
-    let (word, role) = match view.doing {
-        Activity::Blocked => ("needs you", Role::Waiting),
-        Activity::Working => ("working", Role::Running),
-        Activity::Idle => ("idle", Role::Ok),
-        Activity::Starting => ("starting", Role::Dim),
-        Activity::Unknown | Activity::Unseen => ("state unknown", Role::Dim),
+pub(crate) fn standing(view: &PaneView) -> (&'static str, String, Role) {
+    let (glyph, word, role) = match view.doing {
+        Activity::Blocked => (draw::sign(sign::ATTENTION), "needs you", Role::Waiting),
+        Activity::Working => (draw::sign(sign::FULL), "working", Role::Running),
+        Activity::Idle => (draw::sign(sign::EMPTY), "idle", Role::Ok),
+        Activity::Starting => (draw::sign(sign::EMPTY), "starting", Role::Dim),
+        Activity::Unknown | Activity::Unseen => (draw::sign(sign::EMPTY), "state unknown", Role::Dim),
     };
     let how = match view.source {
         ActivitySource::Report => " (reported)",
@@ -42,7 +43,7 @@ pub(crate) fn standing(view: &PaneView) -> (String, Role) {
         ActivitySource::Silence => " (silent)",
         ActivitySource::Process | ActivitySource::Unseen => "",
     };
-    (format!("{word}{how}"), role)
+    (glyph, format!("{word}{how}"), role)
 }
 
 pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -50,7 +51,7 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
         return;
     }
     let Some(id) = &t.agent else {
-        let words = "No terminal: start a program in one with /spawn @codex:pty TASK";
+        let words = "Programs in a terminal appear here; /spawn @codex:pty TASK starts one";
         draw::text(buf, area, words, cx.theme.style(Role::Dim));
         return;
     };
@@ -59,9 +60,9 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     let cells = cells(area);
     if t.screen.rev == 0 {
         let words = match (view.is_some(), super::will(cx.model, id)) {
-            (true, _) => "Loading its screen",
+            (true, _) => "Loading...",
             (false, true) => "Starting",
-            (false, false) => "Ended; Esc shows its conversation",
+            (false, false) => "It has ended; Esc shows its conversation",
         };
         draw::text(buf, cells, words, cx.theme.style(Role::Dim));
         return;
@@ -87,20 +88,20 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
 }
 
 fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area: Rect, buf: &mut Buffer) {
-    let key = |id| cx.key(id);
     let right = match (t.entered, &t.copy, view) {
         (true, ..) => {
             let keys = cx.keys.all_of(crate::keymap::action::Action("terminal.release"), "terminal");
-            format!("{} releases", if keys.is_empty() { "-".into() } else { keys.join(" or ") })
+            (if keys.is_empty() { "-".into() } else { keys.join(" or ") }, "leave")
         }
-        (false, Some(_), _) => "copy mode".to_owned(),
-        (false, None, Some(_)) => format!("{} enters", key("terminal.enter")),
-        (false, None, None) => "ended".to_owned(),
+        (false, Some(_), _) => (cx.key("copy.leave"), "leave copy mode"),
+        (false, None, Some(_)) => (cx.key("terminal.enter"), "enter"),
+        (false, None, None) => (String::new(), ""),
     };
+    let right = [(right.0, Role::Accent), (format!(" {}", right.1), Role::Dim)];
     let ground = cx.theme.style(if t.entered { Role::Selection } else { Role::Raised });
     draw::paint(buf, area, ground);
     let room = usize::from(area.width);
-    let end = width(&right).min(room);
+    let end = right.iter().map(|(text, _)| width(text)).sum::<usize>().min(room);
     let mut x = area.x;
     let mut put = |buf: &mut Buffer, text: &str, role: Role| {
         let left = area.right().saturating_sub(end as u16 + 1).saturating_sub(x);
@@ -115,8 +116,8 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
     };
     put(buf, name, Role::Strong);
     if let Some(view) = view {
-        let (words, role) = standing(view);
-        put(buf, "  ", Role::Text);
+        let (glyph, words, role) = standing(view);
+        put(buf, &format!("  {glyph} "), role);
         put(buf, &words, role);
         let bells = view.bells.saturating_sub(cx.model.bells_seen(t.agent.as_ref()));
         if bells > 0 {
@@ -124,10 +125,16 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         }
         let title = crate::text::clean::plain(&view.title).into_owned();
         if !title.trim().is_empty() {
-            put(buf, &format!("  \"{title}\""), Role::Dim);
+            put(buf, &format!("  {title}"), Role::Dim);
         }
+    } else if let Some(a) = t.agent.as_ref().and_then(|id| cx.model.row(id)) {
+        let (glyph, word, role) = look(a.state);
+        put(buf, &format!("  {glyph} {word}"), role);
     }
-    let from = area.right().saturating_sub(end as u16);
-    let style = if t.entered { ground } else { cx.theme.style(Role::Accent) };
-    draw::text(buf, Rect { x: from, width: end as u16, ..area }, &right, style);
+    let mut x = area.right().saturating_sub(end as u16);
+    for (text, role) in right {
+        let room = Rect { x, width: area.right().saturating_sub(x), ..area };
+        let style = if t.entered { ground } else { cx.theme.style(role) };
+        x += draw::text(buf, room, &text, style);
+    }
 }

@@ -92,7 +92,7 @@ fn it_is_opened_from_its_row_and_looks_as_it_should() {
         let screen = r.screen();
         assert!(screen.contains("welcome to toy") && screen.contains("idle (from its screen)"), "{screen}");
         assert!(
-            screen.contains("bell 2") && screen.contains("r enters") && !screen.contains('\u{202e}'),
+            screen.contains("bell 2") && screen.contains("r enter") && !screen.contains('\u{202e}'),
             "{screen}"
         );
         // The program was told how large the pane is.
@@ -108,7 +108,7 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
         let mut r = opened(80, 24);
         r.clear().run("r");
         assert_eq!(sent(&r), [PaneCommand::Enter { on: true }]);
-        assert!(r.screen().contains("Ctrl-] or F12 releases"), "{}", r.screen());
+        assert!(r.screen().contains("Ctrl-] or F12 leave"), "{}", r.screen());
         r.clear().run("type qx; esc; ctrl-c; ctrl-x; alt-3; up; tab; shift-tab; f1");
         let keys: Vec<PaneKey> = sent(&r)
             .into_iter()
@@ -263,7 +263,7 @@ fn its_end_releases_and_the_last_picture_stays() {
     }
     tell(&mut r, view);
     let screen = r.screen();
-    assert!(screen.contains("welcome to toy") && screen.contains("ended"), "{screen}");
+    assert!(screen.contains("welcome to toy") && screen.contains("✓ done"), "{screen}");
     r.run("type x");
     assert!(!sent(&r).iter().any(|c| matches!(c, PaneCommand::Type { .. })), "{:?}", sent(&r));
     r.run("r; wait 0");

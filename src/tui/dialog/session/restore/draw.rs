@@ -8,15 +8,15 @@ use super::Restore;
 use super::choice::FileChoice;
 use crate::panel::DrawCx;
 use crate::panel::rows::clock;
-use crate::text::line::{Line, Look, Wrap};
-use crate::text::{clean, shorten_end, width};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::sheet::Sheet;
+use crate::text::{clean, paint, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffLayout};
-use crate::widget::draw;
-use crate::widget::wrap::wrap;
+use crate::widget::{draw, sign};
 
-/// The first thing that is said of another branch.
-const STAY: &str = "Only the conversation switches to that branch; the files stay as they are.";
+/// Columns of the labels.
+const LABEL: usize = 11;
 
 /// Parts of the dialog. `below` begins with a line between.
 pub(super) struct RestoreAreas {
@@ -35,7 +35,7 @@ impl RestoreAreas {
 
 impl Restore {
     pub(super) fn parts(&self, area: Rect) -> RestoreAreas {
-        let words: usize = self.head().iter().map(|l| wrap(l, usize::from(area.width)).len()).sum();
+        let words = Sheet::new(self.head(), usize::from(area.width).max(1)).rows.len();
         let words = (words as u16 + 1).min(area.height / 2);
         let room = area.height - words;
         let list = (self.files().len() as u16).clamp(1, (room / 2).max(1)).min(room);
@@ -45,58 +45,100 @@ impl Restore {
         RestoreAreas { words: top, list: middle, below }
     }
 
-    /// The text above the list.
-    fn head(&self) -> Vec<String> {
+    /// What comes back and what stays, above the list.
+    fn head(&self) -> Vec<Line> {
         if let Some(why) = &self.failed {
-            return vec![why.clone()];
+            return vec![Line::strict(why, Look::of(Role::Error), Wrap::Word)];
         }
         let Some(p) = &self.preview else {
-            let stay = self.branch.as_ref().map(|_| STAY.to_owned());
-            return stay.into_iter().chain(["Comparing the files...".into()]).collect();
+            let stay = self.branch.as_ref().map(|_| fact("Files", "stay as they are", Role::Text));
+            let comparing = Line::strict("Comparing the files...", Look::of(Role::Dim), Wrap::Word);
+            return stay.into_iter().chain([comparing]).collect();
         };
-        let mut lines = Vec::new();
-        let title = clean::plain(&p.title);
-        match p.time {
-            _ if self.branch.is_some() => lines.push(self.branch_words(p)),
-            Some(time) => lines.push(format!("Restore to {}, before \"{title}\".", clock(time))),
-            None => lines.push(format!("Restore the conversation to before \"{title}\". Files stay.")),
-        }
+        let mut lines = self.comes_back(p);
         let kept = p.files.iter().filter(|f| f.conflict.is_some()).count();
-        if p.time.is_some() && p.files.is_empty() {
-            lines.push("No file differs.".into());
-        }
         if kept > 0 {
-            lines.push(format!("{kept} changed since by you or another program: kept unless you mark them."));
+            let n = count(kept, "file");
+            let text = format!("{n} changed since by you or another program; kept unless you mark them");
+            lines.push(fact("Conflicts", &text, Role::Error));
         }
-        if p.more > 0 {
-            lines.push(format!("{} more files are not listed; they are restored as well.", p.more));
-        }
-        lines.extend(p.left.iter().take(3).map(|l| format!("Stays: {}", clean::plain(l))));
-        lines.extend(p.notes.iter().map(|n| clean::plain(n).into_owned()));
+        lines.extend(p.left.iter().take(3).map(|l| fact("Stays", l, Role::Dim)));
+        lines.extend(p.notes.iter().map(|n| fact("Note", n, Role::Dim)));
         if self.going {
-            lines.push("restoring...".into());
+            lines.push(Line::strict("Restoring...", Look::of(Role::Dim), Wrap::Word));
         }
         lines
     }
 
-    /// What is said of another branch: that the files stay, and what can be brought.
-    fn branch_words(&self, p: &RestorePreview) -> String {
+    /// The conversation and the files.
+    fn comes_back(&self, p: &RestorePreview) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if self.branch.is_some() {
+            lines.push(fact("Messages", "the conversation switches to the end of that branch", Role::Text));
+        } else {
+            let title = clean::plain(&p.title);
+            let what = if self.checkpoint { "at the checkpoint" } else { "before the message" };
+            let mut line = fact("Back to", &format!("{what} "), Role::Dim);
+            line.push_strict(&title, Look::of(Role::Strong).bold());
+            if let Some(time) = p.time {
+                line.push_strict(&format!("  {}", clock(time)), Look::of(Role::Dim));
+            }
+            lines.push(line);
+            let text = match self.messages {
+                Some(n) if n > 0 => {
+                    let (s, them) = if n == 1 { ("leaves", "it") } else { ("leave", "them") };
+                    format!(
+                        "{} {s} this branch with what followed; the old branch keeps {them}",
+                        count(n, "message")
+                    )
+                }
+                _ => "what follows leaves this branch; the old branch keeps it".to_owned(),
+            };
+            lines.push(fact("Messages", &text, Role::Text));
+        }
         let all = p.files.len() + p.more;
-        match p.time {
-            None => format!("{STAY} The files of that branch were not kept, so they cannot be restored."),
-            Some(_) if all == 0 => "The conversation switches to that branch.".to_owned(),
-            Some(_) => {
-                let (n, differ) = if all == 1 { ("1 file", "differs") } else { ("files", "differ") };
-                let n = if all == 1 { n.to_owned() } else { format!("{all} {n}") };
-                format!("{STAY} {n} {differ} from the end of that branch; marked files can be restored too.")
+        let mut line = match (p.time, all, &self.branch) {
+            (None, ..) => {
+                fact("Files", "stay as they are: their state at that point was not kept", Role::Text)
+            }
+            (Some(_), 0, _) => fact("Files", "none differs", Role::Text),
+            (Some(_), _, Some(_)) => {
+                let text = format!(
+                    "stay as they are; {} that differ can be restored too: mark them",
+                    count(all, "file")
+                );
+                fact("Files", &text, Role::Text)
+            }
+            (Some(_), _, None) => {
+                let free = p.files.iter().filter(|f| f.conflict.is_none()).count() + p.more;
+                fact("Files", &format!("{} restored", count(free, "file")), Role::Text)
+            }
+        };
+        if p.time.is_some() {
+            let free = || p.files.iter().filter(|f| f.conflict.is_none());
+            let (plus, minus) = free()
+                .fold((0_u32, 0_u32), |(a, r), f| (a.saturating_add(f.added), r.saturating_add(f.removed)));
+            if plus + minus > 0 {
+                let minus_sign = draw::sign(sign::MINUS);
+                line.push_strict(&format!("  +{plus}"), Look::of(Role::Added));
+                line.push_strict(&format!(" {minus_sign}{minus}"), Look::of(Role::Removed));
+            }
+            if p.more > 0 {
+                line.push_strict(&format!("  {} of them are not listed", p.more), Look::of(Role::Dim));
             }
         }
+        lines.push(line);
+        lines
     }
 
     pub(super) fn lay(&mut self, area: Rect) {
         let parts = self.parts(area);
         let columns = usize::from(parts.list.width);
-        let lines = self.files().iter().zip(&self.choices).map(|(f, c)| row(f, c, columns)).collect();
+        let files = || self.files().iter().zip(&self.choices);
+        let widths = files()
+            .map(|(f, _)| counts(f))
+            .fold((0, 0), |most, (plus, minus)| (most.0.max(width(&plus)), most.1.max(width(&minus))));
+        let lines = files().map(|(f, c)| row(f, c, widths, columns)).collect();
         self.rows.set(lines, parts.list);
         let room = parts.diff();
         let again = self.diff.colours.again();
@@ -139,7 +181,9 @@ impl Restore {
             }
             if choice.parted() {
                 let mut title = Line::new(Wrap::Cut);
-                title.push(if choice.hunk(n) { "[x]" } else { "[ ]" }, Look::of(Role::Text));
+                let (mark, role) =
+                    if choice.hunk(n) { (sign::OK, Role::Ok) } else { (sign::EMPTY, Role::Dim) };
+                title.push_strict(&format!("{} ", draw::sign(mark)), Look::of(role));
                 let row = diff::title(hunk, here, layout.ascii);
                 title.push_slice(&row, 0, row.text().len());
                 lines.push(title);
@@ -154,9 +198,11 @@ impl Restore {
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let parts = self.parts(area);
         let words = parts.words;
-        let rows = self.head().iter().flat_map(|l| wrap(l, usize::from(words.width))).collect::<Vec<_>>();
-        for (row, y) in rows.iter().zip(words.top()..words.bottom()) {
-            draw::text(buf, Rect { y, height: 1, ..words }, row, cx.theme.style(Role::Text));
+        let sheet = Sheet::new(self.head(), usize::from(words.width).max(1));
+        for (row, y) in sheet.rows.iter().zip(words.top()..words.bottom()) {
+            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
+            let place = paint::PaintTarget { x: words.x, y, columns: words.width };
+            paint::row(buf, place, line, *row, cx.theme, &[]);
         }
         if self.files().is_empty() {
             return;
@@ -173,36 +219,54 @@ impl Restore {
     }
 }
 
-fn row(file: &RestoreFile, choice: &FileChoice, columns: usize) -> Line {
+/// A labelled line.
+fn fact(label: &str, text: &str, role: Role) -> Line {
+    let line = Line::strict(text, Look::of(role), Wrap::Word);
+    line.gutter(Gutter::new(format!("{label:<LABEL$}"), Role::Dim))
+}
+
+/// `1 file`, `3 files`.
+fn count(n: usize, of: &str) -> String {
+    format!("{n} {of}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Lines added and removed, as words.
+fn counts(file: &RestoreFile) -> (String, String) {
+    let minus = draw::sign(sign::MINUS);
+    let words = |sign: &str, n: u32| if n > 0 { format!("{sign}{n}") } else { String::new() };
+    (words("+", file.added), words(minus, file.removed))
+}
+
+fn row(file: &RestoreFile, choice: &FileChoice, widths: (usize, usize), columns: usize) -> Line {
     let kind = match file.kind {
         ChangeKind::Added => "A",
         ChangeKind::Deleted => "D",
         _ => "M",
     };
-    let counts = match file.added + file.removed {
-        0 => String::new(),
-        _ => format!("  +{} -{}", file.added, file.removed),
+    let (mark, role) = match () {
+        () if choice.all() => (draw::sign(sign::OK), Role::Ok),
+        () if choice.none() => (draw::sign(sign::EMPTY), Role::Dim),
+        () => (draw::sign(sign::HALF), Role::Text),
     };
-    let tail = match (&file.conflict, choice.count()) {
-        (_, (some, all)) if some > 0 && some < all => format!("  {some} of {all} hunks{counts}"),
-        (Some(_), _) => "  changed by you".to_owned(),
-        (None, _) => counts,
+    let note = match (&file.conflict, choice.count()) {
+        (_, (some, all)) if some > 0 && some < all => format!("{some} of {all} hunks"),
+        (Some(_), _) => "changed by you".to_owned(),
+        (None, _) => String::new(),
     };
-    let mark = if choice.all() {
-        "x"
-    } else if choice.none() {
-        " "
-    } else {
-        "~"
-    };
-    let head = format!("[{mark}] {kind} ");
-    let room = columns.saturating_sub(width(&head) + width(&tail));
+    let (plus, minus) = counts(file);
+    let tail = format!("  {plus:>0$} {minus:>1$}", widths.0, widths.1);
     let mut line = Line::new(Wrap::Cut);
-    line.push(&head, Look::of(if choice.none() { Role::Dim } else { Role::Accent }));
-    let path = shorten_end(&clean::plain(&file.path), room, draw::ascii());
-    line.push_strict(&path, Look::of(Role::Text));
-    let role = if file.conflict.is_some() { Role::Waiting } else { Role::Dim };
+    line.push_strict(&format!("{mark} "), Look::of(role));
+    line.push_strict(&format!("{kind} "), Look::of(Role::Dim));
+    let used = width(line.text()) + width(&tail) + if note.is_empty() { 0 } else { width(&note) + 2 };
+    let path = shorten_middle(&clean::plain(&file.path), columns.saturating_sub(used), draw::ascii());
+    line.push_strict(&path, Look::of(if choice.none() { Role::Dim } else { Role::Text }));
+    if !note.is_empty() {
+        line.pad_to(columns.saturating_sub(width(&tail) + width(&note)), Look::of(Role::Text));
+        line.push_strict(&note, Look::of(if file.conflict.is_some() { Role::Error } else { Role::Dim }));
+    }
     line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
-    line.push(&tail, Look::of(role));
+    line.push_strict(&format!("  {plus:>0$}", widths.0), Look::of(Role::Added));
+    line.push_strict(&format!(" {minus:>0$}", widths.1), Look::of(Role::Removed));
     line
 }

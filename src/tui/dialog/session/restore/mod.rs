@@ -12,7 +12,8 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, RestoreFile, RestorePreview, RestoreWhat,
+    CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, Origin, RestoreFile, RestorePreview,
+    RestoreWhat,
 };
 
 pub(crate) use self::actions::ACTIONS;
@@ -22,6 +23,7 @@ use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
+use crate::model::conversation::{Body, Cell};
 use crate::panel::rows::Rows;
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -71,6 +73,9 @@ pub(crate) struct Restore {
     moved: bool,
     /// For which width and file it was.
     laid: (u16, usize),
+    /// Messages from that entry on, where they are known; and whether the entry is a checkpoint.
+    messages: Option<usize>,
+    checkpoint: bool,
     /// The restore was requested; its answer closes the dialog.
     going: bool,
     failed: Option<String>,
@@ -90,6 +95,8 @@ impl Restore {
             stale: true,
             moved: true,
             laid: (0, 0),
+            messages: None,
+            checkpoint: false,
             going: false,
             failed: None,
         }
@@ -99,6 +106,18 @@ impl Restore {
     /// restores those of the branch.
     pub(crate) fn branch(head: String, word: String, tip: EntryId) -> Self {
         Self { branch: Some(TargetBranch { head, word }), ..Self::to(tip) }
+    }
+
+    /// Counts the messages that would leave the branch.
+    fn look_at(&mut self, model: &Model) {
+        let cells = model.agent.conversation.cells();
+        let at = cells.iter().position(|c| c.entry == Some(self.entry));
+        self.messages = at.map(|at| {
+            let sent = |c: &&Cell| matches!(c.body, Body::User { origin: Origin::Prompt, .. });
+            cells.iter().skip(at).filter(sent).count()
+        });
+        self.checkpoint =
+            at.and_then(|at| cells.get(at)).is_some_and(|c| matches!(c.body, Body::Checkpoint { .. }));
     }
 
     fn files(&self) -> &[RestoreFile] {
@@ -292,7 +311,8 @@ impl Panel for Restore {
         }
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.look_at(cx.model);
         self.lay(area);
         Refresh::after(self.diff.colours.wake())
     }

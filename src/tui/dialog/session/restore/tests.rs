@@ -49,6 +49,33 @@ fn what_the_person_changed_stays_unless_it_is_marked() {
 }
 
 #[test]
+fn it_says_how_many_messages_leave_and_what_each_file_does() {
+    use crate::model::conversation::script::{Script, text};
+    let mut r = Robot::new(118, 25);
+    let mut s = Script::new();
+    let e = s.snapshot(Vec::new(), 0, false);
+    r.msg(crate::app::msg::Msg::Engine(Box::new(e)));
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        for node in [
+            s.user(&format!("question {n}")),
+            s.assistant(vec![text("so")], tiller_protocol::StopReason::EndTurn),
+        ] {
+            ids.push(node.id);
+            let e = s.added(node);
+            r.msg(crate::app::msg::Msg::Engine(Box::new(e)));
+        }
+    }
+    r.push(Box::new(Restore::to(ids[2])));
+    r.reply(ReplyEvent::RestorePreviewReply { entry: ids[2], preview: sample().preview.unwrap() });
+    let words = r.words();
+    assert!(words.contains("2 messages leave this branch"), "{}", r.screen());
+    assert!(words.contains("2 files restored +2 −4"), "{}", r.screen());
+    assert!(words.contains("1 file changed since by you or another program"), "{}", r.screen());
+    assert!(words.contains("✓ M src/client.rs") && words.contains("○ M notes.md"), "{}", r.screen());
+}
+
+#[test]
 fn files_only_and_talk_only() {
     let mut r = open(80, 24);
     r.run("f");
@@ -67,7 +94,7 @@ fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen()
         RestorePreview { title: "x".into(), notes: vec!["not kept".into()], ..RestorePreview::default() };
     r.reply(ReplyEvent::RestorePreviewReply { entry: EntryId(Default::default()), preview });
     r.clear().run("f");
-    assert!(sent(&r).is_empty() && r.screen().contains("were not kept"), "{}", r.screen());
+    assert!(sent(&r).is_empty() && r.screen().contains("not kept"), "{}", r.screen());
     r.run("enter");
     assert!(matches!(sent(&r)[..], [SessionCommand::Fork { .. }]));
     let mut r = open(80, 24);
@@ -81,7 +108,7 @@ fn some_hunks_of_a_file_go_back_and_the_rest_of_it_stays() {
     let mut r = open(118, 25);
     r.run("] x");
     let screen = r.screen();
-    assert!(screen.contains("[~] M src/client.rs") && screen.contains("1 of 2 hunks"), "{screen}");
+    assert!(screen.contains("◐ M src/client.rs") && screen.contains("1 of 2 hunks"), "{screen}");
     insta::assert_snapshot!("restore_some_hunks", screen);
     // One of what somebody else changed, too; the whole file when both are marked.
     r.run("down down ] x");

@@ -53,18 +53,18 @@ impl Browser {
                     (true, _) if several => "branch".into(),
                     _ => String::new(),
                 };
-                let away = if h.archived { ", archived" } else { "" };
+                let away = if h.archived { " (archived)" } else { "" };
                 if !word.is_empty() {
-                    let text = format!("[{word}{away}]");
-                    put(h.node, Badge { text, role: Role::Accent, head: Some(n) });
+                    let text = format!(" {word}{away} ");
+                    put(h.node, Badge { text, role: Role::Raised, head: Some(n) });
                 }
                 // The row of an agent shows its own state instead.
                 if h.current && (!nested || Some(shape.tree.session) == self.origin.here) {
-                    put(h.node, Badge { text: "now".into(), role: Role::Running, head: Some(n) });
+                    put(h.node, Badge { text: "now".into(), role: Role::Strong, head: Some(n) });
                 }
             }
             for t in &shape.tree.tags {
-                put(Some(t.node), Badge { text: format!("#{}", t.name), role: Role::Waiting, head: None });
+                put(Some(t.node), Badge { text: format!("#{}", t.name), role: Role::Strong, head: None });
             }
         }
     }

@@ -16,18 +16,18 @@ pub(super) enum Column {
 impl Column {
     /// In the order of the screen, each with its width, a blank before it included.
     pub(super) const ALL: [(Self, u16); 5] =
-        [(Self::Time, 7), (Self::Model, 15), (Self::Tokens, 7), (Self::Cost, 8), (Self::Files, 6)];
+        [(Self::Time, 8), (Self::Model, 16), (Self::Tokens, 8), (Self::Cost, 8), (Self::Files, 7)];
 
     /// In the order in which they are dropped.
     const GOES: [Self; 5] = [Self::Model, Self::Tokens, Self::Time, Self::Cost, Self::Files];
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Self::Time => "time",
-            Self::Model => "model",
-            Self::Tokens => "tokens",
-            Self::Cost => "cost",
-            Self::Files => "files",
+            Self::Time => "Time",
+            Self::Model => "Model",
+            Self::Tokens => "Tokens",
+            Self::Cost => "Cost",
+            Self::Files => "Files",
         }
     }
 }
@@ -52,10 +52,10 @@ mod tests {
     #[test]
     fn measures_give_way_and_words_do_not() {
         let shown = |w| fit(w).iter().map(|(m, _)| m.title()).collect::<Vec<_>>().join(" ");
-        assert_eq!(shown(116), "time model tokens cost files");
-        assert_eq!(shown(67), "time tokens cost files");
-        assert_eq!(shown(58), "time cost files");
-        assert_eq!(shown(50), "cost files");
+        assert_eq!(shown(116), "Time Model Tokens Cost Files");
+        assert_eq!(shown(67), "Time Tokens Cost Files");
+        assert_eq!(shown(59), "Time Cost Files");
+        assert_eq!(shown(51), "Cost Files");
         assert_eq!(shown(40), "");
     }
 }

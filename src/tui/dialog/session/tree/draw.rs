@@ -16,7 +16,7 @@ use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::view::words::short;
-use crate::widget::{draw, input};
+use crate::widget::{draw, input, sign};
 
 /// From this width on, the preview stands beside the rows.
 const WIDE: u16 = 100;
@@ -78,6 +78,8 @@ fn brief(model: &str) -> &str {
 /// Texts of the columns at the right.
 #[derive(Default)]
 struct ColumnTexts {
+    /// The row is on the current path.
+    bright: bool,
     time: String,
     model: String,
     tokens: String,
@@ -97,18 +99,21 @@ impl ColumnTexts {
     }
 }
 
-/// The mark of an entry, and how it looks.
-fn glyph(kind: NodeKind, failed: bool) -> (&'static str, Role) {
-    match kind {
-        NodeKind::User => (">", Role::User),
-        NodeKind::Assistant if failed => ("x", Role::Error),
-        NodeKind::Assistant => ("*", Role::Agent),
-        NodeKind::ToolResult if failed => ("x", Role::Error),
-        NodeKind::ToolResult => ("v", Role::Ok),
-        NodeKind::Compaction | NodeKind::BranchSummary => ("=", Role::Dim),
-        NodeKind::Checkpoint => ("+", Role::Accent),
-        NodeKind::Prefix | NodeKind::Note => ("-", Role::Dim),
-    }
+/// The sign of an entry, and how it looks. `path`: it is on the current path of its session.
+fn glyph(kind: NodeKind, failed: bool, path: bool) -> (&'static str, Role) {
+    let (glyph, role) = match kind {
+        NodeKind::User if path => (draw::sign(sign::FULL), Role::User),
+        NodeKind::User => (draw::sign(sign::EMPTY), Role::Dim),
+        NodeKind::Assistant | NodeKind::ToolResult if failed => {
+            return (draw::sign(sign::FAILED), Role::Error);
+        }
+        NodeKind::Assistant => (draw::sign(sign::DOT), Role::Agent),
+        NodeKind::ToolResult => (draw::sign(sign::OK), Role::Ok),
+        NodeKind::Compaction | NodeKind::BranchSummary => (draw::sign(sign::WRAPPED), Role::Dim),
+        NodeKind::Checkpoint => (draw::sign(sign::SAVED), Role::Text),
+        NodeKind::Prefix | NodeKind::Note => (draw::sign(sign::DOT), Role::Dim),
+    };
+    (glyph, if path { role } else { Role::Dim })
 }
 
 impl Browser {
@@ -184,7 +189,7 @@ impl Browser {
         draw::text(buf, words, &self.shown_words(), style);
         let mut x = area.right() - used.min(area.width);
         for (m, w) in measures {
-            right(buf, x, area.y, *w, m.title(), style);
+            column(buf, (x, area.y, *w), *m, m.title(), (style, style));
             x += w;
         }
     }
@@ -210,16 +215,17 @@ impl Browser {
                     LoadState::Failed(why) => why.as_str(),
                     LoadState::Loaded(_) if self.filter.active() => "no entry matches",
                     LoadState::Loaded(_) => "no messages",
-                    _ => "reading...",
+                    _ => "Loading...",
                 };
                 pen.put(words, cx.theme.style(Role::Dim));
                 ColumnTexts::default()
             }
         };
         let dim = cx.theme.style(Role::Dim);
+        let number = if shown.bright { cx.theme.style(Role::Text) } else { dim };
         let mut x = end;
         for (m, w) in measures {
-            right(buf, x, line.y, *w, shown.of(*m), dim);
+            column(buf, (x, line.y, *w), *m, shown.of(*m), (number, dim));
             x += w;
         }
     }
@@ -227,6 +233,8 @@ impl Browser {
     /// Columns of the tree's lines; deep ones are cut at their left.
     fn paint_lines(&self, cx: &DrawCx<'_>, row: &TreeRow, pen: &mut RowPainter<'_>) {
         let l = draw::lines(cx.ascii);
+        // The lane of the current path is the first one of the open session.
+        let here = self.origin.here == Some(self.forest.trees[row.tree as usize].session);
         let style = cx.theme.style(Role::Border);
         pen.put(" ", style);
         let most = u32::from(pen.end.saturating_sub(pen.x) / 6).max(2);
@@ -242,7 +250,8 @@ impl Browser {
                 (false, true) => format!("{} ", l.v),
                 (false, false) => "  ".to_owned(),
             };
-            pen.put(&text, style);
+            let bright = here && d == 0 && on;
+            pen.put(&text, if bright { cx.theme.style(Role::Text) } else { style });
         }
     }
 
@@ -257,13 +266,8 @@ impl Browser {
             self.paint_lines(cx, row, pen);
         }
         let open = tree.open || (!self.filter.text.trim().is_empty() && tree.found > 0);
-        let mark = match (open, cx.ascii) {
-            (true, true) => "v ",
-            (true, false) => "▾ ",
-            (false, true) => "> ",
-            (false, false) => "▸ ",
-        };
-        pen.put(mark, cx.theme.style(Role::Accent));
+        let mark = if open { draw::sign(sign::OPEN) } else { draw::sign(sign::CLOSED) };
+        pen.put(&format!("{mark} "), cx.theme.style(Role::Dim));
         let title = if tree.about.title.is_empty() { "(no title yet)" } else { &tree.about.title };
         // The state of an agent of the open session is known as it is now.
         let live = cx.model.of_session(tree.session).filter(|_| tree.nested);
@@ -272,7 +276,7 @@ impl Browser {
             pen.put(&format!("{glyph} "), cx.theme.style(role));
         }
         if let Some(agent) = &tree.child.agent {
-            pen.put(&format!("{} ", clean::plain(agent.name())), cx.theme.style(Role::Accent));
+            pen.put(&format!("{} ", clean::plain(agent.name())), cx.theme.style(Role::Dim));
         }
         let mut notes = String::new();
         if let Some((_, word, _)) = state.filter(|s| *s != AgentState::Done).map(look) {
@@ -295,12 +299,18 @@ impl Browser {
         if !open && tree.found > 0 {
             notes.push_str(&format!("  {} found", tree.found));
         } else if !open {
-            notes.push_str(&format!("  {}", tree.about.entries));
+            let n = tree.about.entries;
+            notes.push_str(&format!("  {n} {}", if n == 1 { "entry" } else { "entries" }));
         }
         let room = usize::from(pen.end.saturating_sub(pen.x)).saturating_sub(width(&notes));
-        pen.put(&shorten_end(&clean::plain(title), room, cx.ascii), cx.theme.style(Role::Strong));
+        let style = match tree.nested {
+            true => cx.theme.style(Role::Text),
+            false => cx.theme.style(Role::Strong).add_modifier(Modifier::BOLD),
+        };
+        pen.put(&shorten_end(&clean::plain(title), room, cx.ascii), style);
         pen.put(&notes, cx.theme.style(Role::Dim));
         ColumnTexts {
+            bright: self.origin.here == Some(tree.session),
             time: tree.about.time.map_or_else(String::new, |t| when(t, cx.now)),
             model: brief(live.map_or(&tree.about.model, |a| &a.model.0)).into(),
             tokens: some(live.map_or(tree.child.tokens, |a| a.usage.context() + a.usage.output)),
@@ -320,13 +330,16 @@ impl Browser {
     ) -> ColumnTexts {
         self.paint_lines(cx, row, pen);
         let node = &shape.tree.nodes[n];
-        let (mark, role) = glyph(node.kind, shape.failed[n]);
+        let path = shape.path[n];
+        let (mark, role) = glyph(node.kind, shape.failed[n], path);
         let marked = self.marked == Some((tree.session, node.id));
-        pen.put(if marked { "#" } else { mark }, cx.theme.style(if marked { Role::Waiting } else { role }));
+        let (mark, role) = if marked { (draw::sign(sign::CLOSED), Role::Accent) } else { (mark, role) };
+        pen.put(mark, cx.theme.style(role));
         pen.put(" ", cx.theme.style(Role::Text));
         let mut names: Vec<(String, Role)> = Vec::new();
         for badge in self.badges.get(&(row.tree, n as u32)).into_iter().flatten() {
-            names.push((format!(" {}", clean::plain(&badge.text)), badge.role));
+            names.push((" ".to_owned(), Role::Text));
+            names.push((clean::plain(&badge.text).into_owned(), badge.role));
         }
         if row.hidden > 0 {
             names.push((format!(" +{}", row.hidden), Role::Dim));
@@ -339,18 +352,15 @@ impl Browser {
             room.saturating_sub(need).max(room / 2),
             cx.ascii,
         );
-        let base = match node.kind {
-            NodeKind::User | NodeKind::Checkpoint => Role::Text,
-            _ => Role::Dim,
-        };
-        let style = cx.theme.style(if shape.path[n] && base == Role::Text { Role::Strong } else { base });
-        pen.put(&words, style);
+        let stands = matches!(node.kind, NodeKind::User | NodeKind::Checkpoint);
+        pen.put(&words, cx.theme.style(if path && stands { Role::Text } else { Role::Dim }));
         for (text, role) in names {
             pen.put(&text, cx.theme.style(role));
         }
         let sum = shape.sums[n];
         let model = sum.model.and_then(|m| shape.tree.models.get(usize::from(m)));
         ColumnTexts {
+            bright: path && self.origin.here == Some(tree.session),
             time: when(node.time, cx.now),
             model: model.map_or("", |m| brief(m)).into(),
             tokens: some(sum.tokens),
@@ -393,10 +403,21 @@ impl Browser {
     }
 }
 
-/// Puts a text at the right of a column, one blank before it at least.
-fn right(buf: &mut Buffer, x: u16, y: u16, columns: u16, text: &str, style: Style) {
-    let text = draw::cut(text, usize::from(columns.saturating_sub(1)));
-    let blank = columns.saturating_sub(width(&text) as u16);
-    let area = Rect { x: x + blank, y, width: columns - blank, height: 1 };
-    draw::text(buf, area, &text, style);
+/// Puts a text into a column: words at its left, numbers at its right with their units in the second style. One blank
+/// stands before it at least.
+fn column(buf: &mut Buffer, (x, y, columns): (u16, u16, u16), of: Column, text: &str, look: (Style, Style)) {
+    let text = draw::cut(text, usize::from(columns.saturating_sub(2)));
+    let (number, unit) = look;
+    if of == Column::Model {
+        let area = Rect { x: x + 2.min(columns), y, width: columns.saturating_sub(2), height: 1 };
+        draw::text(buf, area, &text, unit);
+        return;
+    }
+    let mut x = x + columns.saturating_sub(width(&text) as u16);
+    let is_unit = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | ':'));
+    for c in text.chars() {
+        let style = if of == Column::Time || is_unit(c) { unit } else { number };
+        draw::put(buf, x, y, c.encode_utf8(&mut [0; 4]), style);
+        x += 1;
+    }
 }

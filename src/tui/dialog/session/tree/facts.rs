@@ -2,31 +2,34 @@
 
 use tiller_protocol::tree::NodeKind;
 
+use super::preview_pane::Fact;
 use super::{Browser, Field};
 use crate::model::Model;
 use crate::panel::Hint;
-use crate::view::words::short;
+use crate::theme::Role;
+use crate::view::words::{money, short};
+use crate::widget::{draw, sign};
 
 impl Browser {
     /// Facts of the selected entry, besides its text.
-    pub(super) fn facts(&self) -> Vec<String> {
+    pub(super) fn facts(&self) -> Vec<Fact> {
         let Some(at) = self.at() else { return Vec::new() };
         let Some((shape, n, _)) = at.node else { return Vec::new() };
         let node = &shape.tree.nodes[n as usize];
         let what = match node.kind {
-            NodeKind::Prefix => "system prompt and tools",
-            NodeKind::User => "message",
-            NodeKind::Assistant => "reply",
-            NodeKind::ToolResult => "result of a call",
-            NodeKind::Compaction => "summary of the earlier conversation",
-            NodeKind::BranchSummary => "summary of a branch",
-            NodeKind::Checkpoint => "checkpoint",
-            NodeKind::Note => "note",
+            NodeKind::Prefix => "System prompt and tools",
+            NodeKind::User => "Message",
+            NodeKind::Assistant => "Reply",
+            NodeKind::ToolResult => "Result of a call",
+            NodeKind::Compaction => "Summary of the earlier conversation",
+            NodeKind::BranchSummary => "Summary of a branch",
+            NodeKind::Checkpoint => "Checkpoint",
+            NodeKind::Note => "Note",
         };
         let zone = crate::zone::local();
         let time = jiff::Timestamp::from_millisecond(node.time.millis())
             .map_or_else(|_| String::new(), |t| t.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string());
-        let mut facts = vec![format!("{what}, {time}")];
+        let mut facts = vec![vec![(what.to_owned(), Role::Strong), (format!("  {time}"), Role::Dim)]];
         let agent = shape.tree.agents.get(usize::from(node.agent)).map_or("", String::as_str);
         let model = shape.sums[n as usize].model.and_then(|m| shape.tree.models.get(usize::from(m)));
         let mut more = Vec::new();
@@ -34,14 +37,14 @@ impl Browser {
         more.extend(model.cloned());
         let sum = shape.sums[n as usize];
         more.extend((sum.tokens > 0).then(|| format!("{} tokens", short(sum.tokens))));
-        more.extend(sum.cost.map(|c| format!("${:.4}", c.usd())));
+        more.extend(sum.cost.map(|c| money(c.usd())));
         if !more.is_empty() {
-            facts.push(more.join(", "));
+            facts.push(vec![(more.join(&format!(" {} ", draw::sign(sign::DOT))), Role::Dim)]);
         }
         let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
-        let names: Vec<&str> = badges.map(|b| b.text.as_str()).collect();
+        let names: Fact = badges.map(|b| (format!("{} ", b.text), b.role)).collect();
         if !names.is_empty() {
-            facts.push(names.join(" "));
+            facts.push(names);
         }
         facts
     }

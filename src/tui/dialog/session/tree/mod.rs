@@ -18,6 +18,7 @@ mod sample;
 mod shape;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
@@ -285,6 +286,10 @@ impl Panel for Browser {
     fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
         match event {
             PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Tick => match self.wants() {
+                nothing if nothing.is_empty() => Reply::Ignored,
+                all => Reply::Done(all),
+            },
             PanelEvent::Engine(event) => self.on_event(event),
             PanelEvent::Answer(token, event) => self.on_answer(token, event),
             _ => Reply::Ignored,
@@ -303,7 +308,9 @@ impl Panel for Browser {
         if let Some(entry) = self.chosen_entry().filter(|_| self.side_shown) {
             let facts = self.facts();
             self.side.measure(parts.side, entry, facts);
-            return Refresh::after(self.side.colours.wake());
+            // What has come into view with this size is requested before the next key.
+            let missing = self.preview_missing().then_some(Duration::ZERO);
+            return Refresh::after(missing.or(self.side.colours.wake()));
         }
         Refresh::default()
     }

@@ -14,6 +14,9 @@ use crate::theme::Role;
 use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
 
+/// A line of facts in pieces.
+pub(super) type Fact = Vec<(String, Role)>;
+
 /// Lines of differences that are laid out at most.
 const LINES: usize = 2_000;
 
@@ -28,10 +31,10 @@ pub(super) struct PreviewPane {
     /// The entry whose preview could not be read, and why.
     pub failed: Option<(EntryId, String)>,
     /// Facts of the entry, above its words.
-    facts: Vec<String>,
+    facts: Vec<Fact>,
     sheet: Sheet,
-    /// What the sheet was laid out for: entry, width, version.
-    made: Option<(EntryId, u16, usize)>,
+    /// What the sheet was laid out for: entry, width, and whether its preview was there.
+    made: Option<(EntryId, u16, bool)>,
     top: usize,
     page: usize,
     /// Colours of the diffs.
@@ -65,16 +68,15 @@ impl PreviewPane {
     }
 
     /// Lays it out for an area.
-    pub(super) fn measure(&mut self, area: Rect, entry: EntryId, facts: Vec<String>) {
+    pub(super) fn measure(&mut self, area: Rect, entry: EntryId, facts: Vec<Fact>) {
         self.page = usize::from(area.height);
-        self.facts = facts;
-        let shown = self.of(entry).is_some();
-        let mark = (entry, area.width, self.facts.len() + usize::from(shown) * 1000);
-        if self.made != Some(mark) {
+        let mark = (entry, area.width, self.of(entry).is_some());
+        if self.made != Some(mark) || self.facts != facts {
             self.colours.begin();
         } else if !self.colours.again() {
             return;
         }
+        self.facts = facts;
         self.made = Some(mark);
         let lines = self.lines(entry, area.width);
         self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
@@ -83,17 +85,22 @@ impl PreviewPane {
 
     fn lines(&mut self, entry: EntryId, columns: u16) -> Vec<Line> {
         let dim = |text: &str| Line::strict(text, Look::of(Role::Dim), Wrap::Word);
-        let mut lines: Vec<Line> = self.facts.iter().map(|f| dim(f)).collect();
+        let fact = |fact: &Fact| {
+            let mut line = Line::new(Wrap::Word);
+            fact.iter().for_each(|(text, role)| line.push_strict(text, Look::of(*role)));
+            line
+        };
+        let mut lines: Vec<Line> = self.facts.iter().map(fact).collect();
         lines.push(Line::new(Wrap::Word));
         let Some(p) = self.preview.as_ref().filter(|p| p.entry == entry) else {
             let failed = self.failed.as_ref().filter(|(e, _)| *e == entry);
-            lines.push(dim(failed.map_or("reading...", |(_, why)| why)));
+            lines.push(dim(failed.map_or("Loading...", |(_, why)| why)));
             return lines;
         };
         let text = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Word);
         lines.extend(clean::lines(&p.text).map(text));
         if p.cut {
-            lines.push(dim("(more: open it in the conversation)"));
+            lines.push(dim("More of it in the conversation"));
         }
         lines.push(Line::new(Wrap::Word));
         lines.extend(p.notes.iter().map(|n| dim(n)));

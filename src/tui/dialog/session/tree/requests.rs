@@ -128,14 +128,16 @@ impl Browser {
         all.push(ask(TreeQuery::Find { text: text.to_owned(), everywhere: self.origin.everywhere }, FIND));
     }
 
-    fn want_preview(&mut self, all: &mut Vec<Effect>) {
-        let Some(entry) = self.chosen_entry() else { return };
+    /// The preview of the selected entry is needed, and was not requested.
+    pub(super) fn preview_missing(&self) -> bool {
+        let Some(entry) = self.chosen_entry() else { return false };
         let copies = matches!(self.copying, PendingCopy::Wanted(e) if e == entry);
         let failed = self.side.failed.as_ref().is_some_and(|(e, _)| *e == entry);
-        if (!self.side_shown && !copies) || self.side.asked.is_some() || failed {
-            return;
-        }
-        if self.side.of(entry).is_none() {
+        (self.side_shown || copies) && self.side.asked.is_none() && !failed && self.side.of(entry).is_none()
+    }
+
+    fn want_preview(&mut self, all: &mut Vec<Effect>) {
+        if let Some(entry) = self.chosen_entry().filter(|_| self.preview_missing()) {
             self.side.asked = Some(entry);
             all.push(ask(TreeQuery::Preview { entry }, PREVIEW));
         }

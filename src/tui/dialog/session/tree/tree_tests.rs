@@ -128,6 +128,22 @@ fn opened(w: u16, h: u16) -> Robot {
     r
 }
 
+/// All answers are here before the frame from which on it is known that there is room for the preview.
+#[test]
+fn a_preview_that_a_frame_makes_room_for_is_requested_by_itself() {
+    let mut r = opened(80, 24);
+    r.run("size 118x25");
+    assert!(r.screen().contains("Loading"), "{}", r.screen());
+    r.run("wait 1");
+    let previews = pending(&r).into_iter().filter(|(_, q)| matches!(q, TreeQuery::Preview { .. }));
+    assert_eq!(previews.count(), 1, "without a key");
+    serve(&mut r);
+    assert!(r.screen().contains("All of entry"), "{}", r.screen());
+    r.run("wait 1000");
+    assert!(pending(&r).is_empty(), "and only once");
+    assert_eq!(r.app.sleep(), None);
+}
+
 fn commands(r: &Robot) -> Vec<SessionCommand> {
     let command = |c: &CommandBody| match c {
         CommandBody::Session(s) => Some(s.clone()),
@@ -218,7 +234,7 @@ fn filters_say_what_they_leave() {
     r.run("F");
     assert!(r.screen().contains("only branches with file changes"));
     r.run("F");
-    assert!(r.screen().contains("only errors") && r.screen().contains("x "), "{}", r.screen());
+    assert!(r.screen().contains("only errors") && r.screen().contains("✗ "), "{}", r.screen());
     r.run("F; @");
     assert!(r.screen().contains("only agent main"));
     r.run("@; A");
@@ -241,7 +257,7 @@ fn a_row_is_gone_on_from_branched_from_and_gone_back_to() {
     );
     let mut r = opened(80, 24);
     r.run("g; j; j; j; j; enter");
-    assert!(r.words().contains("the files stay as they are"), "{}", r.screen());
+    assert!(r.words().contains("stay as they are"), "{}", r.screen());
     r.run("enter");
     assert_eq!(commands(&r), [SessionCommand::OpenBranch { head: "branch-1".into() }], "{}", r.screen());
     // Of another session: it is opened first.
