@@ -14,6 +14,9 @@ use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -51,6 +54,14 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("leader r", "branches.name"),
     ("leader s", "branches.carry"),
     ("leader x", "branches.archive"),
+];
+
+/// The columns of the list.
+const COLUMNS: &[Column] = &[
+    Column::text("Branch"),
+    Column::text("Last message").grows(),
+    Column::text("").rank(1),
+    Column::right("Used"),
 ];
 
 /// Token of the list; changes have other tokens.
@@ -129,6 +140,8 @@ impl Source for Branches {
         ListSpec {
             scope: "branches",
             actions: picker::ACTIONS,
+            verb: "open",
+            columns: COLUMNS,
             empty: if self.loaded { "No branch matches" } else { "Loading..." },
             ..ListSpec::default()
         }
@@ -155,23 +168,22 @@ impl Source for Branches {
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let shown = self.rows.iter().filter(|b| self.archived || !b.archived);
         let item = |b: &BranchView| {
-            let mark = match &b.open_in {
-                _ if b.open => "> ",
-                Some(_) => "* ",
-                None => "  ",
-            };
             let words = if b.words.is_empty() { "(no messages)" } else { &b.words };
-            let name = if b.name.label.is_empty() && b.name.head != tiller_protocol::BranchName::MAIN {
-                String::new()
-            } else {
-                format!("[{}] ", b.name.word())
+            let state = match (b.archived, &b.open_in) {
+                (true, _) => "archived",
+                (false, Some(_)) if !b.open => "open elsewhere",
+                _ => "",
             };
-            let away = if b.archived { "archived  " } else { "" };
             let when = b.time.map_or(String::new(), |t| ago(t, model.now));
-            Item {
-                more: b.name.head.clone(),
-                ..Item::new(&b.name.head, format!("{mark}{name}{words}")).detail(format!("{away}{when}"))
+            let item = Item {
+                more: format!("{} {}", b.name.head, b.words),
+                ..Item::new(&b.name.head, b.name.word())
             }
+            .current(b.open)
+            .cell(Cell::new(words, Role::Text))
+            .cell(Cell::dim(state))
+            .cell(Cell::dim(when));
+            if b.open { item.sign(draw::sign(sign::FULL), Role::Strong) } else { item }
         };
         shown.map(item).collect()
     }
@@ -255,14 +267,14 @@ impl Source for Branches {
 
     fn preview(&self, item: &Item) -> Option<String> {
         let b = self.row(Some(item))?;
-        let mut text = format!("{}\n", b.name.head);
+        let mut text = format!("{}\n\nId       {}\n", b.words, b.name.head);
         if b.open {
-            text.push_str("current branch\n");
+            text.push_str("The current branch\n");
         }
         if let Some(pid) = &b.open_in {
-            text.push_str(&format!("open in process {pid}\n"));
+            text.push_str(&format!("Open in  process {pid}\n"));
         }
-        Some(format!("{text}\n{}", b.words))
+        Some(text)
     }
 }
 

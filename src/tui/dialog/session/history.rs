@@ -12,6 +12,7 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
+use crate::widget::table::Cell;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -62,7 +63,13 @@ impl Source for History {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { scope: "history", filtered: false, ..ListSpec::default() }
+        ListSpec {
+            scope: "history",
+            verb: "insert",
+            empty: "No earlier prompt matches here; widen the scope",
+            filtered: false,
+            ..ListSpec::default()
+        }
     }
 
     fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
@@ -78,7 +85,12 @@ impl Source for History {
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
-        self.prompts.iter().map(|p| Item::new(p, p.lines().next().unwrap_or(""))).collect()
+        let item = |p: &String| {
+            let more = p.lines().count().saturating_sub(1);
+            let more = if more > 0 { format!("+{more}") } else { String::new() };
+            Item::new(p, p.lines().next().unwrap_or("")).cell(Cell::dim(more))
+        };
+        self.prompts.iter().map(item).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {

@@ -15,6 +15,9 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -42,6 +45,14 @@ pub const ACTIONS: &[ActionSpec] = &[
     ),
     ActionSpec::key_only("search.role", "author", "Filter by author: all, people, models, tools"),
     ActionSpec::key_only("search.branch", "branch here", "Start a branch at the hit"),
+];
+
+/// The columns of the list.
+const COLUMNS: &[Column] = &[
+    Column::text("").grows(),
+    Column::text("Session").rank(3),
+    Column::text("Folder").rank(2),
+    Column::right("When"),
 ];
 
 /// Hits shown at most.
@@ -116,14 +127,14 @@ impl Search {
     }
 }
 
-/// As in the conversation.
-fn mark(role: SearchRole) -> char {
+/// As in the tree of sessions.
+fn mark(role: SearchRole) -> (&'static str, Role) {
     match role {
-        SearchRole::User => '>',
-        SearchRole::Assistant => '*',
-        SearchRole::Tool => 'v',
-        SearchRole::Summary => '=',
-        SearchRole::Note => '-',
+        SearchRole::User => (draw::sign(sign::FULL), Role::User),
+        SearchRole::Assistant => (draw::sign(sign::DOT), Role::Agent),
+        SearchRole::Tool => (draw::sign(sign::OK), Role::Dim),
+        SearchRole::Summary => (draw::sign(sign::WRAPPED), Role::Dim),
+        SearchRole::Note => (draw::sign(sign::DOT), Role::Dim),
     }
 }
 
@@ -144,7 +155,15 @@ impl Source for Search {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { scope: "search", empty: self.empty_text(), filtered: false, ..ListSpec::default() }
+        ListSpec {
+            scope: "search",
+            verb: "show",
+            columns: COLUMNS,
+            prompt: "Type words, \"a phrase\" or -excluded",
+            empty: self.empty_text(),
+            filtered: false,
+            ..ListSpec::default()
+        }
     }
 
     fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
@@ -174,10 +193,15 @@ impl Source for Search {
             let before = &h.preview[..h.mark.0];
             let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
             let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
-            let text = format!("{} {}", mark(h.role), h.preview[from..].trim_start());
             let elsewhere = self.scope == SearchScope::All && h.project != self.project;
             let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };
-            Item::new(h.entry.to_string(), text).detail(format!("{folder} {}", ago(h.time, model.now)).trim())
+            let (glyph, role) = mark(h.role);
+            let title = if self.scope == SearchScope::Session { "" } else { h.title.as_str() };
+            Item::new(h.entry.to_string(), h.preview[from..].trim_start())
+                .sign(glyph, role)
+                .cell(Cell::dim(title))
+                .cell(Cell::dim(folder))
+                .cell(Cell::dim(ago(h.time, model.now)))
         };
         self.page.hits.iter().map(row).collect()
     }
@@ -222,7 +246,13 @@ impl Source for Search {
         let h = self.hit(item)?;
         let when = h.time.to_rfc3339()[..16].replace('T', " ");
         let who = if h.agent.is_main() { String::new() } else { format!(" ({})", h.agent) };
-        Some(format!("{}\n{}\n{when}  {}{who}\n\n{}", h.title, h.project, h.role.name(), h.preview))
+        let facts = format!(
+            "Session  {}\nFolder   {}\nWhen     {when}\nAuthor   {}{who}",
+            h.title,
+            h.project,
+            h.role.name()
+        );
+        Some(format!("{}\n\n{facts}", h.preview))
     }
 }
 
@@ -230,7 +260,7 @@ impl Search {
     /// What the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.loaded) {
-            (true, _) => "Type words, \"a phrase\" or -excluded",
+            (true, _) => "What is found in the text of your sessions appears here",
             (false, false) => "Loading...",
             (false, true) if self.page.behind > 0 => "Nothing found so far; not all entries are searched yet",
             (false, true) => "Nothing found in this scope; try a wider one",

@@ -13,6 +13,10 @@ use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::view::words::money;
+use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -71,6 +75,16 @@ enum Rollback {
     Trash(SessionId),
 }
 
+/// The columns of the list.
+const COLUMNS: &[Column] = &[
+    Column::text("Title").grows(),
+    Column::text("").rank(1),
+    Column::path("Folder").rank(4),
+    Column::right("Used"),
+    Column::number("Entries").rank(3),
+    Column::number("Cost").rank(2),
+];
+
 /// Tokens of changes begin here.
 const CHANGES: u64 = 10;
 
@@ -104,6 +118,21 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// The group of a day.
+fn day(then: Time, now: Time) -> String {
+    let zone = crate::zone::local();
+    let date =
+        |t: Time| jiff::Timestamp::from_millisecond(t.millis()).map(|t| t.to_zoned(zone.clone()).date());
+    let (Ok(then), Ok(now)) = (date(then), date(now)) else { return String::new() };
+    let days = then.until(now).map_or(0, |span| span.get_days());
+    match days {
+        ..=0 => "Today".into(),
+        1 => "Yesterday".into(),
+        2..=6 => "This week".into(),
+        _ => "Earlier".into(),
+    }
+}
+
 impl Sessions {
     fn query(&self) -> CommandBody {
         CommandBody::Query(Query::Sessions {
@@ -130,6 +159,18 @@ impl Sessions {
         (self.show == SessionFilter::Trash) != self.moved.contains(&id)
     }
 
+    /// What is to be said of a session besides its title.
+    fn state(&self, s: &SessionSummary, here: bool) -> (&'static str, Role) {
+        match () {
+            () if self.trashed(s.id) => ("in the trash", Role::Dim),
+            () if s.archived => ("archived", Role::Dim),
+            () if s.exec => ("exec", Role::Dim),
+            () if s.open_in.is_some() && !here => ("open elsewhere", Role::Dim),
+            () if s.interrupted.is_some() && !here => ("interrupted", Role::Text),
+            () => ("", Role::Dim),
+        }
+    }
+
     fn row(&self, item: Option<&Item>) -> Option<&SessionSummary> {
         let id = &item?.id;
         self.rows.iter().find(|s| s.id.to_string() == *id)
@@ -150,6 +191,8 @@ impl Source for Sessions {
         ListSpec {
             scope: "resume",
             actions: picker::ACTIONS,
+            verb: "open",
+            columns: COLUMNS,
             empty: self.empty_text(),
             ..ListSpec::default()
         }
@@ -193,31 +236,27 @@ impl Source for Sessions {
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let now = model.now;
         let current = model.agent.session.summary.as_ref().map(|s| s.id);
-        self.rows
-            .iter()
-            .map(|s| {
-                let mark = match (&s.open_in, &s.interrupted) {
-                    _ if Some(s.id) == current => "> ",
-                    (Some(_), _) => "* ",
-                    (_, Some(_)) => "! ",
-                    _ => "  ",
-                };
-                let title = if s.title.is_empty() { "(no title yet)" } else { &s.title };
-                let place = if self.everywhere { format!("  {}", s.project) } else { String::new() };
-                let away = match (self.trashed(s.id), s.archived) {
-                    (true, _) => "in the trash  ",
-                    (false, true) => "archived  ",
-                    (false, false) => "",
-                };
-                let away = if s.exec { format!("exec  {away}") } else { away.to_owned() };
-                let cost = s.cost.map_or(String::new(), |c| format!("{c}  "));
-                Item {
-                    more: format!("{} {}", s.project, s.preview),
-                    ..Item::new(s.id.to_string(), format!("{mark}{title}{place}"))
-                        .detail(format!("{away}{cost}{}", ago(s.used, now)))
-                }
-            })
-            .collect()
+        let item = |s: &SessionSummary| {
+            let here = Some(s.id) == current;
+            let title = match (s.title.is_empty(), s.preview.lines().next().unwrap_or_default()) {
+                (false, _) => s.title.as_str(),
+                (true, "") => "(no messages yet)",
+                (true, first) => first,
+            };
+            let (state, role) = self.state(s, here);
+            let cost = s.cost.map_or(String::new(), |c| money(c.usd()));
+            let item =
+                Item { more: format!("{} {}", s.project, s.preview), ..Item::new(s.id.to_string(), title) }
+                    .group(day(s.used, now))
+                    .current(here)
+                    .cell(Cell::new(state, role))
+                    .cell(Cell::dim(if self.everywhere { s.project.as_str() } else { "" }))
+                    .cell(Cell::dim(ago(s.used, now)))
+                    .cell(Cell::number(s.entries.to_string(), ""))
+                    .cell(Cell::number(cost, ""));
+            if here { item.sign(draw::sign(sign::FULL), Role::Strong) } else { item }
+        };
+        self.rows.iter().map(item).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
@@ -304,14 +343,16 @@ impl Source for Sessions {
 
     fn preview(&self, item: &Item) -> Option<String> {
         let s = self.row(Some(item))?;
-        let mut text = format!("{}\n{}\n{} entries, {}\n", s.id, s.project, s.entries, s.model);
+        let mut text = if s.preview.is_empty() { String::new() } else { format!("{}\n\n", s.preview) };
+        text.push_str(&format!("Model    {}\nFolder   {}\n", s.model, s.project));
+        text.push_str(&format!("Started  {}\n", s.created.to_rfc3339()[..16].replace('T', " ")));
         if let Some(pid) = &s.open_in {
-            text.push_str(&format!("open in process {pid}\n"));
+            text.push_str(&format!("Open in  process {pid}\n"));
         }
         if let Some(what) = &s.interrupted {
-            text.push_str(&format!("interrupted: {what}\n"));
+            text.push_str(&format!("Interrupted while it ran: {what}\n"));
         }
-        Some(format!("{text}\n{}", s.preview))
+        Some(format!("{text}Id       {}", s.id))
     }
 }
 
@@ -319,7 +360,7 @@ impl Sessions {
     /// What the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.rows.is_empty()) {
-            (true, true) => "No sessions yet",
+            (true, true) => "Sessions appear here once you have sent a message",
             (true, false) => "No session matches",
             (false, _) => "Loading...",
         }
