@@ -193,6 +193,7 @@ impl Source for Sessions {
             actions: picker::ACTIONS,
             verb: "open",
             columns: COLUMNS,
+            table: Some(6),
             empty: self.empty_text(),
             ..ListSpec::default()
         }
