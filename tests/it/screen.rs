@@ -1,6 +1,10 @@
 //! Reads a screen as a person does, and presses keys only when the screen accepts them.
 
+use std::time::Duration;
+
 use tiller_testkit::Term;
+
+use crate::common::{PATIENCE, poll};
 
 /// Row and column of the first occurrence of `text`.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
@@ -59,6 +63,15 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     term.wait(&format!("the end of the question about {what}"), |s| {
         !(s.contains("Approve?") && s.contains(what))
     });
+}
+
+/// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.
+pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let heard = poll(PATIENCE, || {
+        term.keys(key);
+        poll(Duration::from_millis(200), || until(&term.screen()).then_some(()))
+    });
+    assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
 }
 
 /// Moves the selection of a list to the row with `text`: one key at a time, each only after the one before has taken

@@ -86,34 +86,37 @@ pub(crate) async fn kept_before(
 }
 
 /// Keeps the state after a call. The caller does not wait: requests are carried out in order.
-pub(crate) fn after(keeper: &Keeper, b: StateBefore) -> PendingStep {
+pub(crate) fn after(keeper: &Keeper, before: StateBefore) -> PendingStep {
     let doings = keeper.doings();
     PendingStep(keeper.submit(move |s| {
-        let after = look(s, &b.what)?;
-        b.watched.own(&after);
-        let changed = if after.id == b.id { Vec::new() } else { s.compare(b.id, after.id)? };
-        let files = match &b.what {
+        let after = look(s, &before.what)?;
+        before.watched.own(&after);
+        let changed = if after.id == before.id { Vec::new() } else { s.compare(before.id, after.id)? };
+        let files = match &before.what {
             CallScope::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
                 let own: Vec<_> =
                     changed.into_iter().filter(|d| paths.iter().any(|p| d.path.starts_with(p))).collect();
-                lock(&doings).wrote(b.watched.session, &own, after.time);
+                lock(&doings).wrote(before.watched.session, &own, after.time);
                 own
             }
             // A file that another agent wrote meanwhile, and that is still as it left it, belongs to that agent.
             CallScope::All => {
                 let doings = lock(&doings);
-                changed.into_iter().filter(|d| !doings.others(b.watched.session, d, b.began)).collect()
+                changed
+                    .into_iter()
+                    .filter(|d| !doings.others(before.watched.session, d, before.began))
+                    .collect()
             }
         };
         let files = back::named(&files);
         Ok(KeptState {
-            others: b.others,
-            before: Some(b.id),
-            began: Some(b.began),
+            others: before.others,
+            before: Some(before.id),
+            began: Some(before.began),
             after,
             files,
-            open: b.open,
+            open: before.open,
         })
     }))
 }

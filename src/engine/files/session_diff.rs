@@ -95,14 +95,14 @@ async fn between(name: &str, step: StepRow, keeper: Option<&Keeper>) -> String {
     }
 }
 
-fn texts(s: &mut Shadow, before: Id, after: Id) -> Result<String, tiller_snapshot::SnapshotError> {
+fn texts(shadow: &mut Shadow, before: Id, after: Id) -> Result<String, tiller_snapshot::SnapshotError> {
     let mut out = String::new();
-    for file in s.compare(before, after)? {
+    for file in shadow.compare(before, after)? {
         if out.len() > SHOWN {
             break;
         }
         let path = crate::files::restore::back::shown(&file.path);
-        let text = match s.text(&file)? {
+        let text = match shadow.text(&file)? {
             TextChange::Lines { diff, .. } => diff,
             TextChange::Binary { before, after } => format!("(no text: {before} bytes became {after})\n"),
         };

@@ -31,8 +31,8 @@ pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, Stor
 
 impl Pursuit {
     /// Whether this message belongs to the goal.
-    pub(crate) fn owns(&self, q: &Queued) -> bool {
-        self.queued == Some(q.id)
+    pub(crate) fn owns(&self, queued: &Queued) -> bool {
+        self.queued == Some(queued.id)
     }
 
     pub(crate) fn view(&self) -> &GoalView {

@@ -65,26 +65,26 @@ impl LimitReached {
 }
 
 impl Limits {
-    pub fn new(b: &Budget) -> Self {
+    pub fn new(budget: &Budget) -> Self {
         let cost = |usd: Option<f64>| usd.map(Cost::from_usd);
         Self {
-            session_soft: cost(b.session_soft),
-            session_hard: cost(b.session_hard),
-            day_soft: cost(b.day_soft),
-            day_hard: cost(b.day_hard),
+            session_soft: cost(budget.session_soft),
+            session_hard: cost(budget.session_hard),
+            day_soft: cost(budget.day_soft),
+            day_hard: cost(budget.day_hard),
             ..Self::default()
         }
     }
 
     /// Resets the session's limits to those of the configuration; those of the day stay.
-    pub fn new_session(&mut self, b: &Budget) {
-        let Self { session_soft, session_hard, .. } = Self::new(b);
+    pub fn new_session(&mut self, budget: &Budget) {
+        let Self { session_soft, session_hard, .. } = Self::new(budget);
         (self.session_soft, self.session_hard, self.warned_session) = (session_soft, session_hard, false);
     }
 
     /// Resets the day's limits to those of the configuration.
-    pub fn new_day(&mut self, b: &Budget) {
-        let Self { day_soft, day_hard, .. } = Self::new(b);
+    pub fn new_day(&mut self, budget: &Budget) {
+        let Self { day_soft, day_hard, .. } = Self::new(budget);
         (self.day_soft, self.day_hard, self.warned_day) = (day_soft, day_hard, false);
     }
 

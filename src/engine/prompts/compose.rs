@@ -169,17 +169,19 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     }
 }
 
-pub(crate) fn composed(core: &mut Core, c: PreparedMessage) {
-    if let Some(today) = c.today {
+pub(crate) fn composed(core: &mut Core, prepared: PreparedMessage) {
+    if let Some(today) = prepared.today {
         money::day_read(core, today);
     }
-    match c.goal {
-        Destination::Steer { turn } if core.is_live(turn) => steer_composed(core, turn, c.items),
+    match prepared.goal {
+        Destination::Steer { turn } if core.is_live(turn) => steer_composed(core, turn, prepared.items),
         Destination::Steer { .. } => {}
         // Stopped meanwhile: the waiting task was notified.
-        Destination::Prompt { .. } | Destination::Continue { .. } if !core.job_done(c.no) => {}
-        Destination::Prompt { client } => prompt_composed(core, client, c.items, c.prefix.as_deref()),
-        Destination::Continue { cause } => continue_composed(core, cause, c.prefix.as_deref()),
+        Destination::Prompt { .. } | Destination::Continue { .. } if !core.job_done(prepared.no) => {}
+        Destination::Prompt { client } => {
+            prompt_composed(core, client, prepared.items, prepared.prefix.as_deref())
+        }
+        Destination::Continue { cause } => continue_composed(core, cause, prepared.prefix.as_deref()),
     }
 }
 

@@ -148,13 +148,15 @@ impl Permit {
 
     /// Checks a call against the rules. Whether a user can answer is not considered: where none can, the question is
     /// refused where it would be opened.
-    pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {
-        self.with_request(q, |policy, request| tiller_permit::decide_in(policy, request, q.shell))
+    pub(crate) fn judge(&self, question: &Question<'_>) -> Verdict {
+        self.with_request(question, |policy, request| {
+            tiller_permit::decide_in(policy, request, question.shell)
+        })
     }
 
     /// What a deny rule or the list of dangerous commands says of text that may be a command, run in `folder`.
-    pub(crate) fn suspected(&self, q: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
-        self.with_request(q, |policy, request| tiller_permit::suspected(policy, request, text, folder))
+    pub(crate) fn suspected(&self, question: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
+        self.with_request(question, |policy, request| tiller_permit::suspected(policy, request, text, folder))
     }
 
     fn with_request<T>(&self, q: &Question<'_>, look: impl FnOnce(&Policy, &Request<'_>) -> T) -> T {

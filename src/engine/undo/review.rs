@@ -205,15 +205,15 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
     });
 }
 
-pub(crate) fn reviewed(core: &mut Core, r: ReviewReport) {
-    if let Some(undo) = r.undo {
+pub(crate) fn reviewed(core: &mut Core, report: ReviewReport) {
+    if let Some(undo) = report.undo {
         let mut reviews = lock(&core.files.reviews);
         (reviews.undo, reviews.whole) = (undo, None);
     }
-    for line in r.said {
+    for line in report.said {
         core.context.news.add(line);
     }
-    core.bus.reply(r.client, &core.scope_of(Some(r.cause)), r.reply);
+    core.bus.reply(report.client, &core.scope_of(Some(report.cause)), report.reply);
 }
 
 /// The differences of one path that the calls showed, in order.

@@ -36,39 +36,39 @@ pub(crate) struct Writes {
 
 impl Writes {
     pub(crate) fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
-        if let Some(w) = &self.watcher {
-            w.writing(agent, paths);
+        if let Some(watcher) = &self.watcher {
+            watcher.writing(agent, paths);
         }
     }
 
     pub(crate) fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
-        if let Some(w) = &self.watcher {
-            w.wrote(agent, paths);
+        if let Some(watcher) = &self.watcher {
+            watcher.wrote(agent, paths);
         }
     }
 
     pub(crate) fn command(&self, agent: &AgentId, what: &str, running: bool) {
-        if let Some(w) = &self.watcher {
-            w.command(agent, what, running);
+        if let Some(watcher) = &self.watcher {
+            watcher.command(agent, what, running);
         }
     }
 
     /// Remembers the present content of these files as known to `agent`, so that differences can be shown.
     pub(crate) fn known(&self, workspace: &Workspace, paths: &[PathBuf]) {
-        let Some(w) = &self.watcher else { return };
+        let Some(watcher) = &self.watcher else { return };
         let texts: Vec<_> = {
             let seen = lock(&workspace.seen);
             paths.iter().filter_map(|p| Some((p, seen.get(p)?.text.clone()?))).collect()
         };
-        texts.iter().for_each(|(path, text)| w.known(path, text));
+        texts.iter().for_each(|(path, text)| watcher.known(path, text));
     }
 
     /// Searches for changes by others of files that `agent` knows, since the last search.
     pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
-        let Some(w) = self.watcher.clone().filter(|w| w.has_changes(agent)) else { return };
+        let Some(watcher) = self.watcher.clone().filter(|watcher| watcher.has_changes(agent)) else { return };
         let (agent, seen, found) = (agent.clone(), lock(&workspace.seen).clone(), Arc::clone(&self.found));
         let look = move || {
-            let outside = w.stale(&agent, &seen);
+            let outside = watcher.stale(&agent, &seen);
             lock(&found).push(outside);
         };
         // After a panic there the check before each edit still applies.
@@ -108,8 +108,8 @@ fn give(tx: &mpsc::Sender<Msg>, seen: WatchReport) -> bool {
 
 impl Watching {
     pub(crate) fn start(watcher: Option<Arc<dyn Watcher>>, tx: mpsc::Sender<Msg>) -> Self {
-        if let Some(w) = &watcher {
-            w.start(Box::new(move |seen| give(&tx, seen)));
+        if let Some(watcher) = &watcher {
+            watcher.start(Box::new(move |seen| give(&tx, seen)));
         }
         Self { git: None, writes: Writes { watcher, ..Writes::default() }, feed: VecDeque::new() }
     }
@@ -124,14 +124,14 @@ impl Watching {
     }
 
     pub(crate) fn pause(&self, paused: bool) {
-        if let Some(w) = &self.writes.watcher {
-            w.pause(paused);
+        if let Some(watcher) = &self.writes.watcher {
+            watcher.pause(paused);
         }
     }
 
     pub(crate) fn mute(&self, path: &str) {
-        if let Some(w) = &self.writes.watcher {
-            w.mute(path);
+        if let Some(watcher) = &self.writes.watcher {
+            watcher.mute(path);
         }
     }
 

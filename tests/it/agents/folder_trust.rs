@@ -28,12 +28,7 @@ fn toy(place: &Place) {
 /// Answers the question about the folder's files with this key, once it accepts keys.
 pub(crate) fn answer_trust(term: &mut Term, key: &str) {
     term.wait_text("Trust this folder?");
-    let gone = crate::common::poll(std::time::Duration::from_secs(30), || {
-        term.keys(key);
-        crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Trust this folder?")).then_some(())
-    });
-    assert!(gone.is_some(), "{}", term.screen());
+    crate::screen::press_until(term, key, |s| !s.contains("Trust this folder?"));
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
 
-use crate::common::{Place, calls, let_pass, poll, says, wait};
+use crate::common::{Place, calls, says, wait};
 use crate::screen::{idle, quit, say};
 
 /// The first message of the conversation, and its number of tool results.
@@ -129,12 +129,7 @@ fn keys(cols: u16, rows: u16) {
     choose(&mut term, "a4 ");
     term.keys("a");
     term.wait("its question again", |s| s.contains("Is it red?") && s.contains("Enter answer"));
-    let answered = poll(std::time::Duration::from_secs(30), || {
-        term.keys("1");
-        let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Enter answer")).then_some(())
-    });
-    assert!(answered.is_some(), "{}", term.screen());
+    crate::screen::press_until(&mut term, "1", |s| !s.contains("Enter answer"));
     choose(&mut term, "a4 ");
     term.wait("its end", |s| row(s, "a4 ").contains("✓"));
 

@@ -91,12 +91,7 @@ fn reach(term: &mut Term, what: &str) {
 
 /// Presses a key until it takes effect, since questions ignore keys at first.
 fn press(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
-    let heard = poll(std::time::Duration::from_secs(30), || {
-        term.keys(key);
-        let_pass(std::time::Duration::from_millis(200));
-        until(&term.screen()).then_some(())
-    });
-    assert!(heard.is_some(), "{}", term.screen());
+    crate::screen::press_until(term, key, until);
 }
 
 fn ended(cols: u16, rows: u16) {

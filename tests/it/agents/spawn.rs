@@ -198,12 +198,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.keys("a");
     term.wait_text("Approve? a1");
     // The dialog ignores keys at first.
-    let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
-        term.keys("y");
-        crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Approve? a1")).then_some(())
-    });
-    assert!(yes.is_some(), "{}", term.screen());
+    crate::screen::press_until(&mut term, "y", |s| !s.contains("Approve? a1"));
     term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
     term.keys("\x1b");
@@ -292,12 +287,7 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     term.wait("the second question", |s| s.contains("Approve? a1") || s.contains("Approve? a2"));
     let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");
     term.wait("both in one", both);
-    let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
-        term.keys("y");
-        crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Approve?")).then_some(())
-    });
-    assert!(yes.is_some(), "{}", term.screen());
+    crate::screen::press_until(&mut term, "y", |s| !s.contains("Approve?"));
     term.wait("their end", |s| row(s, "a1 ").contains("✓") && row(s, "a2 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
 }

@@ -63,12 +63,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     let mut term = place.term(&[], cols, rows);
     term.wait_text("Trust this folder?");
     // The question ignores keys at first.
-    let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
-        term.keys("t");
-        crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Trust this folder?")).then_some(())
-    });
-    assert!(yes.is_some(), "{}", term.screen());
+    crate::screen::press_until(&mut term, "t", |s| !s.contains("Trust this folder?"));
     term.wait_text("folder trusted");
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
@@ -367,12 +362,7 @@ steps:
     say(&mut term, "/workflow art");
     // The question names its agent, and is answered wherever the person is.
     term.wait("the question", |s| s.contains("Question from a") && s.contains("Which colour?"));
-    let answered = crate::common::poll(std::time::Duration::from_secs(30), || {
-        term.keys("2");
-        crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Which colour?")).then_some(())
-    });
-    assert!(answered.is_some(), "{}", term.screen());
+    crate::screen::press_until(&mut term, "2", |s| !s.contains("Which colour?"));
     term.keys("\x15");
     picture(&mut term);
     // It was reviewed twice: rejected once, accepted once.

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use tiller_testkit::{ScriptServer, Term, Wire};
 
-use crate::common::{Out, PATIENCE, Place, TILLER, calls, let_pass, let_paste_pass, poll, run, says, wait};
+use crate::common::{Out, Place, TILLER, calls, let_paste_pass, run, says, wait};
 use crate::screen::{quit, say};
 
 /// The arguments of `unshare` that run `script` in its own mount namespace.
@@ -33,12 +33,7 @@ fn screen(place: &Place, script: &str) -> Term {
 
 /// Answers the question about continuing without saving, which ignores keys at first.
 fn answer(term: &mut Term, key: &str) {
-    let gone = poll(PATIENCE, || {
-        term.keys(key);
-        let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("Continue without saving?")).then_some(())
-    });
-    assert!(gone.is_some(), "{}", term.screen());
+    crate::screen::press_until(term, key, |s| !s.contains("Continue without saving?"));
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
 }

@@ -204,12 +204,7 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
         let seen = term.wait_text("It has changed since you trusted it");
         assert!(seen.contains("changed workflow  .tiller/workflows/ship.yaml"), "{seen}");
         assert!(seen.contains("permissions") && !seen.contains("changed permissions"), "{seen}");
-        let gone = poll(std::time::Duration::from_secs(30), || {
-            term.keys("\x1b");
-            crate::common::let_pass(std::time::Duration::from_millis(200));
-            (!term.screen().contains("Trust this folder?")).then_some(())
-        });
-        assert!(gone.is_some(), "{}", term.screen());
+        crate::screen::press_until(&mut term, "\x1b", |s| !s.contains("Trust this folder?"));
         assert!(term.wait_text("untrusted").contains("Type what you want done"));
         crate::screen::say(&mut term, "/workflow ship");
         term.wait_text("ship.yaml is ignored: this folder is not trusted");

@@ -81,14 +81,14 @@ impl ExternalDriver<'_> {
         if text.is_empty() {
             return;
         }
-        let w = Arc::clone(&self.core.services);
+        let services = Arc::clone(&self.core.services);
         let Some(o) = self.core.identity.external_mut() else { return };
         let Some(open) = o.calls.open.get_mut(&id) else {
             // A call that never began has no end either.
             let text = self.core.redact(text);
             return self.publish_output(id, text);
         };
-        let words = open.stream.get_or_insert_with(|| clean::Stream::new(&w.redaction));
+        let words = open.stream.get_or_insert_with(|| clean::Stream::new(&services.redaction));
         let (text, rest) = (words.push(text), words.has_rest());
         open.pieces += 1;
         let piece = open.pieces;

@@ -266,28 +266,28 @@ pub(crate) fn restoring(
     core.busy_with(no, JobKind::Other { client, cause }, wait);
 }
 
-pub(crate) fn files_restored(core: &mut Core, r: RestoreReport) {
+pub(crate) fn files_restored(core: &mut Core, report: RestoreReport) {
     record::files_words(core);
-    let waited = core.job_done(r.no);
-    let RestoreOutcome { done, files, others, way } = match r.result {
+    let waited = core.job_done(report.no);
+    let RestoreOutcome { done, files, others, way } = match report.result {
         Ok(gone) => gone,
         Err(notice) => {
-            if let Some(change) = r.closes {
-                close_op(core, r.session, r.cause, r.op, &r.title, r.of, change);
+            if let Some(change) = report.closes {
+                close_op(core, report.session, report.cause, report.op, &report.title, report.of, change);
                 let on = "The next undo continues with the step before it.";
-                core.refuse(r.client, r.cause, notice.hint(on));
+                core.refuse(report.client, report.cause, notice.hint(on));
             } else {
-                core.refuse(r.client, r.cause, notice);
+                core.refuse(report.client, report.cause, notice);
             }
             return core.follow_up(FollowUp::SendBehindJob);
         }
     };
-    let scope = core.scope_of(Some(r.cause));
+    let scope = core.scope_of(Some(report.cause));
     let mut said = back::sentence(&done, &files);
-    if r.of.is_some() {
-        said = back::undone(&r.title, &done, &files);
+    if report.of.is_some() {
+        said = back::undone(&report.title, &done, &files);
     }
-    let (client, cause) = (r.client, r.cause);
+    let (client, cause) = (report.client, report.cause);
     let tell = |way: RestoreKind| {
         let reply = match way {
             RestoreKind::Took(took) => replies::reply(&done, took),
@@ -299,42 +299,42 @@ pub(crate) fn files_restored(core: &mut Core, r: RestoreReport) {
     let mut with = None;
     let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
     if let Some(row) = others {
-        let step = core.services.store.steps().add(r.session, row);
+        let step = core.services.store.steps().add(report.session, row);
         core.saves.push(step, nothing());
     }
     if done.before.id != done.after.id {
         let (change, row) =
-            back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
+            back::traces(done.step(), files.clone(), done.after.time, report.of, StepOf::Restore(report.op));
         let op = tiller_protocol::Op {
-            id: r.op,
-            ..change::op(core, r.session, r.cause, &r.title.to_string(), change)
+            id: report.op,
+            ..change::op(core, report.session, report.cause, &report.title.to_string(), change)
         };
         with = Some(op.id);
-        let step = core.services.store.steps().add(r.session, row);
+        let step = core.services.store.steps().add(report.session, row);
         core.saves.push(step, nothing());
         // Another session may be open by now, if the user stopped waiting.
-        if r.session != core.session.id {
+        if report.session != core.session.id {
             return;
         }
         let mut append = core.append();
         append.op = Some(op);
         let event = |entry| (scope.clone(), EventBody::State(StateEvent::Restored { entry }));
-        let events = r.entry.or(core.session.head.id).map(event).into_iter().collect();
-        tell_of_files(core, &files, r.talk.is_some(), &way);
+        let events = report.entry.or(core.session.head.id).map(event).into_iter().collect();
+        tell_of_files(core, &files, report.talk.is_some(), &way);
         // The reply is sent once the operation is in the log, so that it can be undone at once.
         core.save(append, events, tell(way));
     } else {
-        if let Some(root) = r.of {
+        if let Some(root) = report.of {
             // Marks it as handled: the next undo continues with the operation before it.
             let nothing = back::nothing(done.after.id.to_string(), root);
-            close_op(core, r.session, r.cause, r.op, &r.title, r.of, nothing);
+            close_op(core, report.session, report.cause, report.op, &report.title, report.of, nothing);
         }
         core.saves.push_after(crate::core::saves::After { events: Vec::new(), then: tell(way) });
     }
-    if let Some(entry) = r.talk.filter(|_| waited) {
-        fork::fork(core, r.client, r.cause, entry, with);
-    } else if let Some(rest) = r.rest.filter(|_| waited) {
-        undoing::undo_rest(core, r.client, r.cause, rest);
+    if let Some(entry) = report.talk.filter(|_| waited) {
+        fork::fork(core, report.client, report.cause, entry, with);
+    } else if let Some(rest) = report.rest.filter(|_| waited) {
+        undoing::undo_rest(core, report.client, report.cause, rest);
     } else if waited {
         core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
     }

@@ -80,28 +80,28 @@ pub(crate) fn carry_over(
     core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
-pub(crate) fn carried(core: &mut Core, c: CarryReport) {
-    let waited = core.job_done(c.no);
-    let summary = match c.result {
+pub(crate) fn carried(core: &mut Core, report: CarryReport) {
+    let waited = core.job_done(report.no);
+    let summary = match report.result {
         Ok(summary) if waited => summary,
         Ok(_) => return,
         Err(notice) => {
             if waited {
-                core.refuse(c.client, c.cause, notice);
+                core.refuse(report.client, report.cause, notice);
                 core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
             }
             return;
         }
     };
-    let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
+    let body = EntryBody::BranchSummary { summary, from: report.from, focus: report.focus };
     let node = core.session.grow(&core.services, body);
-    let scope = core.scope_of(Some(c.cause));
+    let scope = core.scope_of(Some(report.cause));
     let events = vec![(scope, Core::entry_event(&node))];
     let append = core.append().entries(vec![node]);
     // The client receives the reply when the entry is on disk: it may read the session at once.
     let said = "The summary of that branch was added.".to_owned();
     let reply = Box::new(ReplyEvent::DoneReply { said });
-    core.save(append, events, Then::Reply { client: c.client, cause: c.cause, reply });
+    core.save(append, events, Then::Reply { client: report.client, cause: report.cause, reply });
     core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Done));
 }
 

@@ -69,8 +69,8 @@ impl Turn {
         out.push(Effect::Prepare { may_compact: !self.overflow.compacted });
     }
 
-    fn prepared(&mut self, p: Prepared, out: &mut Vec<Effect>) {
-        match p {
+    fn prepared(&mut self, prepared: Prepared, out: &mut Vec<Effect>) {
+        match prepared {
             Prepared::Stop { status, notice } => self.finish(status, Some(notice), out),
             Prepared::Compact => {
                 self.overflow.compacted = true;
