@@ -34,7 +34,7 @@ pub use error::ProviderError;
 pub use registry::{ApiFormats, Providers, build};
 pub use replay::redact::Redact;
 pub use tiller_protocol::Effort;
-pub use transport::alarm::Timer;
+pub use transport::timer::Timer;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;

@@ -64,15 +64,15 @@ pub(super) async fn stream(
     let mut pace = Pacing::default();
     let mut heard = Instant::now();
     let mut quiet = true;
-    let mut alarm = Timer::at(heard + QUIET);
+    let mut timer = Timer::at(heard + QUIET);
     loop {
         let rest = pace.rest(heard);
         if let Some(end) = rest {
             // Pieces that arrive meanwhile wait in the connection: they are read at once, with one wake-up.
-            alarm.within(end, std::future::pending::<()>()).await;
+            timer.within(end, std::future::pending::<()>()).await;
         }
         let next = match pace.due().or((!quiet).then_some(heard + QUIET)) {
-            Some(end) => alarm.within(end, chunks.next()).await,
+            Some(end) => timer.within(end, chunks.next()).await,
             None => Some(chunks.next().await),
         };
         let Some(next) = next else {

@@ -15,10 +15,10 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::AnthropicReply;
-use crate::codec::album::ImageLimits;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
+use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::models::effort;
@@ -46,7 +46,7 @@ const RULES: Rules = Rules {
     images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
     image_bytes: fit::mib(5),
     image_side: 8_000,
-    album: ImageLimits { count: 100, bytes: fit::mib(24), many: (20, 2_000) },
+    image_limits: ImageLimits { count: 100, bytes: fit::mib(24), many: (20, 2_000) },
 };
 
 #[derive(Serialize)]

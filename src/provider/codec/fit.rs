@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use tiller_protocol::{Block, ModelRef, Part, ToolCall};
 
-use crate::codec::album::{ImageLimits, parts};
+use crate::codec::image_limits::{ImageLimits, parts};
 use crate::codec::picture;
 use crate::codec::request::ChatMessage;
 
@@ -44,7 +44,7 @@ pub(crate) struct Rules {
     /// Maximum side of an image, in pixels.
     pub(crate) image_side: u32,
     /// Limits for all images of a request.
-    pub(crate) album: ImageLimits,
+    pub(crate) image_limits: ImageLimits,
 }
 
 /// Mebibytes in bytes.
@@ -72,7 +72,7 @@ pub(crate) fn fit<'a>(
     if fitting.out.last().is_none_or(|m| is_reply(m)) {
         fitting.say(GO_ON);
     }
-    rules.album.leave_out(&mut fitting.out, refused);
+    rules.image_limits.leave_out(&mut fitting.out, refused);
     fitting.out
 }
 

@@ -8,7 +8,7 @@ const RULES: Rules = Rules {
     images: &["image/png"],
     image_bytes: mib(1),
     image_side: 8_000,
-    album: ImageLimits { count: 30, bytes: 4000, many: (20, 2_000) },
+    image_limits: ImageLimits { count: 30, bytes: 4000, many: (20, 2_000) },
 };
 
 fn call(id: &str, name: &str) -> Block {
@@ -233,6 +233,6 @@ fn the_oldest_images_are_left_out_when_they_are_too_many_together() {
     // All acceptable images are counted.
     assert_eq!(images(&[ChatMessage::User { content: vec![png(9000), png(10)] }], &RULES), 1);
     let Part::Image { data, .. } = png(10) else { panic!("an image") };
-    let album = ImageLimits { bytes: data.len() * 3, ..RULES.album };
-    assert_eq!(album.too_many(&[data.as_str(); 4]), 1, "bytes");
+    let image_limits = ImageLimits { bytes: data.len() * 3, ..RULES.image_limits };
+    assert_eq!(image_limits.too_many(&[data.as_str(); 4]), 1, "bytes");
 }

@@ -1,11 +1,11 @@
 //! The interface of a wire format, and the [`Provider`] over HTTP that uses one.
 
-pub(crate) mod album;
 pub(crate) mod amend;
 pub mod assemble;
 pub mod chunk;
 pub(crate) mod fit;
 pub mod format;
+pub(crate) mod image_limits;
 pub(crate) mod lax;
 pub(crate) mod picture;
 pub(crate) mod reply;

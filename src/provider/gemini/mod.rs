@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
-use crate::codec::album::ImageLimits;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
+use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::gemini::reply::GeminiReply;
@@ -45,7 +45,7 @@ const RULES: Rules = Rules {
     images: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
     image_bytes: fit::mib(15),
     image_side: u32::MAX,
-    album: ImageLimits { count: 3_000, bytes: fit::mib(15), many: (usize::MAX, 0) },
+    image_limits: ImageLimits { count: 3_000, bytes: fit::mib(15), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]

@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
-use crate::codec::album::ImageLimits;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
+use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::models::effort;
@@ -69,7 +69,7 @@ impl OpenAiChat {
             images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
             image_bytes: fit::mib(20),
             image_side: u32::MAX,
-            album: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
+            image_limits: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
         }
     }
 }

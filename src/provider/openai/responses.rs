@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
-use crate::codec::album::ImageLimits;
 use crate::codec::amend::Amendments;
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::format::ApiFormat;
+use crate::codec::image_limits::ImageLimits;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::openai::chat::{arguments, bearer, effort, text_of, versioned};
@@ -42,7 +42,7 @@ const RULES: Rules = Rules {
     images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
     image_bytes: fit::mib(20),
     image_side: u32::MAX,
-    album: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
+    image_limits: ImageLimits { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]

@@ -14,11 +14,11 @@ use crate::ChunkStream;
 use crate::codec::chunk::Chunk;
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
-use crate::transport::alarm::Timer;
 use crate::transport::answer::{Answer, Document};
 use crate::transport::fault;
 use crate::transport::http::Http;
 use crate::transport::sse::SseDecoder;
+use crate::transport::timer::Timer;
 
 /// Maximum bytes that are read of an error's body, and of a list of models.
 const ERROR_LIMIT: usize = 64 * 1024;
@@ -109,7 +109,7 @@ pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, Prov
         failure: None,
         phase: Phase::First(first),
         content: Instant::now(),
-        alarm: None,
+        timer: None,
         bytes: 0,
         kept: 0,
         answer: Answer::default(),
@@ -203,7 +203,7 @@ struct Run {
     /// When something other than a ping last arrived.
     content: Instant,
     /// Created at the first wait with a time limit.
-    alarm: Option<Timer>,
+    timer: Option<Timer>,
     bytes: usize,
     /// Bytes of content in the chunks so far.
     kept: usize,
@@ -244,8 +244,8 @@ impl Run {
         };
         let read = match end {
             Some(end) => {
-                let alarm = self.alarm.get_or_insert_with(|| Timer::at(end));
-                alarm.within(end, self.response.chunk()).await
+                let timer = self.timer.get_or_insert_with(|| Timer::at(end));
+                timer.within(end, self.response.chunk()).await
             }
             None => Some(self.response.chunk().await),
         };

@@ -177,7 +177,11 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
     let mut term = opened(&place, 118, 25);
     term.wait_text("done being bad");
     let raw = term.raw();
-    let told = strings(&raw);
+    let mut told = strings(&raw);
+    // The one query of this kind that Tiller itself sends, at its start; the program's contains EVIL.
+    if let Some(own) = told.iter().position(|s| s == "P$qm") {
+        told.remove(own);
+    }
     let forwarded: Vec<&String> =
         told.iter().filter(|s| s.contains("EVIL") || s.contains("RVZJTA") || !s.starts_with(']')).collect();
     assert!(forwarded.is_empty(), "{forwarded:?}");

@@ -46,20 +46,20 @@ mod tests {
     #[tokio::test]
     async fn it_rings_at_the_end_that_was_asked_for_last_whether_earlier_or_later() {
         let start = Instant::now();
-        let mut alarm = Timer::at(start + Duration::from_secs(3600));
+        let mut timer = Timer::at(start + Duration::from_secs(3600));
         for millis in [10, 20, 40] {
             let end = start + Duration::from_millis(millis);
-            assert_eq!(alarm.within(end, ready(millis)).await, Some(millis), "work comes first");
+            assert_eq!(timer.within(end, ready(millis)).await, Some(millis), "work comes first");
             // Set to an hour at first, and to an end that has passed later: neither counts.
-            assert_eq!(alarm.within(end, pending::<()>()).await, None);
+            assert_eq!(timer.within(end, pending::<()>()).await, None);
             assert!(Instant::now() >= end);
         }
         // An end in the past does not wait, and finished work is still returned.
-        assert_eq!(alarm.within(start, ready(1)).await, Some(1));
-        assert_eq!(alarm.within(start, pending::<()>()).await, None);
+        assert_eq!(timer.within(start, ready(1)).await, Some(1));
+        assert_eq!(timer.within(start, pending::<()>()).await, None);
         // A timer that fires early does not end the work.
         let late = Instant::now() + Duration::from_secs(3600);
         let work = async { tokio::time::sleep(Duration::from_millis(5)).await };
-        assert_eq!(alarm.within(late, work).await, Some(()));
+        assert_eq!(timer.within(late, work).await, Some(()));
     }
 }
