@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn the_size_of_a_request_suggests_a_window_only_where_tokens_were_too_many() {
-        let (long, large): (fn(String) -> _, fn(String) -> _) =
-            (ProviderError::TooLong, ProviderError::TooLarge);
+        type Make = fn(String) -> ProviderError;
+        let (long, large): (Make, Make) = (ProviderError::TooLong, ProviderError::TooLarge);
         for (error, said, known, window) in [
             (long, "too long", None, Some(9_000)),
             (long, "too long", Some(20_000), None),
