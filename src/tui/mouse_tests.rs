@@ -77,7 +77,7 @@ fn a_second_click_opens() {
 #[test]
 fn a_click_on_a_waiting_question_shows_it_and_answers_nothing() {
     let mut r = scene(118, 40);
-    click(&mut r, "wants to run", 0);
+    click(&mut r, "needs you", 0);
     assert!(r.screen().contains("Approve?"), "{}", r.screen());
     assert!(r.commands().is_empty());
     // Its buttons: no click says yes.
@@ -105,7 +105,7 @@ fn the_wheel_scrolls_what_lies_below_it_and_moves_no_focus() {
     }
     assert_eq!(r.app.screen.focus, View::Composer);
     r.run("alt-2");
-    for _ in 0..5 {
+    for _ in 0..9 {
         mouse(&mut r, MouseEventKind::ScrollDown, at);
     }
     assert_ne!(before, r.screen());

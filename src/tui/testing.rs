@@ -280,7 +280,7 @@ impl Robot {
 
     /// The screen as running words, however they were cut into rows.
     pub fn words(&self) -> String {
-        let no_frame = self.screen().replace(['│', '─'], " ");
+        let no_frame = self.screen().replace(['│', '─', '▌'], " ");
         no_frame.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

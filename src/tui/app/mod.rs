@@ -81,6 +81,7 @@ impl App {
                 size: Rect::new(0, 0, 80, 24),
                 areas: None,
                 notice_actions: Vec::new(),
+                header_clicks: Vec::new(),
                 boxes: Vec::new(),
                 grab: None,
             },

@@ -109,6 +109,8 @@ pub(crate) struct Screen {
     pub(crate) areas: Option<Areas>,
     /// What a click on each row of the notice bar does.
     pub(crate) notice_actions: Vec<Option<&'static str>>,
+    /// What a click on columns of the header does.
+    pub(crate) header_clicks: Vec<(std::ops::Range<u16>, &'static str)>,
     /// Where each layer was drawn last.
     pub(crate) boxes: Vec<Rect>,
     /// The panel in which the left button was pressed, and its area: it receives the rest of the drag.

@@ -65,8 +65,13 @@ impl App {
         }
     }
 
-    /// A click on a line between conversation and composer opens what it tells of.
+    /// A click on a line between conversation and composer, or on a part of the header, opens what it tells of.
     fn notice_click(&mut self, event: &MouseEvent) -> bool {
+        if event.kind == MouseEventKind::Down(MouseButton::Left)
+            && let Some(id) = self.header_click(event.column, event.row)
+        {
+            return self.act(Action(id));
+        }
         let notices = self.screen.areas.as_ref().map_or(Rect::ZERO, |a| a.notices);
         let inside = notices.contains(Position::new(event.column, event.row));
         if event.kind != MouseEventKind::Down(MouseButton::Left) || !inside || !self.layers.is_empty() {

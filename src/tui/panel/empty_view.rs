@@ -19,17 +19,7 @@ impl Panel for EmptyView {
     }
 
     fn title(&self, _model: &Model) -> String {
-        match self.0 {
-            View::Composer => "Message",
-            View::Conversation => "Conversation",
-            View::Todo => "Todo",
-            View::Agents => "Agents",
-            View::Watch => "Changes",
-            View::Sessions => "Session tree",
-            View::Diff => "Diff",
-            View::Terminals => "Terminals",
-        }
-        .into()
+        self.0.name().into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -30,4 +30,32 @@ impl View {
     pub fn digit(self) -> usize {
         Self::ALL.iter().position(|v| *v == self).unwrap_or(0)
     }
+
+    /// What its title begins with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Composer => "Message",
+            Self::Conversation => "Conversation",
+            Self::Todo => "Todo",
+            Self::Agents => "Agents",
+            Self::Watch => "Changes",
+            Self::Sessions => "Session tree",
+            Self::Diff => "Diff",
+            Self::Terminals => "Terminals",
+        }
+    }
+
+    /// The action that goes to it.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Composer => "view.composer",
+            Self::Conversation => "view.conversation",
+            Self::Todo => "view.todo",
+            Self::Agents => "view.agents",
+            Self::Watch => "view.watch",
+            Self::Sessions => "view.sessions",
+            Self::Diff => "view.diff",
+            Self::Terminals => "view.terminals",
+        }
+    }
 }

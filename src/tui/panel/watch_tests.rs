@@ -127,6 +127,7 @@ fn files_stand_below_their_author_with_their_lines_in_columns() {
 fn u9_odd_names_are_spelled_out_in_the_feed() {
     let mut r = Robot::new(118, 25);
     feed(&mut r);
+    r.run("alt-4");
     assert!(r.screen().contains("<U+202E>"), "{}", r.screen());
 }
 

@@ -12,8 +12,9 @@ use crate::panel::View;
 use crate::theme::Role;
 use crate::view::frame_state::{Chrome, LastFrame};
 use crate::view::layout::{Areas, LayoutRequest, SizeClass};
+use crate::view::overlay::{self, LayerArea};
 use crate::view::view_panel::{PanelFacts, ViewPanel};
-use crate::view::{cx, frame, is_covered, layout_request, notice_bar};
+use crate::view::{cx, frame, layout_request, notice_bar};
 use crate::widget::draw;
 
 /// Slices that header, footer and notice bar read, besides the titles and hints of the panels.
@@ -52,7 +53,7 @@ fn has_overlay(app: &App) -> bool {
 pub(super) fn drew_everything(
     app: &mut App,
     request: LayoutRequest,
-    layers: Vec<(u64, Rect)>,
+    layers: Vec<LayerArea>,
     chrome: Chrome,
     slices: &Revisions,
 ) {
@@ -96,16 +97,16 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         return None;
     }
     let areas = app.screen.areas.clone().filter(|a| a.class != SizeClass::Tiny)?;
-    let layers = app.layer_areas(&areas, buf.area, 0);
+    let layers = overlay::layer_areas(app, &areas, buf.area, 0);
     if layers != last.layers {
         return None;
     }
-    let covered = is_covered(&layers, &areas, buf.area, 0);
+    let covered = overlay::is_covered(&layers, &areas, buf.area, 0);
     app.frame.drawn.clear();
-    let mut cursor = if covered { None } else { panels(app, &areas, &scopes, slices, buf) };
+    let mut cursor = if covered { None } else { panels(app, &areas, &layers, &scopes, slices, buf) };
     // Measuring a dialog may change its hints: header and footer come after it.
     if !layers.is_empty() {
-        cursor = draw_layers(app, &areas, &layers, 0, slices, buf);
+        cursor = draw_layers(app, &layers, 0, slices, buf);
     }
     let chrome = chrome_of(app);
     if notices.is_some() || chrome != last.chrome {
@@ -114,9 +115,9 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
             return None;
         }
         let before = app.frame.drawn.len();
-        draw_chrome(app, &areas, notices, covered, buf);
+        draw_chrome(app, &areas, notices, (!covered).then_some(layers.as_slice()), buf);
         if !layers.is_empty() {
-            cursor = draw_layers(app, &areas, &layers, before, slices, buf);
+            cursor = draw_layers(app, &layers, before, slices, buf);
         }
         last.chrome = chrome;
     }
@@ -130,20 +131,19 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
 /// number `from` on. Gives the place of the cursor.
 fn draw_layers(
     app: &mut App,
-    areas: &Areas,
-    layers: &[(u64, Rect)],
+    layers: &[LayerArea],
     from: usize,
     slices: &Revisions,
     buf: &mut Buffer,
 ) -> Option<Position> {
-    let touched = |r: &Rect| layers.iter().any(|(_, area)| area.intersects(*r));
-    if !app.frame.drawn[from..].iter().any(touched) && app.are_layers_drawn(slices) {
-        return app.layer_cursor();
+    let touched = |r: &Rect| layers.iter().any(|l| l.outer.intersects(*r));
+    if !app.frame.drawn[from..].iter().any(touched) && overlay::are_layers_drawn(app, slices) {
+        return overlay::layer_cursor(app);
     }
     let mut cursor = None;
     let scopes = app.scopes();
-    app.draw_layers(areas, layers, &scopes, slices, buf, &mut cursor);
-    app.frame.drawn.extend(layers.iter().map(|(_, area)| *area));
+    overlay::draw_layers(app, layers, &scopes, slices, buf, &mut cursor);
+    app.frame.drawn.extend(layers.iter().map(|l| l.outer));
     cursor
 }
 
@@ -151,6 +151,7 @@ fn draw_layers(
 fn panels(
     app: &mut App,
     areas: &Areas,
+    layers: &[LayerArea],
     scopes: &[&'static str],
     slices: &Revisions,
     buf: &mut Buffer,
@@ -161,7 +162,8 @@ fn panels(
     for part in areas.parts().filter(|p| p.inner.area() > 0 && Some(p.view) != hidden) {
         let Some(view) = app.views.iter().find(|v| v.view == part.view) else { continue };
         if !view.is_drawn(&app.model, slices) {
-            let new = app.panel_again(part, scopes, slices, buf, &mut cursor);
+            let new = app.panel_again(areas, part, scopes, slices, buf, &mut cursor);
+            overlay::dim_behind(app.themes.current(), layers, new, buf);
             app.frame.drawn.push(new);
         } else if app.layers.is_empty() && app.screen.focus == part.view {
             cursor = view.panel().cursor(part.inner, &app.model).filter(|p| part.inner.contains(*p));
@@ -170,13 +172,13 @@ fn panels(
     cursor
 }
 
-/// Draws header and footer and, unless a dialog fills the screen, borders and the notice bar; the last one only when
-/// there are new lines for it.
+/// Draws header and footer and, unless a dialog fills the screen, titles and the notice bar; the last one only when
+/// there are new lines for it. `layers`: the dialogs, unless one fills the screen.
 fn draw_chrome(
     app: &mut App,
     areas: &Areas,
     notices: Option<Vec<notice_bar::NoticeLine>>,
-    covered: bool,
+    layers: Option<&[LayerArea]>,
     buf: &mut Buffer,
 ) {
     let scopes = app.scopes();
@@ -184,22 +186,21 @@ fn draw_chrome(
         app.screen.notice_actions = lines.iter().map(|l| l.act).collect();
     }
     let cx = cx!(app, &scopes, false);
-    app.status(areas, &cx, buf);
+    app.screen.header_clicks = app.status(areas, &cx, buf);
     app.frame.drawn.extend([areas.header, areas.footer].into_iter().filter(|r| r.area() > 0));
-    if covered {
-        return;
-    }
+    let Some(layers) = layers else { return };
     let cx = cx!(app, &scopes, false);
+    let mut drawn: Vec<Rect> = frame::title_rows(areas).collect();
     if let Some(lines) = notices {
         draw::clear(buf, areas.notices, cx.theme.style(Role::Ground));
         notice_bar::draw(&cx, &lines, areas.notices, buf);
+        drawn.extend(Some(areas.notices).filter(|r| r.area() > 0));
     }
-    frame::draw(app, areas, &cx, buf);
-    let verticals =
-        areas.verticals.iter().map(|(x, from, to)| Rect { x: *x, y: *from, width: 1, height: to - from });
-    let titles = areas.parts().map(|p| p.title).chain([areas.notices_title, areas.notices]);
-    let all = titles.chain(areas.rules.iter().copied());
-    app.frame.drawn.extend(all.chain(verticals).filter(|r| r.area() > 0));
+    frame::titles(app, areas, &cx, buf);
+    for area in &drawn {
+        overlay::dim_behind(cx.theme, layers, *area, buf);
+    }
+    app.frame.drawn.extend(drawn);
 }
 
 #[cfg(test)]

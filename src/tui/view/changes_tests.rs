@@ -21,9 +21,9 @@ struct Screen {
 
 impl Screen {
     fn new() -> Self {
-        let mut r = Robot::new(170, 48);
+        let mut r = Robot::new(220, 60);
         scene::play(&mut r);
-        let mut screen = Self { r, buf: Buffer::empty(Rect::new(0, 0, 170, 48)), seq: 1000 };
+        let mut screen = Self { r, buf: Buffer::empty(Rect::new(0, 0, 220, 60)), seq: 1000 };
         screen.draw();
         let shown = screen.shown();
         assert!(
@@ -140,7 +140,7 @@ fn a_key_in_a_dialog_draws_the_dialog_and_no_view() {
     s.key("x");
     assert_eq!(s.frame(), (vec![], vec![]));
     let areas = s.r.app.screen.areas.clone().unwrap();
-    let dialog = s.r.app.layer_areas(&areas, s.buf.area, 0)[0].1;
+    let dialog = overlay::layer_areas(&s.r.app, &areas, s.buf.area, 0)[0].outer;
     let drawn = s.r.app.drawn();
     assert!(drawn.contains(&dialog), "{drawn:?}");
     assert!(drawn.iter().all(|r| [dialog, areas.header, areas.footer].contains(r)), "{drawn:?}");

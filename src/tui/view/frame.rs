@@ -1,100 +1,84 @@
-//! Rules, titles, and where they meet.
+//! The grounds of panels and composer, the titles of the panels, and the composer's bar.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use unicode_width::UnicodeWidthStr;
 
 use crate::app::App;
 use crate::panel::{Attention, DrawCx, View};
 use crate::theme::Role;
-use crate::view::layout::Areas;
-use crate::view::{layout_request, notice_bar};
-use crate::widget::draw::{self, lines};
+use crate::view::layout::{Areas, SizeClass, ViewArea};
+use crate::view::{header, layout_request};
+use crate::widget::{draw, surface};
 
-/// Borders and titles.
-pub(crate) fn draw(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
-    let l = lines(cx.ascii);
-    let style = cx.theme.style(Role::Border);
-    let focus = cx.theme.style(Role::Accent);
-    for r in &areas.rules {
-        for x in r.left()..r.right() {
-            draw::put(buf, x, r.y, l.h, style);
+/// Paints the grounds, before the panels draw on them.
+pub(crate) fn grounds(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    draw::clear(buf, buf.area, cx.theme.style(Role::Ground));
+    let band = cx.theme.style(Role::Band);
+    for area in areas.bands.iter().chain([&areas.composer_band]) {
+        draw::clear(buf, *area, band);
+    }
+    let lined = !surface::has_bands(cx.theme);
+    if lined {
+        surface::rule(cx, areas.rule, buf);
+    }
+    for area in &areas.bands {
+        // The edge that meets the conversation.
+        let x = if area.x < areas.main.inner.x { area.right().saturating_sub(1) } else { area.x };
+        if lined {
+            surface::edge(cx, Rect { x, width: 1, ..*area }, buf);
         }
     }
-    for (x, from, to) in &areas.verticals {
-        for y in *from..*to {
-            draw::put(buf, *x, y, l.v, style);
-        }
-    }
-    let titles: Vec<(Rect, Option<View>)> = areas
-        .parts()
-        .map(|p| (p.title, Some(p.view)))
-        .chain([(areas.notices_title, None)])
-        .filter(|(r, _)| r.area() > 0)
-        .collect();
-    for (r, view) in &titles {
-        let here = *view == Some(app.screen.focus) && app.layers.is_empty();
-        for x in r.left() + 1..r.right().saturating_sub(1) {
-            draw::put(buf, x, r.y, l.h, if here { focus } else { style });
-        }
-    }
-    joints(areas, &titles, cx, buf);
-    for (r, view) in titles {
-        let title = match view {
-            Some(View::Composer) => layout_request::docked(app)
-                .map_or(app.facts(View::Composer).title.clone(), |o| {
-                    app.panel(o).map_or_else(String::new, |p| p.title(cx.model))
-                }),
-            Some(View::Conversation) => app.facts(View::Conversation).title.clone(),
-            Some(view) => format!("{} {}", view.digit(), app.facts(view).title),
-            None => notice_bar::title(cx, &app.screen.notice_actions),
-        };
-        let here = view == Some(app.screen.focus) && app.layers.is_empty();
-        // What needs the person, and what they have not seen yet, stands out.
-        let role = match view {
-            Some(View::Conversation | View::Composer) | None if !here => Role::Text,
-            _ if here => Role::Strong,
-            Some(view) => attention(app.facts(view).attention),
-            None => Role::Text,
-        };
-        // The border below it may be dim; a title is read.
-        let look = cx.theme.style(role).remove_modifier(ratatui::style::Modifier::DIM);
-        let room = Rect { x: r.x + 2, width: r.width.saturating_sub(4), ..r };
-        draw::text(buf, room, &format!(" {title} "), look);
+    if areas.class > SizeClass::Tiny && layout_request::docked(app).is_none() {
+        let tone = header::profile_role(cx.model.agent.session.profile);
+        surface::bar(cx, areas.composer_band, tone, buf);
     }
 }
 
-/// The look of a title without the focus.
+/// The titles of the panels: name, state, and which one has the focus.
+pub(crate) fn titles(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    for part in areas.parts().filter(|p| has_title(p)) {
+        let ground = areas.surface(part);
+        draw::clear(buf, part.title, cx.theme.style(ground));
+        title(app, part, cx, buf);
+    }
+}
+
+/// Rows that [`titles`] draws.
+pub(crate) fn title_rows(areas: &Areas) -> impl Iterator<Item = Rect> {
+    areas.parts().filter(|p| has_title(p)).map(|p| p.title)
+}
+
+fn has_title(part: &ViewArea) -> bool {
+    part.title.area() > 0 && part.view != View::Composer
+}
+
+fn title(app: &App, part: &ViewArea, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    let facts = app.facts(part.view);
+    let name = part.view.name();
+    // A title is the name of its view, with its state behind it; or all its own.
+    let (name, state) = match facts.title.strip_prefix(name) {
+        Some(state) => (name, state.trim_start()),
+        None => (facts.title.as_str(), ""),
+    };
+    let focused = part.view == app.screen.focus && app.layers.is_empty();
+    let look = match focused {
+        true => cx.theme.style(Role::Accent).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+        false => cx.theme.style(Role::Strong),
+    };
+    let columns = state.width() as u16;
+    let room = part.title.width.saturating_sub(if columns > 0 { columns + 1 } else { 0 });
+    draw::text(buf, Rect { width: room, ..part.title }, name, look);
+    let right = Rect { x: part.title.right().saturating_sub(columns).max(part.title.x), ..part.title };
+    let right = Rect { width: part.title.right() - right.x, ..right };
+    draw::text(buf, right, state, cx.theme.style(attention(facts.attention)));
+}
+
+/// The look of a panel's state.
 fn attention(attention: Attention) -> Role {
     match attention {
-        Attention::None => Role::Text,
-        Attention::Unseen => Role::Accent,
+        Attention::None | Attention::Unseen => Role::Dim,
         Attention::Waiting => Role::Waiting,
-    }
-}
-
-/// Where titles meet verticals.
-fn joints(areas: &Areas, titles: &[(Rect, Option<View>)], cx: &DrawCx<'_>, buf: &mut Buffer) {
-    let l = lines(cx.ascii);
-    let style = cx.theme.style(Role::Border);
-    for (x, from, to) in &areas.verticals {
-        let rows: std::collections::BTreeSet<u16> = titles.iter().map(|(r, _)| r.y).collect();
-        for y in rows {
-            let left = titles.iter().any(|(r, _)| r.y == y && r.left() < *x && *x < r.right());
-            let right = titles.iter().any(|(r, _)| r.y == y && r.left() <= *x && *x + 1 < r.right());
-            let (up, down) = (*from < y && y <= *to, *from <= y && y < *to);
-            let symbol = match (left, right, up, down) {
-                (false, false, ..) => continue,
-                (true, true, true, true) => l.tees[4],
-                (true, true, false, _) => l.tees[2],
-                (true, true, true, false) => l.tees[3],
-                (false, true, false, _) => l.corners[0],
-                (true, false, false, _) => l.corners[1],
-                (false, true, true, true) => l.tees[0],
-                (true, false, true, true) => l.tees[1],
-                (false, true, true, false) => l.corners[2],
-                (true, false, true, false) => l.corners[3],
-            };
-            draw::put(buf, *x, y, symbol, style);
-        }
     }
 }

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use crate::model::Revisions;
 use crate::panel::{Attention, Hint};
 use crate::view::layout::LayoutRequest;
+use crate::view::overlay::area::LayerArea;
 
 /// The frames so far, as far as the next one depends on them.
 #[derive(Default)]
@@ -44,7 +45,7 @@ pub(super) struct LastFrame {
     /// Sections of the key file that are active.
     pub(super) active_scopes: Vec<&'static str>,
     /// The dialogs by their ids, each with the cells that it filled.
-    pub(super) layers: Vec<(u64, Rect)>,
+    pub(super) layers: Vec<LayerArea>,
     pub(super) slices: Revisions,
     pub(super) chrome: Chrome,
 }

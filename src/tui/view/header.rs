@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
 use tiller_protocol::{Effort, Profile};
 use unicode_width::UnicodeWidthStr;
 
@@ -10,19 +11,49 @@ use crate::theme::Role;
 use crate::view::layout::SizeClass;
 use crate::view::notice_bar::LOW;
 use crate::view::words::{goal, money, needs_you, short};
-use crate::widget::draw;
+use crate::widget::{draw, sign};
+
+/// Words with their looks.
+type Spans = Vec<(String, Role)>;
 
 /// A piece with its importance (0 is kept longest).
 struct Piece {
-    text: String,
+    spans: Spans,
     /// What is said where there is less room.
-    brief: String,
-    role: Role,
+    brief: Spans,
     rank: u8,
+    /// Pieces of one group stand close together.
+    group: Group,
+    /// What a click on it does.
+    act: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Place,
+    Agent,
+    Model,
+    Mode,
+    State,
+    Use,
+    /// Each piece for itself.
+    Right,
+}
+
+impl Piece {
+    fn width(&self) -> usize {
+        self.spans.iter().map(|(t, _)| t.width()).sum()
+    }
 }
 
 /// Pieces from this rank on are shown only where everything else has its full words.
 const NICE: u8 = 6;
+
+/// Columns before the first piece and behind the last one.
+const MARGIN: u16 = 2;
+
+/// What a click on these columns of the header does.
+pub(crate) type HeaderClick = (std::ops::Range<u16>, &'static str);
 
 /// What the header knows besides the model.
 #[derive(Clone, Debug, Default)]
@@ -41,15 +72,36 @@ pub struct Badge {
     pub attention: Attention,
 }
 
-/// Draws. At XS the pieces share the status line with the footer.
-pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass, area: Rect, buf: &mut Buffer) {
+/// What stands between two pieces: a dot between groups, where there is room.
+fn gap(a: &Piece, b: &Piece, class: SizeClass, cx: &DrawCx<'_>) -> String {
+    let chip = a.group == Group::Mode || b.group == Group::Mode;
+    match () {
+        () if a.group == b.group && a.group != Group::Right => " ".into(),
+        () if class.wide() && !chip && a.group != Group::Right => {
+            format!(" {} ", sign::DOT.text(cx.ascii))
+        }
+        () if class >= SizeClass::M => "  ".into(),
+        () => " ".into(),
+    }
+}
+
+/// Draws; gives what a click does. At XS the pieces share the status line with the footer.
+pub(crate) fn draw(
+    cx: &DrawCx<'_>,
+    facts: &HeaderFacts,
+    class: SizeClass,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Vec<HeaderClick> {
     draw::clear(buf, area, cx.theme.style(Role::Ground));
     let (mut left, mut right) = pieces(cx, facts, class);
-    // Where every column counts one space is enough between words.
-    let gap: u16 = if class.wide() { 2 } else { 1 };
-    let room = usize::from(area.width).saturating_sub(1);
-    let wide = |p: &Piece| p.text.width() + usize::from(gap);
-    let fits = |l: &[Piece], r: &[Piece]| l.iter().chain(r).map(wide).sum::<usize>() <= room;
+    let margin = if class > SizeClass::Xs { MARGIN } else { 1 };
+    let room = usize::from(area.width.saturating_sub(if class > SizeClass::Xs { 2 * margin } else { 1 }));
+    let wide = |l: &[Piece]| -> usize {
+        let gaps = l.windows(2).map(|p| gap(&p[0], &p[1], class, cx).width());
+        l.iter().map(Piece::width).chain(gaps).sum()
+    };
+    let fits = |l: &[Piece], r: &[Piece]| wide(l) + wide(r) + 2 * usize::from(!r.is_empty()) <= room;
     // What is only nice to have goes first; then it is said in fewer words, the least important first;
     // then the least important is left out.
     while !fits(&left, &right) {
@@ -60,18 +112,38 @@ pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass, area: Rect, 
             break;
         }
     }
-    let bar = cx.theme.style(Role::Ground);
-    let mut x = area.x + 1;
-    for p in &left {
-        let room = Rect { x, width: area.right().saturating_sub(x), ..area };
-        x += draw::text(buf, room, &p.text, bar.patch(cx.theme.style(p.role))) + gap;
-    }
-    let need: usize = right.iter().map(wide).sum();
-    let mut x = x.max((area.right() as usize).saturating_sub(need) as u16);
-    for p in &right {
-        let room = Rect { x, width: area.right().saturating_sub(x), ..area };
-        x += draw::text(buf, room, &p.text, bar.patch(cx.theme.style(p.role))) + gap;
-    }
+    let end = area.right().saturating_sub(if class > SizeClass::Xs { margin } else { 0 });
+    let mut clicks = Vec::new();
+    let mut row = |pieces: &[Piece], from: u16| -> u16 {
+        let mut x = from;
+        for (i, p) in pieces.iter().enumerate() {
+            if let Some(before) = i.checked_sub(1).and_then(|i| pieces.get(i)) {
+                let room = Rect { x, width: end.saturating_sub(x), ..area };
+                x += draw::text(buf, room, &gap(before, p, class, cx), cx.theme.style(Role::Dim));
+            }
+            let start = x;
+            for (text, role) in &p.spans {
+                let room = Rect { x, width: end.saturating_sub(x), ..area };
+                let mut look = cx.theme.style(*role);
+                if p.group == Group::Mode {
+                    look = chip(cx, *role);
+                }
+                x += draw::text(buf, room, text, look);
+            }
+            clicks.extend(p.act.map(|act| (start..x, act)));
+        }
+        x
+    };
+    let after = row(&left, area.x + margin);
+    let need = wide(&right) as u16;
+    row(&right, after.max(end.saturating_sub(need)));
+    clicks
+}
+
+/// The look of the permission mode: a chip in its tone; the mode that does everything without asking is inverse.
+fn chip(cx: &DrawCx<'_>, tone: Role) -> Style {
+    let look = cx.theme.style(Role::Raised).patch(cx.theme.style(tone)).add_modifier(Modifier::BOLD);
+    if tone == profile_role(Profile::Full) { look.add_modifier(Modifier::REVERSED) } else { look }
 }
 
 fn drop_worst(left: &mut Vec<Piece>, right: &mut Vec<Piece>, least: u8) -> bool {
@@ -89,53 +161,56 @@ fn drop_worst(left: &mut Vec<Piece>, right: &mut Vec<Piece>, least: u8) -> bool 
 
 /// Shortens the least important piece that has a short form; `false` when there is none.
 fn shorten_worst(left: &mut [Piece], right: &mut [Piece]) -> bool {
-    let long = left.iter_mut().chain(right).filter(|p| p.brief != p.text).max_by_key(|p| p.rank);
-    long.map(|p| p.text.clone_from(&p.brief)).is_some()
+    let long = left.iter_mut().chain(right).filter(|p| p.brief != p.spans).max_by_key(|p| p.rank);
+    long.map(|p| p.spans.clone_from(&p.brief)).is_some()
 }
 
 fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>, Vec<Piece>) {
     let m = cx.model;
     let s = &m.agent.session;
     let mut left = Vec::new();
-    let mut put = |text: String, brief: String, role: Role, rank: u8| {
+    let mut put = |group: Group, text: String, brief: String, role: Role, rank: u8| {
         if !text.is_empty() {
-            left.push(Piece { text, brief, role, rank });
+            let (spans, brief) = (vec![(text, role)], vec![(brief, role)]);
+            left.push(Piece { spans, brief, rank, group, act: None });
         }
     };
-    if let Some(agent) = &*m.shown {
-        let said = |n| format!("> {}", draw::cut_middle(&m.path_of(agent), n));
-        put(said(40), said(16), Role::Accent, 0);
-    }
     if let Some(sum) = &s.summary {
         let name = sum.project.rsplit('/').find(|p| !p.is_empty()).unwrap_or("/");
-        put(draw::cut_middle(name, 24), draw::cut_middle(name, 12), Role::Strong, 2);
+        put(Group::Place, draw::cut_middle(name, 24), draw::cut_middle(name, 12), Role::Strong, 2);
     }
     if let Some(g) = &s.git {
         let way = if g.under_way.is_none() { String::new() } else { format!(" {}", g.under_way) };
         let changed = if g.changed > 0 { format!("*{}", g.changed) } else { String::new() };
         let said = |n| format!("{}{changed}{way}", draw::cut_middle(&g.branch, n));
-        put(said(24), said(10), Role::Dim, 4);
+        put(Group::Place, said(24), said(10), Role::Dim, 4);
     }
     // A session without branches shows no branch.
     if !s.branch.is_empty() && s.branch.word() != tiller_protocol::BranchName::MAIN {
         let word = crate::text::clean::plain(s.branch.word());
         let said = |n| format!("on {}", draw::cut_middle(&word, n));
-        put(said(24), said(10), Role::Accent, 4);
+        put(Group::Place, said(24), said(10), Role::Text, 4);
+    }
+    if let Some(agent) = &*m.shown {
+        let said = |n| format!("> {}", draw::cut_middle(&m.path_of(agent), n));
+        put(Group::Agent, said(40), said(16), Role::Agent, 0);
     }
     if s.model.is_demo() {
-        put("demo".into(), "demo".into(), Role::Demo, 1);
+        put(Group::Model, "demo".into(), "demo".into(), Role::Demo, 1);
     } else {
         let said = |n| draw::cut_middle(s.model.model(), n);
-        put(said(28), said(12), Role::Text, 3);
+        put(Group::Model, said(28), said(12), Role::Text, 3);
     }
     let used = s.effort.used;
     if used != Effort::Default {
-        put(format!("effort {}", used.word()), used.word().into(), Role::Dim, 4);
+        put(Group::Model, used.word().into(), used.word().into(), Role::Dim, 4);
     }
-    let mut add = |text: String, role: Role, rank: u8| put(text.clone(), text, role, rank);
-    add(s.profile.word().into(), profile_role(s.profile), 0);
+    let space = if class > SizeClass::Xs { " " } else { "" };
+    let mode = format!("{space}{}{space}", s.profile.word());
+    put(Group::Mode, mode.clone(), mode, profile_role(s.profile), 0);
+    let mut add = |text: String, role: Role, rank: u8| put(Group::State, text.clone(), text, role, rank);
     if s.read_only {
-        add("read-only".into(), Role::Waiting, 1);
+        add("read-only".into(), Role::Strong, 1);
     }
     if let Some(g) = &s.goal {
         let (text, role) = goal(g);
@@ -143,75 +218,101 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
     }
     if m.environment.restricted {
         // Nothing that the folder brings is in use.
-        add("untrusted".into(), Role::Waiting, 2);
+        add("untrusted".into(), Role::Error, 2);
     }
-    add(context(cx, class), Role::Dim, 3);
+    left.extend(usage(cx, class));
+    (left, right_pieces(cx, facts, class))
+}
+
+/// The context in use, tokens and cost.
+fn usage(cx: &DrawCx<'_>, class: SizeClass) -> Vec<Piece> {
+    let s = &cx.model.agent.session;
+    let mut out = Vec::new();
+    let mut put = |spans: Spans, brief: Spans, rank: u8| {
+        out.push(Piece { spans, brief, rank, group: Group::Use, act: None });
+    };
+    match s.window {
+        Some(window) if window > 0 => {
+            let part = format!("{}%", (s.context.saturating_mul(100) / window).min(100));
+            let brief = vec![(part.clone(), Role::Dim)];
+            let gauge = sign::gauge(s.context, window, 5, cx.ascii);
+            let whole =
+                vec![("ctx ".to_owned(), Role::Dim), (format!("{gauge} "), Role::Dim), (part, Role::Text)];
+            put(if class.wide() { whole } else { brief.clone() }, brief, 3);
+        }
+        _ if s.context > 0 => {
+            let said = vec![(short(s.context), Role::Dim)];
+            put(said.clone(), said, 3);
+        }
+        _ => {}
+    }
     if class.wide() && s.usage != Default::default() {
-        add(format!("in {} out {}", short(s.usage.context()), short(s.usage.output)), Role::Dim, 6);
+        let (up, down) = (sign::UP.text(cx.ascii), sign::DOWN.text(cx.ascii));
+        let said = format!(" {up}{} {down}{}", short(s.usage.context()), short(s.usage.output));
+        let said = vec![(said, Role::Dim)];
+        put(said.clone(), said, 6);
     }
-    if let Some((cost, whole)) = m.spent() {
+    if let Some((cost, whole)) = cx.model.spent() {
         let more = if whole { "" } else { "+?" };
-        add(format!("{}{more}", money(cost.usd())), Role::Text, 4);
+        let space = if class.wide() { " " } else { "" };
+        let said = vec![(format!("{space}{}{more}", money(cost.usd())), Role::Text)];
+        put(said.clone(), said, 4);
     }
+    out
+}
+
+/// What stands on the right only when it is so: news of hidden panels, errors, and what needs the person.
+fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<Piece> {
+    let m = cx.model;
     let mut right = Vec::new();
-    let mut put = |text: String, brief: String, role: Role, rank: u8| {
-        right.push(Piece { text, brief, role, rank });
+    let mut put = |spans: Spans, brief: Spans, rank: u8, act: Option<&'static str>| {
+        right.push(Piece { spans, brief, rank, group: Group::Right, act });
     };
     for b in &facts.badges {
-        let digit = b.view.digit();
+        let digit = (format!("{}:", b.view.digit()), Role::Accent);
         // Without its name, when there is something else in the title: the digit is the key.
         let brief = b.title.split_once(' ').map_or(b.title.as_str(), |(_, state)| state);
-        // The session tree has no state.
-        let rank = if b.view == View::Sessions { 7 } else { 3 };
         let role = if b.attention == Attention::Waiting { Role::Waiting } else { Role::Dim };
-        put(format!("{digit}:{}", b.title), format!("{digit}:{brief}"), role, rank);
+        let words = |text: &str| vec![digit.clone(), (text.to_owned(), role)];
+        put(words(&b.title), words(brief), 3, Some(b.view.action()));
     }
     if !m.environment.status_line.is_empty() {
-        put(m.environment.status_line.clone(), draw::cut(&m.environment.status_line, 20), Role::Dim, 5);
+        let line = &m.environment.status_line;
+        put(vec![(line.clone(), Role::Dim)], vec![(draw::cut(line, 20), Role::Dim)], 5, None);
     }
-    if m.engine.not_saving.is_some() {
-        put("NOT SAVING".into(), "NOT SAVING".into(), Role::Error, 0);
-    }
+    let with_key = |words: String, role: Role, id: &'static str| -> Spans {
+        let dot = format!(" {} ", sign::DOT.text(cx.ascii));
+        vec![(words, role), (dot, Role::Dim), (cx.key(id), Role::Accent)]
+    };
     if facts.errors > 0 {
-        let text = format!("x {} {}", facts.errors, cx.key("errors.open"));
-        put(text, format!("x {}", facts.errors), Role::Error, 2);
+        let (n, sign) = (facts.errors, if cx.ascii { "x" } else { "!" });
+        let plural = if n == 1 { "" } else { "s" };
+        let whole = with_key(format!("{sign} {n} error{plural}"), Role::Error, "errors.open");
+        put(whole, vec![(format!("{sign} {n}"), Role::Error)], 2, Some("errors.open"));
     }
     let queued = m.agent.waiting().count();
     if queued > 0 && m.window.screen.1 < LOW {
-        put(format!("queue {queued}"), format!("q{queued}"), Role::Text, 1);
+        let (whole, brief) = (format!("queue {queued}"), format!("q{queued}"));
+        put(vec![(whole, Role::Text)], vec![(brief, Role::Text)], 1, None);
     }
     let needs = needs_you(m);
     if needs > 0 {
-        let brief = format!("!{needs}");
-        let text = if class.wide() { format!("! {needs} needs you") } else { brief.clone() };
-        put(text, brief, Role::Waiting, 0);
+        let sign = sign::ATTENTION.text(cx.ascii);
+        let verb = if needs == 1 { "needs" } else { "need" };
+        let brief = vec![(format!("{sign} {needs}"), Role::Waiting)];
+        let whole = with_key(format!("{sign} {needs} {verb} you"), Role::Waiting, "global.answer");
+        put(if class >= SizeClass::M { whole } else { brief.clone() }, brief, 0, Some("global.answer"));
     }
-    (left, right)
+    right
 }
 
-/// The look of the permission mode.
+/// The tone of the permission mode.
 pub fn profile_role(p: Profile) -> Role {
     match p {
         Profile::ReadOnly | Profile::Plan => Role::ModeRead,
         Profile::Ask => Role::ModeAsk,
         Profile::AutoEdit => Role::ModeEdit,
         Profile::Full => Role::ModeAuto,
-    }
-}
-
-fn context(cx: &DrawCx<'_>, class: SizeClass) -> String {
-    let s = &cx.model.agent.session;
-    match s.window {
-        Some(window) if window > 0 => {
-            let part = (s.context.saturating_mul(100) / window).min(100);
-            if !class.wide() {
-                return format!("{part}%");
-            }
-            let full = (part as usize).div_ceil(10);
-            format!("ctx {part}% [{}{}]", "#".repeat(full), ".".repeat(10 - full))
-        }
-        _ if s.context > 0 => short(s.context),
-        _ => String::new(),
     }
 }
 

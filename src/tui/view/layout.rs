@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::panel::View;
+use crate::theme::Role;
 
 /// Classes by size; see the table in `screen.md` 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,13 +12,13 @@ pub enum SizeClass {
     Tiny,
     /// Below 60 columns or 16 rows: conversation, one-line composer, one status line.
     Xs,
-    /// Below 80: no borders.
+    /// Below 80: header, view, composer and footer without a row between them.
     S,
     /// Below 112: one view at a time, badges in the header.
     M,
-    /// Below 160: rail on the right.
+    /// Below 160: panels on the right.
     L,
-    /// Session tree on the left as well.
+    /// Wider panels, and the session tree on the left where the prose leaves room for it.
     Xl,
 }
 
@@ -63,7 +64,7 @@ impl Zoom {
 /// How conversation and rail share a wide screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
-    /// A third for the rail.
+    /// What the prose leaves to the rail.
     #[default]
     Normal,
     /// Half for the rail: many agents, long plans.
@@ -113,7 +114,9 @@ pub struct LayoutRequest {
     pub half: bool,
     /// Sections of the rail in their fixed order.
     pub sections: Vec<Section>,
-    /// Rows of the composer (or of the dialog in its place), without its border.
+    /// Columns of prose at most: what a wide screen has beyond them goes to the panels.
+    pub measure: u16,
+    /// Rows of the composer's text, or of the dialog in its place with its title row and its last, blank row.
     pub composer: u16,
     /// Rows of the notice bar between conversation and composer.
     pub notices: u16,
@@ -121,12 +124,13 @@ pub struct LayoutRequest {
     pub docked: bool,
 }
 
-/// A titled part of the screen.
+/// A part of the screen that shows a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewArea {
     pub view: View,
-    /// Where the title (and border line) is; height 1, or 0 when there is none.
+    /// The row of its title; height 0 when there is none.
     pub title: Rect,
+    /// Where its panel draws: without the padding.
     pub inner: Rect,
 }
 
@@ -138,15 +142,15 @@ pub struct Areas {
     pub main: ViewArea,
     pub tree: Option<ViewArea>,
     pub rail: Vec<ViewArea>,
+    /// The grounds of the side panels.
+    pub bands: Vec<Rect>,
     pub notices: Rect,
-    /// Row of the notice bar's border, when it has one.
-    pub notices_title: Rect,
+    /// The row between what lies above and the composer's band.
+    pub rule: Rect,
     pub composer: ViewArea,
+    /// The ground of the composer, or of the dialog in its place.
+    pub composer_band: Rect,
     pub footer: Rect,
-    /// Columns of vertical borders, from row to row.
-    pub verticals: Vec<(u16, u16, u16)>,
-    /// Further horizontal rules.
-    pub rules: Vec<Rect>,
 }
 
 impl Areas {
@@ -159,25 +163,61 @@ impl Areas {
     pub fn part(&self, view: View) -> Option<&ViewArea> {
         self.parts().find(|p| p.view == view && p.inner.area() > 0)
     }
+
+    /// What the part lies on: a band or the ground of the screen.
+    pub(crate) fn surface(&self, part: &ViewArea) -> Role {
+        let on_band = part.view == View::Composer || self.bands.iter().any(|b| b.intersects(part.inner));
+        if on_band { Role::Band } else { Role::Ground }
+    }
+
+    /// What lies between header and footer.
+    pub(crate) fn body(&self, screen: Rect) -> Rect {
+        let rows = self.header.height + self.footer.height;
+        Rect { y: screen.y + self.header.height, height: screen.height.saturating_sub(rows), ..screen }
+    }
 }
 
 const NONE: Rect = Rect { x: 0, y: 0, width: 0, height: 0 };
+
+/// Rows from which on there is air: a blank row below the header, and rows of padding in the bands.
+const AIRY: u16 = 30;
+
+/// Columns of padding at each side of a view.
+pub(crate) const PADDING: u16 = 2;
+
+/// Columns of a side panel: its padding is one of them at each side.
+const PANEL: u16 = 32;
+
+/// Columns of a side panel at most.
+const WIDEST_PANEL: u16 = 64;
+
+/// Columns that the prose must leave for the session tree to have a band of its own.
+const TWO_PANELS: u16 = 72;
 
 /// Lays out.
 pub fn layout(w: &LayoutRequest) -> Areas {
     let s = w.screen;
     let class = SizeClass::of(s.width, s.height);
-    let full = w.zoom == Zoom::Full && w.focus != View::Composer;
     match class {
         SizeClass::Tiny => tiny(w, class),
-        SizeClass::Xs => narrow(w, class, full),
-        SizeClass::S | SizeClass::M => single(w, class, full),
-        SizeClass::L | SizeClass::Xl => wide(w, class, full),
+        SizeClass::Xs => narrow(w, class),
+        _ => whole(w, class),
     }
+}
+
+/// Rows of padding above and below what lies in a band, on a screen of so many rows.
+pub(crate) fn air(height: u16) -> u16 {
+    u16::from(height >= AIRY)
 }
 
 fn row(s: Rect, y: u16, height: u16) -> Rect {
     Rect { x: s.x, y: s.y + y, width: s.width, height: height.min(s.height.saturating_sub(y)) }
+}
+
+/// Without so many columns at the left and at the right.
+fn trimmed(r: Rect, left: u16, right: u16) -> Rect {
+    let left = left.min(r.width);
+    Rect { x: r.x + left, width: (r.width - left).saturating_sub(right), ..r }
 }
 
 fn bare(view: View, inner: Rect) -> ViewArea {
@@ -194,194 +234,186 @@ fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
         main: bare(w.main, notice),
         tree: None,
         rail: Vec::new(),
+        bands: Vec::new(),
         notices: NONE,
-        notices_title: NONE,
+        rule: NONE,
         composer: bare(View::Composer, composer),
+        composer_band: composer,
         footer: NONE,
-        verticals: Vec::new(),
-        rules: Vec::new(),
     }
 }
 
 /// Conversation, composer, one status line.
-fn narrow(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
+fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
     let s = w.screen;
     // The composer grows over the conversation only while it has the focus.
     let most = if w.docked { s.height - 2 } else { (s.height / 2).max(1) };
-    let composer = match (full, w.focus == View::Composer || w.docked) {
+    let composer = match (is_full(w), w.focus == View::Composer || w.docked) {
         (true, _) => 0,
         (_, true) => w.composer.clamp(1, most),
         (_, false) => 1,
     };
-    let notices = if full { 0 } else { w.notices.min(1).min(s.height.saturating_sub(composer + 3)) };
+    let notices = if is_full(w) { 0 } else { w.notices.min(1).min(s.height.saturating_sub(composer + 3)) };
     let main = s.height - 1 - composer - notices;
-    let line = row(s, main + notices, composer);
-    let inner = Rect { x: s.x + 2, width: s.width - 2, ..line };
+    let band = row(s, main + notices, composer);
     Areas {
         class,
         header: NONE,
         main: bare(w.main, row(s, 0, main)),
         tree: None,
         rail: Vec::new(),
-        notices: row(s, main, notices),
-        notices_title: NONE,
-        composer: bare(View::Composer, if w.docked { line } else { inner }),
+        bands: Vec::new(),
+        notices: trimmed(row(s, main, notices), 1, 1),
+        rule: NONE,
+        composer: bare(View::Composer, trimmed(band, PADDING, 0)),
+        composer_band: band,
         footer: row(s, s.height - 1, 1),
-        verticals: Vec::new(),
-        rules: Vec::new(),
     }
 }
 
-/// One view at a time, with rules (M) or without (S).
-fn single(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
+fn is_full(w: &LayoutRequest) -> bool {
+    w.zoom == Zoom::Full && w.focus != View::Composer
+}
+
+/// Header, view, composer and footer; on wide screens with panels at the sides.
+fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     let s = w.screen;
-    let rule = u16::from(class == SizeClass::M);
-    // A view other than the conversation is shown in full height while it has the focus.
-    let full = full || (w.main != View::Conversation && w.focus == w.main && !w.docked);
-    let rules = if full { rule } else { rule * 3 };
+    let air = air(s.height);
+    let wide = class.wide();
+    // A view other than the conversation is shown alone while it has the focus, where there is no room for two.
+    let alone = !wide && (is_full(w) || (w.main != View::Conversation && w.focus == w.main && !w.docked));
+    // A panel that was given the whole screen takes the place of the main view.
+    let section = wide && is_full(w) && w.sections.iter().any(|x| x.view == w.focus);
+    let main_view = if section { w.focus } else { w.main };
+    let rule = u16::from(class >= SizeClass::M && !alone);
     // Three rows of the conversation stay in view.
-    let most = if w.docked { s.height - 5 - rules } else { s.height / 3 };
-    let (composer, notices) = if full { (0, 0) } else { (w.composer.clamp(1, most.max(1)), w.notices) };
-    let notices = notices.min((s.height - 2 - rules - composer).saturating_sub(3));
-    let main = s.height - 2 - rules - composer - notices;
-    let top = 1 + rule;
-    let line = row(s, top + main + notices + rule, composer);
-    let inner = Rect { x: s.x + 1, width: s.width - 1, ..line };
-    let lead = if class == SizeClass::S { Rect { x: s.x + 2, width: s.width - 2, ..line } } else { inner };
-    let mut lines = Vec::new();
-    if rule > 0 {
-        lines.push(row(s, 1, 1));
-        if !full {
-            lines.push(row(s, top + main + notices, 1));
-            lines.push(row(s, s.height - 2, 1));
+    let most = if w.docked { s.height.saturating_sub(5 + rule) } else { s.height / 3 };
+    let composer = match (alone, w.docked) {
+        (true, _) => 0,
+        (_, true) => w.composer.clamp(2, most.max(2)),
+        (_, false) => w.composer.clamp(1, most.max(1)) + 2 * air,
+    };
+    let footer = s.height - 1;
+    let band_top = footer - composer;
+    let body = band_top - rule;
+    let top = 1 + air;
+    let notices = if alone { 0 } else { w.notices.min(body.saturating_sub(top + 3)) };
+    let band = row(s, band_top, composer);
+    let inside = trimmed(band, PADDING, PADDING);
+    let sides = if wide && !is_full(w) { sides(w, main_view) } else { Sides::default() };
+    let column = |x: u16, width: u16| Rect { x: s.x + x, y: s.y + 1, width, height: body - 1 };
+    let middle = Rect {
+        y: s.y + top,
+        height: body - top - notices,
+        ..column(sides.tree, s.width - sides.tree - sides.rail)
+    };
+    let tree = (sides.tree > 0).then(|| column(0, sides.tree));
+    let rail = (sides.rail > 0).then(|| column(s.width - sides.rail, sides.rail));
+    let tree_section = [Section { view: View::Sessions, rows: u16::MAX }];
+    Areas {
+        class,
+        header: row(s, 0, 1),
+        main: main_area(main_view, middle),
+        tree: tree.and_then(|r| stack(&tree_section, w, r, air).pop()),
+        rail: rail.map_or_else(Vec::new, |r| stack(&sides.sections, w, r, air)),
+        bands: tree.into_iter().chain(rail).collect(),
+        notices: trimmed(Rect { y: middle.bottom(), height: notices, ..middle }, PADDING, PADDING),
+        rule: row(s, body, rule),
+        composer: match w.docked {
+            true => ViewArea { view: View::Composer, title: Rect { height: 1, ..inside }, inner: inside },
+            false => bare(
+                View::Composer,
+                Rect { y: inside.y + air.min(composer), height: composer.saturating_sub(2 * air), ..inside },
+            ),
+        },
+        composer_band: band,
+        footer: row(s, footer, 1),
+    }
+}
+
+/// The main view without its padding. The conversation draws its marks in the padding at the left; a program's
+/// terminal has none.
+fn main_area(view: View, area: Rect) -> ViewArea {
+    match view {
+        View::Conversation => bare(view, trimmed(area, 0, PADDING)),
+        _ => {
+            let title = Rect { height: 1.min(area.height), ..trimmed(area, PADDING, PADDING) };
+            let below = Rect { y: area.y + title.height, height: area.height - title.height, ..area };
+            let pad = if view == View::Terminals { 0 } else { PADDING };
+            ViewArea { view, title, inner: trimmed(below, pad, pad) }
         }
     }
-    // What is there in place of the conversation says what it is.
-    let title = if rule > 0 && w.main != View::Conversation { row(s, 1, 1) } else { NONE };
-    Areas {
-        class,
-        header: row(s, 0, 1),
-        main: ViewArea { title, ..bare(w.main, row(s, top, main)) },
-        tree: None,
-        rail: Vec::new(),
-        notices: row(s, top + main, notices),
-        notices_title: NONE,
-        composer: bare(View::Composer, if w.docked { line } else { lead }),
-        footer: row(s, s.height - 1, 1),
-        verticals: Vec::new(),
-        rules: lines,
-    }
 }
 
-/// Columns of the rail.
-fn rail_width(w: &LayoutRequest) -> u16 {
-    let normal = (w.screen.width / 3).clamp(36, 44);
-    if w.half || w.zoom == Zoom::Half && w.sections.iter().any(|s| s.view == w.focus) {
-        w.screen.width / 2
-    } else {
-        normal
-    }
+/// Columns of the panels at the sides, and what the one on the right shows.
+#[derive(Default)]
+struct Sides {
+    tree: u16,
+    rail: u16,
+    sections: Vec<Section>,
 }
 
-/// Side by side, with borders that neighbours share.
-fn wide(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
-    let s = w.screen;
-    // A section of the rail that was given the whole screen takes the place of the main view.
-    let section = full && w.sections.iter().any(|x| x.view == w.focus);
-    let main_view = if section { w.focus } else { w.main };
-    let most = if w.docked { s.height - 5 } else { s.height / 3 };
-    let composer = w.composer.clamp(1, most.max(1));
-    let bottom = s.height - 1;
-    let composer_top = bottom - composer - 1;
-    let in_tree = |v: View| class == SizeClass::Xl && v == View::Sessions;
-    let sections: Vec<Section> =
-        w.sections.iter().filter(|x| !in_tree(x.view) && x.view != main_view).copied().collect();
-    let show_rail = w.rail && !full && !sections.is_empty();
-    let show_tree = w.rail && !full && class == SizeClass::Xl && main_view != View::Sessions;
-    let right = s.width - 1;
-    let rail_x = if show_rail { right - rail_width(w) } else { right };
-    let main_x = if show_tree { 34 } else { 0 };
-    let notices = w.notices.min(composer_top.saturating_sub(8));
-    let notice_rows = if notices > 0 { notices + 1 } else { 0 };
-    let main_bottom = composer_top - notice_rows;
-    let column = |x: u16, to: u16, y: u16, y2: u16| Rect {
-        x: s.x + x + 1,
-        y: s.y + y,
-        width: (to - x).saturating_sub(1),
-        height: y2.saturating_sub(y),
-    };
-    let titled = |view: View, x: u16, to: u16, y: u16, y2: u16| ViewArea {
-        view,
-        title: Rect { x: s.x + x, y: s.y + y, width: to - x + 1, height: 1 },
-        inner: column(x, to, y + 1, y2),
-    };
-    let main = titled(main_view, main_x, rail_x, 1, main_bottom);
-    let rail = if show_rail {
-        let heights = share(&sections, w, composer_top - 1);
-        let mut y = 1;
-        sections
-            .iter()
-            .zip(heights)
-            .map(|(sec, h)| {
-                let part = titled(sec.view, rail_x, right, y, y + h);
-                y += h;
-                part
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let mut verticals = vec![(s.x, s.y + 1, s.y + bottom), (s.x + right, s.y + 1, s.y + bottom)];
-    if show_rail {
-        verticals.push((s.x + rail_x, s.y + 1, s.y + composer_top));
+/// Panels are shown when at least two sections have something to show, or one of them has the focus.
+fn sides(w: &LayoutRequest, main_view: View) -> Sides {
+    let shown = |x: &&Section| (x.rows > 0 || x.view == w.focus) && x.view != main_view;
+    let mut sections: Vec<Section> = w.sections.iter().filter(shown).copied().collect();
+    let focused = sections.iter().any(|x| x.view == w.focus);
+    if !w.rail || (sections.len() < 2 && !focused) {
+        return Sides::default();
     }
-    if show_tree {
-        verticals.push((s.x + main_x, s.y + 1, s.y + composer_top));
+    let spare = w.screen.width.saturating_sub(w.measure.saturating_add(PADDING));
+    if w.half || (w.zoom == Zoom::Half && focused) {
+        return Sides { tree: 0, rail: w.screen.width / 2, sections };
     }
-    Areas {
-        class,
-        header: row(s, 0, 1),
-        main,
-        tree: show_tree.then(|| titled(View::Sessions, 0, main_x, 1, composer_top)),
-        rail,
-        notices: column(main_x, rail_x, main_bottom + u16::from(notices > 0), composer_top),
-        notices_title: if notices > 0 {
-            Rect { x: s.x + main_x, y: s.y + main_bottom, width: rail_x - main_x + 1, height: 1 }
-        } else {
-            NONE
-        },
-        composer: titled(View::Composer, 0, right, composer_top, bottom),
-        footer: row(s, bottom, 1),
-        verticals,
-        rules: Vec::new(),
+    let tree = sections.len() > 1 && sections.iter().any(|x| x.view == View::Sessions) && spare >= TWO_PANELS;
+    let columns = (if tree { spare / 2 } else { spare }).clamp(PANEL, WIDEST_PANEL);
+    if tree {
+        sections.retain(|x| x.view != View::Sessions);
     }
+    Sides { tree: if tree { columns } else { 0 }, rail: columns, sections }
 }
 
-/// Rows of each section (with its title line) so that they fill `height` together. An empty one folds
-/// to its title; what one does not need goes to the others in order.
-fn share(sections: &[Section], w: &LayoutRequest, height: u16) -> Vec<u16> {
-    let n = sections.len() as u16;
-    let mut out = vec![1u16; sections.len()];
-    let mut left = height.saturating_sub(n);
-    let zoomed = |s: &Section| w.zoom != Zoom::Normal && s.view == w.focus;
-    let want = |s: &Section| if zoomed(s) { height } else { s.rows };
-    let open = sections.iter().filter(|s| want(s) > 0).count() as u16;
-    let fair = left.checked_div(open).unwrap_or(0);
-    for (i, s) in sections.iter().enumerate() {
-        let get = want(s).min(fair).min(left);
-        out[i] += get;
-        left -= get;
-    }
-    for (i, s) in sections.iter().enumerate() {
-        let more = (want(s) + 1).saturating_sub(out[i]).min(left);
-        out[i] += more;
-        left -= more;
-    }
-    // The rest goes to the last open section, so that the column ends where the others do.
-    if let Some(last) = sections.iter().rposition(|s| want(s) > 0).or(sections.len().checked_sub(1)) {
-        out[last] += left;
+/// Panels one below the other in a band: each with its title, and a blank row between two.
+fn stack(sections: &[Section], w: &LayoutRequest, band: Rect, air: u16) -> Vec<ViewArea> {
+    let inside = trimmed(Rect { y: band.y + air, height: band.height.saturating_sub(air), ..band }, 1, 1);
+    let (heights, gap) = share(sections, w, inside.height);
+    let mut y = inside.y;
+    let mut out = Vec::with_capacity(sections.len());
+    for (section, height) in sections.iter().zip(heights) {
+        let part = Rect { y, height, ..inside };
+        let title = Rect { height: height.min(1), ..part };
+        let inner = Rect { y: y + title.height, height: height - title.height, ..part };
+        out.push(ViewArea { view: section.view, title, inner });
+        y = (y + height + gap).min(inside.bottom());
     }
     out
+}
+
+/// Rows of each section (with its title) in `height` rows, and the blank rows between two of them. What one does not
+/// need goes to the others in order.
+fn share(sections: &[Section], w: &LayoutRequest, height: u16) -> (Vec<u16>, u16) {
+    let n = sections.len() as u16;
+    let gap = u16::from(height >= 4 * n);
+    let mut left = height.saturating_sub(gap * n.saturating_sub(1));
+    let zoomed = |s: &Section| w.zoom != Zoom::Normal && s.view == w.focus;
+    let want = |s: &Section| if zoomed(s) { height } else { s.rows.max(1) };
+    // Titles first, then as many rows for each as for the others, then what is left in order.
+    let mut out = vec![0u16; sections.len()];
+    let titles = left.min(n);
+    out.iter_mut().take(usize::from(titles)).for_each(|h| *h = 1);
+    left -= titles;
+    let fair = left.checked_div(n).unwrap_or(0);
+    for (s, h) in sections.iter().zip(&mut out) {
+        let get = want(s).min(fair).min(left);
+        *h += get;
+        left -= get;
+    }
+    for (s, h) in sections.iter().zip(&mut out) {
+        let more = want(s).saturating_add(1).saturating_sub(*h).min(left);
+        *h += more;
+        left -= more;
+    }
+    (out, gap)
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::panel::{Placement, View};
-use crate::view::layout::{LayoutRequest, Section, SizeClass};
+use crate::view::layout::{self, LayoutRequest, Section, SizeClass};
 
 /// Sections of the rail, in their fixed order.
 pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
 
-/// Columns for which the rows of a section are counted: those of a narrow rail.
-pub(crate) const RAIL_COLUMNS: u16 = 36;
+/// Columns for which the rows of a section are counted: those of a narrow panel without its padding.
+pub(crate) const RAIL_COLUMNS: u16 = 30;
 
 /// What the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
@@ -19,10 +19,8 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let docked = docked(app);
     let composer = match docked {
         Some(owner) => match app.panel(owner).map(|p| p.placement(screen.width, &app.model)) {
-            // The box has no border of its own there: the frame is its border.
-            Some(Placement::Dock { height }) => {
-                height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1)
-            }
+            // Where bands have no padding, the last, blank row is left out.
+            Some(Placement::Dock { height }) => height.saturating_sub(1 - layout::air(screen.height)),
             _ => 1,
         },
         None => app.facts(View::Composer).rows.unwrap_or(1).max(1),
@@ -39,6 +37,7 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
         } else {
             Vec::new()
         },
+        measure: app.model.ui.measure.max(20),
         composer,
         notices,
         docked: docked.is_some(),

@@ -1,5 +1,5 @@
-//! The lines between conversation and composer: questions without an answer, messages to be sent, when the
-//! next try starts, and whether the session is saved.
+//! The lines between conversation and composer: messages to be sent, when the next try starts, and whether the
+//! session is saved.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::dialog::queue;
 use crate::input::escape::EscapeStep;
 use crate::panel::DrawCx;
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Messages of the queue that are shown.
 const QUEUE: usize = 3;
@@ -19,57 +19,51 @@ const QUEUE: usize = 3;
 /// Below so many rows they have no lines of their own.
 pub(crate) const LOW: u16 = 20;
 
-/// One line: text, what stands at its right end, look.
+/// One line: a sign, text, keys at its right end.
 pub(crate) struct NoticeLine {
-    pub(crate) text: String,
-    pub(crate) right: String,
-    pub(crate) role: Role,
+    /// The sign and its look; empty: none.
+    sign: (&'static str, Role),
+    text: String,
+    role: Role,
+    /// Keys, each with what it does. One without a key is a remark.
+    keys: Vec<(String, String)>,
     /// What a click on it does.
     pub(crate) act: Option<&'static str>,
 }
 
-/// The lines, most important first. `asks`: questions wait that are not on the screen. `width`: of the
-/// place where they are drawn.
-pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<NoticeLine> {
+impl NoticeLine {
+    fn new(sign: (&'static str, Role), text: String) -> Self {
+        Self { sign, text, role: Role::Text, keys: Vec::new(), act: None }
+    }
+
+    fn keys(self, keys: impl IntoIterator<Item = (String, &'static str)>) -> Self {
+        Self { keys: keys.into_iter().map(|(key, label)| (key, label.to_owned())).collect(), ..self }
+    }
+}
+
+/// The lines, most important first. `width`: of the place where they are drawn.
+pub(crate) fn lines(cx: &DrawCx<'_>, width: u16) -> Vec<NoticeLine> {
     let m = cx.model;
     let mut out = Vec::new();
     tour(cx, width, &mut out);
     if let Some(why) = &m.engine.not_saving {
-        out.push(NoticeLine {
-            text: format!("x Not saving: {why}"),
-            right: String::new(),
-            role: Role::Error,
-            act: None,
-        });
+        let failed = sign::FAILED.text(cx.ascii);
+        out.push(NoticeLine::new((failed, Role::Error), format!("Not saving: {why}")));
     }
-    if asks > 0
-        && let Some(ask) = m.questions.open.first()
-    {
-        let right = format!("{} to answer", cx.key("global.answer"));
-        let more = if asks > 1 { format!(" (+{})", asks - 1) } else { String::new() };
-        out.push(NoticeLine {
-            text: format!("! {}{more}", sentence(m, ask)),
-            right,
-            role: Role::Waiting,
-            act: Some("global.answer"),
-        });
-    }
+    let half = sign::HALF.text(cx.ascii);
     if let Some(what) = m.agent.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
         && !m.agent.turn.running
     {
-        let right = if m.agent.session.read_only { String::new() } else { "/continue resumes it".into() };
-        let text = format!("- Interrupted: {}", what.replace('\n', " "));
-        out.push(NoticeLine { text, right, role: Role::Waiting, act: None });
+        let line = NoticeLine::new((half, Role::Dim), format!("Interrupted: {}", what.replace('\n', " ")));
+        let resume = (!m.agent.session.read_only).then(|| ("/continue".to_owned(), "resumes it"));
+        out.push(line.keys(resume));
     }
     if let Some(r) = &m.agent.turn.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
-        let text = format!("~ Retry {} of {} in {left} s: {}", r.attempt, r.of, r.why);
-        out.push(NoticeLine {
-            text,
-            right: format!("{} now  {} stop", cx.key("global.try_now"), cx.key("global.escape")),
-            role: Role::Waiting,
-            act: Some("global.try_now"),
-        });
+        let text = format!("Retry {} of {} in {left} s: {}", r.attempt, r.of, r.why);
+        let keys = [(cx.key("global.try_now"), "now"), (cx.key("global.escape"), "stop")];
+        let line = NoticeLine::new((half, Role::Running), text).keys(keys);
+        out.push(NoticeLine { act: Some("global.try_now"), ..line });
     }
     queue(cx, &mut out);
     out
@@ -85,20 +79,23 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<NoticeLine>) {
     for (i, q) in all.iter().take(QUEUE).enumerate() {
         let saved = if q.state == QueuedState::Queued { " (saving)" } else { "" };
         let text = format!("{} {}: {}{saved}", queue::word(q.mode), i + 1, q.message.text.replace('\n', " "));
-        let right = match i {
-            0 if all.len() > 1 => format!("{}: all", cx.key("queue.open")),
-            0 => format!("{}: edit", cx.key("composer.up")),
-            2 if all.len() > QUEUE => format!("+{}", all.len() - QUEUE),
-            _ => String::new(),
+        let line = NoticeLine::new((sign::EMPTY.text(cx.ascii), Role::Dim), text);
+        let line = match i {
+            0 if all.len() > 1 => line.keys([(cx.key("queue.open"), "all")]),
+            0 => line.keys([(cx.key("composer.up"), "edit")]),
+            2 if all.len() > QUEUE => {
+                NoticeLine { keys: vec![(String::new(), format!("+{}", all.len() - QUEUE))], ..line }
+            }
+            _ => line,
         };
-        out.push(NoticeLine { text, right, role: Role::Dim, act: Some("queue.open") });
+        out.push(NoticeLine { role: Role::Dim, act: Some("queue.open"), ..line });
     }
 }
 
 /// The step of the guided tour: its title with the keys, and its text.
 fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
-    let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
+    let keys = [(cx.key("tour.next"), "next"), (cx.key("tour.end"), "end")];
     let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
     // Escape is bound to several actions; in a tour it is named by the step's action.
     let label = |s: &crate::keymap::action::ActionSpec| match s.action.0 {
@@ -114,32 +111,15 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
         let keys = if keys.is_empty() { String::new() } else { format!("   {}", keys.join(", ")) };
         format!("tour {at}/{of}  {}{keys}", step.title)
     };
+    let first =
+        NoticeLine { role: Role::Strong, ..NoticeLine::new(("", Role::Text), String::new()).keys(keys) };
     // A key is never cut: where there is too little room, the text below says what it does.
     let whole = line(true);
-    let fits = whole.width() + right.width() + 4 <= usize::from(width);
-    let text = if fits { whole } else { line(false) };
-    out.push(NoticeLine { text, right, role: Role::Strong, act: None });
-    let width = usize::from(width).clamp(20, 102) - 2;
+    let fits = whole.width() + usize::from(first.right()) + 2 <= usize::from(width);
+    out.push(NoticeLine { text: if fits { whole } else { line(false) }, ..first });
+    let width = usize::from(width).clamp(20, 102);
     let rows = crate::widget::wrap::wrap(&step.text, width);
-    out.extend(rows.into_iter().map(|text| NoticeLine {
-        text,
-        right: String::new(),
-        role: Role::Text,
-        act: None,
-    }));
-}
-
-/// What the border over the lines says.
-pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
-    let m = cx.model;
-    match m.agent.waiting().count() {
-        n @ 1.. if shown.contains(&Some("queue.open")) => format!("queue {n}"),
-        _ if m.tour.step().is_some() => "tour".into(),
-        _ if m.engine.not_saving.is_some() => "not saving".into(),
-        _ if !m.questions.open.is_empty() => "needs you".into(),
-        _ if m.agent.turn.retry.is_none() => "unfinished".into(),
-        _ => "retrying".into(),
-    }
+    out.extend(rows.into_iter().map(|text| NoticeLine::new(("", Role::Text), text)));
 }
 
 /// What a question is, in one line.
@@ -163,18 +143,34 @@ pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
     }
 }
 
+impl NoticeLine {
+    /// Columns of the keys.
+    fn right(&self) -> u16 {
+        let of = |(key, label): &(String, String)| key.width() + usize::from(!key.is_empty()) + label.width();
+        let all: usize = self.keys.iter().map(of).sum();
+        (all + 2 * self.keys.len().saturating_sub(1)) as u16
+    }
+}
+
 /// Draws as many as fit.
 pub(crate) fn draw(cx: &DrawCx<'_>, lines: &[NoticeLine], area: Rect, buf: &mut Buffer) {
     for (i, l) in lines.iter().take(usize::from(area.height)).enumerate() {
-        let row =
-            Rect { x: area.x + 1, y: area.y + i as u16, width: area.width.saturating_sub(2), height: 1 };
-        let need = l.right.width() as u16;
+        let row = Rect { y: area.y + i as u16, height: 1, ..area };
+        let need = l.right();
         let right = if need > 0 && need + 12 < row.width { need } else { 0 };
-        let left = Rect { width: row.width - right - u16::from(right > 0), ..row };
+        let mut left = Rect { width: row.width - right - 2 * u16::from(right > 0), ..row };
+        if !l.sign.0.is_empty() {
+            let used = draw::text(buf, left, l.sign.0, cx.theme.style(l.sign.1)) + 1;
+            left = Rect { x: left.x + used, width: left.width.saturating_sub(used), ..left };
+        }
         draw::text(buf, left, &l.text, cx.theme.style(l.role));
-        if right > 0 {
-            let spot = Rect { x: row.right() - right, width: right, ..row };
-            draw::text(buf, spot, &l.right, cx.theme.style(Role::Accent));
+        let mut at = Rect { x: row.right() - right, width: right, ..row };
+        for (key, label) in l.keys.iter().filter(|_| right > 0) {
+            let gap = u16::from(!key.is_empty());
+            for (text, role, gap) in [(key, Role::Accent, gap), (label, Role::Dim, 2)] {
+                let used = (draw::text(buf, at, text, cx.theme.style(role)) + gap).min(at.width);
+                at = Rect { x: at.x + used, width: at.width - used, ..at };
+            }
         }
     }
 }

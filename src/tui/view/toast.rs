@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::panel::DrawCx;
 use crate::theme::Role;
-use crate::widget::draw;
 use crate::widget::wrap::wrap;
+use crate::widget::{draw, surface};
 
 /// How many are shown at once.
 const MOST: usize = 3;
@@ -64,13 +64,14 @@ impl Toasts {
 
     /// Each as rows of words, newest first, in a room of so many columns and rows.
     fn laid(&self, cx: &DrawCx<'_>, width: u16, height: u16) -> Vec<(Role, Vec<String>)> {
-        let columns = usize::from(width.saturating_sub(4)).min(WIDEST);
+        let columns = usize::from(width.saturating_sub(6)).min(WIDEST);
         let mut left = usize::from(height);
         let mut all = Vec::new();
         for n in self.list.iter().rev().map(|t| &t.notice) {
             let role = match n.kind {
-                NoticeKind::Info => Role::Strong,
-                NoticeKind::Budget | NoticeKind::Denied => Role::Waiting,
+                // What was asked for is not there, or was done: no error.
+                NoticeKind::Info | NoticeKind::User => Role::Text,
+                NoticeKind::Budget => Role::Waiting,
                 _ => Role::Error,
             };
             let mut words = n.message.clone();
@@ -101,18 +102,21 @@ impl Toasts {
         self.laid(cx, width, height).iter().map(|(_, rows)| rows.len() as u16).sum()
     }
 
-    /// Draws them at the bottom right of `area`, newest lowest.
+    /// Draws them at the bottom right of `area`, newest lowest: each on a ground of its own, with a bar in its tone.
     pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let mut bottom = area.bottom();
-        for (role, rows) in self.laid(cx, area.width, area.height) {
-            let width = rows.iter().map(|r| r.width()).max().unwrap_or(0) as u16 + 2;
-            let width = width.min(area.width);
-            let style = cx.theme.style(Role::Raised);
+        let ground = surface::raised(cx.theme);
+        let all = self.laid(cx, area.width, area.height);
+        let widest = all.iter().flat_map(|(_, rows)| rows).map(|r| r.width()).max().unwrap_or(0);
+        let width = (widest as u16 + 4).min(area.width);
+        for (role, rows) in all {
             bottom -= rows.len() as u16;
+            let spot = Rect { x: area.right() - width, y: bottom, width, height: rows.len() as u16 };
+            draw::clear(buf, spot, ground);
+            surface::bar(cx, spot, if role == Role::Text { Role::Dim } else { role }, buf);
             for (y, row) in (bottom..).zip(&rows) {
-                let spot = Rect { x: area.right() - width, y, width, height: 1 };
-                draw::clear(buf, spot, style);
-                draw::text(buf, spot, &format!(" {row} "), style.patch(cx.theme.style(role)));
+                let line = Rect { x: spot.x + 2.min(width), y, width: width.saturating_sub(3), height: 1 };
+                draw::text(buf, line, row, cx.theme.style(Role::Text));
             }
         }
     }

@@ -11,6 +11,7 @@
 //! | [`scroll`] | scrolled lines that know what has been seen |
 //! | [`sign`] | the signs of the screen, the spinner, the gauge |
 //! | [`diff`] | the one drawing of a diff |
+//! | `surface` | grounds, bars, and the lines that stand for them without colours |
 //! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
 
 pub(crate) mod activity_table;
@@ -22,6 +23,7 @@ pub mod field;
 pub mod input;
 pub mod list;
 pub mod scroll;
+pub(crate) mod surface;
 pub mod table;
 pub(crate) mod wrap;
 

@@ -166,7 +166,7 @@ fn u1_hostile_events_send_no_control_of_their_own() {
     tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     thread.join().unwrap();
     let text = sink.text();
-    assert!(text.len() > 1000);
+    assert!(text.len() > 500, "{text:?}");
     // The title is the one sequence besides those of frames.
     let mut rest = text.as_str();
     let mut frames = String::new();

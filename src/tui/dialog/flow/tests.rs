@@ -194,7 +194,7 @@ fn one_that_failed_says_why_and_goes_on_from_there() {
 
 #[test]
 fn without_any_there_are_those_of_files() {
-    let mut r = Robot::new(80, 24);
+    let mut r = Robot::new(84, 24);
     r.run("type /workflow; enter");
     let id = r.asked(|c| matches!(c, CommandBody::Query(tiller_protocol::command::Query::Workflows)));
     assert!(id.is_some());

@@ -136,7 +136,7 @@ fn a_message_taken_back_appears_only_when_the_engine_has_let_it_go() {
     let q = wait(&mut r, &THREE);
     r.run("up");
     assert_eq!(sent(&r), [QueueCommand::Remove { id: q[2].id }]);
-    let typed = |r: &Robot| r.screen().lines().rev().take(4).any(|l| l.contains("at last that"));
+    let typed = |r: &Robot| r.screen().lines().rev().take(2).any(|l| l.contains("at last that"));
     assert!(!typed(&r), "{}", r.screen());
     r.run("enter; up");
     assert_eq!(r.commands().len(), 1, "nothing is sent, and nothing is asked for twice");

@@ -533,7 +533,7 @@ fn its_question_is_answered_from_here_and_the_next_one_is_a_key_away() {
     r.run("a");
     assert!(r.screen().contains("question 2?"), "{}", r.screen());
     r.run("ctrl-x -");
-    choose(&mut r, "main/a1");
+    choose(&mut r, "main/a2");
     r.run("n");
     assert!(r.screen().contains("question 0?"), "from the last row on it begins anew: {}", r.screen());
 }

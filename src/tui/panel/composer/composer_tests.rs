@@ -503,8 +503,12 @@ fn the_selected_row_of_a_list_is_always_in_view() {
                 r.reply(ReplyEvent::MentionsReply { text: String::new(), mentions });
             }
             for n in 0..40 {
-                let chosen =
-                    r.screen().lines().filter(|l| l.trim_start_matches(['│', ' ']).starts_with("▌ ")).count();
+                let chosen = r
+                    .screen()
+                    .lines()
+                    .filter_map(|l| l.strip_prefix("▌ "))
+                    .filter(|l| l.starts_with("▌ "))
+                    .count();
                 assert!(chosen >= 1, "{w}x{h} {text} after {n}:\n{}", r.screen());
                 r.run("down");
             }

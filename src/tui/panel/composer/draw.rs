@@ -1,9 +1,10 @@
-//! Draws the composer: the list above, the text, and a line of messages below. The frame, its title and the queued
+//! Draws the composer: the list above, the text, and a line of messages below. Its ground, its bar and the queued
 //! messages are drawn by the view.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use super::vim::Mode;
 use super::{Composer, popup};
@@ -102,15 +103,10 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
             line.width -= step;
         }
     }
-    mode(c, cx, at, buf);
     if c.content.edit.is_empty() {
-        let say = if cx.model.agent.turn.running {
-            "Steer the turn, or write the next message"
-        } else {
-            "What should I do?   @ file   / command   ! shell   ? help"
-        };
-        draw::text(buf, at, say, cx.theme.style(Role::Dim));
+        placeholder(cx, at, buf);
     }
+    state(c, cx, at, buf);
     if let Some((text, role)) = below(c)
         && at.bottom() < area.bottom()
     {
@@ -118,17 +114,58 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     }
 }
 
-/// The vim mode as a letter, on screens that have no room for a title that says it.
-fn mode(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
-    let (width, height) = cx.model.window.screen;
-    let Some(v) = c.vim.as_ref().filter(|_| width < 100 || height < 16) else { return };
-    let sign = match v.mode {
-        _ if v.selected(&c.content.edit).is_some() => "V",
-        Mode::Normal => "N",
-        Mode::Insert => "I",
+/// What can be written, and the keys that begin something else than a message.
+fn placeholder(cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
+    let to = cx.model.shown.as_ref().map(|a| cx.model.name_of(a));
+    let words = match (cx.model.agent.turn.running, to) {
+        (true, _) => "Steer the turn, or write the next message".to_owned(),
+        (false, Some(agent)) => format!("Message to {agent}"),
+        (false, None) => "What should I do?".to_owned(),
     };
-    let corner = Rect { x: at.right().saturating_sub(1), width: 1, height: 1, ..at };
-    if buf.cell((corner.x, corner.y)).is_some_and(|c| c.symbol() == " ") {
-        draw::text(buf, corner, sign, cx.theme.style(Role::Strong));
+    let used = draw::text(buf, at, &words, cx.theme.style(Role::Dim));
+    let mut rest = Rect { x: at.x + used, width: at.width - used, ..at };
+    if cx.model.agent.turn.running {
+        return;
+    }
+    for (key, what) in [("@", "file"), ("/", "command"), ("!", "shell"), ("?", "help")] {
+        let columns = 4 + short(what.width()) + 1;
+        if rest.width < columns {
+            return;
+        }
+        let spot = Rect { x: rest.x + 3, width: rest.width - 3, ..rest };
+        draw::text(buf, spot, key, cx.theme.style(Role::Accent));
+        draw::text(
+            buf,
+            Rect { x: spot.x + 2, width: spot.width - 2, ..spot },
+            what,
+            cx.theme.style(Role::Dim),
+        );
+        rest = Rect { x: rest.x + columns, width: rest.width - columns, ..rest };
+    }
+}
+
+/// What holds besides the text, at the right end of its first row: the vim mode, a stashed draft, the agent that it
+/// goes to. A letter for the mode where there is little room; nothing where there is text.
+fn state(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
+    let mode = c.vim.as_ref().map(|v| match v.mode {
+        _ if v.selected(&c.content.edit).is_some() => ("visual", "V"),
+        Mode::Normal => ("normal", "N"),
+        Mode::Insert => ("insert", "I"),
+    });
+    let stashed = c.aside.is_some().then_some("draft stashed");
+    let words: Vec<&str> = mode.map(|m| m.0).into_iter().chain(stashed).collect();
+    let whole = words.join(", ");
+    let letter = mode.map_or("", |m| m.1);
+    for text in [whole.as_str(), letter].into_iter().filter(|t| !t.is_empty()) {
+        let columns = short(text.width());
+        if columns + 2 > at.width {
+            continue;
+        }
+        let spot = Rect { x: at.right() - columns, width: columns, height: 1, ..at };
+        let free = |x| buf.cell((x, at.y)).is_some_and(|c| c.symbol() == " ");
+        if (spot.x - 1..spot.right()).all(free) {
+            draw::text(buf, spot, text, cx.theme.style(Role::Dim));
+            return;
+        }
     }
 }

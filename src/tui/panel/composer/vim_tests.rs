@@ -164,12 +164,15 @@ fn one_u_undoes_a_change_with_what_was_typed_after_it() {
 
 #[test]
 fn the_mode_is_shown_at_every_size() {
-    for (w, h, insert, normal) in
-        [(118, 25, "(insert)", "(normal)"), (80, 24, " I", " N"), (60, 20, " I", " N")]
-    {
+    for (w, h, typed, insert, normal) in [
+        (118, 25, "hello", " insert", " normal"),
+        (80, 24, "hello", " insert", " normal"),
+        // Where the text leaves no room for the word, a letter does.
+        (40, 12, "a sentence of some words or more", " I", " N"),
+    ] {
         let ui = tiller_config::schema::Ui { keymap: "vim".into(), ..Default::default() };
         let mut r = crate::testing::Robot::with(w, h, ui);
-        r.run("type hello");
+        r.run(&format!("type {typed}"));
         assert!(r.screen().contains(insert), "{}", r.screen());
         r.run("esc");
         assert!(r.screen().contains(normal), "{}", r.screen());

@@ -170,7 +170,17 @@ fn place_of_text(r: &mut Robot, rows: usize) -> (String, usize) {
 #[test]
 fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
     let (mut r, mut s) = long(120, 40, 60);
-    let rows = 35;
+    // Panels beside the text.
+    let todo = tiller_protocol::TodoItem {
+        id: "1".into(),
+        content: "something to do".into(),
+        status: tiller_protocol::TodoStatus::Pending,
+        agent: None,
+    };
+    let todos = tiller_protocol::event::StateEvent::TodoChanged { todos: vec![todo], by_person: false };
+    let e = s.event(EventBody::State(todos));
+    send(&mut r, e);
+    let rows = 33;
     assert_eq!(place_of_text(&mut r, rows).1, 0, "a session that is opened fills the window");
     let e = s.event(EventBody::Turn(TurnEvent::TurnStarted {}));
     send(&mut r, e);
@@ -198,11 +208,11 @@ fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
     // Another size fills the window as well, and so does the end of the turn.
     send(&mut r, s.event(EventBody::Turn(TurnEvent::TextDelta { text: "\nmore\n\nand more\n".into() })));
     r.size(120, 30);
-    assert_eq!(place_of_text(&mut r, 25).1, 0, "{}", r.screen());
+    assert_eq!(place_of_text(&mut r, 23).1, 0, "{}", r.screen());
     for n in 0..3 {
         send(&mut r, s.event(EventBody::Turn(TurnEvent::TextDelta { text: format!("\nend {n}\n") })));
     }
-    assert!(place_of_text(&mut r, 25).1 > 0, "{}", r.screen());
+    assert!(place_of_text(&mut r, 23).1 > 0, "{}", r.screen());
     let end = TurnEvent::TurnFinished {
         status: tiller_protocol::event::TurnStatus::Done,
         text: String::new(),
@@ -211,7 +221,7 @@ fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
         error: None,
     };
     send(&mut r, s.event(EventBody::Turn(end)));
-    assert_eq!(place_of_text(&mut r, 25).1, 0, "{}", r.screen());
+    assert_eq!(place_of_text(&mut r, 23).1, 0, "{}", r.screen());
 }
 
 #[test]
@@ -271,11 +281,16 @@ fn copied(r: &mut Robot) -> Option<String> {
 
 #[test]
 fn y_copies_the_source() {
-    let (mut r, _) = scene(80, 24);
+    let (mut r, _) = scene(80, 19);
     r.run("alt-1; G; y");
     assert_eq!(copied(&mut r).as_deref(), Some(REPLY));
     r.run("{; y");
-    assert!(copied(&mut r).is_some_and(|t| t.contains("case_42")), "a tool's output");
+    let output = copied(&mut r);
+    assert!(
+        output.as_ref().is_some_and(|t| t.contains("case_42")),
+        "a tool's output: {output:?}\n{}",
+        r.screen()
+    );
 }
 
 fn mouse(r: &mut Robot, kind: MouseEventKind, column: u16, row: u16) {

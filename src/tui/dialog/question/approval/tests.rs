@@ -175,12 +175,12 @@ fn the_draft_is_kept_and_typing_is_not_interrupted() {
     let a = ask(&SeqIds::default(), permission("git push", Risk::High));
     asked(&mut r, &a);
     assert!(!r.screen().contains("Approve?"), "not while typing");
-    assert!(r.screen().contains("wants to run"), "but it is told: {}", r.screen());
+    assert!(r.screen().contains("1 needs you"), "but it is told: {}", r.screen());
     r.run("wait 1001; wait 401");
     assert!(r.screen().contains("Approve?"), "{}", r.screen());
     r.run("esc");
     assert!(
-        r.screen().contains("half a thought") && r.screen().contains("Ctrl-X a to answer"),
+        r.screen().contains("half a thought") && r.screen().contains("1 needs you · Ctrl-X a"),
         "{}",
         r.screen()
     );
@@ -257,7 +257,7 @@ fn a_key_to_a_panel_puts_all_aside() {
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls two", Risk::Low)));
     r.run("alt-3; wait 2000");
-    assert!(!r.screen().contains("Approve?") && r.screen().contains("!2"), "{}", r.screen());
+    assert!(!r.screen().contains("Approve?") && r.screen().contains("2 need you"), "{}", r.screen());
     // One more is told at once.
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls three", Risk::Low)));
@@ -295,15 +295,18 @@ fn all_rows(r: &mut Robot) -> String {
     r.run("g");
     loop {
         let screen = r.screen();
-        let first = screen.lines().find(|l| l.starts_with('│')).unwrap_or_default().to_owned();
-        let row = first.trim_start_matches('│').trim_end_matches('│').to_owned();
+        // The title's row is the first one.
+        let mut rows = screen.lines().filter(|l| l.starts_with('▌')).skip(1);
+        let first = rows.next().unwrap_or_default().to_owned();
+        let row = first.trim_start_matches('▌').to_owned();
         out.push(row);
         r.run("down");
         if r.screen() == screen {
             let inner: Vec<String> = screen
                 .lines()
-                .filter(|l| l.starts_with('│'))
-                .map(|l| l.trim_start_matches('│').trim_end_matches('│').to_owned())
+                .filter(|l| l.starts_with('▌'))
+                .skip(1)
+                .map(|l| l.trim_start_matches('▌').to_owned())
                 .collect();
             out.pop();
             out.extend(inner);
@@ -328,7 +331,7 @@ fn x7_what_is_shown_is_what_is_answered() {
             text.push_str(parts[pick % parts.len()]);
         }
         let (mut r, _) = listening(40, 12, permission(&text, Risk::High));
-        let reached = all_rows(&mut r).replace([' ', '│'], "");
+        let reached = all_rows(&mut r).replace([' ', '▌'], "");
         let clean: String =
             text.split('\n').map(|l| crate::text::clean::plain(l).replace([' ', '\t'], "")).collect();
         assert!(reached.starts_with(&clean), "{round}: {text:?}\n{reached}\n{clean}");

@@ -1,0 +1,98 @@
+//! Where dialogs lie, and the ground and the title that they get.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::panel::{DrawCx, Placement};
+use crate::theme::Role;
+use crate::view::layout::{Areas, PADDING, SizeClass, air};
+use crate::widget::{draw, surface};
+
+/// Where a dialog lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LayerArea {
+    pub(crate) id: u64,
+    /// Its ground.
+    pub(crate) outer: Rect,
+    /// The row of its title; height 0 when there is no room for one.
+    pub(super) title: Rect,
+    /// Where its panel draws.
+    pub(crate) inner: Rect,
+    /// It floats over the views: what lies behind it is dimmed.
+    pub(super) floats: bool,
+    /// It answers a question: a bar at its left says so.
+    pub(super) asks: bool,
+}
+
+impl LayerArea {
+    /// `spare`: rows at the bottom that are left to toasts.
+    pub(super) fn new(place: Placement, areas: &Areas, screen: Rect, spare: u16) -> Self {
+        let full = full_of(areas, screen, spare);
+        let air = air(screen.height);
+        let none = Self { id: 0, outer: full, title: Rect::ZERO, inner: full, floats: false, asks: false };
+        // Rows of padding above the title, between title and text, and below.
+        let (outer, pads, floats) = match place {
+            Placement::Dock { height } => {
+                let fits = areas.composer.title.area() > 0;
+                let outer = if fits { areas.composer_band } else { dock(full, height) };
+                (outer, (0, 0, air), false)
+            }
+            Placement::Center { width, height } if width <= full.width && height <= full.height => {
+                let (width, height) = ((width + 2).min(full.width), (height + 1).min(full.height));
+                let x = full.x + (full.width - width) / 2;
+                let y = full.y + (full.height - height) / 3;
+                (Rect { x, y, width, height }, (1, 0, 1), true)
+            }
+            _ => (full, (0, air, 0), false),
+        };
+        if areas.class <= SizeClass::Xs && outer.height < 4 {
+            return Self { outer, inner: outer, ..none };
+        }
+        let (above, between, below) = if outer.height > 8 { pads } else { (0, 0, 0) };
+        let pad =
+            if areas.class <= SizeClass::Xs || (floats && outer.width == full.width) { 1 } else { PADDING };
+        let pad = pad.min(outer.width / 2);
+        let column = Rect { x: outer.x + pad, width: outer.width - 2 * pad, ..outer };
+        let used = (above + 1 + between).min(outer.height);
+        Self {
+            outer,
+            title: Rect { y: outer.y + above, height: 1, ..column },
+            inner: Rect { y: outer.y + used, height: (outer.height - used).saturating_sub(below), ..column },
+            floats,
+            ..none
+        }
+    }
+
+    /// Ground, title and what marks a question.
+    pub(super) fn draw(&self, title: &str, cx: &DrawCx<'_>, buf: &mut Buffer) {
+        draw::clear(buf, self.outer, cx.theme.style(Role::Band));
+        if !surface::has_bands(cx.theme) && self.floats {
+            surface::outline(cx, self.outer, buf);
+        }
+        if self.asks {
+            surface::bar(cx, self.outer, Role::Waiting, buf);
+        }
+        draw::text(buf, self.title, title, cx.theme.style(Role::Strong));
+    }
+}
+
+/// Whether one of the layers hides all but header and footer. `spare`: rows at the bottom that are left to toasts.
+pub(crate) fn is_covered(layers: &[LayerArea], areas: &Areas, screen: Rect, spare: u16) -> bool {
+    let full = full_of(areas, screen, spare);
+    layers.iter().any(|l| l.outer == full)
+}
+
+/// Everything between header and footer, without so many rows at the bottom.
+pub(super) fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
+    Rect {
+        y: screen.y + areas.header.height,
+        height: screen.height.saturating_sub(areas.header.height + areas.footer.height + spare),
+        ..screen
+    }
+}
+
+/// At the bottom, above the footer.
+fn dock(full: Rect, height: u16) -> Rect {
+    let height = height.max(3).min(full.height);
+    Rect { y: full.bottom() - height, height, ..full }
+}

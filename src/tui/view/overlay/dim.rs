@@ -1,0 +1,37 @@
+//! What lies behind a dialog: the same text, nearer to its ground.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier};
+
+use crate::theme::{Role, Theme};
+
+/// How much of a colour is left, in 256ths.
+const LEFT: u32 = 112;
+
+/// Dims the cells of `area`. Twice is more than once: only cells that were drawn since the last time.
+pub(crate) fn dim(theme: &Theme, area: Rect, buf: &mut Buffer) {
+    let area = area.intersection(buf.area);
+    let ground = theme.style(Role::Ground).bg;
+    for y in area.top()..area.bottom() {
+        let start = buf.index_of(area.x.min(buf.area.right().saturating_sub(1)), y);
+        for cell in &mut buf.content[start..start + usize::from(area.width)] {
+            let below = if let Color::Rgb(..) = cell.bg { cell.bg } else { ground.unwrap_or(Color::Reset) };
+            match (cell.fg, below) {
+                (Color::Rgb(r, g, b), Color::Rgb(to_r, to_g, to_b)) => {
+                    cell.fg = Color::Rgb(mix(r, to_r), mix(g, to_g), mix(b, to_b));
+                    cell.modifier.remove(Modifier::BOLD);
+                }
+                _ => {
+                    cell.modifier.remove(Modifier::BOLD);
+                    cell.modifier.insert(Modifier::DIM);
+                }
+            }
+        }
+    }
+}
+
+fn mix(of: u8, to: u8) -> u8 {
+    let mixed = (u32::from(of) * LEFT + u32::from(to) * (256 - LEFT)) / 256;
+    mixed.min(255) as u8
+}

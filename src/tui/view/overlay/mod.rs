@@ -1,0 +1,129 @@
+//! The dialogs: where they lie, the ground and the title that they get from the view, and what lies behind them.
+
+pub(crate) mod area;
+mod dim;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::app::App;
+use crate::app::state::Owner;
+use crate::dialog::commands::which_key;
+use crate::model::Revisions;
+use crate::panel::DrawCx;
+use crate::theme::Theme;
+use crate::view::layout::{Areas, SizeClass};
+use crate::view::{cx, follow};
+use area::full_of;
+pub(crate) use area::{LayerArea, is_covered};
+use dim::dim;
+
+/// Dims what lies behind floating dialogs, of cells that were drawn since the last time.
+pub(crate) fn dim_behind(theme: &Theme, layers: &[LayerArea], drawn: Rect, buf: &mut Buffer) {
+    if layers.iter().any(|l| l.floats) {
+        dim(theme, drawn, buf);
+    }
+}
+
+/// Each layer with the cells that it fills. `spare`: rows at the bottom that are left to toasts.
+pub(crate) fn layer_areas(app: &App, areas: &Areas, screen: Rect, spare: u16) -> Vec<LayerArea> {
+    let area = |layer: &crate::app::state::Layer| {
+        let place = layer.panel().placement(screen.width, &app.model);
+        let asks = layer.question(&app.model).is_some();
+        LayerArea { id: layer.id, asks, ..LayerArea::new(place, areas, screen, spare) }
+    };
+    app.layers.iter().map(area).collect()
+}
+
+/// Draws the layers, each over those before it.
+pub(crate) fn draw_layers(
+    app: &mut App,
+    layers: &[LayerArea],
+    scopes: &[&'static str],
+    slices: &Revisions,
+    buf: &mut Buffer,
+    cursor: &mut Option<Position>,
+) {
+    app.screen.boxes.clear();
+    for (i, layer) in layers.iter().enumerate() {
+        let top = i + 1 == layers.len();
+        let mut delay = app.layers[i].delay;
+        delay.note_drawn(&cx!(app, scopes, top));
+        app.layers[i].delay = delay;
+        let Some(panel) = app.panel(Owner::Layer(layer.id)) else { continue };
+        let title = panel.title(&app.model);
+        if layer.floats && i > 0 {
+            dim(app.themes.current(), layers[i - 1].outer, buf);
+        }
+        layer.draw(&title, &cx!(app, scopes, top), buf);
+        app.screen.boxes.push(layer.inner);
+        if top {
+            *cursor = None;
+        }
+        layer_into(app, (i, layer.inner), top, scopes, slices, buf, cursor);
+    }
+}
+
+/// Draws the panel of a layer.
+fn layer_into(
+    app: &mut App,
+    (n, area): (usize, Rect),
+    focus: bool,
+    scopes: &[&'static str],
+    slices: &Revisions,
+    buf: &mut Buffer,
+    cursor: &mut Option<Position>,
+) {
+    let delay = app.layers[n].delay.remaining(&app.model).filter(|_| focus);
+    let cx = DrawCx { delay, ..cx!(app, scopes, focus) };
+    let panel = app.layers[n].panel_to_draw();
+    let refresh = panel.measure(area, &cx);
+    panel.draw(&cx, area, buf);
+    follow(panel, area, &cx, cursor);
+    let wake = refresh.wake.map(|after| cx.mono + after);
+    app.layers[n].was_drawn(slices, delay, wake);
+}
+
+/// Whether all layers would look the same as they were drawn last.
+pub(crate) fn are_layers_drawn(app: &App, slices: &Revisions) -> bool {
+    let top = app.layers.last().map(|l| l.id);
+    app.layers.iter().all(|l| l.is_drawn(&app.model, slices, Some(l.id) == top))
+}
+
+/// Where the layer on top wants the cursor.
+pub(crate) fn layer_cursor(app: &App) -> Option<Position> {
+    let area = *app.screen.boxes.last()?;
+    app.layers.last()?.panel().cursor(area, &app.model).filter(|p| area.contains(*p))
+}
+
+/// Where toasts go: above the composer; with a dialog on the screen above or below it, never over it.
+pub(crate) fn toast_room(areas: &Areas, layers: &[LayerArea], screen: Rect) -> Rect {
+    let main = areas.main.inner;
+    let Some(outer) = layers.last().map(|l| l.outer) else { return main };
+    let full = full_of(areas, screen, 0);
+    let above = Rect { height: outer.y.saturating_sub(full.y), ..full };
+    let below = Rect { y: outer.bottom(), height: full.bottom().saturating_sub(outer.bottom()), ..full };
+    if below.height >= above.height { below } else { above }
+}
+
+/// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
+pub(crate) fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
+    let Some(top) = app.layers.last().filter(|_| !app.toasts.is_empty()) else { return 0 };
+    let full = full_of(areas, screen, 0);
+    let area = LayerArea::new(top.placement(&app.model), areas, screen, 0).outer;
+    let free = full.height.saturating_sub(area.height);
+    let most = full.height / 3;
+    let need = app.toasts.rows(cx, full.width, most);
+    if free >= need { 0 } else { need }
+}
+
+/// Draws the keys that can follow, once they are due.
+pub(crate) fn draw_which_key(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    if app.keys.pending.is_empty() || areas.class == SizeClass::Tiny {
+        return;
+    }
+    if app.keys.which || app.model.mono >= app.keys.since + app.which_delay() {
+        dim(cx.theme, areas.body(buf.area), buf);
+        which_key::draw(cx, &app.keys.pending, areas, buf);
+    }
+}

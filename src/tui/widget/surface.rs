@@ -1,0 +1,67 @@
+//! The grounds of the screen: what a view or a dialog lies on, and the lines that stand for it where the theme has no
+//! colours of areas.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::panel::DrawCx;
+use crate::theme::{Role, Theme};
+use crate::widget::draw::{self, lines};
+use crate::widget::sign;
+
+/// The theme tells bands from the ground by colour. Where it does not, lines separate them.
+pub(crate) fn has_bands(theme: &Theme) -> bool {
+    theme.style(Role::Band).bg != theme.style(Role::Ground).bg
+}
+
+/// The ground of what lies over the views for a moment. A look for it that is not a colour would be seen on blank cells.
+pub(crate) fn raised(theme: &Theme) -> Style {
+    theme.style(if has_bands(theme) { Role::Raised } else { Role::Band })
+}
+
+/// The bar at the left of an area: the composer's in the tone of the permission mode, a question's in that of waiting.
+pub(crate) fn bar(cx: &DrawCx<'_>, area: Rect, tone: Role, buf: &mut Buffer) {
+    let sign = sign::BAR.text(cx.ascii);
+    let style = cx.theme.style(tone);
+    for y in area.top()..area.bottom() {
+        draw::put(buf, area.x, y, sign, style);
+    }
+}
+
+/// A horizontal line over the first row of an area.
+pub(crate) fn rule(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let style = cx.theme.style(Role::Border);
+    for x in area.left()..area.right() {
+        draw::put(buf, x, area.y, lines(cx.ascii).h, style);
+    }
+}
+
+/// A vertical line over the first column of an area.
+pub(crate) fn edge(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let style = cx.theme.style(Role::Border);
+    for y in area.top()..area.bottom() {
+        draw::put(buf, area.x, y, lines(cx.ascii).v, style);
+    }
+}
+
+/// A line around an area.
+pub(crate) fn outline(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    if area.width < 2 || area.height < 2 {
+        return;
+    }
+    let l = lines(cx.ascii);
+    let style = cx.theme.style(Role::Border);
+    let (right, bottom) = (area.right() - 1, area.bottom() - 1);
+    rule(cx, Rect { height: 1, ..area }, buf);
+    rule(cx, Rect { y: bottom, height: 1, ..area }, buf);
+    edge(cx, area, buf);
+    edge(cx, Rect { x: right, width: 1, ..area }, buf);
+    let corners = [(area.x, area.y), (right, area.y), (area.x, bottom), (right, bottom)];
+    for (sign, (x, y)) in l.corners.iter().zip(corners) {
+        draw::put(buf, x, y, sign, style);
+    }
+}
