@@ -244,6 +244,14 @@ fn another_session_brings_the_main_agent_back() {
 #[test]
 fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
     let mut r = crew(118, 25);
+    // Panels are shown for two.
+    let item = tiller_protocol::TodoItem {
+        id: "1".into(),
+        content: "something to do".into(),
+        status: tiller_protocol::TodoStatus::Pending,
+        agent: None,
+    };
+    r.event(EventBody::State(StateEvent::TodoChanged { todos: vec![item], by_person: false }));
     r.run("alt-3; j; s; type use short words; enter");
     let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
     let receipt = |r: &mut Robot, receipt| {

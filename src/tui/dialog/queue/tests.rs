@@ -223,7 +223,7 @@ fn a_click_on_the_waiting_lines_opens_the_queue_and_one_in_it_chooses() {
     };
     click(&mut r, "then this");
     assert_eq!(r.app.layers.len(), 1, "{}", r.screen());
-    click(&mut r, "3 queue  at");
+    click(&mut r, "queue  at");
     r.run("x");
     assert_eq!(sent(&r), [QueueCommand::Remove { id: q[2].id }]);
 }

@@ -23,7 +23,8 @@ impl Viewport {
     pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
         let rows = self.window();
         let free = if self.env.leaps { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
-        let held = self.held.filter(|h| h.size == (self.env.columns, rows));
+        // The row of a pinned message comes and goes with what stands on top: it is no other size.
+        let held = self.held.filter(|h| h.size == (self.env.columns, self.env.rows));
         let mut below = rows;
         if let Some((held, index)) = held.and_then(|h| Some((h, conv.find(h.key)?))) {
             let used = self.below(conv, index, held.row, rows + 1);
@@ -40,7 +41,7 @@ impl Viewport {
 
     /// Remembers the top row of this frame.
     pub(super) fn hold(&mut self) {
-        let size = (self.env.columns, self.window());
+        let size = (self.env.columns, self.env.rows);
         let top = self.visible.first().filter(|_| self.scroll == ScrollPosition::End);
         self.held = top.map(|s| TopRow { key: s.key, row: s.from, size });
     }
