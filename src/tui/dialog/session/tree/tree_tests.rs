@@ -141,6 +141,14 @@ fn a_preview_that_a_frame_makes_room_for_is_requested_by_itself() {
     assert!(r.screen().contains("All of entry"), "{}", r.screen());
     r.run("wait 1000");
     assert!(pending(&r).is_empty(), "and only once");
+    // Its code is highlighted on another thread, in real time.
+    for _ in 0..200 {
+        if r.app.sleep().is_none() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        r.run("wait 40");
+    }
     assert_eq!(r.app.sleep(), None);
 }
 
