@@ -11,7 +11,7 @@ pub struct Common {
     /// Model to use, as PROVIDER/MODEL
     #[arg(short = 'm', long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Permission profile for this session
+    /// Permission mode for this session
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<ProfileArg>,
     /// How much the model thinks

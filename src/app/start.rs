@@ -179,7 +179,7 @@ impl Running {
         if let Some(it) = &role
             && let Some(why) = roles.skills().wrong(&it.skills)
         {
-            let said = format!("{} uses a skill that does not exist here: {why}", it.name);
+            let said = format!("the agent {} uses a skill that does not exist here: {why}", it.name);
             return Err(Notice::new(NoticeKind::User, said).hint(
                 "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
             ));

@@ -124,7 +124,11 @@ fn row(it: &Definition, all: &ToolCatalog) -> String {
 /// The tools as text: complete sets by name, else single tools.
 fn tools(tools: &Tools, all: &ToolCatalog) -> String {
     let Tools::Only(names) = tools else {
-        return if *tools == Tools::All { "all tools".into() } else { "all tools at its depth".into() };
+        return if *tools == Tools::All {
+            "all tools".into()
+        } else {
+            "all tools allowed at its depth".into()
+        };
     };
     let whole = |set: &ToolSet| all.of_set(*set).all(|t| names.contains(t));
     let sets: Vec<ToolSet> = ToolSet::ALL.into_iter().filter(whole).collect();

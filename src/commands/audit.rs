@@ -15,7 +15,9 @@ pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -
     let shown = usize::try_from(limit).unwrap_or(usize::MAX);
     if limit > 0 && rows.len() > shown {
         rows.truncate(shown);
-        say_beside(&format!("There are older calls than these {limit}: --limit N shows more, --limit 0 all"));
+        say_beside(&format!(
+            "There are calls older than these {limit}: --limit N shows more, --limit 0 shows all"
+        ));
     }
     rows.reverse();
     if json {
@@ -31,7 +33,7 @@ pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -
             tiller_tui::zone::written(r.time),
             one_line(&r.agent),
             one_line(&r.tool),
-            r.decision.audit_word(),
+            r.decision.label(),
             r.outcome,
             r.seconds,
             one_line(&r.what),

@@ -26,7 +26,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Compare, json: bool) -> R
             let shadow = shadow.map_err(|e| e.notice())?;
             look::files(&shadow, &mut compared, &ends, base).map_err(|e| e.notice())?;
         }
-        None if here => compared.notes.push("no file states are kept for this folder".into()),
+        None if here => compared.notes.push("no snapshots are kept for this folder".into()),
         None => {
             compared.notes.push("the session belongs to another folder: its files are not compared".into())
         }

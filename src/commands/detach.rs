@@ -48,7 +48,7 @@ fn row(a: &About) -> String {
         (true, _) => format!("running: {}", a.work),
         (false, true) => "nothing is running".into(),
         // It ends by itself shortly after its last turn.
-        (false, false) => "its work is done and it is ending".into(),
+        (false, false) => "its work is done and it is shutting down".into(),
     };
     let title = if a.title.is_empty() { "(no title yet)" } else { &a.title };
     format!(
@@ -214,7 +214,9 @@ mod tests {
         let about = |work: &str, turn| About { work: work.into(), turn, ..About::default() };
         assert!(row(&about("a turn", true)).contains("  running: a turn; left; process"));
         let over = row(&about("nothing", false));
-        assert!(over.contains("its work is done and it is ending; left") && !over.contains("running:"));
+        assert!(
+            over.contains("its work is done and it is shutting down; left") && !over.contains("running:")
+        );
         let unknown = About { busy: true, ..about("unknown", false) };
         assert!(row(&unknown).contains("running: unknown"), "what does not answer may work");
     }

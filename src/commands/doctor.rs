@@ -227,7 +227,7 @@ const CHECKS: &[DoctorCheck] = &[
             return (Health::Ok, "turned off (snapshots.enabled)".into(), None);
         };
         if !place.store.exists() {
-            return (Health::Ok, "no file states of this folder are kept yet".into(), None);
+            return (Health::Ok, "there are no snapshots of this folder yet".into(), None);
         }
         let looked = Shadow::open(&place.workspace, &place.store, place.limits, Arc::clone(&s.clock))
             .and_then(|shadow| shadow.verify());
@@ -309,7 +309,7 @@ const CHECKS: &[DoctorCheck] = &[
         (
             Health::Warn,
             "commands are checked by rules; there is no kernel sandbox yet".into(),
-            Some("Use the ask profile in folders that you do not trust.".into()),
+            Some("Use ask mode in folders that you do not trust.".into()),
         )
     }),
 ];
@@ -325,7 +325,7 @@ fn adapters(s: &Setup) -> Finding {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let told = match runtime {
         Ok(runtime) => runtime.block_on(Checker::default().check_all(all.iter(), &env, &lookup, PREFLIGHT)),
-        Err(e) => return (Health::Fail, format!("no runtime: {e}"), None),
+        Err(e) => return (Health::Fail, format!("the async runtime could not be started: {e}"), None),
     };
     let (missing, there): (Vec<_>, Vec<_>) =
         told.iter().partition(|(_, ready)| matches!(ready, Ready::Missing { .. }));

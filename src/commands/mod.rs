@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use tiller_config::Flags;
 use tiller_protocol::event::TurnStatus;
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_text::clean;
 
@@ -187,9 +188,9 @@ fn ended(exit: crate::detach::ClientExit) -> Exit {
 fn fail(n: &Notice) -> Exit {
     let mut err = std::io::stderr().lock();
     // Standard error may be closed; the exit code still says it.
-    let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
+    let _ = writeln!(err, "tiller: {}", clean::plain(&sentence(&n.message)));
     for hint in &n.hints {
-        for line in clean::plain_lines(&without_screen(hint)).lines() {
+        for line in clean::plain_lines(&sentence(&without_screen(hint))).lines() {
             let _ = writeln!(err, "  {line}");
         }
     }
@@ -232,7 +233,7 @@ fn say_opening(store: &tiller_store::Store) {
 /// Prints one line on standard error, in addition to the output of a command.
 fn say_beside(text: &str) {
     // Standard error may be gone.
-    let _ = writeln!(std::io::stderr().lock(), "tiller: {}", sessions::one_line(text));
+    let _ = writeln!(std::io::stderr().lock(), "tiller: {}", sessions::one_line(&sentence(text)));
 }
 
 /// Writes to standard output. A closed pipe is not an error.

@@ -38,7 +38,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         text.push_str(&format!("    {before}{hit}{after}\n"));
     }
     if page.hits.is_empty() {
-        let more = if search.all { "" } else { " (--all searches the sessions of all folders)" };
+        let more = if search.all { "" } else { " (--all searches the sessions in all folders)" };
         text = format!("Nothing found{more}.\n");
     } else if page.more {
         text.push_str(&format!("{more}\n"));
@@ -64,7 +64,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
         let Some(text) = text else { return Ok(None) };
         parse_time(text, setup.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
             Notice::new(NoticeKind::User, format!("{flag} {text} is not a time."))
-                .hint("Write a day (2026-11-20), an RFC 3339 time, or an age: 30m, 12h, 3d, 2w.")
+                .hint("Write a date (2026-11-20), an RFC 3339 time, or an age: 30m, 12h, 3d, 2w.")
         })
     };
     let project = match (&s.project, s.all) {

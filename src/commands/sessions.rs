@@ -115,7 +115,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             let freed = joined.bytes_before.saturating_sub(joined.bytes_after);
             if joined.packs_after < joined.packs_before {
                 words.push_str(&format!(
-                    "Merged {} packs of file states into {}; freed {} KiB.\n",
+                    "Merged {} packs of snapshots into {}; freed {} KiB.\n",
                     joined.packs_before,
                     joined.packs_after,
                     freed / 1024

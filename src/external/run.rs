@@ -207,8 +207,8 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
             agent: adapter.title.clone(),
             transport,
             why: format!(
-                "the profile requires questions, but its adapter does not define how to make it \
-                ask; add {missing}, or choose the profile full"
+                "the permission mode requires approvals, but its adapter does not define how to make it ask; \
+                 add {missing}, or choose full mode"
             ),
         }),
     };

@@ -20,7 +20,7 @@ pub enum SnapshotError {
     #[error("another process is working in {}", path.display())]
     Busy { path: PathBuf },
     /// More data waits to be stored than the limit allows.
-    #[error("too many changes are waiting to be kept in {}", path.display())]
+    #[error("too many changes are waiting to be saved in {}", path.display())]
     Behind { path: PathBuf },
     /// The store was made by a newer version of Tiller.
     #[error("{} was created by a newer version of Tiller (format {found}; this version supports {known})", path.display())]

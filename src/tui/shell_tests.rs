@@ -148,9 +148,9 @@ fn errors_are_kept_and_counted() {
         .hint("try again")
         .detail("ECONNREFUSED");
     r.event(EventBody::State(StateEvent::Notice { notice }));
-    assert!(r.screen().contains("the server did not answer - try again"));
+    assert!(r.screen().contains("The server did not answer - try again"));
     r.wait(Duration::from_secs(10));
-    assert!(!r.screen().contains("the server did not answer"), "a toast goes");
+    assert!(!r.screen().contains("The server did not answer"), "a toast goes");
     assert!(r.screen().contains("! 1 error · Ctrl-X e"), "the badge stays: {}", r.screen());
     r.run("ctrl-x e");
     assert!(r.screen().contains("ECONNREFUSED"), "{}", r.screen());

@@ -1,8 +1,9 @@
-//! Tasks for development: `cargo xtask tidy|house|deny|gallery|bench`.
+//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench`.
 
 mod bench;
 mod deny;
 mod house;
+mod table;
 mod texts;
 mod tidy;
 mod words;
@@ -16,6 +17,7 @@ type Task = (&'static str, &'static str, fn(&Path) -> anyhow::Result<Vec<String>
 /// All tasks.
 const TASKS: &[Task] = &[
     ("tidy", "rules of the house that the compiler cannot check", tidy::run),
+    ("words", "texts that are not in the table of texts that were read; --write adds them", table::run),
     ("house", "print the measures of the structure and their limits", house::print),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("gallery", "every screen as a picture: gallery DIR; --help says more", gallery),

@@ -32,8 +32,8 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     for path in files(&root.join("src"), "rs")? {
         let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path)?;
-        let is_test = name.contains("test") || name.contains("/benches/");
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+        let is_test = is_test(&name);
+        let code = without_tests(&text);
         let lines = code.lines().count();
         if !is_test && lines > LONG {
             problems.push(format!("{name}: {lines} lines; which two things does it do?"));
@@ -59,6 +59,16 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(problems)
+}
+
+/// Whether a file holds tests only, by its path.
+pub(crate) fn is_test(name: &str) -> bool {
+    ["test", "/benches/", "/examples/", "/hostile/"].iter().any(|part| name.contains(part))
+}
+
+/// The code of a file without its tests.
+pub(crate) fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or("")
 }
 
 /// Reports a test file that no `mod` line of its folder names: it would never run.

@@ -40,6 +40,16 @@ const OLD: &[(&str, &str)] = &[
     ("mended", "fixed"),
     ("is deaf", "ignores keys"),
     ("standing yes", "without asking"),
+    ("ctrl-r wider", "Ctrl-R widen scope"),
+    ("file states", "snapshots"),
+    ("permission profile", "permission mode"),
+    ("every profile", "every mode"),
+    ("any profile", "any mode"),
+    ("the profile is", "the mode is"),
+    ("unasked", "without asking"),
+    ("inside of", "inside"),
+    ("outside of", "outside"),
+    ("somebody", "someone"),
 ];
 
 /// The table of terms for contributors. Its last column lists words that are refused.

@@ -148,7 +148,7 @@ impl CrewDriver<'_> {
         let flows: Vec<u32> = self.crew.flows.iter().filter(|(_, f)| waits(f)).map(|(no, _)| *no).collect();
         all.retain(|id| self.crew.flow_of(id).is_none_or(|no| !flows.contains(&no)));
         if all.is_empty() && flows.is_empty() {
-            return Err("no agent was interrupted".into());
+            return Err("no agents were interrupted".into());
         }
         for id in &all {
             self.resume_member(id)?;

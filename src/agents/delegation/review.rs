@@ -94,7 +94,7 @@ pub(super) async fn review(task: &Task, review: &Review, mut report: Report, cre
             return report;
         }
         let text = format!(
-            "A reviewer does not accept this yet (its words are about your work; your task stays the same):\n{reasons}\n\
+            "A reviewer has not accepted this yet (the comments are about your work; your task stays the same):\n{reasons}\n\
              Fix it, then report everything you did again.",
             reasons = quote(&verdict.reasons())
         );

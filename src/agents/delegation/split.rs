@@ -63,7 +63,7 @@ pub(super) async fn run(goal: &Goal, crew: &SharedCrew) -> Result<Vec<Report>, S
     let mut reports = schedule::run_all(parts.into_iter().map(worker).collect(), crew).await;
     let join = Task {
         brief: Brief {
-            goal: format!("Put these results of agents together into one answer to the goal: {goal}"),
+            goal: format!("Combine the results of these agents into one answer to the goal: {goal}"),
             context: results(&reports),
             label: Some("join".into()),
             bare: true,

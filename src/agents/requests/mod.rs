@@ -39,7 +39,7 @@ impl CrewDriver<'_> {
         };
         if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
             // The agent sent this before it was stopped. Its call may have ended meanwhile.
-            let _ = reply.send(Err("you are being stopped: no more agents are started".into()));
+            let _ = reply.send(Err("you are being stopped, so no more agents are started".into()));
             return;
         }
         let Some((request, reply)) = self.workflows().admit(by, (&call, entry), request, reply) else {

@@ -70,7 +70,7 @@ impl CrewDriver<'_> {
             && let Some(why) = roles.skills().wrong(&role.skills)
         {
             let kind = &role.name;
-            return Err(format!("{kind} uses a skill that does not exist here: {why}"));
+            return Err(format!("the agent {kind} uses a skill that does not exist here: {why}"));
         }
         let pick = role.as_ref().map(|r| &r.pick);
         let model = match &brief.cli {

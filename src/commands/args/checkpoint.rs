@@ -9,7 +9,7 @@ use clap::Subcommand;
 pub struct Checkpoint {
     #[command(subcommand)]
     pub what: CheckpointWhat,
-    /// Session ID or its beginning; the last session of this folder by default
+    /// Session ID or its beginning; by default, the last session in this folder
     #[arg(long, global = true, value_name = "ID")]
     pub session: Option<String>,
     /// Print one JSON object per line

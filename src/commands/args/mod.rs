@@ -22,7 +22,7 @@ pub use sessions::{Compare, Search, Sessions};
     version,
     about,
     long_about = "A full-screen workbench for pair programming with AI agents. Everything that runs is on screen and \
-                  steered from the keyboard. Without a model configured the workbench offers the built-in demo model.",
+                  steered from the keyboard. Without a configured model, the workbench offers the built-in demo model.",
     after_help = "Keys: F1 or ? help, Ctrl-P palette, Ctrl-X more, Ctrl-D on an empty line quits.\n\
                   Exit codes: 0 done, 1 model failed, 2 usage or configuration, 3 permission or answer needed,\n\
                   4 budget or limit, 5 store could not be written, 130 interrupted.",
@@ -41,7 +41,7 @@ pub struct Cli {
 pub struct Open {
     /// First message to send
     pub prompt: Option<String>,
-    /// Continue your last session of this folder
+    /// Continue your last session in this folder
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     pub cont: bool,
     /// Continue this session
@@ -56,7 +56,7 @@ pub struct Open {
     /// Draw on the normal screen instead of the alternate screen
     #[arg(long)]
     pub inline: bool,
-    /// Leave the mouse to the terminal
+    /// Turn off mouse support; the terminal handles the mouse
     #[arg(long)]
     pub no_mouse: bool,
     /// Open the session read-only: no messages, edits or commands
@@ -71,7 +71,7 @@ pub struct Open {
 pub enum Sub {
     /// Try Tiller on a sample project with the built-in demo model
     Demo(Demo),
-    /// Choose a session of this folder and continue it
+    /// Choose a session in this folder and continue it
     Resume {
         #[command(flatten)]
         common: Common,
@@ -120,7 +120,7 @@ pub enum Sub {
     },
     /// Show tokens and cost by model, agent or day
     Costs {
-        /// Group the rows by this
+        /// How to group the rows
         #[arg(long, value_enum, default_value = "model")]
         by: By,
         /// Print one JSON object per line
@@ -225,7 +225,7 @@ pub struct Demo {
     /// Print linear text without redraws, for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
-    /// Leave the mouse to the terminal
+    /// Turn off mouse support; the terminal handles the mouse
     #[arg(long)]
     pub no_mouse: bool,
 }
@@ -241,7 +241,7 @@ pub struct Exec {
     /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "cont")]
     pub session: Option<String>,
-    /// Continue the last session of this folder
+    /// Continue the last session in this folder
     #[arg(short = 'c', long = "continue")]
     pub cont: bool,
     /// Allow calls that match, for example 'terminal(cargo test*)'

@@ -9,9 +9,9 @@ use crate::commands::{Export, Import};
 /// `tiller sessions`.
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
-    /// List sessions of this folder, most recent first
+    /// List the sessions in this folder, most recent first
     List {
-        /// List sessions of all folders
+        /// List the sessions in all folders
         #[arg(long)]
         all: bool,
         /// Include archived sessions
@@ -49,7 +49,7 @@ pub enum Sessions {
         #[arg(long)]
         undo: bool,
     },
-    /// Remove sessions deleted more than 30 days ago permanently, and pack the stored file states
+    /// Permanently remove sessions that were deleted more than 30 days ago, and pack the snapshots
     Gc,
 }
 
@@ -71,10 +71,10 @@ pub struct Search {
     /// Words to find; all must match. Quote the whole query to use "a phrase" or -excluded
     #[arg(required = true)]
     pub query: Vec<String>,
-    /// Search the sessions of all folders
+    /// Search the sessions in all folders
     #[arg(long)]
     pub all: bool,
-    /// Search the sessions of this folder
+    /// Search the sessions in this folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     pub project: Option<PathBuf>,
     /// Search only this session (ID or its beginning, or last)
@@ -95,10 +95,10 @@ pub struct Search {
     /// Only entries before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Maximum number of hits
+    /// Maximum number of results
     #[arg(long, default_value_t = 20)]
     pub limit: u32,
-    /// Skip this many hits
+    /// Skip this many results
     #[arg(long, default_value_t = 0)]
     pub offset: u32,
 }

@@ -92,7 +92,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
         .hint("Run this command in that folder: files are only restored in the current folder."));
     }
     let place = files::place(setup).ok_or_else(|| {
-        Notice::new(NoticeKind::User, "No file states are kept for this folder.")
+        Notice::new(NoticeKind::User, "No snapshots are kept for this folder.")
             .hint("Set snapshots.enabled to true in config.toml.")
     })?;
     let shadow =
@@ -163,7 +163,7 @@ impl Workspace<'_> {
             }
         }
         if text.is_empty() && !json {
-            text = "No file states have been kept in this session yet.\n".into();
+            text = "No snapshots have been taken in this session yet.\n".into();
         }
         say(&text)
     }
@@ -180,7 +180,7 @@ impl Workspace<'_> {
             (Some(found), ..) | (None, Some(found), None) => found,
             (None, Some(_), Some(_)) => {
                 let several = format!("Several checkpoints begin with '{text}'.");
-                return Err(Notice::new(NoticeKind::User, several).hint("Write more characters of the id."));
+                return Err(Notice::new(NoticeKind::User, several).hint("Give more characters of the ID."));
             }
             (None, None, _) => {
                 let none = format!("There is no checkpoint '{}'.", one_line(text));
@@ -193,8 +193,13 @@ impl Workspace<'_> {
     fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
         let (entry, title) = self.find_point(text)?;
         let point = back::point(&self.store, self.session, entry.id).map_err(|e| e.notice())?;
-        let point = point
-            .ok_or_else(|| Notice::new(NoticeKind::User, "The file states at that point were not kept."))?;
+        let point = point.ok_or_else(|| {
+            Notice::new(
+                NoticeKind::User,
+                "There is no snapshot of the files at that \
+                                                          point.",
+            )
+        })?;
         Ok((Goal::back(point.snapshot, point.steps), entry.id, title))
     }
 
@@ -228,11 +233,9 @@ impl Workspace<'_> {
 
     /// Takes the lease: no other process may work on this branch meanwhile.
     fn lease(&self) -> Result<Lease, Notice> {
-        self.store
-            .leases()
-            .acquire(self.session, &self.head, AcquireMode::IfFree)
-            .wait()
-            .map_err(|e| e.notice().hint("Use that window: Esc Esc, or /checkpoint and /undo."))
+        self.store.leases().acquire(self.session, &self.head, AcquireMode::IfFree).wait().map_err(|e| {
+            e.notice().hint("Use that window instead: press Esc twice, or type /checkpoint or /undo.")
+        })
     }
 
     fn create(&mut self, name: &str, json: bool) -> Result<Exit, Notice> {

@@ -95,7 +95,7 @@ impl Workspace<'_> {
                 lease,
                 Op { of: Some(this.root), ..here.op(title, back::nothing(state, this.root)) },
             )?;
-            Err(Notice::new(NoticeKind::User, "The file states at that point are no longer kept.")
+            Err(Notice::new(NoticeKind::User, "The snapshot of the files at that point is no longer kept.")
                 .hint("The next undo continues with the step before it."))
         };
         let Some(goal) = back::reverse(&this.row) else { return lost(self, String::new()) };

@@ -288,7 +288,7 @@ impl Follow<'_> {
             // Standard error may be closed.
             let _ = writeln!(
                 std::io::stderr().lock(),
-                "~ {who} in the background; waiting for them to end (--no-wait skips this)"
+                "~ {who} in the background; waiting until all have ended (--no-wait skips this)"
             );
         }
         waits

@@ -33,7 +33,7 @@ impl Connector {
             Connect::Variable { variable } => self.variable(&variable),
             Connect::Local { provider } => {
                 let local = LOCALS.into_iter().find(|l| l.name == provider);
-                let local = local.ok_or_else(|| format!("no local server is known as {provider}"))?;
+                let local = local.ok_or_else(|| format!("there is no local server named {provider}"))?;
                 self.server(local.name, &local.base())
             }
             Connect::Server { url } => {
@@ -104,7 +104,7 @@ impl Connector {
     }
 
     fn done(&self, name: &str, ids: Vec<String>) -> Connected {
-        let said = format!("{name} is ready and stored in {} for later sessions.", self.file.display());
+        let said = format!("{name} is ready and saved in {} for later sessions.", self.file.display());
         Connected { said, models: ids.into_iter().map(|id| ModelRef(format!("{name}/{id}"))).collect() }
     }
 

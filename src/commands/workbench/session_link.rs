@@ -107,7 +107,7 @@ impl SessionLink {
                 _ => {}
             }
         }
-        Err("Tiller is ending.".into())
+        Err("Tiller is shutting down.".into())
     }
 
     /// The settings changed on disk. The screen reports errors in them.

@@ -16,16 +16,16 @@ pub struct Snapshots {
     pub quota_mb: u64,
     /// In a folder with more files than this, only files that an agent edits are covered.
     pub files: usize,
-    /// What to do with a tool call when the file states before it cannot be saved (on a full disk, for example) and its
-    /// changes could not be undone.
+    /// What to do with a tool call when no snapshot can be taken before it (on a full disk, for example), so
+    /// that its changes could not be undone.
     pub on_failure: OnSnapshotFailure,
 }
 
-/// What to do with a tool call when the file states before it cannot be saved.
+/// What to do with a tool call when no snapshot can be taken before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnSnapshotFailure {
-    /// Ask, in every profile; if no one can answer, refuse the call.
+    /// Ask, in every mode; if no one can answer, refuse the call.
     #[default]
     Ask,
     /// Run the call and show a notice that it cannot be undone.

@@ -23,7 +23,7 @@ pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
 pub struct Config {
     /// Model for new sessions, as `provider/model`.
     pub model: Option<String>,
-    /// Permission profile at the start of a session.
+    /// Permission mode at the start of a session.
     pub profile: Profile,
     /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default` (the provider's default).
     pub effort: Effort,

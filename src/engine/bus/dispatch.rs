@@ -162,7 +162,7 @@ fn compact_by_hand(core: &mut Core, client: ClientId, cause: CommandId, focus: O
     let why = if core.session.read_only {
         "this session is open read-only"
     } else if core.occupied() {
-        "a turn is running: compact when it has ended"
+        "a turn is running: compact after it ends"
     } else if let Err(notice) = money::may_ask(core, &compaction::summariser(core)) {
         return core.refuse(client, cause, notice);
     } else {

@@ -47,7 +47,7 @@ pub(crate) fn refusal(why: &str) -> Notice {
 
 /// The reply hit the output limit.
 pub(crate) fn max_tokens() -> Notice {
-    Notice::new(NoticeKind::Info, "the reply was cut at the model's output limit")
+    Notice::new(NoticeKind::Info, "the reply was cut off at the model's output limit")
         .hint("continue to resume the reply")
 }
 

@@ -213,7 +213,7 @@ pub fn files(
     base: Option<Id>,
 ) -> Result<(), tiller_snapshot::SnapshotError> {
     let (Some(left), Some(right)) = (ends.left.state, ends.right.state) else {
-        compared.notes.push("the files of one side were not kept, so they cannot be compared".into());
+        compared.notes.push("there is no snapshot of one side, so the files cannot be compared".into());
         return Ok(());
     };
     if let Some(base) = base {
@@ -223,7 +223,7 @@ pub fn files(
     let diffs = shadow.compare(left, right)?;
     let unknown = diffs.iter().filter(|d| d.change == Change::Unknown).count();
     if unknown > 0 {
-        compared.notes.push(format!("{unknown} files are covered on one side only and are not compared"));
+        compared.notes.push(format!("{unknown} files have a snapshot on one side only and are not compared"));
     }
     for gone in shadow.vanished(left, right)?.iter().take(GONE) {
         compared.notes.push(format!(
@@ -271,7 +271,7 @@ pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair:
             })
             .await?;
             let Some(keeper) = keeper else {
-                compared.notes.push("no file states are kept for this folder".into());
+                compared.notes.push("no snapshots are kept for this folder".into());
                 return Ok(compared);
             };
             let look = move |s: &mut Shadow| {

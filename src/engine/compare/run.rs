@@ -94,7 +94,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             tool: LINE.into(),
             what: cut(&(services.redaction.redact)(&line), AUDIT_TEXT),
             decision: PermissionOutcome::Allowed,
-            by: "the user's own command".into(),
+            by: "your own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
             outcome: if result.is_ok() { AuditOutcome::Ok } else { AuditOutcome::Error },
         };
@@ -105,7 +105,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
                 for side in [&mut left, &mut right] {
                     side.tail = (services.redaction.redact)(&side.tail);
                 }
-                let notes = vec!["ignored files (build folders, dependencies) were not present".to_owned()];
+                let notes = vec!["ignored files (build folders, dependencies) were not copied".to_owned()];
                 ReplyEvent::CompareRunReply { line: (services.redaction.redact)(&line), left, right, notes }
             }
             Err(notice) => ReplyEvent::ErrorReply { notice },
@@ -122,7 +122,7 @@ pub(crate) fn ran_both(core: &mut Core, audit: AuditRow) {
 }
 
 fn no_room(error: &std::io::Error) -> Notice {
-    Notice::new(NoticeKind::Internal, format!("no folder for the files could be created: {error}"))
+    Notice::new(NoticeKind::Internal, format!("a folder for the files could not be created: {error}"))
 }
 
 /// Removes what a process that was killed left.

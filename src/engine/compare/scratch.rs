@@ -64,7 +64,7 @@ impl Drop for Scratch {
 pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: ScratchLimits) -> Result<(), Notice> {
     let mut all = keeper.run(move |s| s.files(state)).await.map_err(|e| e.notice())?;
     let too_large = |what: String| {
-        Notice::new(NoticeKind::User, format!("the tree is too large to write twice: {what}"))
+        Notice::new(NoticeKind::User, format!("the files are too large to copy twice: {what}"))
             .hint("Open each branch and run the command there.")
     };
     if all.len() > most.files {

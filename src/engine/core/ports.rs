@@ -38,7 +38,7 @@ pub(crate) struct CallPorts {
     pub(crate) delegation: Arc<dyn Delegation>,
 }
 
-pub(crate) const ENDED: &str = "Tiller is ending";
+pub(crate) const ENDED: &str = "Tiller is shutting down";
 
 impl CallPorts {
     async fn files<T>(

@@ -8,7 +8,7 @@ use crate::crew::msg::CrewMsg;
 
 /// The engine of the main agent has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("Tiller is ending")]
+#[error("Tiller is shutting down")]
 pub struct EngineEnded;
 
 /// Sends messages to the crew through the inbox of the main agent's loop, which holds the other end and closes it when it

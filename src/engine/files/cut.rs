@@ -26,7 +26,7 @@ impl InterruptedCall {
         let more = if self.count > NAMED { ", ..." } else { "" };
         let files = if self.count == 1 { "1 file".to_owned() } else { format!("{} files", self.count) };
         format!(
-            "A call was interrupted. Its changes count as the agent's work: {files} ({}{more}).",
+            "A call was interrupted. Its changes are attributed to the agent: {files} ({}{more}).",
             some.join(", ")
         )
     }

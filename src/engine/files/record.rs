@@ -82,7 +82,7 @@ pub(crate) async fn kept_before(
     beginning: PendingState,
 ) -> Result<StateBefore, SnapshotError> {
     let kept = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
-    kept.inspect_err(|error| tracing::warn!(%error, "the file states before a call were not saved"))
+    kept.inspect_err(|error| tracing::warn!(%error, "no snapshot was taken before a call"))
 }
 
 /// Keeps the state after a call. The caller does not wait: requests are carried out in order.
@@ -265,7 +265,7 @@ pub(crate) fn not_kept(core: &mut Core, n: &NotKept) {
     if !std::mem::replace(&mut core.files.failed, true) {
         let notice = n.0.notice();
         let text = format!(
-            "The current file states were not kept, so changes from now on cannot be undone: {}",
+            "No snapshot of the current files could be taken, so changes from now on cannot be undone: {}",
             notice.message
         );
         core.notice(Notice { message: text, ..notice });

@@ -106,7 +106,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     }
     if tier == Tier::Deep && !core.services.config().tiers.deep_allowed && !core.session.approvals.deep {
         let why = "the expensive model is not yet approved in this session";
-        return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
+        return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first; Tiller then asks you"));
     }
     Ok(())
 }

@@ -196,7 +196,7 @@ impl Reservations {
             }
             if used.saturating_add(input) > most {
                 return ReservationResult::Over(format!(
-                    "{what} has no room for the input of the next request"
+                    "{what} is too small for the input of the next request"
                 ));
             }
         }

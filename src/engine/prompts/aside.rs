@@ -58,7 +58,7 @@ pub(crate) fn aside(core: &mut Core, client: ClientId, cause: CommandId, questio
                 Err(Notice::new(NoticeKind::Network, "the answer was empty"))
             }
             Some(Ok(answer)) if answer.cut => {
-                Ok(format!("{}\n\n[cut at the output limit]", answer.text.trim_end()))
+                Ok(format!("{}\n\n[cut off at the output limit]", answer.text.trim_end()))
             }
             Some(Ok(answer)) => Ok(answer.text),
             Some(Err(e)) => Err(crate::bus::notices::provider(&e)),

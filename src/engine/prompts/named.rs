@@ -113,7 +113,7 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
     for (what, text) in texts {
         let (name, text) = match what {
             NamedText::Diff => {
-                (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed a file".into()))
+                (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed any files".into()))
             }
             NamedText::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
         };

@@ -164,7 +164,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         tool: if share { "!" } else { "!!" }.into(),
         what: cut(&line, AUDIT_TEXT),
         decision: PermissionOutcome::Allowed,
-        by: "the user's own command".into(),
+        by: "your own command".into(),
         seconds,
         outcome: outcome.into(),
     };

@@ -46,7 +46,7 @@ pub(crate) fn ask_self(core: &mut Core, about: About, body: AskBody) {
     ask(core, core.identity.id.clone(), None, body, reply);
     let tx = core.tx.clone();
     core.spawn(async move {
-        let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
+        let reply = answer.await.unwrap_or_else(|_| Err("Tiller is shutting down".into()));
         let _ = tx.send(Msg::Question(QuestionMsg::Answered { about, reply })).await;
     });
 }

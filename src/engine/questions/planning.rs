@@ -11,11 +11,11 @@ use crate::core::Core;
 /// The line about a new profile for the model.
 pub(crate) fn news(profile: Profile) -> String {
     if profile == Profile::Plan {
-        return "the permission profile is now plan: nothing can be written or run. Explore, ask what only the \
+        return "the permission mode is now plan: nothing can be written or run. Explore, ask what only the \
                 user can decide, and submit a plan with write_plan; work begins when the user approves it"
             .into();
     }
-    format!("the permission profile is now {}", profile.name())
+    format!("the permission mode is now {}", profile.name())
 }
 
 /// Folder of this session's plans, outside of the workspace.

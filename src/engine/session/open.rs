@@ -280,7 +280,7 @@ fn foreign_notice(core: &Core) {
         NoticeKind::User,
         format!("this session was created in {there}: its file names now refer to files in {here}"),
     )
-    .hint(format!("the profile is {profile}, and earlier approvals do not apply here"))
+    .hint(format!("the mode is {profile}, and earlier approvals do not apply here"))
     .hint("to continue there, quit and start Tiller in the other folder");
     core.notice(notice);
 }

@@ -87,13 +87,13 @@ impl CallTask {
             profile: self.profile,
             shell: None,
         };
-        let rule = format!("the file states before this call could not be saved: {why}");
+        let rule = format!("no snapshot could be taken before this call: {why}");
         let verdict = Verdict::Ask {
             rule: rule.clone(),
             risk: Risk::High,
             effects: vec![
-                "the changes of this call cannot be undone: no copy of the files was made".into(),
-                "to stop this question, set `snapshots.on_failure` to \"run\"".into(),
+                "the changes of this call cannot be undone: no snapshot was taken".into(),
+                "to run such calls without asking, set `snapshots.on_failure` to \"run\"".into(),
             ],
             always: None,
         };

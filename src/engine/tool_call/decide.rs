@@ -163,7 +163,7 @@ impl CallTask {
         answer: Result<AskReply, String>,
         rule: &str,
     ) -> Result<CallDecision, Refusal> {
-        let by = if self.changed.is_some() { "the user, with an edited command" } else { "the user" };
+        let by = if self.changed.is_some() { "you, with an edited command" } else { "you" };
         let person = |decision| CallDecision { decision, by: by.into() };
         let no = |decision: PermissionOutcome, by: String, text: String, nobody: bool| {
             let result = CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) };
@@ -199,9 +199,7 @@ impl CallTask {
                     no(PermissionOutcome::Refused, by.into(), text, false)
                 }
             },
-            Ok(_) => {
-                no(PermissionOutcome::Refused, "the user".into(), "The user denied this call.".into(), false)
-            }
+            Ok(_) => no(PermissionOutcome::Refused, "you".into(), "The user denied this call.".into(), false),
         }
     }
 

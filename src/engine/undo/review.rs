@@ -48,7 +48,7 @@ pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId
 /// Replies with the changes from a turn's start to now.
 fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
     let Some((turn, title, entries)) = turn_entries::turn_entries(core, turn) else {
-        let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
+        let notice = Notice::new(NoticeKind::User, "no turn has changed any files");
         return core.refuse(client, cause, notice);
     };
     let root = core.services.workspace.root.clone();
@@ -62,8 +62,7 @@ fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<Entr
             let mut notes = Vec::new();
             if forgotten {
                 notes.push(
-                    "the file states before this turn are no longer kept: each change is shown \
-                    as its call reported it"
+                    "there is no snapshot from before this turn: each change is shown as its call reported it"
                         .to_owned(),
                 );
             }
@@ -132,7 +131,7 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
             let masks = before::masks(kept.get(&r.path), &r.hunk);
             match revert(&r.path, &r.hunk, masks, &cx).await {
                 Ok(done) => {
-                    said.push(format!("the user reverted a part of your change of {}", r.path));
+                    said.push(format!("the user reverted part of your change to {}", r.path));
                     undo.push((r.path, done.diff));
                 }
                 Err(e) => conflicts.push(RejectConflict { path: r.path, why: e.to_string() }),
@@ -186,7 +185,7 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
         // change, and both were made from the file's bytes.
         for (path, diff) in undo.into_iter().rev() {
             match revert(&path, &diff, Masks::Text, &cx).await {
-                Ok(_) => said.push(format!("the user restored your change of {path}")),
+                Ok(_) => said.push(format!("the user restored your change to {path}")),
                 Err(e) => conflicts.push(RejectConflict { path, why: e.to_string() }),
             }
         }

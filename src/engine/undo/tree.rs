@@ -90,7 +90,7 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
                 }
             }
             (None, Some((from, to))) if from != to => {
-                preview.notes.push("no file states are kept for this folder".into());
+                preview.notes.push("no snapshots are kept for this folder".into());
             }
             _ => {}
         }
@@ -117,7 +117,7 @@ fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Opt
     preview.notes = did::others(store, &entry)?;
     let states = did::states(store, &entry)?;
     if states.is_none() {
-        preview.notes.push("the file states at that point were not kept".into());
+        preview.notes.push("there is no snapshot of the files at that point".into());
     }
     Ok((preview, states))
 }

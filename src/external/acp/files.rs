@@ -31,7 +31,7 @@ fn inside(cwd: &Path, path: &str) -> Result<PathBuf, Error> {
     } else {
         Err(Error::new(
             INVALID_PARAMS,
-            format!("not allowed: {} is outside of {}", plain.display(), cwd.display()),
+            format!("not allowed: {} is outside {}", plain.display(), cwd.display()),
         ))
     }
 }

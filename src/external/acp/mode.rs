@@ -128,8 +128,8 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), RequestFai
     }
     let Some((mode, e)) = refused else { return Ok(()) };
     let message = format!(
-        "it does not accept the mode {mode}, in which it asks ({}), so nothing was sent to it; \
-        update it, or choose the profile full",
+        "it does not accept its mode {mode}, in which it asks ({}), so nothing was sent to it; update it, or \
+         choose the permission mode full",
         e.text()
     );
     Err(RequestFailure::Error(Error::new(0, message)))

@@ -142,7 +142,7 @@ async fn x18_without_a_way_to_make_it_ask_it_is_not_started() {
         let job = Job { auto_approve: false, ..fake.job("work") };
         let Err(e) = start(job, &Host::default()) else { panic!("{section}") };
         assert!(matches!(e, StartError::NoAsking { .. }), "{e}");
-        assert!(e.to_string().contains(word) && e.to_string().contains("profile full"), "{e}");
+        assert!(e.to_string().contains(word) && e.to_string().contains("full mode"), "{e}");
         let (control, said) = start(fake.job("work"), &Host::default()).unwrap();
         control.stop(true);
         let (_, ending) = all(said).await;

@@ -238,7 +238,7 @@ async fn files_go_through_the_engine_and_stay_in_the_folder() {
         assert!(log.contains(r#""readTextFile":true"#));
         assert!(answer(21).contains(r#""content":"2\n""#), "{log}");
         assert!(answer(22).contains(told), "{log}");
-        assert!(answer(23).contains("outside of"), "{log}");
+        assert!(answer(23).contains("is outside "), "{log}");
         assert!(answer(24).contains("not allowed: a rule"), "{log}");
         assert!(answer(25).contains("absolute"), "{log}");
         assert!(answer(26).contains("-32601"), "{log}");

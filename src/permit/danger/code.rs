@@ -21,7 +21,7 @@ pub(super) fn code(part: &Part, location: Location<'_>) -> Option<String> {
         .iter()
         .find(|w| w.text.starts_with('(') && matches!(base.as_str(), "bb" | "clojure" | "clj" | "ecl"));
     if let Some(why) = bare.and_then(|w| strange(family, w, args, location)) {
-        return Some(format!("the code that {base} is given {why}"));
+        return Some(format!("the code given to {base} {why}"));
     }
     let mut texts: Vec<&Word> = given(family, args);
     let file = args.iter().any(|w| !w.text.starts_with('-') && !w.dynamic);

@@ -330,7 +330,7 @@ fn writes_outside(sub: &str, rest: &Args<'_>, location: Location<'_>) -> Option<
             .cloned(),
         _ => None,
     };
-    out.map(|_| "git writes to a place outside its own data".to_owned())
+    out.map(|_| "git writes outside its own data".to_owned())
 }
 
 /// What a command of git throws away or overwrites.

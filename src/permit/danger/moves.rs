@@ -35,7 +35,7 @@ pub(super) fn moves(part: &Part, location: Location<'_>) -> Option<String> {
         "find" | "gfind" => written(part)
             .iter()
             .any(|w| location.foreign(w))
-            .then(|| "find changes all that it finds outside the workspace".into()),
+            .then(|| "find changes everything that it finds outside the workspace".into()),
         _ => None,
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn command(part: &Part, location: Location<'_>) -> Option<String> {
                 .or_else(|| {
                     yes(
                         base == "chmod" && a.any(|t| t.contains("+s") || t.contains("u=s") || set_id(t)),
-                        "it makes a program run as its owner",
+                        "it makes a program run with the rights of its owner",
                     )
                 })
                 .or_else(|| {

@@ -142,7 +142,7 @@ fn hands_out(base: &str, args: &[Word]) -> Option<String> {
             .iter()
             .any(|h| t.strip_prefix(h).is_some_and(|port| port.is_empty() || port.starts_with(':')))
     });
-    (serves && !local).then(|| format!("{base} hands out a folder to other machines"))
+    (serves && !local).then(|| format!("{base} shares a folder with other machines"))
 }
 
 /// A file of the workspace or of elsewhere handed to a socket that the shell opens is unclear already; here

@@ -64,7 +64,7 @@ pub(crate) fn judge(
         };
     }
     if request.profile == Profile::Full {
-        return Need::Ok("profile full".into());
+        return Need::Ok("full mode".into());
     }
     // Why a command whose words only look may do more here.
     let mut steered = None;

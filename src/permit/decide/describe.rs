@@ -205,7 +205,7 @@ pub(crate) fn command(
         say(why.clone(), false);
     }
     if background {
-        say("continues in the background".into(), false);
+        say("keeps running in the background".into(), false);
     }
     if folders.is_empty() || !folders.iter().all(|f| roots.inside(f)) {
         say("runs outside the workspace or in an unknown folder".into(), true);

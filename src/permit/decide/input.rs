@@ -111,7 +111,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
     }
     match (said.ask, said.allow) {
         (Some(rule), _) => ask(rule.words(), effects, Risk::Low),
-        (None, _) if request.profile == Profile::Full => Need::Ok("profile full".into()),
+        (None, _) if request.profile == Profile::Full => Need::Ok("full mode".into()),
         (None, Some(rule)) => Need::Ok(rule.words()),
         (None, None) => ask(NO_RULE.into(), effects, Risk::Low),
     }

@@ -248,9 +248,9 @@ pub(crate) fn read_only(profile: Profile) -> Need {
         "plan mode is on: only reading inside the workspace and planning are allowed; submit the plan with \
          write_plan, and start work when the user approves it"
     } else {
-        "the profile is read-only: only reading inside the workspace and planning are allowed"
+        "read-only mode is on: only reading inside the workspace and planning are allowed"
     };
-    Need::No { rule: format!("profile {}", profile.name()), reason: reason.into() }
+    Need::No { rule: format!("{} mode", profile.name()), reason: reason.into() }
 }
 
 fn free(policy: &Policy, request: &Request<'_>) -> Need {
@@ -292,7 +292,7 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
     let default = if inside {
         Some("reading inside the workspace")
     } else if request.profile == Profile::Full {
-        Some("profile full")
+        Some("full mode")
     } else {
         None
     };
@@ -338,8 +338,8 @@ fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> N
     let inside = inside && policy.roots.inside(path);
     let access = Access::Write { path: path.display().to_string(), inside };
     let default = match request.profile {
-        Profile::Full => Some("profile full"),
-        Profile::AutoEdit if inside && !instructions(path) => Some("profile auto-edit"),
+        Profile::Full => Some("full mode"),
+        Profile::AutoEdit if inside && !instructions(path) => Some("auto-edit mode"),
         _ => None,
     };
     settle(
@@ -381,7 +381,7 @@ fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     } else if first == "kill" || first == "stop" {
         Some("ending a process of this session")
     } else if request.profile == Profile::Full {
-        Some("profile full")
+        Some("full mode")
     } else {
         None
     };
@@ -396,7 +396,7 @@ fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str) -> Need {
         && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
         && !host.ends_with('.')
         && host.contains('.');
-    let default = (request.profile == Profile::Full).then_some("profile full");
+    let default = (request.profile == Profile::Full).then_some("full mode");
     let always = plain.then(|| format!("{}(domain:{host})", request.tool));
     settle(policy, request, &Subject::Net { url, host: &host }, &access, default, always)
 }
@@ -405,7 +405,7 @@ fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str) -> Need {
 fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     let access = Access::Process { what: request.tool.to_owned() };
-    let default = (request.profile == Profile::Full).then_some("profile full");
+    let default = (request.profile == Profile::Full).then_some("full mode");
     let ours = policy.tools.contains(request.tool);
     let always = if ours {
         request.tool.to_owned()

@@ -53,7 +53,7 @@ impl std::fmt::Display for ModelRef {
     }
 }
 
-/// Permission profile.
+/// Permission mode.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -110,7 +110,7 @@ impl std::str::FromStr for Profile {
         Self::ALL
             .into_iter()
             .find(|p| p.name() == s)
-            .ok_or_else(|| format!("unknown profile '{s}': use read-only, plan, ask, auto-edit or full"))
+            .ok_or_else(|| format!("unknown mode '{s}': use read-only, plan, ask, auto-edit or full"))
     }
 }
 

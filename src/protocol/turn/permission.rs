@@ -65,6 +65,22 @@ impl PermissionOutcome {
         }
     }
 
+    /// The word that a person reads: that of the button which was pressed, or what else decided.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied | Self::Refused => "denied",
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::Edited => "edited",
+            Self::Nobody => "unanswered",
+            Self::Undecided => "undecided",
+            Self::External => "own rules",
+            Self::Other(word) => word,
+        }
+    }
+
     /// From a word of the audit.
     pub fn from_audit_word(word: &str) -> Self {
         match word {
@@ -171,6 +187,7 @@ mod tests {
             assert_eq!(P::from_audit_word(one.audit_word()), one);
             let event = P::from_event_word(one.event_word());
             assert_eq!(event.event_word(), one.event_word());
+            assert!(!one.label().contains([':', '_']), "{one:?}: {}", one.label());
             assert_eq!((event.denies(), event.consents()), (one.denies(), one.consents()), "{one:?}");
         }
         // The audit's form in an event, as none ever had it, is kept as it is.

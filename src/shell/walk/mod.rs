@@ -176,7 +176,7 @@ impl Walk {
                 if changes_programs(&f.variable_name) {
                     self.out.set_unclear("a loop over a variable that changes what other programs do");
                 } else if !is_cosmetic(&f.variable_name) && !f.variable_name.chars().any(char::is_lowercase) {
-                    self.out.set_loose("a loop over a variable of the system");
+                    self.out.set_loose("a loop over a system variable");
                 }
                 self.list(&f.body.list);
             }

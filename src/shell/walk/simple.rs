@@ -141,7 +141,7 @@ impl Walk {
         if part.argv.is_empty() {
             part.role = Role::Assignment;
             if !part.env.is_empty() {
-                self.out.set_loose("it sets a variable of the shell");
+                self.out.set_loose("it sets a shell variable");
             }
             self.out.parts.push(part);
         } else {

@@ -41,7 +41,7 @@ pub(super) fn other(base: &str, part: &Part) -> Effects {
             ..Effects::default()
         },
         "fc" if !args.iter().any(|w| w.text.starts_with("-l")) => {
-            Effects::unclear("it runs commands of the shell's history")
+            Effects::unclear("it runs commands from the shell's history")
         }
         "trap" => match without_dashes(args).first() {
             Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Effects {

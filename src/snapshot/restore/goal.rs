@@ -84,7 +84,7 @@ impl std::fmt::Display for SkipReason {
             Self::Repository => "it is a repository that is not in the checkpoint",
             Self::Asked => "kept as requested",
             Self::Conflict => "you or another program changed it since",
-            Self::ChangedSince => "it was changed meanwhile",
+            Self::ChangedSince => "it was changed in the meantime",
             Self::InTheWay => "a parent folder is now a link or a file",
             Self::NotEmpty => "the folder contains other files",
             Self::Links => "the file has several names (hard links)",

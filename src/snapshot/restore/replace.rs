@@ -163,7 +163,7 @@ impl Replace<'_> {
                 Err(e) => return Err(e.into()),
             }
         }
-        Err(io::Error::other("a file that was changed meanwhile could not be put back"))
+        Err(io::Error::other("a file that was changed in the meantime could not be restored"))
     }
 
     /// The second half of an operation: moves the staged content to its place.

@@ -17,7 +17,7 @@ use crate::tree::heads;
 
 /// Characters of a preview on each side of the match.
 const AROUND: usize = 60;
-/// Maximum number of hits in a page.
+/// Maximum number of results in a page.
 const PAGE: u32 = 1000;
 /// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
 const SCANNED: usize = 50_000;

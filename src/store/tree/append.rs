@@ -140,7 +140,7 @@ impl PreparedAppend {
         if let Some(expected) = append.expect
             && head.as_ref().and_then(|h| h.entry) != expected.map(|e| e.0)
         {
-            return Err(StoreError::Conflict(format!("head {} has moved", append.head)));
+            return Err(StoreError::Conflict(format!("the branch {} has moved", append.head)));
         }
         let mut todo = head.as_ref().and_then(|h| h.todo);
         let last = raws.last().map(|raw| raw.id);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tiller_protocol::notice::says_continue;
+use tiller_protocol::notice::{says_continue, sentence};
 use tiller_protocol::{Notice, NoticeKind};
 
 use super::{CellCx, CellLayout, INDENT};
@@ -26,9 +26,9 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> CellLayout {
         _ => Role::Error,
     };
     let mut all: Vec<Line> =
-        lines(&notice.message).map(|l| Line::strict(l, Look::of(role), Wrap::Word)).collect();
+        lines(&sentence(&notice.message)).map(|l| Line::strict(l, Look::of(role), Wrap::Word)).collect();
     for hint in &notice.hints {
-        for (n, text) in lines(&with_command(hint)).enumerate() {
+        for (n, text) in lines(&sentence(&with_command(hint))).enumerate() {
             let line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
             let sign = if n == 0 { sign::CHILD.text(cx.ascii) } else { " " };
             all.push(line.gutter(Gutter::new(format!("{sign} "), Role::Dim)));

@@ -5,6 +5,7 @@ use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{Event, EventBody, Message};
 
 use crate::app::effect::Effect;
@@ -189,7 +190,7 @@ impl TextPrompt {
             EventBody::Reply(r) => match r.as_ref() {
                 ReplyEvent::ErrorReply { notice } => {
                     self.sent = false;
-                    self.said = Some(notice.message.clone());
+                    self.said = Some(sentence(&notice.message));
                     Reply::done()
                 }
                 ReplyEvent::DoneReply { said } => {

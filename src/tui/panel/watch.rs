@@ -259,11 +259,11 @@ impl Watch {
         let said = match self.muted.iter().position(|m| *m == path) {
             Some(at) => {
                 self.muted.remove(at);
-                Notice::new(NoticeKind::Info, format!("{shown} is shown again"))
+                Notice::new(NoticeKind::Info, format!("Shown again: {shown}"))
             }
             None => {
                 self.muted.push(path.clone());
-                Notice::new(NoticeKind::Info, format!("{shown} is no longer shown"))
+                Notice::new(NoticeKind::Info, format!("No longer shown: {shown}"))
                     .hint(format!("/mute {shown} shows it again"))
             }
         };

@@ -136,10 +136,10 @@ fn a_path_is_muted_and_shown_again_by_name() {
     let mut r = Robot::new(118, 25);
     r.run("type /mute target/; enter");
     assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }]);
-    assert!(r.screen().contains("target is no longer shown"), "{}", r.screen());
+    assert!(r.screen().contains("No longer shown: target"), "{}", r.screen());
     r.run("type /mute; space; enter");
     assert!(r.screen().contains("Hidden: target"), "{}", r.screen());
     r.clear().run("type /mute target; enter");
     assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }], "the engine turns it round");
-    assert!(r.screen().contains("target is shown again"), "{}", r.screen());
+    assert!(r.screen().contains("Shown again: target"), "{}", r.screen());
 }

@@ -79,7 +79,7 @@ pub(super) const ALL: &[PlainCommand] = &[
     },
     PlainCommand {
         name: "sessions",
-        help: "list the sessions of this project",
+        help: "list the sessions of this folder",
         run: |p, text| {
             send(
                 p,
@@ -135,7 +135,7 @@ pub(super) const ALL: &[PlainCommand] = &[
     },
     PlainCommand {
         name: "mode",
-        help: "mode read-only, ask, auto-edit or full: what is allowed without asking",
+        help: "mode read-only, plan, ask, auto-edit or full: what runs without asking",
         run: |p, text| {
             let profile: Profile = text.parse()?;
             send(p, CommandBody::Session(SessionCommand::SetProfile { profile }))
@@ -186,7 +186,7 @@ pub(super) const ALL: &[PlainCommand] = &[
     },
     PlainCommand {
         name: "review",
-        help: "read what the last turn changed; review undo brings rejected hunks back",
+        help: "read what the last turn changed; review undo restores rejected hunks",
         run: |p, text| {
             let c =
                 if text == "undo" { ReviewCommand::UndoReject } else { ReviewCommand::Open { turn: None } };

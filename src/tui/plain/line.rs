@@ -1,6 +1,7 @@
 //! What a typed line means: an answer by number, a `/` command, a `!` line, or a message.
 
 use tiller_protocol::command::{AskCommand, TurnCommand};
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, Risk, SendMode};
 
 use super::Plain;
@@ -32,7 +33,7 @@ impl Plain {
             submit(self, line, SendMode::Steer)
         };
         if let Err(why) = done {
-            self.say(&format!("Failed: {why}."));
+            self.say(&format!("Failed: {}", sentence(&why)));
         }
     }
 

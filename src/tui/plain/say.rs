@@ -2,6 +2,7 @@
 
 use tiller_protocol::entry::EntryBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::notice::sentence;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
@@ -23,7 +24,7 @@ impl Plain {
             }
             EventBody::Ask(AskEvent::QuestionAnswered { id, .. }) => self.answered(Some(*id)),
             EventBody::Ask(AskEvent::PermissionDecided { id, decision, by, .. }) => {
-                self.say(&format!("Permission: {}, by {by}.", decision.event_word()));
+                self.say(&format!("Permission: {}, by {by}.", decision.label()));
                 self.answered(*id);
             }
             EventBody::State(e) => self.state(e),
@@ -91,7 +92,7 @@ impl Plain {
                     TurnStatus::Done => "Done",
                     TurnStatus::Interrupted => "Stopped",
                     TurnStatus::Failed => "Failed",
-                    TurnStatus::Refused => "Refused: an answer was needed",
+                    TurnStatus::Refused => "Denied: an answer was needed",
                     TurnStatus::Limit => "A budget or limit was reached",
                     TurnStatus::Store => "Stopped: the session cannot be saved",
                 };
@@ -170,7 +171,7 @@ impl Plain {
                 let word = match outcome {
                     ToolOutcome::Ok => "ok",
                     ToolOutcome::Error => "failed",
-                    ToolOutcome::Denied => "refused",
+                    ToolOutcome::Denied => "denied",
                     ToolOutcome::Interrupted => "stopped",
                     ToolOutcome::TimedOut => "timed out",
                 };
@@ -234,7 +235,7 @@ impl Plain {
                         (Who::Shell { .. }, Some(command)) => format!("during {command}"),
                         (Who::Shell { .. }, None) => "by a command".into(),
                         (Who::You, _) => "by you".into(),
-                        (Who::Agent { .. }, _) => "by agent".into(),
+                        (Who::Agent { .. }, _) => "by an agent".into(),
                         (Who::Git, _) => "by git".into(),
                     };
                     self.say(&format!("File {kind} {who}: {}", c.path));
@@ -266,8 +267,8 @@ impl Plain {
     }
 
     pub(crate) fn notice(&mut self, n: &Notice) {
-        let hints: String = n.hints.iter().map(|h| format!(" What to do: {h}.")).collect();
-        self.say(&format!("Notice: {}.{hints}", n.message.trim_end_matches('.')));
+        let hints: String = n.hints.iter().map(|h| format!(" What to do: {}", sentence(h))).collect();
+        self.say(&format!("Notice: {}{hints}", sentence(&n.message)));
     }
 
     fn reply(&mut self, r: &ReplyEvent) {
@@ -344,7 +345,7 @@ impl Plain {
                         "Audit: {} {}: {} by {}, {}",
                         r.tool,
                         r.what,
-                        r.decision.audit_word(),
+                        r.decision.label(),
                         r.by,
                         r.outcome
                     ));

@@ -196,7 +196,7 @@ fn commands_and_messages() {
     r.plain.line("/help");
     assert!(r.text().contains("/review:"));
     r.plain.line("/mode everything");
-    assert!(r.text().contains("unknown profile"));
+    assert!(r.text().contains("Unknown mode 'everything'"));
 }
 
 #[test]

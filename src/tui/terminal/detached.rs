@@ -226,7 +226,7 @@ impl Loop {
     /// Attaches another terminal, and detaches the present one.
     fn arrive(&mut self, arrival: Attachment) {
         if self.attached.ending || self.exit.is_some() {
-            return arrival.owner.leave("the workbench is ending");
+            return arrival.owner.leave("the workbench is shutting down");
         }
         if self.attached.presence != Presence::Away {
             self.away(&arrival.words);

@@ -174,7 +174,7 @@ fn next_layout(app: &mut App) -> Vec<Effect> {
     app.screen.zoom = Default::default();
     app.screen.half = next == Preset::Half;
     app.screen.rail = next != Preset::Alone;
-    app.say(format!("layout: {}", next.word()));
+    app.say(format!("Layout: {}", next.word()));
     let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
     if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
 }

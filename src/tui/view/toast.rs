@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tiller_protocol::notice::capital;
 use tiller_protocol::{Notice, NoticeKind};
 use unicode_width::UnicodeWidthStr;
 
@@ -74,7 +75,7 @@ impl Toasts {
                 NoticeKind::Budget => Role::Waiting,
                 _ => Role::Error,
             };
-            let mut words = n.message.clone();
+            let mut words = capital(&n.message);
             for h in &n.hints {
                 words.push_str(" - ");
                 words.push_str(h);

@@ -44,7 +44,7 @@ impl Surroundings for GitSurroundings {
     fn planted(&self, folder: &Path, workspace: &Path) -> Option<String> {
         let folder = folder.canonicalize().ok()?;
         if let Some(bare) = bare(&folder) {
-            return Some(format!("{} looks like a repository inside of another", bare.display()));
+            return Some(format!("{} looks like a repository inside another", bare.display()));
         }
         let repository = Repository::find(&folder)?;
         let env = self.env.now();

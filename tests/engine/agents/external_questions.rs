@@ -150,7 +150,7 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
     rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
     let refused = state(&mut rig, "main/a1", AgentState::Failed).await;
     let said = refused.child.unwrap().result;
-    assert!(said.contains("may run commands, and the profile is read-only"), "{said}");
+    assert!(said.contains("may run commands, and the mode is read-only"), "{said}");
     rig.send(profile(Profile::Ask));
     rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
     let ask = rig.asked().await;

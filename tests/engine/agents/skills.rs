@@ -72,7 +72,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
         "a program is told it: {text}"
     );
     assert!(text.contains("there is no skill `note`; did you mean `notes`?"), "{text}");
-    assert!(text.contains("lost uses a skill that does not exist here"), "{text}");
+    assert!(text.contains("the agent lost uses a skill that does not exist here"), "{text}");
     rig.quit().await;
 }
 

@@ -180,7 +180,7 @@ async fn some_hunks_of_a_file_go_back_and_undo_brings_back_exactly_what_was() {
     assert!(files.len() == 1 && files[0].partly, "its row says so: {files:?}");
     // The same hunk does not match again; nothing is guessed.
     let told = session_command(&mut rig, take(&hunks[1])).await;
-    assert!(told.contains("it was changed meanwhile"), "{told}");
+    assert!(told.contains("it was changed in the meantime"), "{told}");
     assert_eq!(place.read("a.txt"), twenty("two", "19"));
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("a.txt"), twenty("two", "nineteen"));
@@ -407,9 +407,9 @@ async fn without_snapshots_only_the_conversation_goes_back() {
     rig.turn("write it").await;
     let said = messages(&mut rig).await;
     let shown = preview(&mut rig, said[0]).await;
-    assert!(shown.time.is_none() && shown.notes[0].contains("not kept"), "{shown:?}");
+    assert!(shown.time.is_none() && shown.notes[0].contains("there is no snapshot"), "{shown:?}");
     rig.send(CommandBody::Session(back(said[0], RestoreWhat::Files)));
-    assert!(rig.refused().await.message.contains("no file states are kept"));
+    assert!(rig.refused().await.message.contains("no snapshots are kept"));
     rig.send(CommandBody::Session(back(said[0], RestoreWhat::Talk)));
     rig.until("the head moves", |e| {
         matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(())

@@ -37,7 +37,7 @@ async fn a_hunk_is_taken_back_told_and_brought_back() {
     assert_eq!(place.read("a.txt"), "one\nTWO\nthree\n");
     rig.turn("go on").await;
     let last = fake.request(fake.count() - 1);
-    assert!(message_text(&last, last.messages.len() - 1).contains("reverted a part of your change of a.txt"));
+    assert!(message_text(&last, last.messages.len() - 1).contains("reverted part of your change to a.txt"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,5 +177,5 @@ async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
     rig.turn("go on").await;
     let last = fake.request(fake.count() - 1);
     let told = message_text(&last, last.messages.len() - 1);
-    assert!(told.contains("reverted your change of these files: logo.png"), "{told}");
+    assert!(told.contains("reverted your change to these files: logo.png"), "{told}");
 }

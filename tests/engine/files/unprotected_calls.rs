@@ -48,7 +48,7 @@ async fn a_call_that_cannot_be_undone_is_asked_about_in_full_too() {
     let ask = rig.asked().await;
     let p = question(&ask).clone();
     assert!(p.effects.iter().any(|e| e.contains("cannot be undone")), "{p:?}");
-    assert!(p.rule.contains("could not be saved") && !p.editable && p.always.is_none(), "{p:?}");
+    assert!(p.rule.contains("no snapshot could be taken") && !p.editable && p.always.is_none(), "{p:?}");
     assert_eq!(p.risk, tiller_protocol::ask::Risk::High);
     assert!(!place.work.join("a.txt").exists());
     let deny = Decision::Deny { comment: None };
@@ -85,7 +85,10 @@ async fn where_nobody_can_answer_it_does_not_run() {
     let mut rig = place.start_with(&model(), start).await;
     rig.submit("write them");
     let (_, output) = rig.tool_finished().await;
-    assert!(output.contains("no one is available") && output.contains("could not be saved"), "{output}");
+    assert!(
+        output.contains("no one is available") && output.contains("no snapshot could be taken"),
+        "{output}"
+    );
     rig.finished().await;
     assert!(!place.work.join("a.txt").exists() && !place.work.join("b.txt").exists());
 }

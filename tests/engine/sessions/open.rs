@@ -119,7 +119,7 @@ async fn settings_are_kept_and_told() {
     assert_eq!(last.model, "other");
     let text = message_text(&last, 2);
     assert!(
-        text.contains("the model is now fake/other") && text.contains("profile is now read-only"),
+        text.contains("the model is now fake/other") && text.contains("the permission mode is now read-only"),
         "{text}"
     );
     rig.quit().await;

@@ -101,7 +101,7 @@ async fn a_preview_says_why_there_is_nothing_to_compare() {
     let user = t.nodes.iter().find(|n| n.kind == NodeKind::User).unwrap();
     let shown = preview(&mut rig, user.id).await;
     assert_eq!((shown.text.as_str(), shown.files.len()), ("hello", 0));
-    assert!(shown.notes[0].contains("not kept"), "{shown:?}");
+    assert!(shown.notes[0].contains("there is no snapshot"), "{shown:?}");
     let gone = EntryId(Default::default());
     let refused = rig.query(Query::Tree { query: TreeQuery::Preview { entry: gone } }).await;
     assert!(matches!(refused, ReplyEvent::ErrorReply { .. }), "{refused:?}");

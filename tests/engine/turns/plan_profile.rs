@@ -47,7 +47,7 @@ async fn nothing_is_written_before_the_yes_and_the_profile_from_before_comes_bac
     assert_eq!(snap.todo.iter().map(|t| t.content.as_str()).collect::<Vec<_>>(), ["Only a"]);
     let told = message_text(&fake.request(2), 4);
     assert!(told.contains("approved the plan") && told.contains("- Only a"), "{told}");
-    assert!(told.contains("the permission profile is now auto-edit"), "{told}");
+    assert!(told.contains("the permission mode is now auto-edit"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

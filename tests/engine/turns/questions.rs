@@ -421,7 +421,7 @@ async fn the_last_changes_and_other_sessions_can_be_named() {
         message: Message::text("look at @diff"),
         mode: SendMode::Steer,
     }));
-    assert!(rig.refused().await.message.contains("@diff cannot be attached: no turn has changed a file"));
+    assert!(rig.refused().await.message.contains("@diff cannot be attached: no turn has changed any files"));
     rig.turn("edit it").await;
     let mentions = async |rig: &mut Rig, text: &str| {
         rig.send(CommandBody::Query(Query::Mentions { text: text.into(), limit: 9 }));

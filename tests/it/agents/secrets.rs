@@ -180,6 +180,6 @@ fn x12_what_agents_ask_without_a_person_is_denied_recorded_and_told() {
     }
     // The next start reports it.
     let mut term = place.term(&["-c"], 118, 30);
-    term.wait("what was refused", |s| s.contains("while no terminal was attached, 2 calls"));
+    term.wait("what was refused", |s| s.contains("While no terminal was attached, 2 calls"));
     assert_eq!(crate::screen::quit(&mut term), 0);
 }

@@ -88,7 +88,9 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
     let missing = place.run(&["agents", "run", "taught", "what is here?"]);
     assert_eq!(missing.code, Some(2), "{missing:?}");
     assert!(
-        missing.stderr.contains("taught uses a skill that does not exist here: there is no skill `verse`")
+        missing
+            .stderr
+            .contains("The agent taught uses a skill that does not exist here: there is no skill `verse`")
     );
     let skill = place.home.join("config/skills/verse");
     std::fs::create_dir_all(&skill).unwrap();
@@ -99,7 +101,7 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
     assert!(system.contains("# Skill verse") && system.contains("Make it rhyme."), "{system}");
     let none = place.run(&["agents", "run", "loker", "x"]);
     assert_eq!(none.code, Some(2), "{none:?}");
-    assert!(none.stderr.contains("there is no agent `loker`; did you mean `looker`"), "{none:?}");
+    assert!(none.stderr.contains("There is no agent `loker`; did you mean `looker`"), "{none:?}");
 }
 
 /// The last message of the person, or of a parent, in a request.

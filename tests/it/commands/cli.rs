@@ -71,8 +71,8 @@ fn a_list_as_json_that_is_cut_says_so_beside_it() {
     place.ok(&["exec", "--profile", "full", "which walnut?"]);
     for (list, cut) in [
         (&["sessions", "search", "walnut", "--json", "--limit"][..], "More results: --offset 1"),
-        (&["audit", "--json", "--limit"][..], "There are older calls than these 1"),
-        (&["audit", "--limit"][..], "There are older calls than these 1"),
+        (&["audit", "--json", "--limit"][..], "There are calls older than these 1"),
+        (&["audit", "--limit"][..], "There are calls older than these 1"),
     ] {
         let some = place.run(&[list, &["1"]].concat());
         assert!(some.code == Some(0) && some.stderr.contains(cut), "{some:?}");

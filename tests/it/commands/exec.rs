@@ -211,7 +211,7 @@ fn a_silent_pipe_holds_nothing_up() {
     let out = finish(child);
     drop(held);
     assert_eq!((out.code, server.count()), (Some(0), 1), "{out:?}");
-    assert!(out.stderr.contains("standard input was silent"), "{}", out.stderr);
+    assert!(out.stderr.contains("Standard input was silent"), "{}", out.stderr);
 }
 
 /// A command of the same pipeline that begins late is waited for.

@@ -25,7 +25,7 @@ fn s17_a_salvage_is_told_by_plain_commands() {
         }
         std::fs::write(&db, &damaged).unwrap();
         let out = place.run(first);
-        assert!(out.stderr.contains("the database was damaged"), "{first:?}: {out:?}");
+        assert!(out.stderr.contains("The database was damaged"), "{first:?}: {out:?}");
         // Each loss on a line of its own.
         let lost = |l: &str| l.ends_with(" entries") || l.starts_with("title and folder of ");
         let named = out.stderr.lines().any(|l| lost(l.trim()));

@@ -24,7 +24,7 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     child.kill().unwrap();
     child.wait().unwrap();
     let list = place.run(&["checkpoint", "list", "--json"]);
-    assert!(list.stderr.contains("count as the agent's work: 3 files"), "{list:?}");
+    assert!(list.stderr.contains("are attributed to the agent: 3 files"), "{list:?}");
     let first = serde_json::from_str::<serde_json::Value>(list.stdout.lines().next().unwrap()).unwrap();
     let first = first["entry"].as_str().unwrap().to_owned();
     // None of it counts as a change of others.

@@ -135,12 +135,12 @@ fn s4_a_start_on_a_full_disk_says_so() {
         let out = script(&place, &format!("{full} exec hi; }}"));
         assert_eq!((out.code, out.stdout.as_str()), (Some(5), ""), "{args}: {out:?}");
         assert!(
-            out.stderr.contains("no space left") && out.stderr.contains("free some space"),
+            out.stderr.contains("No space left") && out.stderr.contains("Free some space"),
             "{args}: {out:?}"
         );
         assert!(!out.stderr.contains("no session"), "{args}: {out:?}");
         let term = screen(&place, &format!("{full} {args}; echo CODE $?; }}"));
-        let seen = term.wait_text("no space left");
+        let seen = term.wait("why", |s| s.to_lowercase().contains("no space left"));
         assert!(seen.contains(says), "{seen}");
     }
 }
@@ -162,7 +162,7 @@ fn s4_a_disk_that_fills_in_a_turn_is_named() {
     );
     let out = script(&place, &full);
     assert!(out.stdout.starts_with("CODE 5\n"), "{} ... {}", out.stdout, out.stderr);
-    assert!(out.stderr.contains("no space left") && !out.stderr.contains("no entry"), "{}", out.stderr);
+    assert!(out.stderr.contains("No space left") && !out.stderr.contains("no entry"), "{}", out.stderr);
 }
 
 /// The state folder is read-only: `exec` ends with one clear line, the workbench asks and continues without saving.

@@ -55,7 +55,7 @@ fn p10_a_refusal_is_told_and_exits_1() {
         let server = vendor(wire, vec![Script::new().text("I").stop(Stop::Refusal)]);
         let out = at(wire, &server).run(&["exec", "go"]);
         assert_eq!(out.code, Some(1), "{wire:?} {} {}", out.stdout, out.stderr);
-        assert!(out.stderr.contains("the model declined to answer"), "{wire:?} {}", out.stderr);
+        assert!(out.stderr.contains("The model declined to answer"), "{wire:?} {}", out.stderr);
         assert_eq!(server.count(), 1, "{wire:?}");
     }
 }

@@ -132,7 +132,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
             |s| s.contains("+op_") || s.contains("+ op_") || (s.contains("op_") && opened(s, "lib/ops.sh"))
         }
         ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
-        ("watch", "mute") => |s| s.contains("lib/ops.sh is no longer shown"),
+        ("watch", "mute") => |s| s.contains("No longer shown: lib/ops.sh"),
         ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "resume"),
         ("tree", "all sessions") => |s| opened(s, "Tree of this project"),
         ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),

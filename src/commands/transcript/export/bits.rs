@@ -154,7 +154,7 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
 fn ended(stop: &StopReason) -> Option<String> {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse => None,
-        StopReason::MaxTokens => Some("cut at its output limit".into()),
+        StopReason::MaxTokens => Some("cut off at its output limit".into()),
         StopReason::Refusal(why) => Some(format!("declined {}", one_line(why))),
         StopReason::Interrupted => Some("interrupted".into()),
         StopReason::Cut(why) => Some(format!("interrupted {}", one_line(why))),

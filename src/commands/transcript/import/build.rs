@@ -294,7 +294,7 @@ fn words(part: &Part) -> Option<&str> {
 }
 
 fn no_result(reply: &Item, call_id: String, name: String) -> Item {
-    let text = "The transcript holds no result of this call.".to_owned();
+    let text = "The transcript contains no result of this call.".to_owned();
     Item {
         key: format!("no result of {call_id}"),
         parent: None,

@@ -119,7 +119,7 @@ fn claude_code_s_tree_comes_whole() {
             "reply: Two nuts, one bowl.",
             "Prompt: roast them",
             "reply: Oven#t3",
-            "result t3 Interrupted: The transcript holds no result of this call.",
+            "result t3 Interrupted: The transcript contains no result of this call.",
             "summary: Nuts were counted and put into the oven.",
         ]
     );
@@ -223,7 +223,7 @@ fn pi_s_tree_comes_whole() {
         [
             "Prompt: use sand",
             "reply: bash#k1#2",
-            "result k1#2 Interrupted: The transcript holds no result of this call."
+            "result k1#2 Interrupted: The transcript contains no result of this call."
         ]
     );
     assert_valid(&main);

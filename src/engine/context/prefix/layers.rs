@@ -282,9 +282,9 @@ fn session(facts: &PromptFacts) -> String {
             .to_owned(),
         Profile::Ask => "Permissions: the user approves changes and commands.".to_owned(),
         Profile::AutoEdit => {
-            "Permissions: edits in the workspace run unasked; the user approves commands.".to_owned()
+            "Permissions: edits in the workspace run without asking; the user approves commands.".to_owned()
         }
-        Profile::Full => "Permissions: changes and commands run unasked. Be especially careful.".to_owned(),
+        Profile::Full => "Permissions: changes and commands run without asking. Be especially careful.".to_owned(),
     };
     if facts.alone {
         s.push_str(

@@ -320,4 +320,4 @@ impl ChildDriver<'_> {
 
 /// Longest wait for the files of an ended agent to be recorded before its end is reported.
 const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
-const ENDING: &str = "Tiller is ending";
+const ENDING: &str = "Tiller is shutting down";

@@ -126,7 +126,7 @@ impl ExternalDriver<'_> {
                 self.core.child_driver().ask_user(ask.call, AskBody::Permission(body), reply);
                 let tx = self.core.tx.clone();
                 self.core.spawn(async move {
-                    let person = || "the user".to_owned();
+                    let person = || "you".to_owned();
                     let answer = tokio::select! {
                         answer = answer => answer,
                         // The program no longer waits: the question is withdrawn.
@@ -252,7 +252,7 @@ impl ExternalDriver<'_> {
 
 /// Turns a permission into a question when the changes of the call cannot be undone, in every profile.
 fn not_undone(verdict: Verdict) -> Verdict {
-    let effect = "the changes of this call cannot be undone: no copy of the files was made".to_owned();
+    let effect = "the changes of this call cannot be undone: no snapshot was taken".to_owned();
     match verdict {
         Verdict::Deny { .. } => verdict,
         Verdict::Ask { rule, risk, mut effects, .. } => {
@@ -260,7 +260,7 @@ fn not_undone(verdict: Verdict) -> Verdict {
             Verdict::Ask { rule, risk, effects, always: None }
         }
         Verdict::Allow { .. } => Verdict::Ask {
-            rule: "the file states before this call could not be saved".into(),
+            rule: "no snapshot could be taken before this call".into(),
             risk: Risk::High,
             effects: vec![effect],
             always: None,

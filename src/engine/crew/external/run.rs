@@ -54,9 +54,8 @@ impl ExternalDriver<'_> {
         let limits = self.core.identity.child().map(|c| c.limits).unwrap_or_default();
         if self.core.session.profile < Profile::Ask {
             let profile = self.core.session.profile.name();
-            let text = format!("an external program may run commands, and the profile is {profile}");
-            let notice =
-                Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
+            let text = format!("an external program may run commands, and the mode is {profile}");
+            let notice = Notice::new(NoticeKind::Denied, text).hint("choose another mode, then continue it");
             return driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
         }
         let denied = self
@@ -339,7 +338,7 @@ impl ExternalDriver<'_> {
             && self.core.identity.external_mut().is_some_and(|o| o.auto_approved)
         {
             let text =
-                format!("it was started without approval prompts, and the profile is now {}", profile.name());
+                format!("it was started without approval prompts, and the mode is now {}", profile.name());
             let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");
             driver::halt(self.core, TurnStatus::Interrupted, notice);
         }

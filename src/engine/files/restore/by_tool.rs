@@ -18,7 +18,7 @@ use crate::files::restore::back::{self, RestoreChoices};
 use crate::files::restore::{go, goal, off_thread};
 use crate::turn::Input;
 
-const OFF: &str = "the files of this folder are not kept: snapshots.enabled is false in config.toml";
+const OFF: &str = "no snapshots are taken in this folder: snapshots.enabled is false in config.toml";
 
 pub(crate) fn files_asked(core: &mut Core, asked: FilesRequest) {
     match asked {

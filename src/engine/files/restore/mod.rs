@@ -37,12 +37,12 @@ use crate::session::load::blocking;
 const TOLD: usize = 20;
 
 pub(crate) fn off() -> Notice {
-    Notice::new(NoticeKind::User, "no file states are kept for this folder")
+    Notice::new(NoticeKind::User, "no snapshots are kept for this folder")
         .hint("Set snapshots.enabled to true in config.toml and restart.")
 }
 
 pub(crate) fn unknown() -> Notice {
-    Notice::new(NoticeKind::User, "the file states at that point were not kept")
+    Notice::new(NoticeKind::User, "there is no snapshot of the files at that point")
         .hint("Choose a later message, or restore the conversation only.")
 }
 
@@ -369,7 +369,7 @@ fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &RestoreK
     let did = match way {
         RestoreKind::Took(took) => format!("took the version on the branch {} of", took.from),
         RestoreKind::Back => "restored earlier states of".to_owned(),
-        RestoreKind::Rejected => "reverted your change of".to_owned(),
+        RestoreKind::Rejected => "reverted your change to".to_owned(),
     };
     core.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
 }

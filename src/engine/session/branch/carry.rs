@@ -65,9 +65,10 @@ pub(crate) fn carry_over(
         });
         let result = match read.await.map(said) {
             Err(e) => Err(e.notice()),
-            Ok(entries) if entries.is_empty() => {
-                Err(Notice::new(NoticeKind::User, "that branch has no messages that this branch lacks"))
-            }
+            Ok(entries) if entries.is_empty() => Err(Notice::new(
+                NoticeKind::User,
+                "that branch has no messages that are missing from this one",
+            )),
             Ok(entries) if demo => Ok(compact::extract(&entries)),
             Ok(entries) => match side {
                 Err(e) => Err(crate::bus::notices::provider(&e)),

@@ -88,7 +88,7 @@ pub(super) fn edit(turn: &Turn<'_>, file: &str) -> Step {
             "clarify",
             json!({
                 "question": format!("Which line should I add at the end of {file}?"),
-                "choices": ["# checked", "None: leave it as it is"],
+                "choices": ["# checked", "None; leave the file as it is"],
                 "allow_freetext": true,
             }),
         );

@@ -63,7 +63,7 @@ pub(super) fn next(turn: &Turn<'_>) -> Step {
             .thinking("The task mentions tests, so the kind of project comes first.");
     };
     let Some(test) = command(&listing.text) else {
-        let text = "I find no tests that I know how to run here (I know test.sh, Cargo, Go, npm, pytest \
+        let text = "I found no tests that I know how to run here (I know test.sh, Cargo, Go, npm, pytest \
                     and make). Tell me the command: `run COMMAND`.";
         return Step::say(text);
     };
@@ -174,7 +174,7 @@ fn cause(turn: &Turn<'_>, run: &Done<'_>, test: &str) -> Step {
             2,
         )
         .thinking("The function is named after one operation and computes another."),
-        None => Step::say(format!("{file} has no mistake of a kind that the demo knows.")),
+        None => Step::say(format!("{file} has no mistake that the demo knows how to fix.")),
     }
 }
 

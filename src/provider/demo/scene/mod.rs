@@ -57,7 +57,7 @@ pub(crate) fn next(request: &Request) -> Step {
     if let Some(aside) = &turn.aside {
         let said = shorten(aside, 60);
         let note =
-            format!("I saw your note (\"{said}\"), but the demo knows none of its words. Continuing.\n\n");
+            format!("I saw your note (\"{said}\"), but the demo does not understand it. Continuing.\n\n");
         step.text.insert_str(0, &note);
     }
     if let Some((missing, _)) = step.calls.iter().find(|(tool, _)| !turn.has(tool)) {

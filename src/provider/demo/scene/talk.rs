@@ -32,7 +32,7 @@ pub(super) fn help() -> Step {
 
 pub(super) fn unknown(task: &str) -> Step {
     let task = shorten(task, 60);
-    Step::say(format!("The demo knows none of the words in \"{task}\".\n\n{CAN}"))
+    Step::say(format!("The demo does not understand \"{task}\".\n\n{CAN}"))
 }
 
 pub(super) fn prevented(call: &Done<'_>) -> Step {

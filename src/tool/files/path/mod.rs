@@ -223,7 +223,7 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
         ));
     }
     if let Some(why) = (cx.workspace.protected)(&place.path) {
-        return tell(format!("{raw} is protected: {why}. No tool may write it, in any profile."));
+        return tell(format!("{raw} is protected: {why}. No tool may write it, in any mode."));
     }
     if let Some(mode) = read_only(&place) {
         return tell(format!(

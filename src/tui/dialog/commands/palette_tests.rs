@@ -188,7 +188,7 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
     r.run("ctrl-x R");
     assert_eq!(r.commands(), [&CommandBody::Turn(TurnCommand::SkipWait)]);
     r.run("ctrl-x L");
-    assert!(r.screen().contains("layout: half and half"), "{}", r.screen());
+    assert!(r.screen().contains("Layout: half and half"), "{}", r.screen());
     r.run("ctrl-x L");
     assert!(
         r.screen().contains("conversation only") && !r.screen().contains("Session tree"),

@@ -1,5 +1,6 @@
 //! Errors and notices of this session, newest first: cause, what to do, technical details.
 
+use tiller_protocol::notice::{capital, sentence};
 use tiller_protocol::{Notice, Time};
 
 use crate::app::App;
@@ -38,10 +39,10 @@ pub(crate) fn open(app: &App) -> Picker {
 
 /// The full text of a notice.
 fn whole(n: &Notice) -> String {
-    let mut text = n.message.clone();
+    let mut text = sentence(&n.message);
     for h in &n.hints {
         text.push_str("\n\nWhat to do: ");
-        text.push_str(h);
+        text.push_str(&sentence(h));
     }
     if let Some(d) = &n.detail {
         text.push_str("\n\n");
@@ -89,7 +90,7 @@ impl Source for ErrorLog {
             .enumerate()
             .map(|(i, (time, n))| {
                 let ago = crate::dialog::commands::palette::ago(model.now.millis() - time.millis());
-                Item::new(i.to_string(), n.message.clone()).detail(ago)
+                Item::new(i.to_string(), capital(&n.message)).detail(ago)
             })
             .collect()
     }

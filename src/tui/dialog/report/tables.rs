@@ -210,7 +210,7 @@ fn unsure(calls: u64, estimated: u64, unpriced: u64) -> String {
 
 fn audit_row(r: &AuditRow) -> Item {
     let time = &r.time.to_rfc3339()[11..19];
-    let decision = r.decision.audit_word();
+    let decision = r.decision.label();
     Item {
         more: format!(
             "{}\n\n{} {} by {}\n{} after {:.1} s, agent {}",

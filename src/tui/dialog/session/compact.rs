@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::command::ContextCommand;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::notice::sentence;
 use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
@@ -161,7 +162,7 @@ impl Compact {
         if let EventBody::Reply(reply) = &event.body {
             match reply.as_ref() {
                 ReplyEvent::CompactPreviewReply { preview } => self.preview = Some(preview.clone()),
-                ReplyEvent::ErrorReply { notice } => self.failed = Some(notice.message.clone()),
+                ReplyEvent::ErrorReply { notice } => self.failed = Some(sentence(&notice.message)),
                 _ => {}
             }
         }

@@ -501,7 +501,7 @@ fn a_message_goes_to_the_chosen_agent_and_the_draft_stays() {
     // It is refused: the words stay, with the reason.
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "it has ended just now") });
     let screen = r.screen();
-    assert!(screen.contains("it has ended just now") && screen.contains("use short words"), "{screen}");
+    assert!(screen.contains("It has ended just now.") && screen.contains("use short words"), "{screen}");
     r.run("esc; esc");
     assert!(r.screen().contains("a draft for main"), "{}", r.screen());
     r.run("ctrl-u; up").reply(ReplyEvent::HistoryReply { prompts: Vec::new() });

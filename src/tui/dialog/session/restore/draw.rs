@@ -98,9 +98,7 @@ impl Restore {
         }
         let all = p.files.len() + p.more;
         let mut line = match (p.time, all, &self.branch) {
-            (None, ..) => {
-                fact("Files", "stay as they are: their state at that point was not kept", Role::Text)
-            }
+            (None, ..) => fact("Files", "stay as they are: there is no snapshot of that point", Role::Text),
             (Some(_), 0, _) => fact("Files", "none differs", Role::Text),
             (Some(_), _, Some(_)) => {
                 let text = format!(

@@ -11,6 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, Origin, RestoreFile, RestorePreview,
     RestoreWhat,
@@ -133,7 +134,7 @@ impl Restore {
         } else if bring && self.preview.is_none() {
             Some("The files are still being compared")
         } else if bring && !known {
-            Some("The files of that branch were not kept; only its conversation can be opened")
+            Some("There is no snapshot of the files on that branch; only its conversation can be opened")
         } else {
             None
         };
@@ -158,7 +159,7 @@ impl Restore {
         } else if model.agent.session.read_only {
             Some("This session is open read-only")
         } else if what.files() && preview.time.is_none() {
-            Some("The file states at that point were not kept; only the conversation can be restored")
+            Some("There is no snapshot of the files at that point; only the conversation can be restored")
         } else {
             None
         };
@@ -373,7 +374,7 @@ impl Restore {
             ]),
             (_, ReplyEvent::ErrorReply { notice }) => {
                 self.going = false;
-                self.failed = Some(notice.message.clone());
+                self.failed = Some(sentence(&notice.message));
                 Reply::done()
             }
             _ => Reply::Ignored,

@@ -94,13 +94,13 @@ fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen()
         RestorePreview { title: "x".into(), notes: vec!["not kept".into()], ..RestorePreview::default() };
     r.reply(ReplyEvent::RestorePreviewReply { entry: EntryId(Default::default()), preview });
     r.clear().run("f");
-    assert!(sent(&r).is_empty() && r.screen().contains("not kept"), "{}", r.screen());
+    assert!(sent(&r).is_empty() && r.screen().contains("no snapshot of the files"), "{}", r.screen());
     r.run("enter");
     assert!(matches!(sent(&r)[..], [SessionCommand::Fork { .. }]));
     let mut r = open(80, 24);
     r.run("enter");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the disk is full") });
-    assert!(r.screen().contains("the disk is full") && r.screen().contains("Restore?"), "{}", r.screen());
+    assert!(r.screen().contains("The disk is full.") && r.screen().contains("Restore?"), "{}", r.screen());
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn a_session_is_thrown_away_and_taken_back_and_never_the_open_one_or_a_branch() 
     r.clear().run("x");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "it is open elsewhere") });
     let screen = r.screen();
-    assert!(screen.contains("it is open elsewhere") && !screen.contains("parser  in the trash"), "{screen}");
+    assert!(screen.contains("It is open elsewhere") && !screen.contains("parser  in the trash"), "{screen}");
 }
 
 #[test]
