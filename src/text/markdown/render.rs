@@ -239,6 +239,7 @@ impl<'a> Render<'a> {
                 if let Some(t) = &mut self.table {
                     t.row();
                 }
+                self.inline.bold += u8::from(*tag == Tag::TableHead);
             }
             Tag::TableCell => self.cur = Some(Line::default()),
             Tag::Emphasis => self.inline.italic += 1,
@@ -295,6 +296,7 @@ impl<'a> Render<'a> {
                 self.begun = true;
             }
             TagEnd::CodeBlock => self.end_code(),
+            TagEnd::TableHead => self.inline.bold = self.inline.bold.saturating_sub(1),
             TagEnd::TableCell => {
                 if let (Some(t), Some(cell)) = (&mut self.table, self.cur.take()) {
                     t.cell(cell);

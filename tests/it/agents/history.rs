@@ -85,7 +85,7 @@ fn inside(cols: u16, rows: u16) {
     term.keys("\"the walnut\"");
     term.wait("the hit", |s| s.contains("> the walnut") || s.contains("plant the walnut"));
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("> plant the walnut") && s.contains("It is planted."));
+    term.wait("its conversation", |s| s.contains("▌ plant the walnut") && s.contains("It is planted."));
     // Its own branches, not those of the main one: the branch that was left is listed and can be opened.
     term.keys("\x1b0");
     term.keys("\x1b0");

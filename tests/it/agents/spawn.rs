@@ -147,7 +147,7 @@ fn opened(cols: u16, lines: u16) {
     });
     term.keys("j");
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("> a1 look around"));
+    term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("▌ a1 look around"));
     // It accepts messages as main does, and shows their delivery.
     say(&mut term, "which colour?");
     term.wait("its answer", |s| {

@@ -136,7 +136,7 @@ fn looked_at(cols: u16, rows: u16) {
     term.keys("\x1b");
     term.wait_gone("Result of tell");
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("> tell of it") && s.contains("All is told."));
+    term.wait("its conversation", |s| s.contains("▌ tell of it") && s.contains("All is told."));
     term.keys("\x1b0");
     idle(&term);
     assert_eq!(quit(&mut term), 0);

@@ -163,7 +163,7 @@ fn on_screen(trial: u32, delay: u64) {
         term.keys("\r");
     } else {
         say(&mut term, "write three files");
-        term.wait_text("> write three files");
+        term.wait_text("▌ write three files");
         let_pass(Duration::from_millis(delay));
     }
     signal(term.host().unwrap(), rustix::process::Signal::KILL);
@@ -171,7 +171,7 @@ fn on_screen(trial: u32, delay: u64) {
     let shown = term.screen();
     gone(&place, trial);
     let sent = place.lines(&["sessions", "list", "--exec", "--json"]).len() == 1;
-    assert!(sent || !shown.contains("> write three files"), "trial {trial}, {delay} ms:\n{shown}");
+    assert!(sent || !shown.contains("▌ write three files"), "trial {trial}, {delay} ms:\n{shown}");
     let stored = if sent { after_kill(&place, trial) } else { Vec::new() };
     let stored: String = stored.iter().map(Value::to_string).collect();
     let before = server.count();
@@ -193,7 +193,7 @@ fn on_screen(trial: u32, delay: u64) {
     } else {
         // Never shown as sent: then it is still in the composer, or it was not typed.
         let screen = term.wait_text("write three files");
-        assert!(!screen.contains("> write three files"), "{screen}");
+        assert!(!screen.contains("▌ write three files"), "{screen}");
         term.keys("\r");
     }
     term.wait_text("All is written.");

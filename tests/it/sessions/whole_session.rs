@@ -143,7 +143,7 @@ fn interrupt(model: &Model, term: &mut Term, seen: &mut Seen) {
     term.wait_text("Esc stop");
     term.keys("\x1b");
     idle(term);
-    seen.step("stopped", &term.wait_text("stopped by you; what had arrived was kept"));
+    seen.step("stopped", &term.wait_text("You stopped the reply; what had arrived was kept"));
 }
 
 /// A message while a tool runs: it is sent to the model after the tool's result, within the same turn.

@@ -102,7 +102,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("palette" | "help" | "sessions" | "themes" | "models", "close") => home,
         ("popup", "close") => |s| hints(s).first().is_some_and(|h| h.1 == "send"),
         (_, "back") => |s| hints(s).iter().any(|h| h.1 == "mode"),
-        ("draft", "send") => |s| s.contains("> hello") && !hints(s).iter().any(|h| h.1 == "send"),
+        ("draft", "send") => |s| s.contains("▌ hello") && !hints(s).iter().any(|h| h.1 == "send"),
         ("draft", "new line") => |s| {
             let below = s.lines().rev().take_while(|l| !l.contains("hello")).last();
             below.is_some_and(|l| l.trim_matches(['│', ' ']).is_empty())

@@ -14,7 +14,7 @@ use crate::text::sheet::Sheet;
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffLayout};
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// From this width on, the files stand at the left.
 const TWO: u16 = 70;
@@ -207,10 +207,7 @@ impl Review {
         }
         let rows = usize::from(parts.files.height);
         let from = (self.state.file + 1).saturating_sub(rows);
-        let digits = |n: fn(&ReviewFile) -> u32| {
-            self.state.files.iter().map(|f| n(f).to_string().len()).max().unwrap_or(1)
-        };
-        let counts = (digits(|f| f.diff.added), digits(|f| f.diff.removed));
+        let counts = diff::digits_of(self.state.files.iter().map(|f| (f.diff.added, f.diff.removed)));
         for (k, f) in self.state.files.iter().enumerate().skip(from).take(rows) {
             let row = Rect { y: parts.files.y + (k - from) as u16, height: 1, ..parts.files };
             paint_line(cx, &file_row(f, counts, row.width.into(), cx.ascii), row, buf);
@@ -244,7 +241,7 @@ impl Review {
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + self.rows);
         if below > 0 && body.height > 0 {
-            let text = format!(" {below} rows below ");
+            let text = format!(" {} {below} more ", sign::DOWN.text(cx.ascii));
             let columns = width(&text) as u16;
             let x = body.right().saturating_sub(columns).max(body.x);
             paint::text(
@@ -297,7 +294,7 @@ impl Review {
 
 /// A comment of the person, below the line that it is about.
 fn remark(text: &str, indent: usize) -> Line {
-    let bar = if draw::ascii() { "|" } else { "▌" };
+    let bar = sign::BAR.text(draw::ascii());
     let mut line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
     line.first = Gutter::new(format!("{:indent$}{bar} ", ""), Role::User);
     line.rest = line.first.clone();
@@ -317,22 +314,19 @@ fn paint_line(cx: &DrawCx<'_>, line: &Line, area: Rect, buf: &mut Buffer) {
 fn file_row(f: &ReviewFile, counts: (usize, usize), columns: usize, ascii: bool) -> Line {
     let (sign, role) = match (f.conflict, f.accepted) {
         (true, _) => ("!", Role::Error),
-        (_, true) => (if ascii { "v" } else { "✓" }, Role::Ok),
+        (_, true) => (sign::OK.text(ascii), Role::Ok),
         _ => (diff::letter(f.diff.kind), Role::Dim),
     };
-    let role_of = |n: u32, role: Role| Look::of(if n == 0 { Role::Dim } else { role });
     let mut line = Line::new(Wrap::Cut);
     line.push(sign, Look::of(role));
     line.push(" ", Look::of(Role::Text));
-    let right = counts.0 + counts.1 + 4;
+    let figures = diff::columns(f.diff.added, f.diff.removed, counts, ascii);
+    let right = width(figures.text());
     let room = columns.saturating_sub(right + 3);
     let text = if f.accepted { Role::Dim } else { Role::Text };
     line.push_strict(&shorten_middle(&clean::plain(&f.diff.path), room, ascii), Look::of(text));
     line.pad_to(columns.saturating_sub(right), Look::of(Role::Text));
-    let added = format!("+{}", f.diff.added);
-    let removed = format!("{}{}", diff::minus(ascii), f.diff.removed);
-    line.push(&format!("{added:>w$} ", w = counts.0 + 1), role_of(f.diff.added, Role::Added));
-    line.push(&format!("{removed:>w$} ", w = counts.1 + 1), role_of(f.diff.removed, Role::Removed));
+    line.push_slice(&figures, 0, figures.text().len());
     line
 }
 

@@ -209,18 +209,28 @@ impl Panel for Review {
             return hints;
         }
         let reject = if self.state.mark.is_some() { "reject lines" } else { "reject" };
-        let mut hints =
-            vec![Hint::of("review.accept"), Hint::as_("review.reject", reject), Hint::of("review.comment")];
+        let mut hints = vec![Hint::of("review.accept"), Hint::as_("review.reject", reject)];
+        // A file without lines is accepted or reverted as a whole.
+        let lines = self.state.hunk().is_some();
+        if lines {
+            hints.push(Hint::of("review.comment"));
+        }
         if !self.state.remarks.done.is_empty() {
             hints.push(Hint::of("review.send"));
         }
         if self.state.rejected > 0 {
             hints.push(Hint::of("review.undo"));
         }
-        hints.extend(
-            ["review.reject_file", "review.lines", "review.edit", "review.blanks", "review.side"]
-                .map(Hint::of),
-        );
+        if lines {
+            hints.extend(["review.reject_file", "review.lines"].map(Hint::of));
+        }
+        hints.push(Hint::of("review.edit"));
+        if lines {
+            hints.push(Hint::of("review.blanks"));
+        }
+        if lines && self.beside.is_some() {
+            hints.push(Hint::of("review.side"));
+        }
         hints
     }
 

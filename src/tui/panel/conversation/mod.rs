@@ -309,5 +309,7 @@ fn right(buf: &mut Buffer, row: Rect, text: &str, cx: &DrawCx<'_>, role: Role) {
 }
 
 #[cfg(test)]
+mod look_tests;
+#[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

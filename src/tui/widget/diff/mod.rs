@@ -18,6 +18,7 @@ use crate::text::sheet::{Answer, CodeSpan, Highlight};
 use crate::text::shorten::shorten_middle;
 use crate::text::width::width;
 use crate::theme::Role;
+use crate::widget::sign;
 pub use colours::{DiffColours, DiffScroll};
 
 /// From this width on, old and new stand side by side.
@@ -170,6 +171,25 @@ pub fn counts(added: u32, removed: u32, ascii: bool) -> Line {
     line
 }
 
+/// Digits of the largest counts among files.
+pub fn digits_of(counts: impl Iterator<Item = (u32, u32)>) -> (usize, usize) {
+    let digits = |n: u32| n.to_string().len();
+    counts.fold((1, 1), |most, c| (most.0.max(digits(c.0)), most.1.max(digits(c.1))))
+}
+
+/// `+12  −0` in two columns, with so many digits for each count.
+pub fn columns(added: u32, removed: u32, digits: (usize, usize), ascii: bool) -> Line {
+    let mut line = Line::new(Wrap::Cut);
+    for (sign, n, w, role) in
+        [("+", added, digits.0, Role::Added), (minus(ascii), removed, digits.1, Role::Removed)]
+    {
+        let text = format!("{sign}{n}");
+        let role = if n == 0 { Role::Dim } else { role };
+        line.push(&format!("{text:>w$} ", w = w + 1), Look::of(role));
+    }
+    line
+}
+
 /// One letter for what happened to a file.
 pub fn letter(kind: ChangeKind) -> &'static str {
     match kind {
@@ -184,7 +204,7 @@ pub fn letter(kind: ChangeKind) -> &'static str {
 
 /// The sign of a removed line.
 pub fn minus(ascii: bool) -> &'static str {
-    if ascii { "-" } else { "−" }
+    sign::MINUS.text(ascii)
 }
 
 /// The row above a hunk: unchanged lines are left out here, and the hunk lies in this function.
@@ -195,8 +215,7 @@ pub fn between(h: &Hunk, ascii: bool) -> Line {
 /// The same for a hunk that can be chosen.
 pub fn title(h: &Hunk, chosen: bool, ascii: bool) -> Line {
     let (mark, role) = match (chosen, ascii) {
-        (true, true) => (">", Role::Accent),
-        (true, false) => ("▸", Role::Accent),
+        (true, _) => (sign::CLOSED.text(ascii), Role::Accent),
         (false, _) if h.old_start <= 1 => ("", Role::Dim),
         (false, true) => ("...", Role::Dim),
         (false, false) => ("⋯", Role::Dim),
@@ -267,7 +286,7 @@ fn unified(h: &Hunk, code: Vec<Line>, o: DiffLayout) -> DiffText {
         let number = l.new.filter(|_| l.kind != LineKind::Removed).or(l.old);
         let number = number.map_or_else(String::new, |n| n.to_string());
         line.first = Gutter::new(format!("{number:>digits$} "), look.number).then(&look.gutter(), look.mark);
-        line.rest = Gutter::new(format!("{:>digits$} ", ""), Role::Dim).then(wrapped(o.ascii), Role::Dim);
+        line.rest = Gutter::new(format!("{:>digits$} ", ""), Role::Dim).then(&wrapped(o.ascii), Role::Dim);
         line.band = look.band;
         if o.cut {
             line.shorten(o.columns.saturating_sub(width(&line.first.text)), o.ascii);
@@ -280,8 +299,8 @@ fn unified(h: &Hunk, code: Vec<Line>, o: DiffLayout) -> DiffText {
 }
 
 /// Before a row that goes on: three columns.
-fn wrapped(ascii: bool) -> &'static str {
-    if ascii { "\\  " } else { "↪  " }
+fn wrapped(ascii: bool) -> String {
+    format!("{}  ", sign::WRAPPED.text(ascii))
 }
 
 /// Columns of the line numbers.

@@ -58,7 +58,7 @@ pub(super) fn lines(h: &Hunk, code: &[Line], o: DiffLayout) -> DiffText {
                 line.push(&format!("{number:>digits$} "), on(look.number));
                 match (k, row) {
                     (0, _) => line.push(&look.gutter(), on(look.mark)),
-                    (_, Some(_)) => line.push(wrapped(o.ascii), on(Role::Dim)),
+                    (_, Some(_)) => line.push(&wrapped(o.ascii), on(Role::Dim)),
                     (_, None) => {}
                 }
                 if let Some(row) = row {

@@ -7,13 +7,14 @@ use tiller_protocol::compare::Speaker;
 use tiller_protocol::compare::{ComparedSide, SideRun};
 
 use super::{CommandRun, Compare, CompareTab};
+use crate::cell::thousands;
 use crate::panel::DrawCx;
-use crate::text::line::{Line, Look, Wrap};
+use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::paint;
-use crate::text::{clean, shorten_middle, width};
+use crate::text::{Row, clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffLayout};
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// From this width on there are two columns.
 const TWO: u16 = 90;
@@ -57,9 +58,10 @@ impl Compare {
         if self.view == CompareTab::Files {
             let columns = usize::from(parts.left.width);
             let files = self.compared.as_ref().map_or(&[][..], |c| &c.files);
+            let digits = diff::digits_of(files.iter().map(|f| (f.added, f.removed)));
             let lines = files
                 .iter()
-                .map(|f| row(f, self.conflicts.iter().any(|n| n.path == f.path), columns))
+                .map(|f| row(f, self.conflicts.iter().any(|n| n.path == f.path), digits, columns))
                 .collect();
             self.files.set(lines, parts.left);
             let again = self.diff.colours.again();
@@ -105,7 +107,7 @@ impl Compare {
         }
         let shown = lines.len();
         if self.hunks.is_empty() {
-            lines.push(say("(no lines to show: binary, empty or too large)", Role::Dim));
+            lines.push(say("No lines to show: binary, empty or too large", Role::Dim));
         }
         for (n, hunk) in self.hunks.iter().enumerate() {
             if n == self.hunk {
@@ -124,15 +126,19 @@ impl Compare {
         let side = if right { &c.right } else { &c.left };
         let mut lines = Vec::new();
         for said in &side.said {
-            let role = if said.who == Speaker::You { Role::User } else { Role::Dim };
-            lines.push(Line::strict(&said.who.to_string(), Look::of(role), Wrap::Word));
             for text in said.text.lines() {
-                lines.push(Line::strict(text, Look::of(Role::Text), Wrap::Word));
+                let mut line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
+                if said.who == Speaker::You {
+                    line.first = Gutter::new(format!("{} ", sign::BAR.text(draw::ascii())), Role::User);
+                    line.rest = line.first.clone();
+                    line.band = Some(Role::Raised);
+                }
+                lines.push(line);
             }
             lines.push(Line::new(Wrap::Word));
         }
         if lines.is_empty() {
-            lines.push(Line::strict("(no messages since)", Look::of(Role::Dim), Wrap::Word));
+            lines.push(Line::strict("No messages since", Look::of(Role::Dim), Wrap::Word));
         }
         lines
     }
@@ -142,7 +148,7 @@ impl Compare {
         match &self.ran {
             CommandRun::Not => vec![say("No command has been run on both sides yet", Role::Dim)],
             CommandRun::Running(line) => {
-                vec![say(&format!("$ {line}"), Role::Strong), say("running...", Role::Dim)]
+                vec![say(&format!("$ {line}"), Role::Strong), say("Running", Role::Dim)]
             }
             CommandRun::Done { line, left, right: other, notes } => {
                 let run = if right { other } else { left };
@@ -159,8 +165,7 @@ impl Compare {
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let parts = self.parts(area);
         let Some(c) = &self.compared else {
-            let words =
-                self.failed.as_ref().map_or("comparing...".into(), |w| format!("Cannot compare: {w}"));
+            let words = self.failed.as_ref().map_or("Comparing".into(), |w| format!("Cannot compare: {w}"));
             let role = if self.failed.is_some() { Role::Error } else { Role::Dim };
             draw::text(buf, Rect { height: 1.min(area.height), ..area }, &words, cx.theme.style(role));
             return;
@@ -204,28 +209,46 @@ impl Compare {
     ) {
         let head = parts.head;
         let row = |n: u16| Rect { y: head.y + n, height: u16::from(n < head.height), ..head };
-        for (right, side) in [(false, &c.left), (true, &c.right)] {
-            let chosen = self.right == right && self.view != CompareTab::Files;
-            let role = if chosen { Role::Accent } else { Role::Strong };
-            let mark = if chosen { "> " } else { "" };
-            let text = format!("{mark}{}", side_summary(if right { "right" } else { "left" }, side));
-            let text = shorten_middle(&text, usize::from(head.width).saturating_sub(1), cx.ascii);
-            draw::text(buf, row(u16::from(right)), &text, cx.theme.style(role));
-        }
-        let views =
-            [(CompareTab::Files, "files"), (CompareTab::Talk, "messages"), (CompareTab::Run, "command")];
-        let names: Vec<String> = views
-            .iter()
-            .map(|(v, n)| if *v == self.view { format!("[{n}]") } else { format!(" {n} ") })
+        let sides =
+            [("left", &c.left), ("right", &c.right)].map(|(which, side)| figures(which, side, cx.ascii));
+        let widths: Vec<usize> = (0..FIGURES)
+            .map(|k| sides.iter().map(|s| width(&s[k])).max().unwrap_or(0))
+            .map(|w| w.min(usize::from(head.width) / 2))
             .collect();
-        let more =
-            if c.more > 0 { format!("  ({} more files are not listed)", c.more) } else { String::new() };
+        for (n, side) in sides.iter().enumerate() {
+            let chosen = self.right == (n == 1) && self.view != CompareTab::Files;
+            let mut line = Line::new(Wrap::Cut);
+            line.push(if chosen { sign::CLOSED.text(cx.ascii) } else { " " }, Look::of(Role::Accent));
+            line.push(" ", Look::of(Role::Text));
+            for (k, (cell, w)) in side.iter().zip(&widths).enumerate().filter(|(_, (_, w))| **w > 0) {
+                let cell = shorten_middle(cell, *w, cx.ascii);
+                let spare = " ".repeat(w.saturating_sub(width(&cell)));
+                // Names stand at the left, figures at the right of their columns.
+                let (before, after) = if k < 2 { ("", spare.as_str()) } else { (spare.as_str(), "") };
+                let role = if k == 1 { Role::Strong } else { Role::Dim };
+                line.push_strict(&format!("{before}{cell}{after}"), Look::of(role));
+                line.push("   ", Look::of(Role::Text));
+            }
+            draw_line(cx, &line, row(n as u16), buf);
+        }
+        let mut tabs = Line::new(Wrap::Cut);
+        for (view, name) in
+            [(CompareTab::Files, " files "), (CompareTab::Talk, " messages "), (CompareTab::Run, " command ")]
+        {
+            tabs.push(name, Look::of(if view == self.view { Role::Selection } else { Role::Dim }));
+            tabs.push(" ", Look::of(Role::Text));
+        }
         let base = clean::plain(&c.base_line);
-        let notes = c.notes.first().map_or_else(
-            || if base.is_empty() { String::new() } else { format!("  since \"{base}\"") },
-            |n| format!("  {n}"),
-        );
-        draw::text(buf, row(2), &format!("{}{more}{notes}", names.join("")), cx.theme.style(Role::Dim));
+        let note = match c.notes.first() {
+            Some(note) => note.clone(),
+            None if base.is_empty() => String::new(),
+            None => format!("since \"{base}\""),
+        };
+        let more = if c.more > 0 { format!("{} more files are not listed  ", c.more) } else { String::new() };
+        let room = usize::from(head.width).saturating_sub(width(tabs.text()) + 2);
+        let note = shorten_end(&clean::plain(&format!("{more}{note}")), room, cx.ascii);
+        tabs.push(&format!("  {note}"), Look::of(Role::Dim));
+        draw_line(cx, &tabs, row(2), buf);
     }
 
     pub(super) fn cursor_at(&self, area: Rect) -> Option<Position> {
@@ -250,22 +273,37 @@ fn split(body: Rect, left: u16) -> (Rect, Rect) {
     (Rect { width: left, ..body }, right)
 }
 
-/// `left: main, 4 entries, in 1200 out 300, $0.02, 3 files`.
-fn side_summary(which: &str, side: &ComparedSide) -> String {
-    let files = if side.files.len() == 1 { "1 file".into() } else { format!("{} files", side.files.len()) };
-    let cost = side.cost.map_or(String::new(), |c| format!(", ${:.4}", c.usd()));
-    let agents = match side.agents {
-        0 => String::new(),
-        1 => ", 1 agent".into(),
-        n => format!(", {n} agents"),
-    };
-    format!(
-        "{which}: {}, {} entries{agents}, in {} out {}{cost}, {files}",
-        clean::plain(&side.name),
-        side.entries,
-        side.usage.context(),
-        side.usage.output
-    )
+/// Columns of a side in the head.
+const FIGURES: usize = 7;
+
+/// `left`, `main`, `4 entries`, `1 agent`, `↑1.2k ↓300`, `$0.02`, `3 files`.
+fn figures(which: &str, side: &ComparedSide, ascii: bool) -> [String; FIGURES] {
+    let count =
+        |n: u64, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let tokens = format!(
+        "{}{} {}{}",
+        sign::UP.text(ascii),
+        thousands(side.usage.context()),
+        sign::DOWN.text(ascii),
+        thousands(side.usage.output)
+    );
+    [
+        which.to_owned(),
+        clean::plain(&side.name).into_owned(),
+        count(side.entries, "entry", "entries"),
+        if side.agents == 0 { String::new() } else { count(u64::from(side.agents), "agent", "agents") },
+        tokens,
+        side.cost.map_or(String::new(), |c| format!("${:.2}", c.usd())),
+        count(side.files.len() as u64, "file", "files"),
+    ]
+}
+
+fn draw_line(cx: &DrawCx<'_>, line: &Line, area: Rect, buf: &mut Buffer) {
+    if area.height > 0 {
+        let row = Row { line: 0, start: 0, end: line.text().len() as u32 };
+        let place = paint::PaintTarget { x: area.x, y: area.y, columns: area.width };
+        paint::row(buf, place, line, row, cx.theme, &[]);
+    }
 }
 
 fn ended(run: &SideRun) -> Line {
@@ -277,13 +315,17 @@ fn ended(run: &SideRun) -> Line {
     Line::strict(&format!("{words} after {:.1} s", run.seconds), Look::of(role), Wrap::Word)
 }
 
-fn row(file: &RestoreFile, conflict: bool, columns: usize) -> Line {
-    let state = if conflict { "!" } else { diff::letter(file.kind) };
-    let counts = format!(" +{} -{}", file.added, file.removed);
-    let room = columns.saturating_sub(counts.len() + 3);
+/// `M src/client.rs    +3  −2` over `columns`, with so many digits for each count.
+fn row(file: &RestoreFile, conflict: bool, digits: (usize, usize), columns: usize) -> Line {
+    let ascii = draw::ascii();
+    let (sign, role) = if conflict { ("!", Role::Error) } else { (diff::letter(file.kind), Role::Dim) };
     let mut line = Line::new(Wrap::Cut);
-    line.push(&format!("{state} "), Look::of(if conflict { Role::Error } else { Role::Accent }));
-    line.push_strict(&shorten_middle(&clean::plain(&file.path), room, draw::ascii()), Look::of(Role::Text));
-    line.push(&counts, Look::of(Role::Dim));
+    line.push(&format!("{sign} "), Look::of(role));
+    let counts = diff::columns(file.added, file.removed, digits, ascii);
+    let right = width(counts.text());
+    let room = columns.saturating_sub(right + 3);
+    line.push_strict(&shorten_middle(&clean::plain(&file.path), room, ascii), Look::of(Role::Text));
+    line.pad_to(columns.saturating_sub(right), Look::of(Role::Text));
+    line.push_slice(&counts, 0, counts.text().len());
     line
 }

@@ -211,7 +211,7 @@ impl Panel for Compare {
         match &self.compared {
             Some(c) => {
                 let name = |n: &str| crate::widget::draw::cut_middle(&crate::text::clean::plain(n), 30);
-                format!("Compare: {} | {}", name(&c.left.name), name(&c.right.name))
+                format!("Compare  {} | {}", name(&c.left.name), name(&c.right.name))
             }
             None => "Compare".into(),
         }
@@ -312,7 +312,11 @@ impl Panel for Compare {
             }
             hints.push(Hint::of("compare.undo"));
         }
-        hints.extend(["compare.next", "compare.run", "compare.other", "compare.swap"].map(Hint::of));
+        hints.extend(["compare.next", "compare.run"].map(Hint::of));
+        if self.view != CompareTab::Files {
+            hints.push(Hint::of("compare.other"));
+        }
+        hints.push(Hint::of("compare.swap"));
         hints
     }
 
