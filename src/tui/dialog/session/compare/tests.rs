@@ -74,7 +74,7 @@ fn a_command_runs_on_both_and_stands_side_by_side() {
             "{:?}",
             sent(&r)
         );
-        assert!(r.screen().contains("running..."), "{}", r.screen());
+        assert!(r.screen().contains("Running"), "{}", r.screen());
         let (left, right) = (ran(0, "3 passed\n"), ran(2, "1 failed\u{1b}]0;x\u{7}\n"));
         r.reply(ReplyEvent::CompareRunReply { line: "make".into(), left, right, notes: Vec::new() });
         let screen = r.screen();
