@@ -107,6 +107,11 @@ pub(crate) fn say(term: &mut Term, text: &str) {
     term.keys("\r");
 }
 
+/// A command of the agent runs: its row says so, or how long it has been silent.
+pub(crate) fn shell_runs(screen: &str) -> bool {
+    screen.lines().any(|l| l.contains("shell  ") && (l.contains("running") || l.contains("silent")))
+}
+
 /// Waits until no turn runs and nothing is typed, which the first hints show. (A frame may be read while it is half
 /// drawn, so a missing text proves nothing.)
 pub(crate) fn idle(term: &Term) -> String {

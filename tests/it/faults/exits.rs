@@ -15,7 +15,7 @@ use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, Seed, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, shell_runs};
 
 /// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
@@ -67,7 +67,7 @@ fn come_to(n: usize, moment: u64, term: &mut Term, first: impl Fn(&mut Term)) ->
             300
         }
         _ => {
-            term.wait_text("~ shell");
+            term.wait("a running command", shell_runs);
             60
         }
     };

@@ -8,7 +8,7 @@ use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, TILLER, at_work, let_pass, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, shell_runs};
 
 /// A model whose turn runs a command that waits for the file `go`, and then writes a text.
 fn model() -> (Model, Place) {
@@ -27,7 +27,7 @@ fn busy(model: &Model, place: &Place) -> Term {
     term.wait_text("Type what you want done");
     say(&mut term, "wait for go");
     wait("the command", || place.work.join("begun").exists());
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     term.keys("half a draft");
     term.wait_text("half a draft");
     term
@@ -82,7 +82,7 @@ fn left_at_work_and_taken_again_on_another_terminal() {
     place.set("TERM", "screen");
     let term = place.term(&["attach"], 80, 24);
     let screen = term.wait_text("half a draft");
-    assert!(screen.contains("wait for go") && screen.contains("~ shell"), "{screen}");
+    assert!(screen.contains("wait for go") && shell_runs(&screen), "{screen}");
     assert_eq!(ps(&place)[0]["pid"], rows[0]["pid"], "the same one");
     go(&place);
     term.wait_text("All is done now.");
@@ -174,7 +174,7 @@ fn a_broken_line_leaves_what_works_at_work_and_ends_what_does_not() {
 
 /// The turn is over; the composer may contain text.
 fn idle_or_draft(term: &Term) {
-    term.wait_gone("~ shell");
+    term.wait("the end of the command", |s| !shell_runs(s));
     let_pass(std::time::Duration::from_millis(300));
 }
 
@@ -420,7 +420,7 @@ fn figures_of_rest() {
     let mut term = place.term(&["--profile", "full"], 100, 30);
     term.wait_text("Type what you want done");
     say(&mut term, "wait");
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     let host = term.host().unwrap();
     leave(&mut term);
     let_pass(std::time::Duration::from_secs(3));

@@ -58,10 +58,12 @@ fn browse(cols: u16, lines: u16) {
     });
     assert_eq!(rows(&screen)[1..], [" ● write one", " ● write two now"], "{screen}");
     if cols < 100 {
-        assert!(!screen.contains("+ two") && !screen.contains("1 file changed"), "no room: {screen}");
+        assert!(!screen.contains("+  two") && !screen.contains("1 file changed"), "no room: {screen}");
         term.keys("p");
     }
-    term.wait("the preview", |s| s.contains("1 file changed") && s.contains("- one") && s.contains("+ two"));
+    term.wait("the preview", |s| {
+        s.contains("1 file changed") && s.contains("−  one") && s.contains("+  two")
+    });
     if cols < 100 {
         term.keys("p");
         term.wait_gone("1 file changed");

@@ -8,7 +8,7 @@ use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, let_pass};
 use crate::scenario::{self, CHECK, FIX, Model, QUESTION, essence};
-use crate::screen::{answer, asked, idle, key_lines, say};
+use crate::screen::{answer, asked, idle, key_lines, say, shell_runs};
 
 #[test]
 fn a_whole_session_with_anthropic() {
@@ -153,7 +153,7 @@ fn steer(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     model.push(Script::new().text("Heard you."));
     say(term, "wait at the gate");
     // It only reads and waits, so it needs no approval.
-    term.wait_text("~ shell   until [ -e gate ]");
+    term.wait("a running command", |s| shell_runs(s) && s.contains("shell   until [ -e gate ]"));
     say(term, "and greet me");
     term.wait_text("steer 1: and greet me");
     place.file("gate", "");

@@ -3,7 +3,7 @@
 use tiller_testkit::Term;
 
 use crate::common::Place;
-use crate::screen::{answer, idle, say};
+use crate::screen::{answer, idle, say, shell_runs};
 
 fn demo(cols: u16, rows: u16) {
     let place = Place::new();
@@ -119,7 +119,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     escape(&mut term);
     idle(&term);
     say(&mut term, "run sleep 600");
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     step(&term, 5);
     say(&mut term, "and then this");
     step(&term, 6);

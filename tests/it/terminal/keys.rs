@@ -5,7 +5,7 @@ use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, shell_runs};
 
 #[test]
 fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
@@ -20,7 +20,7 @@ fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
     let mut term = place.term(&["--profile", "full"], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "wait for it");
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     for (n, text) in ["second thing", "third thing"].into_iter().enumerate() {
         term.keys(text);
         term.wait_text(text);
@@ -100,7 +100,7 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     let mut term = place.term(&["--profile", "full"], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "wait for it");
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     term.keys("which colour?");
     term.wait_text("which colour?");
     term.keys("\t");

@@ -9,7 +9,7 @@ use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, TILLER, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{idle, say, shell_runs};
 
 /// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ fn busy(model: &Model, place: &mut Place) -> Term {
     let mut term = place.term(&["--profile", "full"], 80, 24);
     term.wait_text("Type what you want done");
     say(&mut term, "wait for long");
-    term.wait_text("~ shell");
+    term.wait("a running command", shell_runs);
     wait("both sleepers", || sleepers(place) == 2);
     term
 }
