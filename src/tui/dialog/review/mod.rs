@@ -226,10 +226,7 @@ impl Panel for Review {
         }
         hints.push(Hint::of("review.edit"));
         if lines {
-            hints.push(Hint::of("review.blanks"));
-        }
-        if lines && self.beside.is_some() {
-            hints.push(Hint::of("review.side"));
+            hints.extend(["review.blanks", "review.side"].map(Hint::of));
         }
         hints
     }
