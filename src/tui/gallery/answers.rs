@@ -9,7 +9,9 @@ use tiller_protocol::tree::{
     NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeSpawned,
     TreeTag,
 };
-use tiller_protocol::view::{ContextReport, GitOperation, GitState, LayerCost, Mention, ModelChoice};
+use tiller_protocol::view::{
+    ContextReport, CostRow, GitOperation, GitState, LayerCost, Mention, ModelChoice,
+};
 use tiller_protocol::{
     AgentId, AgentState, BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView,
     EntryId, ModelRef, Profile, RestoreFile, RestorePreview, SearchHit, SearchPage, SearchQuery, SearchRole,
@@ -128,6 +130,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
             ReplyEvent::RestorePreviewReply { entry: *entry, preview: preview() }
         }
         Query::Search { query } => ReplyEvent::SearchReply { query: query.clone(), page: found(query) },
+        Query::Costs { .. } => costs(),
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
         Query::Tree { query } => ReplyEvent::TreeReply { reply: tree(query)? },
         _ => return None,
@@ -310,6 +313,23 @@ fn preview() -> RestorePreview {
         left: vec![".env: not kept in checkpoints".into()],
         notes: Vec::new(),
     }
+}
+
+fn costs() -> ReplyEvent {
+    let row = |key: &str, calls, (input, output), usd: Option<f64>, estimated| CostRow {
+        key: key.into(),
+        calls,
+        usage: Usage { input, output, ..Usage::default() },
+        cost: usd.map(Cost::from_usd),
+        unpriced: if usd.is_none() { calls } else { 0 },
+        estimated,
+    };
+    let rows = vec![
+        row(MODEL, 41, (1_284_000, 21_300), Some(4.1721), 0),
+        row("acme/coder-small", 118, (396_400, 9_120), Some(0.3536), 2),
+        row("local/coder-30b", 7, (42_000, 880), None, 0),
+    ];
+    ReplyEvent::CostsReply { rows, total: Some(Cost::from_usd(4.5257)) }
 }
 
 fn context() -> ContextReport {

@@ -7,6 +7,11 @@ use super::story;
 pub(super) const PALETTE: Scene = Scene::new("palette", "Palette", |s| over(s, "palette.open"));
 pub(super) const WHICH_KEY: Scene = Scene::new("which_key", "Keys after the leader key", which_key);
 pub(super) const HELP: Scene = Scene::new("help", "Help", |s| over(s, "help.open"));
+pub(super) const HELP_SEARCH: Scene = Scene::new("help_search", "Help, searched", help_search);
+pub(super) const CONTEXT: Scene = Scene::new("context", "Context report", |s| over(s, "context.open"));
+pub(super) const COST: Scene = Scene::new("cost", "Cost report", |s| over(s, "cost.open"));
+pub(super) const KEYS: Scene = Scene::new("keys", "Actions to rebind", |s| over(s, "keys.open"));
+pub(super) const NOTHING: Scene = Scene::new("nothing_found", "A list without a match", nothing_found);
 pub(super) const MODELS: Scene = Scene::new("models", "Model picker", |s| over(s, "model.open"));
 pub(super) const THEMES: Scene =
     Scene::new("themes", "Theme picker", |s| over(s, "theme.open")).naming_theme();
@@ -19,6 +24,18 @@ pub(super) const COMMANDS: Scene = Scene::new("commands", "Slash commands in the
 fn over(s: &mut Stage, action: &'static str) {
     story::finished(s);
     s.act(action);
+}
+
+fn help_search(s: &mut Stage) {
+    over(s, "help.open");
+    s.write("search");
+    s.wait(300);
+}
+
+fn nothing_found(s: &mut Stage) {
+    over(s, "palette.open");
+    s.write("zebra crossing");
+    s.wait(300);
 }
 
 fn which_key(s: &mut Stage) {

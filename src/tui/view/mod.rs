@@ -146,7 +146,9 @@ impl App {
         overlay::draw_layers(self, &layers, &scopes, slices, buf, &mut cursor);
         let cx = cx!(self, &scopes, false);
         self.toasts.draw(&cx, overlay::toast_room(&areas, &layers, buf.area), buf);
-        overlay::draw_which_key(self, &areas, &cx, buf);
+        if overlay::draw_which_key(self, &areas, &cx, buf) {
+            cursor = None;
+        }
         self.screen.areas = Some(areas);
         changes::drew_everything(self, request, layers, chrome, slices);
         cursor

@@ -62,6 +62,11 @@ impl Column {
         Self::of(title, Kind::Right)
     }
 
+    /// Keys, which end at the right and are never cut.
+    pub const fn key(title: &'static str) -> Self {
+        Self::of(title, Kind::Number)
+    }
+
     /// Figures, aligned at the right. They are never cut.
     pub const fn number(title: &'static str) -> Self {
         Self::of(title, Kind::Number)
@@ -92,6 +97,12 @@ pub struct Cell {
     /// Dimmed, behind the text: `k`, `ms`, `tokens`.
     pub unit: &'static str,
     pub role: Role,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self::new("", Role::Text)
+    }
 }
 
 impl Cell {
@@ -196,8 +207,11 @@ impl Widths {
             let Some(at) = shown.iter().rposition(|p| columns[p.at].rank == last) else { break };
             shown.remove(at);
         }
-        // What must stay and does not fit is cut, the widest text first.
-        while need(&shown) > room {
+        // What must stay and does not fit is cut, the widest text first; what grows is cut last.
+        let whole = |shown: &[Place]| {
+            shown.iter().map(Place::wide).sum::<usize>() + GAP * shown.len().saturating_sub(1)
+        };
+        while whole(&shown) > room {
             let text = |p: &&mut Place| p.at != grows && columns[p.at].kind != Kind::Number && p.text > LEAST;
             let Some(widest) = shown.iter_mut().filter(text).max_by_key(|p| p.text) else { break };
             widest.text -= 1;
@@ -343,6 +357,18 @@ mod tests {
         );
         assert_eq!(drawn(21), ["model           price", "acme/large-1    $3.00", "local/tiny     $12.50"]);
         assert_eq!(drawn(9), ["model    ", "acme/lar…", "local/ti…"]);
+    }
+
+    #[test]
+    fn a_long_text_beside_the_first_one_is_cut_before_it() {
+        const TWO: &[Column] = &[Column::text("").grows(), Column::right(""), Column::key("")];
+        let rows = [vec![
+            Cell::new("what takes up the context", Role::Text),
+            Cell::dim("a state of many words that goes on"),
+            Cell::dim("Ctrl-X s"),
+        ]];
+        let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(TWO, 50);
+        assert_eq!(fit.row(&rows[0]).text(), "what takes up the context  a state of m…  Ctrl-X s");
     }
 
     #[test]

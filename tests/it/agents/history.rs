@@ -71,7 +71,7 @@ fn inside(cols: u16, rows: u16) {
     // Both branches side by side.
     say(&mut term, "/compare");
     term.wait("its branches", |s| {
-        s.contains("Compare this branch with") && s.contains("> main  plant the chestnut")
+        s.contains("Compare this branch with") && s.contains("▌ main  plant the chestnut")
     });
     term.keys("\r");
     term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));

@@ -142,7 +142,7 @@ fn ended(cols: u16, rows: u16) {
     term.keys("M");
     term.wait("the models", |s| s.contains("demo/demo") && s.contains("Enter choose"));
     term.keys("demo/demo");
-    term.wait("the one model", |s| s.contains("> demo/demo"));
+    term.wait("the one model", |s| s.contains("▌ demo/demo"));
     term.keys("\r");
     term.wait_gone("Enter choose");
     panel(&mut term);

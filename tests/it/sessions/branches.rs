@@ -123,7 +123,7 @@ fn story(inner: bool) {
 
     command(&mut term, "/compare");
     term.wait("the other branch", |s| {
-        s.contains("Compare this branch with") && s.contains("> main  do it as A")
+        s.contains("Compare this branch with") && s.contains("▌ main  do it as A")
     });
     term.keys("\r");
     term.wait("the files of both", |s| {

@@ -20,16 +20,16 @@ fn completed(cols: u16, rows: u16) {
     let mut term = trusted(&place, cols, rows);
     // The folder's own agent definition, without a restart.
     term.keys("@scr");
-    term.wait("the kind of agent", |s| s.contains("> scribe") && s.contains("Writes letters"));
+    term.wait("the kind of agent", |s| s.contains("▌ scribe") && s.contains("Writes letters"));
     term.keys("\t");
     term.wait_text("@scribe");
     term.keys("\x15");
     term.wait_gone("@scribe");
     // A command, and then the names that it accepts.
     term.keys("/workf");
-    term.wait_text("> workflow");
+    term.wait_text("▌ workflow");
     term.keys("\t");
-    term.wait("the workflows", |s| s.contains("> release") && s.contains("1 step  Build and tell"));
+    term.wait("the workflows", |s| s.contains("▌ release") && s.contains("1 step  Build and tell"));
     term.keys("\t");
     term.wait_text("/workflow release");
     term.keys("\r");

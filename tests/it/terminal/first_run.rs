@@ -165,7 +165,7 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     term.wait("the new key", |s| s.lines().any(|l| l.trim_start().starts_with("F7 ") && l.ends_with("help")));
     let mut term = term;
     term.keys("\x1b[18~");
-    term.wait("help by the new key", |s| s.contains("Help: keys"));
+    term.wait("help by the new key", |s| s.contains("Type to search all keys"));
     term.keys("\x1b");
     // Themes: one of the person's own, changed while the screen runs.
     let theme = place.home.join("config/themes/mine.toml");

@@ -207,13 +207,13 @@ fn demo(cols: u16, rows: u16) {
     walk(&mut term, "which-key", &["\x18"], footer("cancel"), &mut seen);
     // At the beginning of a message the first rows are agent definitions.
     walk(&mut term, "popup", &["see @"], footer("take"), &mut seen);
-    walk(&mut term, "palette", &["\x10", "theme"], |s| s.contains("Theme") && footer("choose")(s), &mut seen);
+    walk(&mut term, "palette", &["\x10", "theme"], |s| s.contains("Theme") && footer("run")(s), &mut seen);
     walk(&mut term, "themes", &["\x18t"], footer("choose"), &mut seen);
     walk(
         &mut term,
         "models",
         &["\x18m", "demo"],
-        |s| s.contains("> demo/demo") && footer("choose")(s),
+        |s| s.contains("▌ demo/demo") && footer("choose")(s),
         &mut seen,
     );
 

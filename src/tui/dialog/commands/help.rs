@@ -174,7 +174,7 @@ fn lower(text: &str) -> String {
 }
 
 /// What it does, where, and its key.
-const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::right("")];
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 /// The list of everything.
 struct Everything {
@@ -336,7 +336,7 @@ impl Panel for Help {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let height = (ROWS + 8).max(model.window.screen.1 / 2);
+        let height = (ROWS + 7).max(model.window.screen.1 / 3);
         Placement::Center { width: 96, height }
     }
 

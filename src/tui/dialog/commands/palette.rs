@@ -36,7 +36,7 @@ const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
 
 /// What is done, its state, and its key or command.
-const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::right("")];
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 /// Groups before those of [`Menu`], and behind them.
 const WAITING: &str = "Waiting for you";
@@ -74,7 +74,8 @@ pub(crate) fn open(app: &App) -> Picker {
         }
     }
     // What ends or takes something away stands last in its group; it is never selected by itself.
-    rows.sort_by_key(|i| (order.rank(i), i.decides));
+    // Panels are seen, and have a digit: what is not seen stands before them.
+    rows.sort_by_key(|i| (order.rank(i), i.id.starts_with("action view."), i.decides));
     let (possible, not_now) = rows.into_iter().partition(|i| i.disabled.is_none());
     let key =
         |a| app.keys.map.describe(a, &app.scopes()).or_else(|| app.keys.map.anywhere(a).map(|(_, k)| k));
@@ -182,6 +183,9 @@ fn actions(app: &App) -> Vec<Item> {
     let here = here(app);
     let mut rows: Vec<Item> = Vec::new();
     for (group, s) in app.registry.words().actions().filter(|(_, s)| s.palette || here.contains(&s.action)) {
+        if s.action.0 == "palette.open" {
+            continue;
+        }
         // Two names of the same thing are one row.
         if let Some(same) = rows.iter_mut().find(|i| i.text == s.help) {
             same.more = format!("{} {} {}", same.more, s.action.0, s.label);

@@ -204,7 +204,7 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
 #[test]
 fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
     for (word, first) in [
-        ("palette", "▌ Find and run any action"),
+        ("context", "▌ What takes up the model's context"),
         ("diff", "▌ Go to the diff review"),
         ("quit", "▌ Save and quit"),
         ("rename", "▌ Rename this session"),

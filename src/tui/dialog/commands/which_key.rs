@@ -15,8 +15,9 @@ use crate::theme::Role;
 use crate::view::layout::Areas;
 use crate::widget::draw;
 
-/// Columns between two groups.
+/// Columns between two groups, at least and at most.
 const GAP: u16 = 3;
+const WIDE_GAP: u16 = 10;
 
 /// A key and what it does.
 struct Entry {
@@ -72,9 +73,12 @@ pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut 
     for row in rows {
         let mut x = title.x;
         let step = row_height(&row);
+        let used: u16 = row.iter().map(|g| g.width()).sum();
+        let gaps = row.len().saturating_sub(1).max(1) as u16;
+        let gap = (room.saturating_sub(used) / gaps).clamp(GAP, WIDE_GAP);
         for group in row {
             let spot = Rect { x, y, width: group.width().min(title.right().saturating_sub(x)), height: step };
-            x += group.width() + GAP;
+            x += group.width() + gap;
             draw_group(cx, &group, spot, buf);
         }
         y += step + 1;

@@ -18,7 +18,7 @@ use crate::widget::{draw, input};
 /// Columns from which on a preview stands beside the list.
 const WIDE: u16 = 72;
 /// Rows of the area from which on a blank row stands below the field.
-const TALL: u16 = 10;
+const TALL: u16 = 7;
 /// Columns of a list, and of a table or a list with a preview, with the border and the padding of the dialog.
 const LIST: u16 = 76;
 const TABLE: u16 = 112;

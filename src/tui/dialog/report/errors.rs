@@ -9,7 +9,6 @@ use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
 /// Registers the dialog.
@@ -48,7 +47,7 @@ fn whole(n: &Notice) -> String {
         text.push_str("\n\n");
         text.push_str(d);
     }
-    crate::widget::wrap::wrap(&text, 60).join("\n")
+    text
 }
 
 impl ErrorLog {
@@ -67,6 +66,7 @@ impl Source for ErrorLog {
         ListSpec {
             scope: "errors",
             actions: ACTIONS,
+            verb: "copy",
             empty: "No errors: what goes wrong is listed here, with its cause and what to do",
             ..ListSpec::default()
         }
@@ -78,10 +78,6 @@ impl Source for ErrorLog {
         }
         let text = item.and_then(|i| self.of(i)).map(whole)?;
         Some(Outcome::Stay { effects: vec![Effect::Task(Task::Copy { text, what: "entry" })], reload: false })
-    }
-
-    fn hints(&self, any: bool) -> Vec<Hint> {
-        any.then_some(Hint::of("errors.copy")).into_iter().collect()
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {

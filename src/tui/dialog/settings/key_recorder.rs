@@ -13,7 +13,7 @@ use tiller_protocol::{Notice, NoticeKind};
 use crate::app::App;
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::confirm;
-use crate::dialog::picker::{Item, Picker, Source};
+use crate::dialog::picker::{Item, ListSpec, Picker, Source};
 use crate::dialog::question::input_delay::InputDelay;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
@@ -26,7 +26,7 @@ use crate::panel::{
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
-use crate::widget::table::Cell;
+use crate::widget::table::{Cell, Column};
 use crate::widget::wrap::wrap;
 
 /// Registers the dialog.
@@ -41,6 +41,9 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// Keys of one sequence at most.
 const LONGEST: usize = 3;
+
+/// What it does, where, and its keys.
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 struct Actions {
     items: Vec<Item>,
@@ -62,7 +65,7 @@ pub(crate) fn open(app: &App) -> Picker {
                 .map(|b| show(&b.keys))
                 .collect();
             let mut item = Item::new(format!("{home} {}", s.action.0), s.help);
-            item = item.group(group).cell(Cell::new(keys.join(", "), Role::Accent)).detail(place);
+            item = item.group(group).detail(place).cell(Cell::new(keys.join(", "), Role::Accent));
             item.more = format!("{} {} {group}", s.action.0, s.label);
             items.push(item);
         }
@@ -85,6 +88,10 @@ fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
 impl Source for Actions {
     fn title(&self) -> String {
         "Rebind which action?".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec { columns: COLUMNS, verb: "rebind", ..ListSpec::default() }
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {

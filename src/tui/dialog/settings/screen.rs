@@ -94,8 +94,8 @@ fn settings() -> impl Iterator<Item = (&'static str, &'static Setting)> {
     GROUPS.iter().flat_map(|(group, list)| list.iter().map(move |s| (*group, s)))
 }
 
-/// What it is, its value, and whether that is the default.
-const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right(""), Column::text("")];
+/// What it is, whether it is the default, and its value.
+const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
 
 struct Settings {
     ui: Value,
@@ -169,7 +169,7 @@ impl Source for Settings {
                 let origin = if *now == self.default[*name] { "" } else { "yours" };
                 let mut item = Item::new(*name, *help).group(group);
                 item.more = format!("ui.{name}");
-                item = item.cell(Cell::new(words(now), Role::Text)).detail(origin);
+                item = item.detail(origin).cell(Cell::new(words(now), Role::Text));
                 item.decides = guards(name);
                 item
             })
@@ -227,7 +227,7 @@ mod tests {
         insta::assert_snapshot!("settings_at_80x24", r.screen());
         r.run("type plain ascii; enter");
         assert!(r.app.model.ui.ascii);
-        assert!(r.screen().contains("on  yours"), "{}", r.screen());
+        assert!(r.screen().contains("yours       on"), "{}", r.screen());
         let kept = |t: &Task| matches!(t, Task::SaveSetting { key, value } if key == "ui.ascii" && *value == json!(true));
         assert!(r.tasks.iter().any(kept));
         r.run("enter");

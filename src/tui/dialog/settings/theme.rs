@@ -29,13 +29,23 @@ pub(crate) fn open(app: &App) -> Picker {
     Picker::new(ThemeSource { names, now: app.themes.choice().to_owned() })
 }
 
+/// What a theme is that its name does not say.
+fn about(name: &str) -> &'static str {
+    match name {
+        "auto" => "as light or dark as the terminal",
+        "ansi" => "the terminal's 16 colours",
+        "mono" => "no colours",
+        _ => "",
+    }
+}
+
 impl Source for ThemeSource {
     fn title(&self) -> String {
         "Theme".into()
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
-        self.names.iter().map(|n| Item::new(n, n).current(*n == self.now)).collect()
+        self.names.iter().map(|n| Item::new(n, n).detail(about(n)).current(*n == self.now)).collect()
     }
 
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {

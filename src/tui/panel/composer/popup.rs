@@ -53,6 +53,8 @@ pub(crate) struct Popup {
 pub(crate) struct PopupRow {
     pub name: String,
     pub detail: String,
+    /// Size and tokens of a file.
+    pub figures: [Cell; 2],
     pub preview: String,
     /// It is a kind of agent, not a file.
     pub agent: bool,
@@ -74,7 +76,7 @@ impl Popup {
                     name: c.name().into(),
                     detail: c.help().into(),
                     preview: c.usage().into(),
-                    agent: false,
+                    ..PopupRow::default()
                 })
                 .collect();
             return (!new.rows.is_empty()).then_some(new);
@@ -118,17 +120,20 @@ impl Popup {
             detail: format!("agent  {}", k.about),
             preview: k.about.clone(),
             agent: true,
+            ..PopupRow::default()
         });
         let agents: Vec<PopupRow> = agents.collect();
         self.rows = mentions
             .iter()
             .map(|m| {
-                let size = m.size.map_or(String::new(), human);
-                let tokens = m.tokens.map_or(String::new(), |t| format!("  ~{t} tokens"));
-                let kind = if m.kind == MentionKind::File { String::new() } else { format!("{}  ", m.kind) };
+                let kind = if m.kind == MentionKind::File { String::new() } else { m.kind.to_string() };
                 PopupRow {
                     name: m.name.clone(),
-                    detail: format!("{kind}{size}{tokens}"),
+                    detail: kind,
+                    figures: [
+                        m.size.map_or_else(Cell::default, size),
+                        m.tokens.map_or_else(Cell::default, |t| Cell::number(format!("~{t}"), " tokens")),
+                    ],
                     preview: m.preview.clone(),
                     agent: false,
                 }
@@ -148,7 +153,7 @@ impl Popup {
                 "has an error".into()
             };
             let preview = if f.wrong.is_empty() { f.steps.join("\n") } else { f.wrong.clone() };
-            PopupRow { name: f.name.clone(), detail, preview, agent: false }
+            PopupRow { name: f.name.clone(), detail, preview, ..PopupRow::default() }
         };
         let at = |f: &&WorkflowFile| f.name.find(&self.word);
         // A name of several words cannot be given to the command.
@@ -195,11 +200,11 @@ fn meaning(effort: Effort) -> &'static str {
 }
 
 /// Bytes in the unit that reads best.
-fn human(bytes: u64) -> String {
+fn size(bytes: u64) -> Cell {
     match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+        0..1024 => Cell::number(bytes.to_string(), " B"),
+        1024..1_048_576 => Cell::number(format!("{:.1}", bytes as f64 / 1024.0), " KB"),
+        _ => Cell::number(format!("{:.1}", bytes as f64 / 1_048_576.0), " MB"),
     }
 }
 
@@ -208,8 +213,9 @@ const WIDE: u16 = 90;
 /// Columns before a name: the bar of the selected row and a blank.
 const INDENT: u16 = 2;
 
-/// Names, and what they are.
-const NAMES: &[Column] = &[Column::path(""), Column::text("").grows()];
+/// Names, what they are, and for files their size and tokens.
+const NAMES: &[Column] =
+    &[Column::path(""), Column::text("").grows(), Column::number("").rank(2), Column::number("").rank(1)];
 
 /// Draws it in `area`, which has a row for each row of the window.
 pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -221,9 +227,14 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
         PopupKind::Slash => area.width / 4 * 3,
         _ => area.width / 2,
     };
-    let cells: Vec<[Cell; 2]> =
-        rows.iter().map(|r| [Cell::new(r.name.as_str(), Role::Text), Cell::dim(r.detail.as_str())]).collect();
-    let fit = Widths::of(cells.iter().map(<[Cell; 2]>::as_slice))
+    let cells: Vec<[Cell; 4]> = rows
+        .iter()
+        .map(|r| {
+            let [size, tokens] = r.figures.clone();
+            [Cell::new(r.name.as_str(), Role::Text), Cell::dim(r.detail.as_str()), size, tokens]
+        })
+        .collect();
+    let fit = Widths::of(cells.iter().map(<[Cell; 4]>::as_slice))
         .fit(NAMES, usize::from(left.saturating_sub(INDENT + 1)));
     for (i, cells) in cells.iter().enumerate() {
         let line = Rect { y: area.y + i as u16, height: 1, width: left, ..area };

@@ -117,13 +117,15 @@ pub(crate) fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect
     if free >= need { 0 } else { need }
 }
 
-/// Draws the keys that can follow, once they are due.
-pub(crate) fn draw_which_key(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+/// Draws the keys that can follow, once they are due. `true`: they lie over the place of the cursor.
+pub(crate) fn draw_which_key(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) -> bool {
     if app.keys.pending.is_empty() || areas.class == SizeClass::Tiny {
-        return;
+        return false;
     }
-    if app.keys.which || app.model.mono >= app.keys.since + app.which_delay() {
+    let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
+    if due {
         dim(cx.theme, areas.body(buf.area), buf);
         which_key::draw(cx, &app.keys.pending, areas, buf);
     }
+    due
 }
