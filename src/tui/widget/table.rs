@@ -241,6 +241,15 @@ impl Place {
     }
 }
 
+/// A cell of a row that has content, and the columns of its text.
+struct Part<'a> {
+    start: usize,
+    end: usize,
+    kind: Kind,
+    text: String,
+    cell: &'a Cell,
+}
+
 /// The columns of a table for one width.
 #[derive(Clone, Debug)]
 pub struct Fit {
@@ -263,25 +272,40 @@ impl Fit {
     }
 
     fn line(&self, cells: &[Cell], place: impl Fn(Place, &Cell) -> Place) -> Line {
-        let mut line = Line::new(Wrap::Cut);
-        let mut end = 0;
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(self.shown.len());
+        let mut from = 0;
         for shown in &self.shown {
-            let from = end;
-            end += shown.wide() + GAP;
+            let here = from;
+            from += shown.wide() + GAP;
             let Some(cell) = cells.get(shown.at).filter(|c| !c.is_empty()) else { continue };
             let place = place(*shown, cell);
             let kind = self.columns[shown.at].kind;
             let text = cell.shown();
-            let text = match kind {
-                Kind::Path => shorten_middle(&text, place.text, draw::ascii()),
-                Kind::Text | Kind::Right | Kind::Number => shorten_end(&text, place.text, draw::ascii()),
-            };
             let right = matches!(kind, Kind::Right | Kind::Number);
-            let before = if right { place.text.saturating_sub(width(&text)) } else { 0 };
-            line.pad_to(from + before, Look::of(Role::Text));
-            line.push_strict(&text, Look::of(cell.role));
-            if !cell.unit.is_empty() {
-                line.push_strict(cell.unit, Look::of(Role::Dim));
+            let wide = width(&text).min(place.text);
+            let start = if right { here + place.text - wide } else { here };
+            parts.push(Part { start, end: here + place.text, kind, text, cell });
+        }
+        // What a row leaves empty belongs to the text before it, and then to the text behind it.
+        let starts: Vec<usize> = parts.iter().map(|p| p.start).collect();
+        let mut line = Line::new(Wrap::Cut);
+        for (n, part) in parts.iter().enumerate() {
+            let next = starts.get(n + 1).map_or(self.room, |s| s.saturating_sub(GAP));
+            let left = if n == 0 { 0 } else { width(line.text()) + GAP };
+            let text = match part.kind {
+                Kind::Path => shorten_middle(&part.text, next.saturating_sub(part.start), draw::ascii()),
+                Kind::Text => shorten_end(&part.text, next.saturating_sub(part.start), draw::ascii()),
+                Kind::Right => shorten_end(&part.text, part.end.saturating_sub(left), draw::ascii()),
+                Kind::Number => shorten_end(&part.text, part.end.saturating_sub(part.start), draw::ascii()),
+            };
+            let start = match part.kind {
+                Kind::Right => part.end.saturating_sub(width(&text)),
+                _ => part.start,
+            };
+            line.pad_to(start, Look::of(Role::Text));
+            line.push_strict(&text, Look::of(part.cell.role));
+            if !part.cell.unit.is_empty() {
+                line.push_strict(part.cell.unit, Look::of(Role::Dim));
             }
         }
         line.pad_to(self.room, Look::of(Role::Text));
@@ -369,6 +393,29 @@ mod tests {
         ]];
         let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(TWO, 50);
         assert_eq!(fit.row(&rows[0]).text(), "what takes up the context  a state of m…  Ctrl-X s");
+    }
+
+    #[test]
+    fn what_a_row_leaves_empty_belongs_to_its_text() {
+        const TWO: &[Column] = &[Column::text("").grows(), Column::right(""), Column::key("")];
+        let row = |text: &str, state: &str, key: &str| {
+            vec![Cell::new(text, Role::Text), Cell::dim(state), Cell::dim(key)]
+        };
+        let rows = [
+            row("what ran, what allowed it and how it ended", "", "a"),
+            row("short", "a state of many words that goes on", "b"),
+            row("what ran, what allowed it and how it ended", "now", "Ctrl-X s"),
+        ];
+        let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(TWO, 52);
+        let drawn: Vec<String> = rows.iter().map(|r| fit.row(r).text().to_owned()).collect();
+        assert_eq!(
+            drawn,
+            [
+                "what ran, what allowed it and how it ended         a",
+                "short   a state of many words that goes on         b",
+                "what ran, what allowed it and how it…  now  Ctrl-X s",
+            ]
+        );
     }
 
     #[test]

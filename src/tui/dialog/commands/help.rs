@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::effect::{ComposerInput, Effect};
 use crate::dialog::picker::{Item, ListSpec, Picker, Source};
+use crate::keymap::KeyRow;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::keymap::show;
@@ -136,36 +137,57 @@ fn essential(app: &App, does: Does, label: &'static str) -> Essential {
 
 const DRAFT: &str = "Press it in the composer";
 
-/// Every key with its action, then every action without a key.
+/// Every action with its keys, those of this place first, then every action without a key. An action stands once: with
+/// the keys of the nearest place that has some.
 fn everything(app: &App) -> Vec<Item> {
     let words = app.registry.words();
     let here = app.scopes();
-    let mut rows: Vec<(usize, Item)> = Vec::new();
-    for row in app.keys.map.table() {
-        let near = here.iter().position(|s| *s == row.scope);
-        let place = words.scope(row.scope).map_or(row.scope, |s| s.title);
-        let spec = words.find(row.action.0);
-        let mut item = Item::new(row.action.0, row.help).detail(if near.is_none() { place } else { "" });
-        // A key of another place does nothing here; what has a name in the palette can be done all the same.
-        let anywhere = spec.is_some_and(|s| s.palette);
-        item.disabled = (near.is_none() && !anywhere).then(|| format!("{} in {place}", show(&row.keys)));
-        if matches!(row.action.0, "composer.send" | "composer.queue" | "composer.now" | "composer.take") {
-            item.disabled = Some(format!("{}: {}", show(&row.keys), lower(DRAFT)));
+    let near = |scope: &str| here.iter().position(|s| *s == scope).unwrap_or(usize::MAX);
+    let mut table = app.keys.map.table();
+    table.sort_by_key(|row| near(row.scope));
+    let mut rows: Vec<(&'static str, Item)> = Vec::new();
+    for row in &table {
+        match rows.iter_mut().find(|(_, i)| i.id == row.action.0) {
+            Some((scope, item)) if *scope == row.scope => add_key(item, show(&row.keys)),
+            Some(_) => {}
+            None => rows.push((row.scope, keyed(words, row, near(row.scope) < usize::MAX))),
         }
-        item = item.cell(Cell::new(show(&row.keys), Role::Accent));
-        item.more = format!("{} {} {} {place}", row.action.0, spec.map_or("", |s| s.label), show(&row.keys));
-        item.decides = spec.is_some_and(|s| s.ends);
-        rows.push((near.unwrap_or(usize::MAX), item));
     }
+    let mut rows: Vec<Item> = rows.into_iter().map(|(_, item)| item).collect();
     for (group, s) in words.actions().filter(|(_, s)| s.palette && app.keys.map.anywhere(s.action).is_none())
     {
-        let mut item = Item::new(s.action.0, s.help).detail("no key");
+        let mut item = Item::new(s.action.0, s.help).detail("").cell(Cell::dim("no key"));
         item.more = format!("{} {} {group}", s.action.0, s.label);
         item.decides = s.ends;
-        rows.push((usize::MAX, item));
+        rows.push(item);
     }
-    rows.sort_by_key(|(near, _)| *near);
-    rows.into_iter().map(|(_, i)| i).collect()
+    rows
+}
+
+/// Keys of an action that are shown.
+const KEYS: usize = 2;
+
+/// Adds a further key to a row; all can be searched for.
+fn add_key(item: &mut Item, key: String) {
+    item.more = format!("{} {key}", item.more);
+    if let Some(cell) = item.cells.last_mut().filter(|c| c.text.split(", ").count() < KEYS) {
+        cell.text = format!("{}, {key}", cell.text);
+    }
+}
+
+/// A row of an action with its first key. `here`: the place of the key is the one from which help was opened.
+fn keyed(words: &Vocabulary, row: &KeyRow, here: bool) -> Item {
+    let (key, place) = (show(&row.keys), words.scope(row.scope).map_or(row.scope, |s| s.title));
+    let spec = words.find(row.action.0);
+    let mut item = Item::new(row.action.0, row.help).detail(if here { "" } else { place });
+    // A key of another place does nothing here; what has a name in the palette can be done all the same.
+    item.disabled = (!here && !spec.is_some_and(|s| s.palette)).then(|| format!("{key} in {place}"));
+    if matches!(row.action.0, "composer.send" | "composer.queue" | "composer.now" | "composer.take") {
+        item.disabled = Some(format!("{key}: {}", lower(DRAFT)));
+    }
+    item.more = format!("{} {} {key} {place}", row.action.0, spec.map_or("", |s| s.label));
+    item.decides = spec.is_some_and(|s| s.ends);
+    item.cell(Cell::new(key, Role::Accent))
 }
 
 fn lower(text: &str) -> String {

@@ -219,6 +219,9 @@ impl Picker {
             }
         }
         let Some(text) = self.chosen().and_then(|i| self.source.preview(i)) else { return };
+        // Below a table it begins where the texts of the rows begin.
+        let indent = if self.source.spec().table.is_some() { self.indent() } else { 0 };
+        let area = Rect { x: area.x + indent, width: area.width.saturating_sub(indent), ..area };
         let lines: Vec<Line> = text
             .lines()
             .take(usize::from(area.height))
