@@ -67,12 +67,10 @@ fn cell(
             continue;
         }
         let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };
-        if text_row == 0 {
-            if let Some((mark, role)) = laid.mark {
-                let x = area.x + laid.indent.saturating_sub(2) as u16;
-                let columns = area.right().saturating_sub(x);
-                paint::text(buf, PaintTarget { x, y, columns }, mark, cx.theme.style(role));
-            }
+        if let Some((mark, role)) = laid.mark.filter(|_| text_row == 0) {
+            let x = area.x + laid.indent.saturating_sub(2) as u16;
+            let columns = area.right().saturating_sub(x);
+            paint::text(buf, PaintTarget { x, y, columns }, mark, cx.theme.style(role));
         }
         let mut marks: Vec<StyleRange> =
             search::over(line, over.words, cx.theme.style(Role::Match).add_modifier(Modifier::UNDERLINED));
