@@ -5,17 +5,13 @@ use tiller_protocol::compare::{ComparedSide, Comparison, SaidLine};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::tree::{
-    NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeSpawned,
-    TreeTag,
-};
 use tiller_protocol::view::{
     ContextReport, CostRow, GitOperation, GitState, LayerCost, Mention, ModelChoice,
 };
 use tiller_protocol::{
-    AgentId, AgentState, BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView,
-    EntryId, ModelRef, Profile, RestoreFile, RestorePreview, SearchHit, SearchPage, SearchQuery, SearchRole,
-    SessionId, SessionSummary, Snapshot, Time, Usage,
+    AgentId, BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView, EntryId,
+    GridRun, ModelRef, Profile, RestoreFile, RestorePreview, ScreenView, SearchHit, SearchPage, SearchQuery,
+    SearchRole, SessionId, SessionSummary, Snapshot, Time, Usage,
 };
 
 use super::stage::{START, Stage};
@@ -27,14 +23,14 @@ pub(super) const CLIENT: &str = include_str!("data/client.diff");
 pub(super) const TESTS: &str = include_str!("data/test_client.diff");
 pub(super) const README: &str = include_str!("data/readme.diff");
 
-const PROJECT: &str = "/home/ann/api";
+pub(super) const PROJECT: &str = "/home/ann/api";
 const MINUTE: i64 = 60_000;
 
-fn ago(minutes: i64) -> Time {
+pub(super) fn ago(minutes: i64) -> Time {
     Time(START.millis() - minutes * MINUTE)
 }
 
-fn session(n: u128) -> SessionId {
+pub(super) fn session(n: u128) -> SessionId {
     format!("{:032x}", 0x0190_0000_0000_7000_8000_0000_0000_0000_u128 | n)
         .parse()
         .unwrap_or(SessionId(Default::default()))
@@ -131,8 +127,10 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         }
         Query::Search { query } => ReplyEvent::SearchReply { query: query.clone(), page: found(query) },
         Query::Costs { .. } => costs(),
+        // The next picture comes when something changes: never.
+        Query::Screen { since: 0 } => ReplyEvent::ScreenReply { screen: program_screen() },
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
-        Query::Tree { query } => ReplyEvent::TreeReply { reply: tree(query)? },
+        Query::Tree { query } => ReplyEvent::TreeReply { reply: super::sessions::tree_of(query)? },
         _ => return None,
     })
 }
@@ -245,7 +243,7 @@ fn review() -> tiller_protocol::review::Review {
     }
 }
 
-fn restored(path: &str, diff: &str) -> RestoreFile {
+pub(super) fn restored(path: &str, diff: &str) -> RestoreFile {
     let file = file(path, ChangeKind::Modified, diff);
     RestoreFile {
         path: file.path,
@@ -351,44 +349,32 @@ fn context() -> ContextReport {
     }
 }
 
-/// The nodes of the tree: parent, what it is, its first line.
-const NODES: &[(Option<u32>, NodeKind, &str)] = &[
-    (None, NodeKind::User, "Look at how the client retries"),
-    (Some(0), NodeKind::Assistant, "The loop is in Client.get; the pause is computed in Client.wait."),
-    (Some(1), NodeKind::User, "Make the retry logic honour Retry-After and add what is missing."),
-    (Some(2), NodeKind::Assistant, "The header has two forms, and the client only reads the first one."),
-    (Some(3), NodeKind::ToolResult, "src/client.py"),
-    (Some(4), NodeKind::Checkpoint, "before the tests"),
-    (Some(5), NodeKind::User, "also update the README"),
-    (Some(6), NodeKind::Assistant, "The section on retries names both forms now."),
-    (Some(1), NodeKind::User, "Try it with tenacity instead of our own loop"),
-    (Some(8), NodeKind::Assistant, "tenacity can wait by a function of the response."),
-    (Some(9), NodeKind::ToolResult, "python -m pytest -q"),
-    (Some(5), NodeKind::User, "Only the tests first, please"),
-    (Some(11), NodeKind::Assistant, "Three tests: the cap, a date, and what is not a time."),
-    (Some(9), NodeKind::User, "Without the dependency, but in the same shape"),
-    (Some(13), NodeKind::Assistant, "A small class with one method, tested on its own."),
-    (Some(14), NodeKind::User, "as a decorator"),
-    (Some(15), NodeKind::Assistant, "The decorator keeps the signature."),
-    (Some(10), NodeKind::User, "Pin tenacity to 9"),
-    (Some(17), NodeKind::Assistant, "Pinned in pyproject.toml."),
-];
-
-/// Sessions of agents that the second message started.
-fn spawned() -> Vec<TreeSpawned> {
-    let agent = |n: u128, title: &str, state, files| TreeSpawned {
-        session: session(0x100 + n),
-        node: 3,
-        title: title.into(),
-        agent: Some(AgentId(format!("main/a{n}"))),
-        state: Some(state),
-        time: Some(ago(30 - n as i64)),
-        entries: 14,
-        tokens: 64_500,
-        cost: Some(Cost::from_usd(0.12)),
-        files,
-    };
-    vec![agent(1, "date handling", AgentState::Done, 1), agent(2, "cap and back-off", AgentState::Failed, 0)]
+/// The screen of a program in a terminal.
+fn program_screen() -> ScreenView {
+    let lines = [
+        "codex 0.169  property tests for parse_retry_after",
+        "",
+        "> Write property tests: seconds, dates, garbage.",
+        "",
+        "  I read src/client.py and tests/test_client.py.",
+        "  + tests/test_properties.py                    +64",
+        "",
+        "  Run them?  python -m pytest -q tests/test_properties.py",
+        "    1. Yes",
+        "    2. Yes, and do not ask again",
+        "    3. No",
+    ];
+    let row =
+        |(n, text): (usize, &&str)| (n as u16, vec![GridRun { text: (*text).into(), ..GridRun::default() }]);
+    ScreenView {
+        rev: 1,
+        cols: 100,
+        height: 26,
+        rows: lines.iter().enumerate().map(row).collect(),
+        cursor: Some((4, 8)),
+        mouse: false,
+        ended: false,
+    }
 }
 
 /// What a search finds.
@@ -439,86 +425,4 @@ fn found(query: &SearchQuery) -> SearchPage {
         ),
     ];
     SearchPage { hits: if query.text.trim().is_empty() { Vec::new() } else { hits }, more: false, behind: 0 }
-}
-
-fn tree(query: &TreeQuery) -> Option<TreeReply> {
-    Some(match query {
-        TreeQuery::Nodes { session: asked } => {
-            let node = |(n, (parent, kind, _)): (usize, &(Option<u32>, NodeKind, &str))| {
-                let reply = *kind == NodeKind::Assistant;
-                TreeNode {
-                    id: entry(n as u128),
-                    seq: n as i64,
-                    parent: *parent,
-                    kind: *kind,
-                    time: ago(40 - 2 * n as i64),
-                    agent: 0,
-                    model: reply.then_some(0),
-                    tokens: if reply { 8_000 + 1_700 * n as u64 } else { 0 },
-                    cost: reply.then(|| Cost::from_usd(0.04 + 0.013 * n as f64)),
-                }
-            };
-            let head = |name: &str, label: &str, node, current| TreeHead {
-                name: name.into(),
-                label: label.into(),
-                node: Some(node),
-                archived: false,
-                current,
-                open_in: None,
-            };
-            TreeReply::Nodes {
-                tree: Box::new(SessionTree {
-                    session: asked.unwrap_or(session(1)),
-                    title: "Honour Retry-After".into(),
-                    project: PROJECT.into(),
-                    agents: vec!["main".into()],
-                    models: vec![MODEL.into()],
-                    nodes: NODES.iter().enumerate().map(node).collect(),
-                    heads: vec![
-                        head("main", "", 7, true),
-                        head("branch-1f", "with a library", 18, false),
-                        head("branch-2c", "", 12, false),
-                        head("branch-3a", "no dependency", 14, false),
-                        head("branch-4e", "decorator", 16, false),
-                    ],
-                    tags: vec![TreeTag { name: "works".into(), node: 7 }],
-                    spawned: spawned(),
-                }),
-            }
-        }
-        TreeQuery::Marks { session } => TreeReply::Marks {
-            session: *session,
-            marks: TreeMarks { files: vec![(2, 2), (4, 1), (6, 1), (8, 2)], failed: vec![10] },
-        },
-        TreeQuery::Lines { entries } => TreeReply::Lines {
-            lines: NODES
-                .iter()
-                .enumerate()
-                .map(|(n, (_, kind, text))| TreeLine {
-                    entry: entry(n as u128),
-                    text: (*text).into(),
-                    origin: None,
-                    call: (*kind == NodeKind::ToolResult).then(|| tiller_protocol::tree::TreeCall {
-                        name: if n == 4 { "edit_file".into() } else { "terminal".into() },
-                        arguments: serde_json::json!({ "path": text, "command": text }),
-                    }),
-                })
-                .filter(|line| entries.contains(&line.entry))
-                .collect(),
-        },
-        TreeQuery::Preview { entry: asked } => {
-            let at = (0..NODES.len()).find(|n| entry(*n as u128) == *asked)?;
-            TreeReply::Preview {
-                preview: Box::new(tiller_protocol::tree::EntryPreview {
-                    entry: *asked,
-                    text: NODES.get(at)?.2.into(),
-                    cut: false,
-                    files: vec![restored("src/client.py", CLIENT), restored("README.md", README)],
-                    more: 0,
-                    notes: Vec::new(),
-                }),
-            }
-        }
-        TreeQuery::Find { .. } => return None,
-    })
 }

@@ -2,8 +2,8 @@
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, AgentLimits, AgentState, AgentView, Backend, ChildView, Cost, EventBody, SessionId, StepState,
-    StepView, Transport, WorkflowView,
+    Activity, ActivitySource, AgentId, AgentLimits, AgentState, AgentView, Backend, ChildView, Cost,
+    EventBody, PaneView, SessionId, StepState, StepView, Transport, WorkflowView,
 };
 
 use super::scene::Scene;
@@ -15,6 +15,7 @@ pub(super) const AGENTS: Scene = Scene::new("agents", "Agents of ours and of oth
 pub(super) const AGENTS_FINISHED: Scene =
     Scene::new("agents_finished", "Agents that have ended, and limits", finished);
 pub(super) const AGENTS_BESIDE: Scene = Scene::new("agents_beside", "Agents beside the conversation", beside);
+pub(super) const TERMINAL: Scene = Scene::new("terminal", "A program in a terminal", terminal);
 pub(super) const AGENT: Scene = Scene::new("agent", "The conversation of another agent", agent);
 pub(super) const WORKFLOW: Scene = Scene::new("workflow", "A workflow that runs", workflow);
 
@@ -148,6 +149,8 @@ fn agents(s: &mut Stage) {
     show(s, crew());
     s.act("view.agents");
     s.fill();
+    // What was said of its size is gone.
+    s.wait(8_000);
     s.press("j");
 }
 
@@ -181,6 +184,27 @@ fn agent(s: &mut Stage) {
             .into(),
     });
     s.wait(500);
+}
+
+fn terminal(s: &mut Stage) {
+    story::working(s);
+    let pane = PaneView {
+        doing: Activity::Blocked,
+        source: ActivitySource::Screen,
+        title: "property tests".into(),
+        ..PaneView::default()
+    };
+    let mut crew = crew();
+    for view in &mut crew {
+        let child = view.child.as_mut().filter(|c| c.backend.is_external() && c.task.starts_with("Property"));
+        if let Some(child) = child {
+            child.pane = Some(Box::new(pane.clone()));
+        }
+    }
+    show(s, crew);
+    s.go(Navigation::Terminal(AgentId("main/a5".into())));
+    s.fill();
+    s.wait(8_000);
 }
 
 fn step(id: &str, needs: &[&str], state: StepState, by: &str, goal: &str, agent: Option<u32>) -> StepView {

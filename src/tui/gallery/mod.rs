@@ -56,6 +56,7 @@ pub const SCENES: &[Scene] = &[
     crew::AGENTS,
     crew::AGENTS_FINISHED,
     crew::AGENTS_BESIDE,
+    crew::TERMINAL,
     crew::AGENT,
     crew::WORKFLOW,
     menus::PALETTE,

@@ -110,7 +110,7 @@ fn ended(cols: u16, rows: u16) {
     term.wait_gone("a walnut stands here");
     // Its limits.
     term.keys("l");
-    term.wait("its limits", |s| s.contains("Limits of a1") && s.contains("turns"));
+    term.wait("its limits", |s| s.contains("Limits of a1") && s.contains("requests"));
     term.keys("\x15");
     term.keys("turns 7");
     term.wait_text("turns 7");

@@ -12,7 +12,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("flow.steer", "message", "Write to the agent of the selected step"),
     ActionSpec::key_only("flow.pause", "pause", "Pause or continue the agent of the selected step"),
     ActionSpec::key_only("flow.pause_all", "pause all", "Pause or continue the whole workflow"),
-    ActionSpec::key_only("flow.end", "end step", "Abandon the selected step; steps that need it are skipped")
+    ActionSpec::key_only("flow.end", "end step", "Cancel the selected step; steps that need it are skipped")
         .deciding(),
     ActionSpec::key_only("flow.stop", "stop all", "Stop the whole workflow; finished steps are kept")
         .deciding(),

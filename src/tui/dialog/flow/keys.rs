@@ -203,7 +203,7 @@ fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
         let retry = AgentCommand::WorkflowRetry { id: id.clone(), step: name.clone(), note };
         Ok(vec![Effect::ask(CommandBody::Agent(retry), WORDS)])
     };
-    let about = "runs the step and all that need it again; add a note if you like";
+    let about = "Runs the step and all that need it again; you can add a note";
     let title = format!("Retry {}", clean::plain(&step.id));
     Reply::with(Effect::Push(Box::new(TextPrompt::new(&title, about, "", Box::new(then)))))
 }

@@ -14,9 +14,12 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Reply};
 use crate::registry::{Dialog, Opener};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::paint;
+use crate::text::sheet::Sheet;
 use crate::theme::Role;
-use crate::widget::draw;
-use crate::widget::wrap::wrap;
+use crate::view::words::short;
+use crate::widget::activity_table::push_figure;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -49,31 +52,57 @@ pub(crate) struct Compact {
     failed: Option<String>,
 }
 
+/// Columns of the labels.
+const LABEL: usize = 12;
+
+/// A labelled line in pieces; numbers are in the text's look, words around them are dim.
+fn fact(label: &str, text: &str) -> Line {
+    let mut line = Line::new(Wrap::Word);
+    for (n, word) in text.split(' ').enumerate() {
+        let gap = if n > 0 { " " } else { "" };
+        let number = word.starts_with(|c: char| c.is_ascii_digit());
+        line.push_strict(gap, Look::of(Role::Dim));
+        push_figure(&mut line, word, Look::of(if number { Role::Text } else { Role::Dim }));
+    }
+    line.gutter(Gutter::new(format!("{label:<LABEL$}"), Role::Dim))
+}
+
+fn entries(n: u64) -> String {
+    format!("{n} {}", if n == 1 { "entry" } else { "entries" })
+}
+
 impl Compact {
-    fn lines(&self) -> Vec<String> {
+    fn lines(&self) -> Vec<Line> {
+        let plain = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
         if let Some(why) = &self.failed {
-            return vec![why.clone()];
+            return vec![plain(why, Role::Error)];
         }
-        let Some(p) = &self.preview else { return vec!["counting...".into()] };
+        let Some(p) = &self.preview else { return vec![plain("Counting...", Role::Dim)] };
         let mut lines = vec![
-            format!("About {} tokens shrink to about {}.", p.tokens_before, p.tokens_after),
-            format!(
-                "{} entries are summarized, {} stay as they are. Nothing is deleted: the old \
-                    path stays in the session.",
-                p.summarised, p.kept
+            fact(
+                "Tokens",
+                &format!("about {} become about {}", short(p.tokens_before), short(p.tokens_after)),
             ),
-            String::new(),
+            fact("Summarized", &entries(p.summarised)),
+            fact("Kept", &entries(p.kept)),
+            Line::new(Wrap::Word),
+            plain("Nothing is deleted: the old path stays in the session.", Role::Text),
         ];
         if !p.by_role.is_empty() {
+            lines.push(Line::new(Wrap::Word));
             let of = |r: &RoleTokens| {
-                let entries = if r.entries == 1 { "entry" } else { "entries" };
-                format!("{} {} {entries}, about {} tokens", r.role, r.entries, r.tokens)
+                fact(
+                    &r.role.to_string(),
+                    &format!("{}, about {} tokens", entries(r.entries), short(r.tokens)),
+                )
             };
-            lines.push(format!("Model: {}.", p.by_role.iter().map(of).collect::<Vec<_>>().join("; ")));
-            lines.push(String::new());
+            lines.extend(p.by_role.iter().map(of));
         }
-        lines.push("Summarized:".into());
-        lines.extend(p.goes.iter().map(|g| format!("  {g}")));
+        if !p.goes.is_empty() {
+            lines.push(Line::new(Wrap::Word));
+            lines.push(plain("What is summarized", Role::Strong));
+            lines.extend(p.goes.iter().map(|g| plain(g, Role::Text)));
+        }
         lines
     }
 }
@@ -126,29 +155,11 @@ impl Panel for Compact {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let inner = area;
-        let keys = format!(
-            "[{}] compact   [{}] say what to keep   [{}] cancel",
-            cx.key("compact.go"),
-            cx.key("compact.focus"),
-            cx.key("global.escape")
-        );
-        let rows: Vec<String> = self.lines().iter().flat_map(|l| wrap(l, usize::from(inner.width))).collect();
-        for (i, row) in rows.iter().take(usize::from(inner.height.saturating_sub(2))).enumerate() {
-            draw::text(
-                buf,
-                Rect { y: inner.y + i as u16, height: 1, ..inner },
-                row,
-                cx.theme.style(Role::Text),
-            );
-        }
-        if inner.height > 0 {
-            draw::text(
-                buf,
-                Rect { y: inner.bottom() - 1, height: 1, ..inner },
-                &keys,
-                cx.theme.style(Role::Accent),
-            );
+        let sheet = Sheet::new(self.lines(), usize::from(area.width).max(1));
+        for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
+            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
+            let place = paint::PaintTarget { x: area.x, y, columns: area.width };
+            paint::row(buf, place, line, *row, cx.theme, &[]);
         }
     }
 }
@@ -190,6 +201,6 @@ mod tests {
         };
         r.reply(ReplyEvent::CompactPreviewReply { preview });
         let words = r.words();
-        assert!(words.contains("you 1 entry, about 40 tokens; result 6 entries, about 8000"), "{words}");
+        assert!(words.contains("you 1 entry, about 40 tokens result 6 entries, about 8.0k"), "{words}");
     }
 }

@@ -118,6 +118,11 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// A cost in cents, so that the points of a column stand below one another.
+fn cents(usd: f64) -> String {
+    if usd >= 0.005 { format!("${usd:.2}") } else { money(usd) }
+}
+
 /// The group of a day.
 fn day(then: Time, now: Time) -> String {
     let zone = crate::zone::local();
@@ -245,7 +250,7 @@ impl Source for Sessions {
                 (true, first) => first,
             };
             let (state, role) = self.state(s, here);
-            let cost = s.cost.map_or(String::new(), |c| money(c.usd()));
+            let cost = s.cost.map_or(String::new(), |c| cents(c.usd()));
             let item =
                 Item { more: format!("{} {}", s.project, s.preview), ..Item::new(s.id.to_string(), title) }
                     .group(day(s.used, now))

@@ -282,7 +282,7 @@ fn resume(a: &AgentView, name: &str) -> Reply {
 fn their_model(model: &Model, a: &AgentView) -> Reply {
     let (id, now) = (a.id.clone(), a.model.clone());
     let program = now.provider().to_owned();
-    let about = format!("the name that {program} uses; applies from its next turn");
+    let about = format!("The name that {program} uses; applies from its next turn");
     let then = move |text: &str| {
         let model = ModelRef(format!("{program}/{}", text.trim()));
         Ok(vec![Effect::send_to(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])

@@ -207,7 +207,7 @@ impl Agents {
 
     /// Takes what the rows stand for now. The selection stays with its agent or tool when rows above are added or removed.
     fn take(&mut self, what: Vec<RowTarget>, chosen: Option<RowTarget>) {
-        if let Some(chosen) = chosen {
+        if let Some(chosen) = chosen.filter(|c| *c != RowTarget::Heading) {
             let at = |target: &RowTarget| what.iter().position(|w| w == target);
             // The keys of an agent that has ended, and is folded, must not do something to another.
             self.rows.chosen = at(&chosen).or_else(|| at(&RowTarget::Finished)).unwrap_or(self.rows.chosen);
@@ -241,20 +241,11 @@ impl Panel for Agents {
     }
 
     fn title(&self, model: &Model) -> String {
-        let n = model.crew.agents.iter().filter(|a| a.state.at_work()).count();
-        let waits = model.crew.agents.iter().filter(|a| waits(model, a)).count();
-        let mut title = "Agents".to_owned();
-        if n > 0 {
-            title.push_str(&format!(" {n} live"));
+        // How many need the person or run is said by the groups.
+        match model.crew.agents.iter().filter(|a| a.state.at_work()).count() {
+            0 => "Agents".to_owned(),
+            n => format!("Agents {n} at work"),
         }
-        let background = processes(model).count();
-        if background > 0 {
-            title.push_str(&format!(" {background} bg"));
-        }
-        if waits > 0 {
-            title.push_str(&format!(" !{waits}"));
-        }
-        title
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

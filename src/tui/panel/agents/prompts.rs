@@ -19,10 +19,10 @@ pub(crate) fn message(model: &Model, id: AgentId) -> TextPrompt {
     let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
     let child = model.row(&id).and_then(|a| a.child.as_ref());
     let about = match (at_work, child) {
-        (false, _) => "it continues with this message",
-        (true, Some(c)) if c.pane.is_some() => "typed into the program as soon as it is idle",
-        (true, Some(c)) if c.backend.is_external() => "delivered when its turn ends",
-        (true, _) => "delivered at its next step",
+        (false, _) => "It continues with this message",
+        (true, Some(c)) if c.pane.is_some() => "Typed into the program as soon as it is idle",
+        (true, Some(c)) if c.backend.is_external() => "Delivered when its turn ends",
+        (true, _) => "Delivered at its next step",
     };
     let then = move |text: &str| {
         if text.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> TextPrompt {
 
 /// The dialog that starts an agent by hand.
 pub(crate) fn spawn() -> TextPrompt {
-    let about = "the task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
+    let about = "The task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
     let then = |text: &str| Ok(vec![Effect::ask(CommandBody::Agent(spawned(text)?), WORDS)]);
     TextPrompt::new("Start an agent", about, "", Box::new(then))
 }
@@ -70,7 +70,7 @@ pub(super) fn retry(a: &AgentView, name: &str) -> Reply {
         let note = Some(text.to_owned()).filter(|t| !t.is_empty());
         Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
     };
-    let about = "runs the same task as a new agent; add a note if you like";
+    let about = "Runs the same task as a new agent; you can add a note";
     Reply::with(Effect::Push(Box::new(TextPrompt::new(&format!("Retry {name}"), about, "", Box::new(then)))))
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
         let limits = limits_of(text)?;
         Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
     };
-    let about = "turns, seconds, tokens, cost in dollars; omitted limits stay as they are";
+    let about = "requests, seconds, tokens, cost in US dollars; omitted limits stay as they are";
     let words = TextPrompt::new(&format!("Limits of {name}"), about, &limits_text(&limits), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
@@ -91,7 +91,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
 fn limits_text(l: &AgentLimits) -> String {
     let part = |word: &str, n: Option<String>| n.map(|n| format!("{word} {n}"));
     let all = [
-        part("turns", l.turns.map(|n| n.to_string())),
+        part("requests", l.turns.map(|n| n.to_string())),
         part("seconds", l.seconds.map(|n| n.to_string())),
         part("tokens", l.tokens.map(|n| n.to_string())),
         part("cost", l.cost.map(|c| format!("{:.2}", c.usd()))),
@@ -110,7 +110,7 @@ fn limits_of(text: &str) -> Result<AgentLimits, String> {
             n.ok_or_else(|| format!("'{value}' is not a whole number of at least 1"))
         };
         match word {
-            "turns" => {
+            "requests" | "turns" => {
                 let n = u32::try_from(whole()?).map_err(|_| format!("'{value}' is too large"))?;
                 limits.turns = Some(n);
             }
@@ -123,10 +123,14 @@ fn limits_of(text: &str) -> Result<AgentLimits, String> {
                     usd.ok_or_else(|| format!("'{value}' is not an amount in dollars"))?,
                 ));
             }
-            other => return Err(format!("Unknown limit '{other}'; use turns, seconds, tokens or cost")),
+            other => return Err(format!("Unknown limit '{other}'; use requests, seconds, tokens or cost")),
         }
     }
-    if limits.is_empty() { Err("Enter a limit and a number: turns 40, cost 0.50".into()) } else { Ok(limits) }
+    if limits.is_empty() {
+        Err("Enter a limit and a number: requests 40, cost 0.50".into())
+    } else {
+        Ok(limits)
+    }
 }
 
 #[cfg(test)]
@@ -147,13 +151,13 @@ mod tests {
             Ok((Some(Cost::from_usd(2.0)), Some(3)))
         );
         for (text, why) in [
-            ("", "Enter a limit and a number: turns 40, cost 0.50"),
+            ("", "Enter a limit and a number: requests 40, cost 0.50"),
             ("turns", "A number is missing after 'turns'"),
             ("turns 0", "'0' is not a whole number of at least 1"),
             ("turns 99999999999", "'99999999999' is too large"),
             ("cost -1", "'-1' is not an amount in dollars"),
             ("cost NaN", "'NaN' is not an amount in dollars"),
-            ("depth 3", "Unknown limit 'depth'; use turns, seconds, tokens or cost"),
+            ("depth 3", "Unknown limit 'depth'; use requests, seconds, tokens or cost"),
         ] {
             assert_eq!(limits_of(text), Err(why.to_owned()), "{text}");
         }

@@ -66,15 +66,15 @@ pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
     }
 }
 
-/// The row of an agent. `sum`: of it and all below it; `path`: its parent is not above it, so that its name says it.
+/// The row of an agent, with its own figures. `path`: its parent is not above it, so that its name says it.
 pub(super) fn agent_row(
     model: &Model,
     a: &AgentView,
-    sum: AgentTotals,
     (indent, path): (usize, bool),
     columns: usize,
 ) -> ActivityRow {
     let wide = columns >= WIDE;
+    let own = AgentTotals::of(model, a);
     let needs = waits(model, a);
     let (glyph, word, role) = look(if needs { AgentState::Waiting } else { a.state });
     let child = a.child.as_deref();
@@ -95,8 +95,8 @@ pub(super) fn agent_row(
         true => row.figure(TIME, word, Role::Dim),
         false => row.figure(TIME, time, Role::Text),
     }
-    row.figure(COST, cost(a, sum), Role::Text);
-    totals(&mut row, sum, wide);
+    row.figure(COST, cost(a, own), Role::Text);
+    totals(&mut row, own, wide);
     if wide {
         if let Some(w) = a.window.filter(|w| *w > 0 && !ended(a.state)) {
             let share = (a.context.saturating_mul(100) / w).min(100);
@@ -118,7 +118,7 @@ pub(super) fn agent_row(
     row
 }
 
-/// Tokens and files of an agent with all below it.
+/// Tokens and files.
 fn totals(row: &mut ActivityRow, sum: AgentTotals, wide: bool) {
     if sum.tokens > 0 {
         row.figure(TOKENS, short(sum.tokens), Role::Text);
@@ -204,7 +204,7 @@ pub(super) fn by(a: &AgentView) -> (String, Role) {
     }
 }
 
-/// What it costs with all below it. Empty for the demo model, which costs nothing.
+/// What it costs. Empty for the demo model, which costs nothing.
 fn cost(a: &AgentView, sum: AgentTotals) -> String {
     match sum {
         AgentTotals { cost: Cost(0), unknown: true, .. } => "$?".into(),

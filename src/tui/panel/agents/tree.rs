@@ -130,8 +130,7 @@ impl<'a> AgentTree<'a> {
         };
         let shown = model.shown_agent();
         let agent = |rows: &mut Vec<_>, a: &AgentView, depth: usize, apart: bool| {
-            let sum = self.sums.get(&a.id).copied().unwrap_or_default();
-            add(rows, agent_row(model, a, sum, (depth * 2, apart), columns), RowTarget::Agent(a.id.clone()));
+            add(rows, agent_row(model, a, (depth * 2, apart), columns), RowTarget::Agent(a.id.clone()));
             // Only of the agent on the screen it is known which tools run.
             if a.id == shown {
                 for t in tools(model) {

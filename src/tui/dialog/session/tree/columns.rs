@@ -1,7 +1,8 @@
 //! Which columns of a row there is room for. They are dropped one by one, so that the text keeps its room.
 
-/// Columns of the screen that the text keeps.
+/// Columns of the screen that the text keeps beside the columns that matter, and beside the others.
 const WORDS: u16 = 36;
+const MORE_WORDS: u16 = 56;
 
 /// A column at the right of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ impl Column {
         [(Self::Time, 8), (Self::Model, 16), (Self::Tokens, 8), (Self::Cost, 8), (Self::Files, 7)];
 
     /// In the order in which they are dropped.
-    const GOES: [Self; 5] = [Self::Model, Self::Tokens, Self::Time, Self::Cost, Self::Files];
+    const GOES: [Self; 5] = [Self::Model, Self::Tokens, Self::Files, Self::Cost, Self::Time];
 
     pub(super) fn title(self) -> &'static str {
         match self {
@@ -37,7 +38,8 @@ pub(super) fn fit(width: u16) -> Vec<(Column, u16)> {
     let mut all = Column::ALL.to_vec();
     for goes in Column::GOES {
         let used: u16 = all.iter().map(|(_, w)| w).sum();
-        if used + WORDS <= width {
+        let words = if matches!(goes, Column::Model | Column::Tokens) { MORE_WORDS } else { WORDS };
+        if used + words <= width {
             break;
         }
         all.retain(|(m, _)| *m != goes);
@@ -53,9 +55,9 @@ mod tests {
     fn measures_give_way_and_words_do_not() {
         let shown = |w| fit(w).iter().map(|(m, _)| m.title()).collect::<Vec<_>>().join(" ");
         assert_eq!(shown(116), "Time Model Tokens Cost Files");
-        assert_eq!(shown(67), "Time Tokens Cost Files");
+        assert_eq!(shown(87), "Time Tokens Cost Files");
         assert_eq!(shown(59), "Time Cost Files");
-        assert_eq!(shown(51), "Cost Files");
+        assert_eq!(shown(52), "Time Cost");
         assert_eq!(shown(40), "");
     }
 }
