@@ -126,7 +126,7 @@ fn ended(cols: u16, rows: u16) {
     term.wait_gone("Summarize the branch that you left?");
     let composed = |s: &str| {
         let first = |l: &str| l.trim_start_matches(['│', ' ']).starts_with("write a note");
-        s.contains("> a1") && !s.contains("It is written.") && s.lines().any(first)
+        s.contains("a1 write a note") && !s.contains("It is written.") && s.lines().any(first)
     };
     term.wait("its words in the composer", composed);
     term.keys("\x15");

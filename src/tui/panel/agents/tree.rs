@@ -154,7 +154,7 @@ impl<'a> AgentTree<'a> {
             space(&mut rows);
             let folded = group == AgentGroup::Finished && !self.unfolded(style.finished);
             let what = match group {
-                AgentGroup::Finished => RowTarget::Finished,
+                AgentGroup::Finished if self.folds(style.finished) => RowTarget::Finished,
                 _ => RowTarget::Heading,
             };
             rows.push((None, self.heading(group, count, style, columns), what));
@@ -211,6 +211,10 @@ impl<'a> AgentTree<'a> {
                     line.push_strict(" answer", Look::of(Role::Dim));
                 }
             }
+            AgentGroup::Finished if !self.folds(style.finished) => {
+                title(&mut line, group.name(), count, Role::Text);
+                self.outcomes(&mut line);
+            }
             AgentGroup::Finished => {
                 let mark = if self.unfolded(style.finished) {
                     draw::sign(sign::OPEN)
@@ -219,22 +223,30 @@ impl<'a> AgentTree<'a> {
                 };
                 line.push_strict(&format!("{mark} "), Look::of(Role::Dim));
                 title(&mut line, group.name(), count, Role::Text);
-                let of = |state| {
-                    let is = |i: &&GroupItem<'_>| matches!(i.item, TreeItem::Agent(a) if a.state == state);
-                    self.groups[group as usize].iter().filter(is).count()
-                };
-                let failed = of(AgentState::Failed);
-                if failed > 0 {
-                    line.push_strict(&format!("  {failed} failed"), Look::of(Role::Error));
-                }
-                let cancelled = of(AgentState::Cancelled);
-                if cancelled > 0 {
-                    line.push_strict(&format!("  {cancelled} cancelled"), Look::of(Role::Dim));
-                }
+                self.outcomes(&mut line);
             }
             _ => title(&mut line, group.name(), count, Role::Text),
         }
         line
+    }
+
+    /// How many of those that have ended did not end well.
+    fn outcomes(&self, line: &mut Line) {
+        let of = |state| {
+            let is = |i: &&GroupItem<'_>| matches!(i.item, TreeItem::Agent(a) if a.state == state);
+            self.groups[AgentGroup::Finished as usize].iter().filter(is).count()
+        };
+        for (state, role) in [(AgentState::Failed, Role::Error), (AgentState::Cancelled, Role::Dim)] {
+            let n = of(state);
+            if n > 0 {
+                line.push_strict(&format!("  {n} {}", state.word()), Look::of(role));
+            }
+        }
+    }
+
+    /// Whether the person folds and unfolds the agents that have ended: while others are there, or once it was done.
+    fn folds(&self, chosen: Option<bool>) -> bool {
+        chosen == Some(false) || !self.unfolded(None)
     }
 
     /// Whether the agents that have ended are shown.
