@@ -195,14 +195,16 @@ fn terminal(s: &mut Stage) {
         ..PaneView::default()
     };
     let mut crew = crew();
+    let program = AgentId("main/a5".into());
     for view in &mut crew {
-        let child = view.child.as_mut().filter(|c| c.backend.is_external() && c.task.starts_with("Property"));
-        if let Some(child) = child {
+        if view.id == program
+            && let Some(child) = &mut view.child
+        {
             child.pane = Some(Box::new(pane.clone()));
         }
     }
     show(s, crew);
-    s.go(Navigation::Terminal(AgentId("main/a5".into())));
+    s.go(Navigation::Terminal(program));
     s.fill();
     s.wait(8_000);
 }
