@@ -3,8 +3,8 @@
 //! committed.
 //!
 //! A text is a string literal of at least two words or a capitalised word, or a doc comment that becomes help or a
-//! description. Not listed: single lower-case words, which are mostly identifiers, SQL, and the texts of data files,
-//! whose own differences show them.
+//! description. Not listed: single lower-case words, which are mostly identifiers, SQL, sequences for the
+//! terminal, and the texts of data files, whose own differences show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -84,7 +84,8 @@ fn of_code(code: &str) -> Vec<texts::Text> {
 fn is_read(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let Some(first) = words.next() else { return false };
-    if SQL.contains(&first) {
+    // SQL, and sequences for the terminal.
+    if SQL.contains(&first) || text.contains("x1b[") {
         return false;
     }
     let is_word = |word: &str| word.chars().any(char::is_alphabetic) || word.contains('{');
@@ -144,7 +145,17 @@ mod tests {
         for text in ["two words", "{} entries", "Settings", "Not\nnow", "a {name}"] {
             assert!(is_read(text), "{text}");
         }
-        for text in ["word", "session_id", "{}: {}", "SELECT id FROM entries", "{name}", "-- ", "ID", " "] {
+        for text in [
+            "word",
+            "session_id",
+            "{}: {}",
+            "SELECT id FROM entries",
+            "x1b[?25h x1b[m",
+            "{name}",
+            "-- ",
+            "ID",
+            " ",
+        ] {
             assert!(!is_read(text), "{text}");
         }
     }
