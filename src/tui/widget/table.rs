@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_column_without_content_takes_no_room() {
-        let rows = vec![vec![Cell::new("a", Role::Text), Cell::dim(""), Cell::dim(""), Cell::dim("x")]];
+        let rows = [vec![Cell::new("a", Role::Text), Cell::dim(""), Cell::dim(""), Cell::dim("x")]];
         let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(COLUMNS, 20);
         assert_eq!(fit.row(&rows[0]).text(), "a               x   ");
     }

@@ -111,12 +111,9 @@ fn groups(cx: &DrawCx<'_>, pending: &[Chord]) -> Vec<Group> {
         let menu = spec.and_then(|s| s.menu);
         match menu.and_then(|m| menus.iter_mut().find(|(of, _)| *of == m)) {
             _ if leader && (moves(key) || action.is_some_and(|a| direct(cx, a))) => {}
-            Some((_, list)) if leader => {
-                // The first of several keys is enough.
-                if list.iter().all(|e| e.label != entry.label) {
-                    list.push(entry);
-                }
-            }
+            // The first of several keys is enough.
+            Some((_, list)) if leader && list.iter().all(|e| e.label != entry.label) => list.push(entry),
+            Some(_) if leader => {}
             // What only the focused panel or dialog has; an action of everywhere without a menu is found in help.
             _ if !leader || action.is_some_and(|a| local(cx, pending, key, a)) => here.push(entry),
             _ => {}
