@@ -39,12 +39,25 @@ pub(crate) fn focused(screen: &vt100::Screen, buttons: &[&str]) -> bool {
 }
 
 fn listens(screen: &vt100::Screen) -> bool {
-    focused(screen, &["[n] no", "[c] deny", "[y] yes"])
+    focused(screen, &["[n] no", "[c] say why", "[y] once"])
+}
+
+/// What every approval's title says.
+pub(crate) const ASKED: &str = " wants to ";
+
+/// What an approval on the screen is about: the command below its title, or the title with the path.
+pub(crate) fn target(screen: &str) -> String {
+    let mut lines = screen.lines().skip_while(|l| !l.contains(ASKED));
+    let mut bare = || lines.next().unwrap_or_default().trim_matches(['▌', '▲', ' ']).to_owned();
+    let title = bare();
+    // Counts stand behind three blanks.
+    let title = title.split("   ").next().unwrap_or_default().to_owned();
+    if title.ends_with(':') { bare() } else { title }
 }
 
 /// Waits for the question about `what` until its buttons accept keys; returns the screen.
 pub(crate) fn asked(term: &Term, what: &str) -> String {
-    term.wait(&format!("the question about {what}"), |s| s.contains("Approve?") && s.contains(what));
+    term.wait(&format!("the question about {what}"), |s| s.contains(ASKED) && s.contains(what));
     term.wait_cells("buttons that listen", listens);
     term.screen()
 }
@@ -60,9 +73,7 @@ pub(crate) fn confirm(term: &mut Term, title: &str, yes: &str, key: &str) {
 pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     asked(term, what);
     term.keys(key);
-    term.wait(&format!("the end of the question about {what}"), |s| {
-        !(s.contains("Approve?") && s.contains(what))
-    });
+    term.wait(&format!("the end of the question about {what}"), |s| !(s.contains(ASKED) && s.contains(what)));
 }
 
 /// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.

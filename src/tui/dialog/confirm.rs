@@ -152,9 +152,8 @@ impl Panel for Confirm {
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
-        let mut all = vec![Hint::of("confirm.no"), Hint::of("confirm.yes")];
-        all.extend(self.other.as_ref().map(|(name, _)| Hint::as_("confirm.other", name)));
-        all
+        // The buttons name their keys.
+        Vec::new()
     }
 
     fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) -> Refresh {

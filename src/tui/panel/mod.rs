@@ -14,7 +14,8 @@ use crate::app::effect::Effect;
 use crate::keymap::Keymap;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::theme::Theme;
+use crate::text::line::{Line, Wrap};
+use crate::theme::{Role, Theme};
 
 pub mod agents;
 pub mod composer;
@@ -119,6 +120,16 @@ pub trait Panel: Any {
 
     /// Title for borders and for the plain mode.
     fn title(&self, model: &Model) -> String;
+
+    /// What stands at the right of the title of a dialog: counts, which of several.
+    fn title_state(&self, _model: &Model) -> Line {
+        Line::new(Wrap::Cut)
+    }
+
+    /// The tone of a question: of the bar at its left and of the sign before its title.
+    fn tone(&self) -> Role {
+        Role::Waiting
+    }
 
     /// Its actions. Also actions of its scope that exist only while it is on top.
     fn actions(&self) -> &'static [ActionSpec];

@@ -90,6 +90,14 @@ impl Patch {
 }
 
 impl Hunk {
+    /// It has as many lines as its header says.
+    pub fn is_whole(&self) -> bool {
+        let of =
+            |unused| self.lines.iter().filter(|l| l.kind != LineKind::Remark && l.kind != unused).count();
+        let counts = header(&self.header).map(|((_, old), (_, new))| (old as usize, new as usize));
+        counts == Some((of(LineKind::Added), of(LineKind::Removed)))
+    }
+
     /// Lines added and removed.
     pub fn count(&self) -> (usize, usize) {
         let of = |kind| self.lines.iter().filter(|l| l.kind == kind).count();

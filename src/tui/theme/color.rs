@@ -180,17 +180,31 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
     (16..=255).min_by_key(|n| far(rgb_of_index(*n), (r, g, b))).unwrap_or(15)
 }
 
-/// The colour of the 256 for a faint one that must keep a hue: the background of a diff's line. `mark`: the colour that it
-/// is a mix of.
-pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>) -> Color {
-    let Color::Rgb(r, g, b) = c else { return c };
-    let Some(at) = angle(mark.unwrap_or((r, g, b))) else { return Color::Indexed(nearest_256(r, g, b)) };
+/// Distance from which on a colour of the 256 is too loud for a faint one.
+const LOUD: u32 = 4000;
+
+/// The colour of the 256 for a faint one that keeps a hue: the background of a diff's line. `mark`: the colour that it is
+/// a mix of. `None`: all of them are too loud, unless `loud` is meant.
+pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>, loud: bool) -> Option<Color> {
+    let Color::Rgb(r, g, b) = c else { return Some(c) };
+    let at = angle(mark.unwrap_or((r, g, b)))?;
     let same = |n: &u8| {
         let other = angle(rgb_of_index(*n));
-        other.is_some_and(|o| (o - at).abs().min(360.0 - (o - at).abs()) <= 40.0)
+        other.is_some_and(|o| (o - at).abs().min(360.0 - (o - at).abs()) <= 25.0)
     };
-    let near = (16..232).filter(same).min_by_key(|n| far(rgb_of_index(*n), (r, g, b)));
-    Color::Indexed(near.unwrap_or_else(|| nearest_256(r, g, b)))
+    let distance = |n: &u8| far(rgb_of_index(*n), (r, g, b));
+    let near = (16..232).filter(same).min_by_key(distance);
+    near.filter(|n| loud || distance(n) < LOUD).map(Color::Indexed)
+}
+
+/// The grey of the 256 that is nearest to a colour, and is told apart from those `around` it.
+pub(super) fn grey_256(c: Color, around: &[Option<Color>]) -> Color {
+    let Some(rgb) = rgb(c) else { return c };
+    let apart = |n: &u8| {
+        around.iter().all(|a| !matches!(a, Some(Color::Indexed(m)) if *m >= 232 && m.abs_diff(*n) < 2))
+    };
+    let near = (232..=255).filter(apart).min_by_key(|n| far(rgb_of_index(*n), rgb));
+    near.map_or(c, Color::Indexed)
 }
 
 /// The nearest of the sixteen. What is clearly a colour stays one: by distance alone every pastel would
@@ -215,7 +229,7 @@ fn nearest_16(r: u8, g: u8, b: u8) -> Color {
 pub(super) fn hue((r, g, b): (u8, u8, u8)) -> Option<f64> {
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
     let chroma = most - least;
-    if most < 100 || chroma < 40 || f64::from(chroma) < f64::from(most) * 0.27 {
+    if most < 95 || chroma < 40 || f64::from(chroma) < f64::from(most) * 0.27 {
         return None;
     }
     angle((r, g, b))

@@ -97,8 +97,10 @@ pub(super) fn load(
             return Err(ThemeError::Bad { file, line: 1, message, more: Vec::new() });
         }
     }
-    let mut theme = build(name, &chain, depth)?;
-    super::readable::mend(&mut theme, light);
+    let (full, mixes) = build(name, &chain, depth)?;
+    let mut theme = full.clone();
+    fit(&mut theme, &mixes);
+    super::readable::mend(&mut theme, light, &full);
     Ok(theme)
 }
 
@@ -202,7 +204,11 @@ impl ThemeFile {
     }
 }
 
-fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeError> {
+/// A background that is a mix: the role, the colour, percent of it.
+type Mix = (Role, (u8, u8, u8), u8);
+
+/// The theme in all its colours, and its mixes.
+fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<(Theme, Vec<Mix>), ThemeError> {
     let palette = |word: &str| chain.iter().find_map(|f| f.palette.get(word).map(|(_, v)| v.as_str()));
     let style = |text: &str| -> Result<Spec, String> { spec::read(text, &palette) };
     let mut theme = Theme {
@@ -251,12 +257,11 @@ fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeEr
     theme.syntax = seen.into_iter().collect();
     theme.syntax.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
     spec::limit(&mut theme, &mixes);
-    fit(&mut theme, &mixes);
-    Ok(theme)
+    Ok((theme, mixes))
 }
 
 /// Fits the looks to the colours that the terminal shows. `mixes`: the colours of which backgrounds are faint mixes.
-fn fit(theme: &mut Theme, mixes: &[(Role, (u8, u8, u8), u8)]) {
+fn fit(theme: &mut Theme, mixes: &[Mix]) {
     use Role::{AddedBand, AddedWord, RemovedBand, RemovedWord};
     let depth = theme.depth;
     let full = theme.styles;
@@ -264,12 +269,13 @@ fn fit(theme: &mut Theme, mixes: &[(Role, (u8, u8, u8), u8)]) {
         theme.styles[*role as usize] = depth.fit(full[*role as usize]);
     }
     theme.syntax.iter_mut().for_each(|(_, s)| *s = depth.fit(*s));
-    // By distance alone a faint green is grey, and a band would say nothing.
+    let around = [Role::Ground, Role::Band].map(|r| theme.style(r).bg);
     for role in [AddedBand, RemovedBand, AddedWord, RemovedWord] {
-        if let Some(bg) = full[role as usize].bg.filter(|_| depth == Depth::TwoFiftySix) {
-            let mark = mixes.iter().find(|(r, ..)| *r == role).map(|(_, c, _)| *c);
-            theme.styles[role as usize].bg = Some(color::tint_256(bg, mark));
-        }
+        let Some(bg) = full[role as usize].bg.filter(|_| depth == Depth::TwoFiftySix) else { continue };
+        let mark = mixes.iter().find(|(r, ..)| *r == role).map(|(_, c, _)| *c);
+        let word = [AddedWord, RemovedWord].contains(&role);
+        let tint = color::tint_256(bg, mark, word).filter(|c| !around.contains(&Some(*c)));
+        theme.styles[role as usize].bg = Some(tint.unwrap_or_else(|| color::grey_256(bg, &around)));
     }
     for (word, band) in [(AddedWord, AddedBand), (RemovedWord, RemovedBand)] {
         if theme.style(word).bg == theme.style(band).bg {

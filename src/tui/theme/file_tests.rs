@@ -131,15 +131,20 @@ fn tiller_dark_is_as_designed() {
 }
 
 #[test]
-fn the_bands_of_a_diff_keep_their_hue_with_256_colours() {
+fn the_words_of_a_diff_keep_their_hue_with_256_colours_and_its_bands_are_seen() {
     for (name, _) in BUILT_IN {
         let t = built_in(name, Depth::TwoFiftySix, false).unwrap();
         if !own_colours(&built_in(name, Depth::True, false).unwrap()) {
             continue;
         }
         let bg = |role| t.style(role).bg.and_then(rgb).unwrap();
-        assert_ne!(bg(Role::AddedBand), bg(Role::RemovedBand), "{name}");
-        for role in [Role::AddedBand, Role::RemovedBand] {
+        for band in [Role::AddedBand, Role::RemovedBand] {
+            for below in [Role::Ground, Role::Band] {
+                assert_ne!(bg(band), bg(below), "{name}: {band:?} is seen on {below:?}");
+            }
+        }
+        assert_ne!(bg(Role::AddedWord), bg(Role::RemovedWord), "{name}");
+        for role in [Role::AddedWord, Role::RemovedWord] {
             let (r, g, b) = bg(role);
             assert!(!(r == g && g == b), "{name}: {role:?} is grey");
         }

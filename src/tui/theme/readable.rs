@@ -87,8 +87,9 @@ pub(crate) fn grounds(theme: &Theme, light: bool, role: Option<Role>) -> Vec<Rgb
     all
 }
 
-/// Adjusts looks that cannot be read. A theme's own colours are kept where the terminal shows them all.
-pub(super) fn mend(theme: &mut Theme, light: bool) {
+/// Adjusts looks that cannot be read. A theme's own colours are kept where the terminal shows them all. `full`: the theme
+/// in all its colours.
+pub(super) fn mend(theme: &mut Theme, light: bool, full: &Theme) {
     if theme.depth == Depth::Mono {
         return;
     }
@@ -119,8 +120,14 @@ pub(super) fn mend(theme: &mut Theme, light: bool) {
         if (plain(style.fg) && plain(style.bg) && own_ground) || good(style) {
             return style;
         }
-        let wish = style.fg.and_then(rgb).unwrap_or(own(light).1);
-        better(style, depth, wish, &good)
+        let whole = match role {
+            Some(r) => Some(full.style(r)),
+            None => full.syntax.iter().find(|(s, _)| s == scope).map(|(_, s)| *s),
+        };
+        let wish = whole.and_then(|s| s.fg).and_then(rgb).or_else(|| style.fg.and_then(rgb));
+        // Keys must be seen as keys: better in a neighbouring colour than in none.
+        let same = if role == Some(Role::Accent) { SAME * 1.7 } else { SAME };
+        better(style, depth, (wish.unwrap_or(own(light).1), same), &good)
     };
     for (role, _) in Role::ALL {
         theme.styles[*role as usize] = mended(Some(*role), "", theme.style(*role), theme);
@@ -131,7 +138,7 @@ pub(super) fn mend(theme: &mut Theme, light: bool) {
 }
 
 /// The look with the nearest colour that can be read: of the same hue where there is one, else without.
-fn better(style: Style, depth: Depth, wish: Rgb, good: &dyn Fn(Style) -> bool) -> Style {
+fn better(style: Style, depth: Depth, (wish, same): (Rgb, f64), good: &dyn Fn(Style) -> bool) -> Style {
     let sixteen = SIXTEEN.iter().map(|(_, c, v)| (*c, *v));
     let more = (16..=255u8).map(Color::Indexed).filter_map(|c| Some((c, rgb(c)?)));
     let all: Vec<(Color, Rgb)> =
@@ -141,8 +148,11 @@ fn better(style: Style, depth: Depth, wish: Rgb, good: &dyn Fn(Style) -> bool) -
         (None, None) => 0.0,
         _ => 360.0,
     };
-    let far = |v: Rgb| turn(v) / SAME + (luminance(v) - luminance(wish)).abs() * 4.0;
-    let fits = |(c, v): &(Color, Rgb)| turn(*v) <= SAME && good(style.fg(*c));
+    // What is taken for a grey may still have a tint.
+    let tint = |v: Rgb| f64::from(v.0.max(v.1).max(v.2) - v.0.min(v.1).min(v.2)) / 255.0;
+    let tinted = |v: Rgb| (tint(v) - tint(wish)).abs() * 3.0;
+    let far = |v: Rgb| turn(v) / SAME + (luminance(v) - luminance(wish)).abs() * 4.0 + tinted(v);
+    let fits = |(c, v): &(Color, Rgb)| turn(*v) <= same && good(style.fg(*c));
     let near = all.iter().filter(|c| fits(c)).min_by(|a, b| far(a.1).total_cmp(&far(b.1)));
     if let Some((c, _)) = near {
         return style.fg(*c);

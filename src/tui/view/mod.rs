@@ -140,10 +140,12 @@ impl App {
             notice_bar::draw(&cx, &notices, areas.notices, buf);
             frame::titles(self, &areas, &cx, buf);
         }
-        self.screen.header_clicks = self.status(&areas, &cx, buf);
-        let chrome = changes::chrome_of(self);
         overlay::dim_behind(self.themes.current(), &layers, areas.body(buf.area), buf);
         overlay::draw_layers(self, &layers, &scopes, slices, buf, &mut cursor);
+        // Measuring a dialog may change its hints: header and footer come after it.
+        let cx = cx!(self, &scopes, false);
+        self.screen.header_clicks = self.status(&areas, &cx, buf);
+        let chrome = changes::chrome_of(self);
         let cx = cx!(self, &scopes, false);
         self.toasts.draw(&cx, overlay::toast_room(&areas, &layers, buf.area), buf);
         if overlay::draw_which_key(self, &areas, &cx, buf) {

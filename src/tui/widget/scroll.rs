@@ -20,6 +20,8 @@ pub struct Scroll {
     seen: usize,
     /// The last row has been on the screen.
     end: bool,
+    /// From this row on to the end all have been on the screen without a gap; `None`: the last one has not.
+    tail: Option<usize>,
 }
 
 impl Scroll {
@@ -41,6 +43,7 @@ impl Scroll {
             self.columns = columns;
             let row = |line: u32| self.sheet.rows.partition_point(|r| r.line < line);
             self.seen = if all { self.sheet.rows.len() } else { row(lines) };
+            self.tail = all.then_some(0);
             self.top = row(at);
         }
         self.page = page;
@@ -49,7 +52,11 @@ impl Scroll {
             if self.top <= self.seen {
                 self.seen = self.seen.max((self.top + page).min(self.rows()));
             }
-            self.end |= self.top + page >= self.rows();
+            let end = self.top + page >= self.rows();
+            self.end |= end;
+            if end || self.tail.is_some_and(|tail| self.top + page >= tail) {
+                self.tail = Some(self.tail.map_or(self.top, |tail| tail.min(self.top)));
+            }
         }
     }
 
@@ -86,6 +93,22 @@ impl Scroll {
     pub fn read(&self, lines: usize) -> bool {
         let must = self.sheet.rows.partition_point(|r| (r.line as usize) < lines);
         self.end && self.seen >= must
+    }
+
+    /// Whether the first `head` lines have all been on the screen, and all from line number `tail` on.
+    pub fn read_around(&self, head: usize, tail: usize) -> bool {
+        let first = self.sheet.rows.partition_point(|r| (r.line as usize) < tail);
+        self.read(head) && self.tail.is_some_and(|tail| tail <= first.max(self.seen))
+    }
+
+    /// The same lines in other colours: what was seen stays seen.
+    pub fn recolour(&mut self, lines: Vec<Line>) {
+        let same = |(a, b): (&Line, &Line)| a.text() == b.text() && a.first.text == b.first.text;
+        if lines.len() == self.sheet.lines.len() && lines.iter().zip(&self.sheet.lines).all(same) {
+            self.sheet.lines = lines;
+        } else {
+            self.set(lines);
+        }
     }
 
     /// Does one of the moving `list.*` actions; `false` when it is none of them.
@@ -158,6 +181,34 @@ mod tests {
         assert!(s.read(30));
         s.measure(4, 10, true);
         assert!(s.read(30), "a narrower window takes nothing back");
+    }
+
+    #[test]
+    fn the_lines_at_the_end_must_all_have_been_seen() {
+        let mut s = Scroll::default();
+        s.set(lines(30));
+        s.measure(20, 4, true);
+        s.act("list.last");
+        s.measure(20, 4, true);
+        assert!(s.read_around(4, 26) && s.read_around(4, 30));
+        assert!(!s.read_around(4, 22), "four of the last eight were never seen");
+        s.act("list.up");
+        s.measure(20, 4, true);
+        assert!(s.read_around(4, 25) && !s.read_around(4, 24));
+        // A gap: rows that were seen before the end was are no part of the end.
+        s.act("list.first");
+        s.measure(20, 4, true);
+        assert!(!s.read_around(4, 0));
+        for _ in 0..10 {
+            s.act("list.page_down");
+            s.measure(20, 4, true);
+        }
+        assert!(s.read_around(30, 0));
+        // Other colours take nothing back, other text does.
+        s.recolour(lines(30));
+        assert!(s.read_around(30, 0));
+        s.recolour(lines(31));
+        assert!(!s.read_around(30, 30));
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     let mut term = place.term(&[], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
-    term.wait("its question", |s| s.contains("Approve? a1 write it down") && s.contains("touch written.txt"));
+    term.wait("its question", |s| s.contains("a1 write it down wants to") && s.contains("touch written.txt"));
     let waits = |s: &str| s.contains("Needs you 1") && s.lines().next().is_some_and(|l| l.contains("! 1"));
     term.wait("the header", waits);
     // Dismissed, and answered from its row.
@@ -198,9 +198,9 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("a");
-    term.wait_text("Approve? a1");
+    term.wait_text("▲ a1 ");
     // The dialog ignores keys at first.
-    crate::screen::press_until(&mut term, "y", |s| !s.contains("Approve? a1"));
+    crate::screen::press_until(&mut term, "y", |s| !s.contains("▲ a1 "));
     term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
     term.keys("\x1b");
@@ -282,14 +282,14 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     let mut term = place.term(&[], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
-    term.wait("the first question", |s| s.contains("Approve? a1 write it down"));
+    term.wait("the first question", |s| s.contains("a1 write it down wants to"));
     term.keys("\x1b");
     term.wait_text("to answer");
     say(&mut term, "/spawn write it down, too");
-    term.wait("the second question", |s| s.contains("Approve? a1") || s.contains("Approve? a2"));
+    term.wait("the second question", |s| s.contains("▲ a1 ") || s.contains("▲ a2 "));
     let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");
     term.wait("both in one", both);
-    crate::screen::press_until(&mut term, "y", |s| !s.contains("Approve?"));
+    crate::screen::press_until(&mut term, "y", |s| !s.contains(crate::screen::ASKED));
     term.wait("their end", |s| row(s, "a1 ").contains("✓") && row(s, "a2 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
 }

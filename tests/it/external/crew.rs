@@ -118,8 +118,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     say(&mut term, "/spawn @claude please runcmd now");
 
     // One asks.
-    let question =
-        crate::common::poll(super::PATIENCE, || term.screen().contains("Approve? a5").then_some(()));
+    let question = crate::common::poll(super::PATIENCE, || term.screen().contains("▲ a5 ").then_some(()));
     assert!(question.is_some(), "{}", term.screen());
     let shown = asked(&term, "ran.txt");
     assert!(shown.contains("please runcmd now"), "whose it is: {shown}");

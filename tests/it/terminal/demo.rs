@@ -34,20 +34,19 @@ fn demo(cols: u16, rows: u16) {
     term.wait("ask again", header("ASK"));
 
     say(&mut term, "fix the failing test");
-    term.wait("a turn", |s| s.contains("Approve?") || s.contains("Esc stop"));
+    term.wait("a turn", |s| s.contains(crate::screen::ASKED) || s.contains("Esc stop"));
     let mut asked = 0;
     loop {
         let screen = term
-            .wait("a question or the end", |s| s.contains("[y] yes") || s.contains("All tests pass now."));
+            .wait("a question or the end", |s| s.contains("[y] once") || s.contains("All tests pass now."));
         if screen.contains("All tests pass now.") {
             break;
         }
         asked += 1;
         assert!(asked < 12, "{screen}");
         // A question is recognised by its first line, once its buttons accept keys.
-        let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
-        let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
+        let screen = crate::screen::asked(&term, "[y] once");
+        let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }
     idle(&term);
@@ -102,13 +101,12 @@ fn the_guided_tour_can_be_done_as_it_says() {
     step(&term, 3);
     loop {
         let screen = term
-            .wait("a question or the end", |s| s.contains("[y] yes") || s.contains("All tests pass now."));
+            .wait("a question or the end", |s| s.contains("[y] once") || s.contains("All tests pass now."));
         if screen.contains("All tests pass now.") {
             break;
         }
-        let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
-        let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
+        let screen = crate::screen::asked(&term, "[y] once");
+        let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }
     step(&term, 4);

@@ -220,13 +220,12 @@ fn demo(cols: u16, rows: u16) {
     say(&mut term, "fix the failing test");
     loop {
         let screen = term
-            .wait("a question or the end", |s| s.contains("[y] yes") || s.contains("All tests pass now."));
+            .wait("a question or the end", |s| s.contains("[y] once") || s.contains("All tests pass now."));
         if screen.contains("All tests pass now.") {
             break;
         }
-        let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
-        let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
+        let screen = crate::screen::asked(&term, "[y] once");
+        let first = crate::screen::target(&screen);
         answer(&mut term, &first, "y");
     }
     idle(&term);

@@ -8,7 +8,7 @@ use super::{FirstRun, SetupStep};
 use crate::model::Model;
 use crate::panel::DrawCx;
 use crate::panel::rows::Rows;
-use crate::text::line::{Line, Look, Wrap};
+use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::wrap::wrap;
@@ -43,7 +43,10 @@ impl FirstRun {
         choices
             .iter()
             .enumerate()
-            .map(|(n, (_, c))| Line::strict(&format!("{} {c}", n + 1), Look::of(Role::Text), Wrap::Word))
+            .map(|(n, (_, c))| {
+                let line = Line::strict(c, Look::of(Role::Text), Wrap::Word);
+                line.gutter(Gutter::new(format!("{} ", n + 1), Role::Accent))
+            })
             .collect()
     }
 

@@ -3,10 +3,13 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::panel::{DrawCx, Placement};
+use crate::panel::{DrawCx, Panel, Placement};
+use crate::text::paint::{self, PaintTarget};
+use crate::text::width::width;
+use crate::text::wrap::Row;
 use crate::theme::Role;
 use crate::view::layout::{Areas, PADDING, SizeClass, air};
-use crate::widget::{draw, surface};
+use crate::widget::{draw, sign, surface};
 
 /// Where a dialog lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,15 +67,32 @@ impl LayerArea {
     }
 
     /// Ground, title and what marks a question.
-    pub(super) fn draw(&self, title: &str, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    pub(super) fn draw(&self, panel: &dyn Panel, cx: &DrawCx<'_>, buf: &mut Buffer) {
         draw::clear(buf, self.outer, cx.theme.style(Role::Band));
         if !surface::has_bands(cx.theme) && self.floats {
             surface::outline(cx, self.outer, buf);
         }
         if self.asks {
-            surface::bar(cx, self.outer, Role::Waiting, buf);
+            surface::bar(cx, self.outer, panel.tone(), buf);
         }
-        draw::text(buf, self.title, title, cx.theme.style(Role::Strong));
+        if self.title.area() == 0 {
+            return;
+        }
+        let mut room = self.title;
+        if self.asks {
+            let sign = sign::ATTENTION.text(cx.ascii);
+            let used = draw::text(buf, room, sign, cx.theme.style(panel.tone())) + 1;
+            room = Rect { x: room.x + used.min(room.width), width: room.width.saturating_sub(used), ..room };
+        }
+        let state = panel.title_state(cx.model);
+        let columns = (width(state.text()) as u16).min(room.width);
+        if columns > 0 {
+            let place = PaintTarget { x: room.right() - columns, y: room.y, columns };
+            let row = Row { line: 0, start: 0, end: state.text().len() as u32 };
+            paint::row(buf, place, &state, row, cx.theme, &[]);
+            room.width -= (columns + 3).min(room.width);
+        }
+        draw::text(buf, room, &panel.title(cx.model), cx.theme.style(Role::Strong));
     }
 }
 

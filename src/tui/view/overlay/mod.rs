@@ -51,11 +51,10 @@ pub(crate) fn draw_layers(
         delay.note_drawn(&cx!(app, scopes, top));
         app.layers[i].delay = delay;
         let Some(panel) = app.panel(Owner::Layer(layer.id)) else { continue };
-        let title = panel.title(&app.model);
         if layer.floats && i > 0 {
             dim(app.themes.current(), layers[i - 1].outer, buf);
         }
-        layer.draw(&title, &cx!(app, scopes, top), buf);
+        layer.draw(panel, &cx!(app, scopes, top), buf);
         app.screen.boxes.push(layer.inner);
         if top {
             *cursor = None;

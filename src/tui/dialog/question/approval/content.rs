@@ -1,50 +1,68 @@
 //! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
-use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::ask::{PermissionAsk, Risk};
 
+use crate::text::clean::{self, Mode, Piece};
+use crate::text::diff::{Hunk, Patch};
 use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::sheet::Highlight;
 use crate::theme::Role;
+use crate::widget::diff::{self, DiffLayout, DiffText};
 
 /// Blanks in a row from which on they are pointed out.
 const BLANKS: usize = 16;
 
-/// The lines, and how many of them (from the first on) must have been on the screen one after the other
-/// before a yes counts: the call itself and what is said about it. Of a difference the end is enough.
+/// The lines of a question. All of them must have been on the screen before a yes counts: those before the difference
+/// one after the other, of the difference the end, and those after it.
 pub(crate) struct Content {
-    pub(crate) lines: Vec<Line>,
-    pub(crate) must: usize,
+    pub(crate) text: DiffText,
+    /// Lines before the difference.
+    pub(crate) head: usize,
+    /// Number of the first line after it.
+    pub(crate) tail: usize,
 }
 
-/// Makes them. `rule`: the pattern that "session" and "always" would allow, when it has no line of its
-/// own below the buttons.
-/// `also`: other agents that the answer is for.
-pub(crate) fn content(p: &PermissionAsk, also: &[&str], rule: Option<&str>) -> Content {
-    let mut lines: Vec<Line> = foreign(&p.shown, Role::Code);
-    for w in warnings(&p.shown) {
-        lines.push(Line::strict(&w, Look::of(Role::Hostile), Wrap::Word));
+/// What stands elsewhere in the dialog, and so not in its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Elsewhere<'a> {
+    /// The target stands in the title.
+    pub(crate) target: bool,
+    /// The pattern that "session" and "always" would allow, when it does not stand on a button.
+    pub(crate) rule: Option<&'a str>,
+    /// Other agents that the answer is for.
+    pub(crate) also: &'a [&'a str],
+    pub(crate) ascii: bool,
+}
+
+/// Makes them.
+pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Highlight) -> Content {
+    let mut text = DiffText::default();
+    if !e.target {
+        foreign(&p.shown, Role::Strong).into_iter().for_each(|l| text.push(l));
+        for w in warnings(&p.shown) {
+            text.push(Line::strict(&w, Look::of(Role::Hostile), Wrap::Word));
+        }
     }
-    lines.push(about(p));
-    if !p.effects.is_empty() {
-        lines.push(labelled("effects: ", &p.effects.join("; "), Role::Text));
-    }
-    if !also.is_empty() {
-        lines.push(labelled("also for: ", &also.join(", "), Role::Strong));
-    }
-    if let Some(rule) = rule {
-        lines.push(labelled("always: ", &always(rule), Role::Text));
-    }
-    let must = lines.len();
+    let head = text.lines.len();
     if let Some(diff) = &p.diff {
-        lines.push(Line::new(Wrap::Word));
-        lines.extend(difference(diff));
+        text.append(difference(diff, &p.shown, e.ascii, colours));
     }
-    Content { lines, must }
-}
-
-/// What the rule means, in words.
-pub(crate) fn always(rule: &str) -> String {
-    format!("\"{rule}\"; anything else asks again")
+    let tail = text.lines.len();
+    if let Some(effects) = effects(p) {
+        text.push(effects);
+    }
+    text.push(asked(p));
+    if !p.why.is_empty() {
+        text.push(labelled("The agent's reason: ", &p.why, Role::Text));
+    }
+    if !e.also.is_empty() {
+        text.push(labelled("Also for: ", &e.also.join(", "), Role::Strong));
+    }
+    if let Some(rule) = e.rule {
+        text.push(labelled("Always allows: ", rule, Role::Text));
+    }
+    Content { text, head, tail }
 }
 
 /// Foreign text line by line. Only `\n` ends a line: a `\r` is spelled out.
@@ -52,23 +70,42 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
-/// `in ~/api   why: ...   rule: ...`
-fn about(p: &PermissionAsk) -> Line {
+/// What the call does, besides what its difference shows.
+fn effects(p: &PermissionAsk) -> Option<Line> {
+    let shown = [format!("writes {}", p.shown), format!("changes {}", p.shown)];
+    let new = |e: &&String| p.diff.is_none() || !shown.contains(e);
+    let all: Vec<&str> = p.effects.iter().filter(new).map(String::as_str).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let role = if p.risk == Risk::High { Role::Error } else { Role::Text };
+    Some(Line::strict(&sentence(&all.join("; ")), Look::of(role), Wrap::Word))
+}
+
+/// Why it is asked, and where the call runs.
+fn asked(p: &PermissionAsk) -> Line {
     let mut line = Line::new(Wrap::Word);
-    let label = Look::of(Role::Dim);
-    // That there is none needs no label.
-    let rule = if p.has_rule() { "rule: " } else { "" };
-    for (name, text) in [("in ", &p.folder), ("why: ", &p.why), (rule, &p.rule)] {
-        if text.is_empty() {
-            continue;
-        }
-        if !line.is_empty() {
-            line.push("   ", label);
-        }
-        line.push(name, label);
-        line.push_strict(text, Look::of(Role::Text));
+    let look = Look::of(Role::Dim);
+    line.push(if p.has_rule() { "Asked because: " } else { "Asked because " }, look);
+    line.push_strict(&p.rule, look);
+    if p.diff.is_some() && p.risk == Risk::Low {
+        line.push(". Inside this folder; can be undone.", look);
+    } else if p.folder.is_empty() {
+        line.push(".", look);
+    } else {
+        line.push(". Runs in ", look);
+        line.push_strict(&p.folder, look);
+        line.push(".", look);
     }
     line
+}
+
+/// With a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+    let dot = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{dot}", chars.as_str())
 }
 
 fn labelled(label: &str, text: &str, role: Role) -> Line {
@@ -78,13 +115,18 @@ fn labelled(label: &str, text: &str, role: Role) -> Line {
     line
 }
 
+/// Nothing in it needs to be spelled out or pointed out, so it can stand in a title.
+pub(crate) fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\n') && clean::plain(text) == text && warnings(text).is_empty()
+}
+
 /// What an eye would miss.
 fn warnings(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let marked = text.split('\n').any(|l| {
         let mut any = false;
-        crate::text::clean::pieces(l, crate::text::clean::Mode::Strict, |p| {
-            any |= matches!(p, crate::text::clean::Piece::Mark(_));
+        clean::pieces(l, Mode::Strict, |p| {
+            any |= matches!(p, Piece::Mark(_));
         });
         any
     });
@@ -98,8 +140,90 @@ fn warnings(text: &str) -> Vec<String> {
     out
 }
 
-/// A unified difference, every line as it stands: nothing is interpreted, so nothing can hide.
-fn difference(diff: &str) -> Vec<Line> {
+/// Lines added and removed by a difference that can be drawn as one.
+pub(crate) fn counts(diff: &str) -> Option<(u32, u32)> {
+    let files = files(diff)?;
+    let all = files.iter().flat_map(|(_, patch)| &patch.hunks).map(Hunk::count);
+    let (added, removed) = all.fold((0, 0), |a, c| (a.0 + c.0, a.1 + c.1));
+    Some((u32::try_from(added).unwrap_or(u32::MAX), u32::try_from(removed).unwrap_or(u32::MAX)))
+}
+
+/// The difference as all diffs are drawn. One that is not understood to its last line is shown as it stands, so that
+/// nothing can hide in it.
+fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highlight) -> DiffText {
+    let mut text = DiffText::default();
+    let Some(files) = files(diff) else {
+        as_it_stands(diff).into_iter().for_each(|l| text.push(l));
+        return text;
+    };
+    let o = DiffLayout::new(0, ascii).unified();
+    let one = files.len() == 1;
+    for (path, patch) in &files {
+        // The title names the only file.
+        if !one || path != target {
+            text.push(Line::strict(path, Look::of(Role::Strong), Wrap::Hard));
+        }
+        for (n, hunk) in patch.hunks.iter().enumerate() {
+            if n > 0 {
+                text.push(diff::between(hunk, ascii));
+            }
+            text.append(diff::hunk(hunk, path, o, colours));
+        }
+    }
+    text
+}
+
+/// Path and hunks of each file. `None`: a line of the difference would not be shown.
+fn files(diff: &str) -> Option<Vec<(String, Patch)>> {
+    let mut files: Vec<(String, Patch)> = Vec::new();
+    let lines: Vec<&str> = diff.strip_suffix('\n').unwrap_or(diff).split('\n').collect();
+    let begins = |n: usize| {
+        lines[n].starts_with("--- ")
+            && lines.get(n + 1).is_some_and(|l| l.starts_with("+++ "))
+            && lines.get(n + 2).is_some_and(|l| l.starts_with("@@ -"))
+    };
+    let mut n = 0;
+    while n < lines.len() {
+        if !begins(n) {
+            return None;
+        }
+        let path = path(lines[n], lines[n + 1])?;
+        // A line of a hunk can look like the beginning of a file: the counts of the hunks decide.
+        let mut end = n + 2;
+        let patch = loop {
+            end = (end + 1..lines.len()).find(|m| begins(*m)).unwrap_or(lines.len());
+            let patch = Patch::read(&lines[n..end].join("\n"));
+            let shown: usize = patch.hunks.iter().map(|h| h.lines.len() + 1).sum();
+            let whole = patch.hunks.iter().all(Hunk::is_whole);
+            if whole && shown + patch.header.len() == end - n && patch.header.len() == 2 {
+                break patch;
+            }
+            if end == lines.len() {
+                return None;
+            }
+        };
+        files.push((path, patch));
+        n = end;
+    }
+    Some(files)
+}
+
+/// The path that a file has after the change, or had before it was deleted; `None`: it does not say.
+fn path(old: &str, new: &str) -> Option<String> {
+    let part = |line: &str, sign: &str, prefix: &str| -> Option<String> {
+        let path = line.strip_prefix(sign)?;
+        (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
+    };
+    let (old, new) = (part(old, "--- ", "a/"), part(new, "+++ ", "b/"));
+    // A file that moves has two names, which must both be seen.
+    match (&old, &new) {
+        (Some(a), Some(b)) if a != b => None,
+        _ => new.or(old),
+    }
+}
+
+/// Every line as it is in the text.
+fn as_it_stands(diff: &str) -> Vec<Line> {
     let body: Vec<&str> = diff.strip_suffix('\n').unwrap_or(diff).split('\n').collect();
     // Files with \r\n would show a mark on every line.
     let content =
@@ -128,4 +252,46 @@ fn difference(diff: &str) -> Vec<Line> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::widget::diff::Uncoloured;
+
+    const ONE: &str = "--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n";
+
+    #[test]
+    fn a_difference_is_split_by_files_and_one_that_is_not_understood_is_shown_as_it_stands() {
+        assert_eq!(counts(ONE), Some((1, 1)));
+        let two = format!("{ONE}--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+--- a/fake\n");
+        let files = files(&two).unwrap();
+        assert_eq!(files.iter().map(|(p, _)| p.as_str()).collect::<Vec<_>>(), ["x.rs", "new.rs"]);
+        assert_eq!(counts(&two), Some((2, 1)));
+        for odd in [
+            "garbage",
+            "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n+not counted\n",
+            "index 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        ] {
+            assert_eq!(counts(odd), None, "{odd}");
+            let lines = difference(odd, "x", false, &mut Uncoloured).lines;
+            assert_eq!(lines.len(), odd.trim_end().lines().count(), "every line of it: {odd}");
+        }
+    }
+
+    /// A removed line that looks like the header of a file is a line.
+    #[test]
+    fn no_line_can_hide_as_a_header() {
+        let sly = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n--- a/y\n+++ b/y\n@@ -1,0 +1,0 @@\n";
+        let lines = difference(sly, "x", false, &mut Uncoloured).lines;
+        let all: String = lines.iter().map(|l| format!("{}{}\n", l.first.text, l.text())).collect();
+        assert_eq!(lines.len(), sly.lines().count(), "{all}");
+        assert!(all.contains("--- a/y") && all.contains("+++ b/y"), "{all}");
+        // As lines of a hunk whose counts include them, they are drawn with their signs.
+        let fair = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n--- a/y\n+++ b/y\n";
+        let lines = difference(fair, "x", false, &mut Uncoloured).lines;
+        let all: String = lines.iter().map(|l| format!("{}{}\n", l.first.text, l.text())).collect();
+        assert!(all.contains("−  -- a/y") && all.contains("+  ++ b/y"), "{all}");
+    }
 }

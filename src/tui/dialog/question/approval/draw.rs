@@ -1,20 +1,27 @@
-//! How the approval dialog is laid out and drawn: text, a line of words, buttons or a field, the rule.
+//! How the approval dialog is laid out and drawn: text, a line of words, buttons or a field.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Approval, Button, KeyTarget, content};
+use super::{Approval, Button, KeyTarget};
 use crate::model::Model;
 use crate::panel::{DrawCx, Placement};
 use crate::text::clean;
 use crate::text::sheet::Sheet;
+use crate::text::width::width;
 use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
-use crate::widget::{draw, field};
+use crate::widget::{draw, field, sign};
 
 /// Most rows of a field.
 const FIELD: u16 = 6;
+/// Columns of padding at both sides of a docked dialog.
+const SIDES: u16 = 4;
+/// Rows of the title and below the buttons.
+const AROUND: u16 = 2;
+/// Rows that are left to the conversation; a dialog that would leave less fills the screen.
+const LEFT: u16 = 9;
 
 /// Areas of the dialog.
 pub(super) struct ApprovalAreas {
@@ -22,93 +29,111 @@ pub(super) struct ApprovalAreas {
     /// One row: what blocks a yes, or feedback.
     pub(super) status: Rect,
     pub(super) buttons: Rect,
-    /// The rule with its key, where it fits into one row.
-    pub(super) rule: Rect,
     pub(super) field: Rect,
 }
 
-/// A column free at each side.
-fn inside(area: Rect) -> Rect {
-    let pad = u16::from(area.width > 40);
-    Rect { x: area.x + pad, width: area.width.saturating_sub(2 * pad), ..area }
-}
-
-fn rule_line(pattern: &str) -> String {
-    format!("always: {}", clean::plain(&content::always(pattern)))
+/// There is a row for the title, and room for a dialog that leaves the conversation in view.
+fn is_roomy(model: &Model) -> bool {
+    model.window.screen.0 >= 60 && model.window.screen.1 >= 16
 }
 
 impl Approval {
-    /// The rule fits below the buttons, with room for its key.
-    fn rule_fits(&self, columns: u16) -> bool {
-        self.pattern.as_deref().is_some_and(|p| rule_line(p).width() + 8 <= usize::from(columns))
+    /// The target is drawn whole in the title, so it is not repeated in the text.
+    pub(super) fn has_target_in_title(&self, model: &Model) -> bool {
+        let room = usize::from(model.window.screen.0.saturating_sub(SIDES));
+        let state = width(self.state(model, false).text()) + 3;
+        // Two columns for the sign before it.
+        self.facts.target.is_some() && is_roomy(model) && self.words(model, true).width() + 2 + state <= room
     }
 
+    /// The rule with the button that saves it.
+    fn always(&self) -> Option<String> {
+        self.pattern.as_ref().map(|p| format!("always \"{}\"", clean::plain(p)))
+    }
+
+    /// The rule fits on its button, with the key.
+    pub(super) fn rule_fits(&self, columns: u16) -> bool {
+        self.always().is_some_and(|a| a.width() + 6 <= usize::from(columns))
+    }
+
+    /// The buttons with their words. One that cannot be pressed yet says so, where that takes no further row.
     fn labels(&self, key: impl Fn(&'static str) -> String, columns: u16) -> Vec<(Button, String)> {
-        let below = self.rule_fits(columns);
-        self.buttons()
-            .filter(|b| !(below && b.0 == Button::Always))
-            .map(|(b, id, name)| (b, buttons::label(&key(id), name)))
-            .collect()
+        let rows = |all: &[(Button, String)]| {
+            buttons::rows(&all.iter().map(|l| l.1.clone()).collect::<Vec<_>>(), columns)
+        };
+        let short = self.labelled(&key, columns, false);
+        if !self.unread(Button::Once) {
+            return short;
+        }
+        let long = self.labelled(&key, columns, true);
+        if rows(&long) > rows(&short) { short } else { long }
     }
 
-    /// Rows of what lies below the text.
-    fn below(&self, columns: u16) -> (u16, u16) {
+    fn labelled(
+        &self,
+        key: &impl Fn(&'static str) -> String,
+        columns: u16,
+        unread: bool,
+    ) -> Vec<(Button, String)> {
+        let name = |b: Button, name: &str| match b {
+            Button::Once if unread => "after reading".to_owned(),
+            Button::Always if self.rule_fits(columns) => self.always().unwrap_or_default(),
+            _ => name.to_owned(),
+        };
+        self.buttons().map(|(b, id, words)| (b, buttons::label(&key(id), &name(b, words)))).collect()
+    }
+
+    /// Rows of the buttons or the field.
+    fn below(&self, columns: u16) -> u16 {
         if let Some(edit) = self.fields.active() {
-            return (field::rows(edit, columns).clamp(1, FIELD), 0);
+            return field::rows(edit, columns).clamp(1, FIELD);
         }
         // Every key is one character wide by default; longer ones are rare and cost a row at worst.
-        let labels: Vec<String> = self.labels(|_| "n".into(), columns).into_iter().map(|l| l.1).collect();
-        (buttons::rows(&labels, columns), u16::from(self.rule_fits(columns)))
+        let labels = self.labels(|_| "n".into(), columns);
+        buttons::rows(&labels.into_iter().map(|l| l.1).collect::<Vec<_>>(), columns)
     }
 
     pub(super) fn parts(&self, area: Rect, _model: &Model) -> ApprovalAreas {
-        let area = inside(area);
-        let (mut middle, mut rule) = self.below(area.width);
         // At least one row of the text is seen.
-        rule = rule.min(area.height.saturating_sub(middle + 2));
-        middle = middle.min(area.height.saturating_sub(2)).max(1);
-        let text = area.height.saturating_sub(middle + rule + 1);
+        let below = self.below(area.width).min(area.height.saturating_sub(2)).max(1);
+        let text = area.height.saturating_sub(below + 1);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
-        let buttons = row(text + 1, middle);
-        ApprovalAreas {
-            text: row(0, text),
-            status: row(text, 1.min(area.height)),
-            buttons,
-            rule: row(text + 1 + middle, rule),
-            field: buttons,
-        }
+        let buttons = row(text + 1, below);
+        ApprovalAreas { text: row(0, text), status: row(text, 1.min(area.height)), buttons, field: buttons }
     }
 
     pub(super) fn place_for(&self, model: &Model) -> Placement {
-        let (width, height) = model.window.screen;
-        // Borders and the columns at the sides.
-        let columns = inside(Rect { x: 0, y: 0, width: width.saturating_sub(2), height: 1 }).width;
+        let (columns, height) = model.window.screen;
+        let columns = columns.saturating_sub(SIDES);
+        let key = (columns, self.has_target_in_title(model));
         let rows = match self.height.get() {
-            Some((w, rows)) if w == columns => rows,
+            Some((at, rows)) if at == key => rows,
             _ => {
-                let rule = self.pattern.as_deref().filter(|_| !self.rule_fits(columns));
-                let also: Vec<&str> = self.same.iter().map(|(_, name)| name.as_str()).collect();
-                let lines = content::content(&self.p, &also, rule).lines;
-                let rows = Sheet::new(lines, usize::from(columns)).rows.len();
+                let lines =
+                    self.content(key.1, !self.rule_fits(columns), &mut crate::widget::diff::Uncoloured);
+                let rows = Sheet::new(lines.text.lines, usize::from(columns)).rows.len();
                 let rows = u16::try_from(rows).unwrap_or(u16::MAX / 2).min(u16::MAX / 2);
-                self.height.set(Some((columns, rows)));
+                self.height.set(Some((key, rows)));
                 rows
             }
         };
-        let (middle, rule) = self.below(columns);
-        let need = rows + 1 + middle + rule + 2;
+        let need = rows + 1 + self.below(columns) + AROUND;
         // Small screens, and whatever would leave too little of the conversation.
-        if width < 60 || height < 16 || need + 9 > height {
-            return Placement::Full;
+        if !is_roomy(model) || need + LEFT > height {
+            Placement::Full
+        } else {
+            Placement::Dock { height: need }
         }
-        Placement::Dock { height: need }
     }
 
     pub(super) fn lay_out(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let columns = inside(area).width;
-        if self.inside == self.rule_fits(columns) {
-            self.inside = !self.inside;
+        let columns = area.width;
+        let elsewhere = (self.has_target_in_title(cx.model), self.rule_fits(columns));
+        if self.elsewhere != elsewhere {
+            self.elsewhere = elsewhere;
             self.fill();
+        } else if self.colours.again() {
+            self.colour();
         }
         let parts = self.parts(area, cx.model);
         self.text.measure(usize::from(columns), usize::from(parts.text.height), cx.focus);
@@ -120,19 +145,12 @@ impl Approval {
         let labels = self.labels(|id| cx.key(id), columns);
         let texts: Vec<String> = labels.iter().map(|l| l.1.clone()).collect();
         self.spots = labels.iter().map(|l| l.0).zip(buttons::spots(&texts, parts.buttons)).collect();
-        if parts.rule.height > 0 {
-            let key = format!("[{}]", cx.key("approval.always"));
-            let width = (key.width() as u16).min(columns);
-            let spot =
-                Rect { x: parts.rule.right() - width - u16::from(columns > width), width, ..parts.rule };
-            self.spots.push((Button::Always, spot));
-        }
     }
 
     /// The line between text and buttons.
     fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
         match self.fields.mode {
-            KeyTarget::Comment => return ("Deny and tell the agent:".into(), Role::Strong),
+            KeyTarget::Comment => return ("Deny and tell the agent why:".into(), Role::Strong),
             KeyTarget::Command => {
                 return ("Run this instead (the rules check it again):".into(), Role::Strong);
             }
@@ -145,14 +163,19 @@ impl Approval {
             return ("Sent; waiting for the engine".into(), Role::Dim);
         }
         let below = self.text.below();
-        let unread = !self.text.read(self.must);
+        let unread = self.unread(Button::Once);
         if let Some(said) = self.answer_state.feedback.as_ref().filter(|s| !unread || *s != super::NOT_YET) {
             return (said.clone(), Role::Waiting);
         }
+        let down = sign::DOWN.text(cx.ascii);
         if unread {
             let key = cx.key("list.page_down");
             let not_yet = if self.answer_state.feedback.is_some() { "Not yet: " } else { "" };
-            let words = format!("{not_yet}v {below} more rows ({key}): read to the end before approving");
+            let words = match below {
+                // The end was reached by a jump.
+                0 => format!("{not_yet}read from the start ({}) before approving", cx.key("list.first")),
+                _ => format!("{not_yet}{down} {below} more rows ({key}): read to the end before approving"),
+            };
             return (words, Role::Waiting);
         }
         if self.armed {
@@ -160,10 +183,7 @@ impl Approval {
             return (format!("{key} again: approve and save the rule"), Role::Waiting);
         }
         if below > 0 {
-            return (format!("v {below} more rows"), Role::Dim);
-        }
-        if self.pattern.is_none() {
-            return ("No rule can cover exactly this command".into(), Role::Dim);
+            return (format!("{down} {below} more rows ({})", cx.key("list.page_down")), Role::Dim);
         }
         (String::new(), Role::Dim)
     }
@@ -178,21 +198,14 @@ impl Approval {
             return;
         }
         let off = !self.answer_state.accepts(cx.model);
-        if parts.rule.height > 0
-            && let Some(p) = &self.pattern
-        {
-            draw::text(buf, parts.rule, &rule_line(p), cx.theme.style(Role::Text));
-        }
         let labels = self.labels(|id| cx.key(id), parts.buttons.width);
-        for (b, spot) in &self.spots {
+        for ((b, spot), (_, text)) in self.spots.iter().zip(&labels) {
             let face = match (off || self.unread(*b), *b == self.focus) {
                 (true, _) => Face::Off,
                 (_, true) => Face::Focus,
                 _ => Face::Plain,
             };
-            let key = || format!("[{}]", cx.key("approval.always"));
-            let text = labels.iter().find(|l| l.0 == *b).map_or_else(key, |l| l.1.clone());
-            buttons::draw(cx, &text, *spot, face, buf);
+            buttons::draw(cx, text, *spot, face, buf);
         }
     }
 }

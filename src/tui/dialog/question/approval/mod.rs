@@ -5,6 +5,7 @@ mod actions;
 mod content;
 mod draw;
 mod panel;
+mod title;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Even
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
-use crate::dialog::question::answer_state::AnswerState;
+use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -27,9 +28,15 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::sheet::Highlight;
+use crate::theme::Role;
+use crate::widget::diff::{self, DiffColours};
+use crate::widget::draw::ascii;
 use crate::widget::edit::Edit;
 use crate::widget::field;
 use crate::widget::scroll::Scroll;
+use title::TitleFacts;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -53,7 +60,7 @@ const ANSWER: Token = Token(1);
 /// Feedback on a yes that came before everything was on the screen.
 const NOT_YET: &str = "Not yet";
 
-/// A button. The order is that of the digits.
+/// A button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Button {
     No,
@@ -65,13 +72,14 @@ pub(crate) enum Button {
 }
 
 impl Button {
+    /// As they are drawn.
     const ALL: [(Self, &'static str, &'static str); 6] = [
-        (Self::No, "approval.no", "no"),
-        (Self::Comment, "approval.comment", "deny with comment"),
-        (Self::Once, "approval.once", "yes, once"),
+        (Self::Once, "approval.once", "once"),
         (Self::Session, "approval.session", "session"),
-        (Self::Edit, "approval.edit", "edit"),
         (Self::Always, "approval.always", "always"),
+        (Self::No, "approval.no", "no"),
+        (Self::Comment, "approval.comment", "say why"),
+        (Self::Edit, "approval.edit", "edit"),
     ];
 }
 
@@ -126,8 +134,11 @@ pub struct Approval {
     ask: Ask,
     p: PermissionAsk,
     text: Scroll,
-    must: usize,
+    /// Lines of the text before its difference, and the first one after it.
+    must: (usize, usize),
+    colours: DiffColours,
     fields: TextFields,
+    facts: TitleFacts,
     /// The rule that "session" and "always" would allow, as it is shown.
     pattern: Option<String>,
     /// The rule was shown: the next press of "always" saves it.
@@ -136,10 +147,10 @@ pub struct Approval {
     answer_state: AnswerState,
     /// Where the buttons were drawn.
     spots: Vec<(Button, Rect)>,
-    /// The rule stands in the text, not below the buttons.
-    inside: bool,
-    /// Rows of the text by width, so that placing costs nothing.
-    height: Cell<Option<(u16, u16)>>,
+    /// The target stands in the title, and the rule on its button: not in the text.
+    elsewhere: (bool, bool),
+    /// Rows of the text by width and by whether the title has the target, so that placing costs nothing.
+    height: Cell<Option<((u16, bool), u16)>>,
     /// The same call of other agents: one answer is for all that the dialog names.
     same: Vec<(AskId, String)>,
 }
@@ -156,14 +167,16 @@ impl Approval {
             fields: TextFields::new(&p.shown),
             pattern: p.always.clone(),
             focus: if p.risk == Risk::Low { Button::Once } else { Button::No },
+            facts: TitleFacts::of(&p),
             ask,
             p,
             text: Scroll::default(),
-            must: 0,
+            must: (0, 0),
+            colours: DiffColours::default(),
             armed: false,
             answer_state: AnswerState::default(),
             spots: Vec::new(),
-            inside: true,
+            elsewhere: (false, false),
             height: Cell::new(None),
             same: Vec::new(),
         };
@@ -205,13 +218,35 @@ impl Approval {
         true
     }
 
-    fn fill(&mut self) {
-        let rule = self.pattern.as_deref().filter(|_| self.inside);
+    /// The lines. `titled`: the title names the target; `rule`: no button names the rule.
+    fn content(&self, titled: bool, rule: bool, colours: &mut impl Highlight) -> content::Content {
         let also: Vec<&str> = self.same.iter().map(|(_, name)| name.as_str()).collect();
-        let c = content::content(&self.p, &also, rule);
-        self.must = c.must;
-        self.text.set(c.lines);
+        let rule = self.pattern.as_deref().filter(|_| rule);
+        let elsewhere = content::Elsewhere { target: titled, rule, also: &also, ascii: ascii() };
+        content::content(&self.p, elsewhere, colours)
+    }
+
+    /// Sets the text anew: it must be read again.
+    fn fill(&mut self) {
+        self.colours.begin();
+        let lines = self.lines();
+        self.text.set(lines);
         self.height.set(None);
+    }
+
+    /// Takes in the colours of code; nothing else changes.
+    fn colour(&mut self) {
+        let lines = self.lines();
+        self.text.recolour(lines);
+    }
+
+    fn lines(&mut self) -> Vec<Line> {
+        let mut colours = std::mem::take(&mut self.colours);
+        let c = self.content(self.elsewhere.0, !self.elsewhere.1, &mut colours);
+        colours.note(&c.text);
+        self.colours = colours;
+        self.must = (c.head, c.tail);
+        c.text.lines
     }
 
     /// Whether there is such a button.
@@ -225,7 +260,12 @@ impl Approval {
 
     /// Whether the button is a yes, which counts only after everything was on the screen.
     fn unread(&self, b: Button) -> bool {
-        matches!(b, Button::Once | Button::Session | Button::Always) && !self.text.read(self.must)
+        matches!(b, Button::Once | Button::Session | Button::Always) && !self.is_read()
+    }
+
+    /// Everything that must be read has been on the screen.
+    fn is_read(&self) -> bool {
+        self.text.read_around(self.must.0, self.must.1)
     }
 
     fn buttons(&self) -> impl Iterator<Item = (Button, &'static str, &'static str)> + '_ {
@@ -261,7 +301,7 @@ impl Approval {
 
     /// A yes, by its own key and after everything was on the screen; else the reason why not.
     fn yes(&mut self, b: Button) -> Reply {
-        if !self.text.read(self.must) {
+        if !self.is_read() {
             self.answer_state.feedback = Some(NOT_YET.into());
             return Reply::done();
         }
@@ -358,8 +398,8 @@ impl Approval {
 fn no_in(until: Duration, now: Duration) -> String {
     let left = until.saturating_sub(now);
     match left.as_millis().div_ceil(1000) {
-        s @ 0..=90 => format!(" -- denied in {s} s"),
-        s => format!(" -- denied in {} min", s.div_ceil(60)),
+        s @ 0..=90 => format!("denied in {s} s"),
+        s => format!("denied in {} min", s.div_ceil(60)),
     }
 }
 

@@ -11,23 +11,15 @@ impl Panel for Approval {
     }
 
     fn title(&self, model: &Model) -> String {
-        let name = match self.same.len() {
-            0 => model.path_of(&self.ask.agent),
-            n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
-        };
-        let risk = if self.p.risk == Risk::High { ", risky" } else { "" };
-        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
-        let of = if model.questions.open.len() > 1 {
-            format!(" -- {at} of {}", model.questions.open.len())
-        } else {
-            String::new()
-        };
-        let no = model
-            .questions
-            .deadlines
-            .get(&self.ask.id)
-            .map_or_else(String::new, |until| no_in(*until, model.mono));
-        format!("Approve? {name} -- {}{risk}{of}{no}", self.p.verb)
+        self.words(model, self.has_target_in_title(model))
+    }
+
+    fn title_state(&self, model: &Model) -> Line {
+        self.state(model, ascii())
+    }
+
+    fn tone(&self) -> Role {
+        if self.p.risk == Risk::High { Role::Error } else { Role::Waiting }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -87,17 +79,8 @@ impl Panel for Approval {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         match self.fields.mode {
-            KeyTarget::Buttons => {
-                // An action that would do nothing has no hint.
-                let can = self.buttons().filter(|b| !self.unread(b.0));
-                let mut all: Vec<Hint> = can.map(|b| Hint::of(b.1)).collect();
-                if self.text.below() > 0 {
-                    // What makes a yes possible comes first.
-                    let at = if self.unread(Button::Once) { 0 } else { all.len() };
-                    all.insert(at, Hint::as_("list.page_down", "read on"));
-                }
-                all
-            }
+            // The buttons name their keys.
+            KeyTarget::Buttons => Vec::new(),
             KeyTarget::Comment => vec![Hint::as_("approval.send", "deny"), Hint::of("approval.newline")],
             KeyTarget::Command => {
                 vec![Hint::as_("approval.send", "check again"), Hint::of("approval.newline")]
@@ -216,6 +199,6 @@ impl Approval {
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
         let delay = self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus);
         let until = cx.model.questions.deadlines.get(&self.ask.id).map(|t| tick(t.saturating_sub(cx.mono)));
-        delay.into_iter().chain(until).min()
+        delay.into_iter().chain(until).chain(self.colours.wake()).min()
     }
 }

@@ -138,7 +138,7 @@ fn enter_says_yes_only_to_what_is_harmless() {
     let (mut r, _) = listening(80, 24, permission("rm x", Risk::High));
     r.run("enter");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Deny { comment: None }), "the focus is on no");
-    for moves in ["tab tab", "tab tab tab", "left", "right right space"] {
+    for moves in ["tab tab tab", "left", "shift-tab left", "left left left", "right right right space"] {
         let (mut r, _) = listening(80, 24, permission("rm x", Risk::High));
         r.run(moves).run("enter");
         assert_eq!(decided(&r), None, "{moves}");
@@ -150,7 +150,7 @@ fn enter_says_yes_only_to_what_is_harmless() {
 fn a_click_never_approves() {
     use crossterm::event::KeyModifiers;
     for (label, want) in
-        [("[n] no", Some(Decision::Deny { comment: None })), ("[y] yes", None), ("[s] ses", None)]
+        [("[n] no", Some(Decision::Deny { comment: None })), ("[y] once", None), ("[s] ses", None)]
     {
         let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));
         let screen = r.screen();
@@ -174,10 +174,10 @@ fn the_draft_is_kept_and_typing_is_not_interrupted() {
     r.run("type half a thought");
     let a = ask(&SeqIds::default(), permission("git push", Risk::High));
     asked(&mut r, &a);
-    assert!(!r.screen().contains("Approve?"), "not while typing");
+    assert!(!r.screen().contains("wants to"), "not while typing");
     assert!(r.screen().contains("1 needs you"), "but it is told: {}", r.screen());
     r.run("wait 1001; wait 401");
-    assert!(r.screen().contains("Approve?"), "{}", r.screen());
+    assert!(r.screen().contains("wants to"), "{}", r.screen());
     r.run("esc");
     assert!(
         r.screen().contains("half a thought") && r.screen().contains("1 needs you · Ctrl-X a"),
@@ -219,7 +219,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
         by: "person".into(),
     };
     r.event(EventBody::Ask(by));
-    assert!(!r.screen().contains("Approve?"));
+    assert!(!r.screen().contains("wants to"));
 }
 
 #[test]
@@ -257,11 +257,11 @@ fn a_key_to_a_panel_puts_all_aside() {
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls two", Risk::Low)));
     r.run("alt-3; wait 2000");
-    assert!(!r.screen().contains("Approve?") && r.screen().contains("2 need you"), "{}", r.screen());
+    assert!(!r.screen().contains("wants to") && r.screen().contains("2 need you"), "{}", r.screen());
     // One more is told at once.
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls three", Risk::Low)));
-    assert!(r.screen().contains("Approve?") && r.screen().contains("ls three"), "{}", r.screen());
+    assert!(r.screen().contains("wants to") && r.screen().contains("ls three"), "{}", r.screen());
 }
 
 #[test]
@@ -452,8 +452,8 @@ fn the_same_call_of_several_agents_is_answered_once_for_those_that_are_shown() {
     }
     r.run("wait 401").clear();
     let screen = r.screen();
-    assert!(screen.contains("Approve? a1 (for 2 agents)") && screen.contains("1 of 3"), "{screen}");
-    assert!(screen.contains("also for: a2 > a3"), "{screen}");
+    assert!(screen.contains("a1 (for 2 agents) wants to run:") && screen.contains("1 of 3"), "{screen}");
+    assert!(screen.contains("Also for: a2 > a3"), "{screen}");
     // One more of the same comes just before the key: nobody has seen it yet.
     asked(&mut r, &third);
     r.run("y");
@@ -486,7 +486,7 @@ fn two_calls_of_one_agent_are_two_questions() {
 fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
     use ratatui::style::Modifier;
     let long: String = (0..60).map(|n| format!("echo {n}\n")).collect();
-    let (mut r, _) = listening(80, 24, permission(long.trim_end(), Risk::Low));
+    let (mut r, _) = listening(118, 24, permission(long.trim_end(), Risk::Low));
     let look = |r: &Robot, text: &str| {
         let screen = r.screen();
         let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).unwrap();
@@ -494,18 +494,19 @@ fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
         let cell = r.buffer().cell((x as u16 + 1, y as u16)).unwrap();
         cell.style().add_modifier
     };
-    assert!(look(&r, "[y] yes, once").contains(Modifier::DIM), "{}", r.screen());
+    assert!(look(&r, "[y] after reading").contains(Modifier::DIM), "{}", r.screen());
     assert!(!look(&r, "[n] no").contains(Modifier::DIM));
     let footer = r.footer();
-    assert!(!footer.contains("yes, once") && footer.contains("read on"), "{footer}");
+    assert!(!footer.contains("once") && !footer.contains("deny"), "it is answered in one place: {footer}");
+    assert!(r.screen().contains("[y] after reading"), "the button says why: {}", r.screen());
     r.run("y");
     assert!(r.commands().is_empty() && r.words().contains("Not yet:"), "{}", r.screen());
     assert!(r.words().contains("more rows ("), "the key is named: {}", r.screen());
     for _ in 0..10 {
         r.run("pagedown");
     }
-    assert!(!look(&r, "[y] yes, once").contains(Modifier::DIM), "{}", r.screen());
-    assert!(r.footer().contains("yes, once"), "{}", r.footer());
+    assert!(!look(&r, "[y] once").contains(Modifier::DIM), "{}", r.screen());
+    assert!(!r.screen().contains("after reading"), "{}", r.screen());
     r.run("y");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once));
 }

@@ -16,7 +16,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
-use crate::dialog::question::answer_state::AnswerState;
+use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -30,7 +30,7 @@ use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
-use crate::widget::{draw, field, input};
+use crate::widget::{draw, field, input, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -303,18 +303,14 @@ impl Clarify {
             return (said.clone(), Role::Waiting);
         }
         if self.question.below() > 0 {
-            let text = format!("v {} more rows ({})", self.question.below(), cx.key("clarify.page_down"));
+            let down = sign::DOWN.text(cx.ascii);
+            let text =
+                format!("{down} {} more rows ({})", self.question.below(), cx.key("clarify.page_down"));
             return (text, Role::Dim);
         }
-        let text = match (self.writing, self.options.multiple, self.options.free) {
-            (true, _, _) if self.options.choices.is_empty() => String::new(),
-            (true, ..) => format!("{}: back to the list", cx.key("clarify.text")),
-            (false, true, _) => format!("{}: mark several", cx.key("clarify.mark")),
-            (false, false, true) => format!("{}: type an answer", cx.key("clarify.text")),
-            (false, false, false) if !self.filters() => "Press the number of an answer".into(),
-            (false, false, false) => String::new(),
-        };
-        (text, Role::Dim)
+        // The footer names the other keys.
+        let numbers = !self.writing && !self.options.multiple && !self.options.free && !self.filters();
+        (if numbers { "Press the number of an answer".into() } else { String::new() }, Role::Dim)
     }
 }
 

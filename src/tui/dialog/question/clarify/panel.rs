@@ -10,13 +10,11 @@ impl Panel for Clarify {
     }
 
     fn title(&self, model: &Model) -> String {
-        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
-        let of = if model.questions.open.len() > 1 {
-            format!(" -- {at} of {}", model.questions.open.len())
-        } else {
-            String::new()
-        };
-        format!("Question from {}{of}", model.path_of(&self.ask.agent))
+        format!("Question from {}", model.path_of(&self.ask.agent))
+    }
+
+    fn title_state(&self, model: &Model) -> Line {
+        which_of(self.ask.id, model)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -171,7 +169,7 @@ impl Panel for Clarify {
             if (chosen.0..chosen.1).contains(&n) && !self.writing {
                 draw::paint(buf, Rect { y, height: 1, ..list }, cx.theme.style(Role::Selection));
                 if n == chosen.0 {
-                    draw::put(buf, list.x, y, ">", cx.theme.style(Role::Selection));
+                    draw::put(buf, list.x, y, sign::CLOSED.text(cx.ascii), cx.theme.style(Role::Selection));
                 }
             }
         }

@@ -16,7 +16,7 @@ use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
-use crate::dialog::question::answer_state::AnswerState;
+use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -30,7 +30,7 @@ use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
-use crate::widget::{draw, input};
+use crate::widget::{draw, input, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -106,7 +106,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     }
     for item in items {
         let mut row = Line::new(Wrap::Word);
-        row.push_strict(&item.title(), Look::of(Role::Accent));
+        row.push_strict(&item.title(), Look::of(Role::Dim));
         row.push("  ", Look::of(Role::Text));
         row.push_strict(&item.path, Look::of(Role::Strong));
         all.push(row.gutter(Gutter::blank(2)));

@@ -15,6 +15,10 @@ impl Panel for Question {
         self.title.clone()
     }
 
+    fn title_state(&self, model: &Model) -> Line {
+        which_of(self.ask.id, model)
+    }
+
     fn actions(&self) -> &'static [ActionSpec] {
         ACTIONS
     }
@@ -97,11 +101,8 @@ impl Panel for Question {
         if self.writing {
             return vec![Hint::as_("question.send", if self.scope == "plan" { "send" } else { "raise" })];
         }
-        // A hint that would do nothing is none; what makes it possible comes first.
-        let (can, unread): (Vec<usize>, Vec<usize>) = (0..self.choices.len()).partition(|n| !self.unread(*n));
-        let on = (!unread.is_empty()).then(|| Hint::as_("list.page_down", "read on"));
-        let can = can.into_iter().filter_map(|n| self.choices.get(n));
-        on.into_iter().chain(can.map(|c| Hint::as_(c.0, c.1))).collect()
+        // The buttons name their keys.
+        Vec::new()
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
@@ -118,15 +119,18 @@ impl Panel for Question {
         let [text, words, below] = self.parts(area, &labels);
         self.text.draw(text, buf, cx.theme);
         let more = self.text.below();
+        let down = sign::DOWN.text(cx.ascii);
+        let rows = || format!("{down} {more} more rows ({})", cx.key("list.page_down"));
         let status = match (&self.answer_state.feedback, self.answer_state.sent) {
             (_, true) => "Sent; waiting for the engine".into(),
-            (Some(said), _) if said == NOT_YET && more > 0 => {
-                format!("Not yet: v {more} more rows ({})", cx.key("list.page_down"))
-            }
+            (Some(said), _) if said == NOT_YET && more > 0 => format!("Not yet: {}", rows()),
             (Some(said), _) => said.clone(),
-            _ if self.writing && self.scope == "plan" => "what to change:".into(),
-            _ if self.writing => "the new limit, in dollars:".into(),
-            _ if more > 0 => format!("v {more} more rows ({})", cx.key("list.page_down")),
+            _ if self.writing && self.scope == "plan" => "What to change:".into(),
+            _ if self.writing => "New limit in US dollars:".into(),
+            _ if more > 0 && (0..self.choices.len()).any(|n| self.unread(n)) => {
+                format!("{}: read to the end before you trust it", rows())
+            }
+            _ if more > 0 => rows(),
             _ => String::new(),
         };
         draw::text(buf, words, &status, cx.theme.style(Role::Waiting));

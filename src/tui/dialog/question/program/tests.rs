@@ -96,14 +96,22 @@ fn a_long_list_is_read_before_it_is_trusted() {
     let mut r = Robot::new(80, 24);
     r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
     r.run("wait 401");
-    let footer = |r: &Robot| r.screen().lines().last().unwrap_or_default().to_owned();
-    assert!(!footer(&r).contains("trust") && footer(&r).contains("read on"), "{}", r.screen());
+    let button = |r: &Robot| {
+        let screen = r.screen();
+        let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains("[t] trust")).unwrap();
+        let x = line[..line.find("[t] trust").unwrap()].chars().count();
+        r.buffer()[(x as u16, y as u16)].style()
+    };
+    let unread = button(&r);
+    assert!(r.screen().contains("(PageDown): read to the end before you trust it"), "{}", r.screen());
+    assert!(!r.footer().contains("trust"), "it is answered in one place: {}", r.footer());
     r.run("t");
-    assert!(r.screen().contains("Not yet: v ") && r.screen().contains("more rows"), "{}", r.screen());
+    assert!(r.screen().contains("Not yet: ↓ ") && r.screen().contains("more rows"), "{}", r.screen());
     r.run("G; t");
     assert_eq!(replied(&r), None, "{}", r.screen());
     r.run("g; space; space; space; space; space; space");
-    assert!(footer(&r).contains("trust") && !footer(&r).contains("read on"), "{}", r.screen());
+    assert!(!r.screen().contains("before you trust it"), "{}", r.screen());
+    assert_ne!(button(&r), unread, "the button was dim");
     r.run("t");
     assert!(replied(&r).is_some(), "{}", r.screen());
 }
