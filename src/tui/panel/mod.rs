@@ -14,8 +14,7 @@ use crate::app::effect::Effect;
 use crate::keymap::Keymap;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::text::line::{Line, Wrap};
-use crate::theme::{Role, Theme};
+use crate::theme::Theme;
 
 pub mod agents;
 pub mod composer;
@@ -36,7 +35,7 @@ pub mod views;
 pub mod watch;
 
 pub use event::{PanelEvent, PanelInput};
-pub use status::{Attention, Availability, KeyRouting, PanelStatus, Placement, Refresh};
+pub use status::{Attention, Availability, KeyRouting, PanelStatus, Placement, QuestionState, Refresh};
 pub use view::View;
 
 /// Whether a panel handled an input, an action or an event.
@@ -120,16 +119,6 @@ pub trait Panel: Any {
 
     /// Title for borders and for the plain mode.
     fn title(&self, model: &Model) -> String;
-
-    /// What stands at the right of the title of a dialog: counts, which of several.
-    fn title_state(&self, _model: &Model) -> Line {
-        Line::new(Wrap::Cut)
-    }
-
-    /// The tone of a question: of the bar at its left and of the sign before its title.
-    fn tone(&self) -> Role {
-        Role::Waiting
-    }
 
     /// Its actions. Also actions of its scope that exist only while it is on top.
     fn actions(&self) -> &'static [ActionSpec];

@@ -6,6 +6,8 @@ use tiller_protocol::AskId;
 
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::Action;
+use crate::text::line::{Line, Look, Wrap};
+use crate::theme::Role;
 
 /// The state of a panel as far as the routing of keys depends on it.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +28,55 @@ pub struct PanelStatus {
     pub empty: bool,
     /// How its title stands out.
     pub attention: Attention,
+    /// What the title of a question says besides its words.
+    pub state: QuestionState,
+}
+
+/// What stands at the right of a question's title.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuestionState {
+    /// Lines that the call adds and removes.
+    pub counts: Option<(u32, u32)>,
+    /// It destroys something, reaches the network, or is not understood.
+    pub risky: bool,
+    /// Which one it is of how many, where there are several.
+    pub which: Option<(usize, usize)>,
+    /// Time until it counts as denied.
+    pub denied_in: Option<Duration>,
+}
+
+impl QuestionState {
+    /// The tone of the bar at the left and of the sign before the title.
+    pub fn tone(self) -> Role {
+        if self.risky { Role::Error } else { Role::Waiting }
+    }
+
+    /// As it is drawn.
+    pub fn line(self, ascii: bool) -> Line {
+        let mut line = Line::new(Wrap::Cut);
+        if let Some((added, removed)) = self.counts {
+            line = crate::widget::diff::counts(added, removed, ascii);
+        }
+        let mut add = |text: &str, role| {
+            line.push(if line.text().is_empty() { "" } else { "   " }, Look::of(Role::Text));
+            line.push(text, Look::of(role));
+        };
+        if self.risky {
+            add("risky", Role::Error);
+        }
+        if let Some((at, of)) = self.which {
+            add(&format!("{at} of {of}"), Role::Dim);
+        }
+        if let Some(left) = self.denied_in {
+            // Minutes, and at the end seconds.
+            let words = match left.as_millis().div_ceil(1000) {
+                s @ 0..=90 => format!("denied in {s} s"),
+                s => format!("denied in {} min", s.div_ceil(60)),
+            };
+            add(&words, Role::Waiting);
+        }
+        line
+    }
 }
 
 /// What makes a title stand out.
@@ -50,12 +101,19 @@ impl PanelStatus {
             question: None,
             empty: false,
             attention: Attention::None,
+            state: QuestionState { counts: None, risky: false, which: None, denied_in: None },
         }
     }
 
     /// A dialog that answers a question of the engine.
     pub const fn question(scope: &'static str, id: AskId) -> Self {
         Self { leave: "later", question: Some(id), ..Self::new(scope) }
+    }
+
+    /// With this at the right of its title.
+    #[must_use]
+    pub const fn state(self, state: QuestionState) -> Self {
+        Self { state, ..self }
     }
 
     /// With this step for Escape.

@@ -7,18 +7,12 @@ use tiller_protocol::{AskId, Event, EventBody};
 
 use super::input_delay::{InputDelay, TYPED};
 use crate::model::Model;
-use crate::text::line::{Line, Look, Wrap};
-use crate::theme::Role;
 
-/// Which of the open questions this is; nothing where it is the only one.
-pub(super) fn which_of(id: AskId, model: &Model) -> Line {
+/// Which of the open questions this is, and how many there are; `None`: it is the only one.
+pub(super) fn which_of(id: AskId, model: &Model) -> Option<(usize, usize)> {
     let open = &model.questions.open;
-    let mut line = Line::new(Wrap::Cut);
-    if open.len() > 1 {
-        let at = open.iter().position(|a| a.id == id).map_or(1, |i| i + 1);
-        line.push(&format!("{at} of {}", open.len()), Look::of(Role::Dim));
-    }
-    line
+    let at = open.iter().position(|a| a.id == id).map_or(1, |i| i + 1);
+    (open.len() > 1).then_some((at, open.len()))
 }
 
 /// The state of the answer to one question.

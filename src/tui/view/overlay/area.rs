@@ -72,8 +72,9 @@ impl LayerArea {
         if !surface::has_bands(cx.theme) && self.floats {
             surface::outline(cx, self.outer, buf);
         }
+        let state = panel.status(cx.model).state;
         if self.asks {
-            surface::bar(cx, self.outer, panel.tone(), buf);
+            surface::bar(cx, self.outer, state.tone(), buf);
         }
         if self.title.area() == 0 {
             return;
@@ -81,10 +82,10 @@ impl LayerArea {
         let mut room = self.title;
         if self.asks {
             let sign = sign::ATTENTION.text(cx.ascii);
-            let used = draw::text(buf, room, sign, cx.theme.style(panel.tone())) + 1;
+            let used = draw::text(buf, room, sign, cx.theme.style(state.tone())) + 1;
             room = Rect { x: room.x + used.min(room.width), width: room.width.saturating_sub(used), ..room };
         }
-        let state = panel.title_state(cx.model);
+        let state = state.line(cx.ascii);
         let columns = (width(state.text()) as u16).min(room.width);
         if columns > 0 {
             let place = PaintTarget { x: room.right() - columns, y: room.y, columns };

@@ -41,7 +41,7 @@ impl Approval {
     /// The target is drawn whole in the title, so it is not repeated in the text.
     pub(super) fn has_target_in_title(&self, model: &Model) -> bool {
         let room = usize::from(model.window.screen.0.saturating_sub(SIDES));
-        let state = width(self.state(model, false).text()) + 3;
+        let state = width(self.state(model).line(false).text()) + 3;
         // Two columns for the sign before it.
         self.facts.target.is_some() && is_roomy(model) && self.words(model, true).width() + 2 + state <= room
     }

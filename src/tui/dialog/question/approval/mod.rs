@@ -26,12 +26,13 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh, Reply,
+};
 use crate::registry::Dialog;
-use crate::text::line::{Line, Look, Wrap};
+use crate::text::line::Line;
 use crate::text::sheet::Highlight;
-use crate::theme::Role;
-use crate::widget::diff::{self, DiffColours};
+use crate::widget::diff::DiffColours;
 use crate::widget::draw::ascii;
 use crate::widget::edit::Edit;
 use crate::widget::field;
@@ -394,16 +395,7 @@ impl Approval {
     }
 }
 
-/// The time that is left, in words: minutes, and at the end seconds.
-fn no_in(until: Duration, now: Duration) -> String {
-    let left = until.saturating_sub(now);
-    match left.as_millis().div_ceil(1000) {
-        s @ 0..=90 => format!("denied in {s} s"),
-        s => format!("denied in {} min", s.div_ceil(60)),
-    }
-}
-
-/// Time until those words change.
+/// Time until the words for the time that is left change.
 fn tick(left: Duration) -> Duration {
     let step = if left > Duration::from_secs(90) { 10_000 } else { 1000 };
     let into = left.as_millis() as u64 % step;

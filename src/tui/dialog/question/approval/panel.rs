@@ -4,22 +4,15 @@ use super::*;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Approval {
-    fn status(&self, _model: &Model) -> PanelStatus {
+    fn status(&self, model: &Model) -> PanelStatus {
         let writing = self.fields.mode != KeyTarget::Buttons;
         let scope = if writing { "approval_text" } else { "approval" };
-        PanelStatus::question(scope, self.ask.id).escape(writing.then_some(EscapeStep::Popup))
+        let escape = writing.then_some(EscapeStep::Popup);
+        PanelStatus::question(scope, self.ask.id).escape(escape).state(self.state(model))
     }
 
     fn title(&self, model: &Model) -> String {
         self.words(model, self.has_target_in_title(model))
-    }
-
-    fn title_state(&self, model: &Model) -> Line {
-        self.state(model, ascii())
-    }
-
-    fn tone(&self) -> Role {
-        if self.p.risk == Risk::High { Role::Error } else { Role::Waiting }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

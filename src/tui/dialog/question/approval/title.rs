@@ -32,25 +32,13 @@ impl Approval {
     }
 
     /// Counts of an edit, the risk, which of several questions it is, and the time until it is denied.
-    pub(super) fn state(&self, model: &Model, ascii: bool) -> Line {
-        let mut line = Line::new(Wrap::Cut);
-        if let Some((added, removed)) = self.facts.counts {
-            line = diff::counts(added, removed, ascii);
+    pub(super) fn state(&self, model: &Model) -> QuestionState {
+        let until = model.questions.deadlines.get(&self.ask.id);
+        QuestionState {
+            counts: self.facts.counts,
+            risky: self.p.risk == Risk::High,
+            which: which_of(self.ask.id, model),
+            denied_in: until.map(|until| until.saturating_sub(model.mono)),
         }
-        let mut add = |text: &str, role| {
-            if text.is_empty() {
-                return;
-            }
-            line.push(if line.text().is_empty() { "" } else { "   " }, Look::of(Role::Text));
-            line.push(text, Look::of(role));
-        };
-        if self.p.risk == Risk::High {
-            add("risky", Role::Error);
-        }
-        add(which_of(self.ask.id, model).text(), Role::Dim);
-        if let Some(until) = model.questions.deadlines.get(&self.ask.id) {
-            add(&no_in(*until, model.mono), Role::Waiting);
-        }
-        line
     }
 }

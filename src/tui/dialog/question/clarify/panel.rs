@@ -5,16 +5,14 @@ use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Clarify {
     fn status(&self, model: &Model) -> PanelStatus {
-        let status = PanelStatus::question("clarify", self.ask.id).escape(self.escape_step(model));
+        let state = QuestionState { which: which_of(self.ask.id, model), ..QuestionState::default() };
+        let status =
+            PanelStatus::question("clarify", self.ask.id).escape(self.escape_step(model)).state(state);
         PanelStatus { leave: "decline", ..status }
     }
 
     fn title(&self, model: &Model) -> String {
         format!("Question from {}", model.path_of(&self.ask.agent))
-    }
-
-    fn title_state(&self, model: &Model) -> Line {
-        which_of(self.ask.id, model)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -22,7 +22,9 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, QuestionState, Refresh, Reply,
+};
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::sheet::Sheet;

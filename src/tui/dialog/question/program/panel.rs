@@ -4,19 +4,16 @@ use super::*;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Question {
-    fn status(&self, _model: &Model) -> PanelStatus {
+    fn status(&self, model: &Model) -> PanelStatus {
+        let state = QuestionState { which: which_of(self.ask.id, model), ..QuestionState::default() };
         let scope = if self.writing { "question_text" } else { self.scope };
         let leave = if self.escape.is_some() { "not now" } else { "later" };
         let escape = self.writing.then_some(EscapeStep::Popup);
-        PanelStatus { leave, ..PanelStatus::question(scope, self.ask.id).escape(escape) }
+        PanelStatus { leave, ..PanelStatus::question(scope, self.ask.id).escape(escape).state(state) }
     }
 
     fn title(&self, _model: &Model) -> String {
         self.title.clone()
-    }
-
-    fn title_state(&self, model: &Model) -> Line {
-        which_of(self.ask.id, model)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
