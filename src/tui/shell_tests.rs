@@ -175,7 +175,7 @@ fn focus_moves_and_escape_leads_back() {
     r.run("alt-1");
     assert_eq!(r.app.screen.focus, View::Conversation);
     assert!(r.footer().contains("Esc back"), "{}", r.footer());
-    r.run("alt-l");
+    r.run("alt-j");
     assert_ne!(r.app.screen.focus, View::Conversation);
     r.run("esc");
     assert_eq!(r.app.screen.focus, View::Composer);

@@ -153,6 +153,5 @@ fn an_item_that_was_begun_comes_back_with_up() {
     assert!(r.words().contains("mind the gap"), "{}", r.screen());
     // One that was not changed is not kept.
     let r = recalled("e; esc");
-    let composer = r.screen().lines().rev().take(3).collect::<String>();
-    assert!(composer.contains("What should I do?"), "{}", r.screen());
+    assert!(r.screen().contains("What should I do?"), "{}", r.screen());
 }

@@ -109,6 +109,10 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         cursor = draw_layers(app, &layers, 0, slices, buf);
     }
     let chrome = chrome_of(app);
+    // What is ready stands below the composer of the start screen.
+    if notices.is_some() && areas.start.area() > 0 {
+        return None;
+    }
     if notices.is_some() || chrome != last.chrome {
         // Narrow screens have one line for header and footer, and a mark beside the composer.
         if areas.class <= SizeClass::S {

@@ -122,6 +122,8 @@ pub struct LayoutRequest {
     pub notices: u16,
     /// A dialog takes the composer's place: it may take more.
     pub docked: bool,
+    /// Nothing was said yet: the composer stands in the middle.
+    pub start: bool,
 }
 
 /// A part of the screen that shows a view.
@@ -150,6 +152,8 @@ pub struct Areas {
     pub composer: ViewArea,
     /// The ground of the composer, or of the dialog in its place.
     pub composer_band: Rect,
+    /// Below the composer, while it stands in the middle.
+    pub start: Rect,
     pub footer: Rect,
 }
 
@@ -194,6 +198,9 @@ const WIDEST_PANEL: u16 = 64;
 /// Columns that the prose must leave for the session tree to have a band of its own.
 const TWO_PANELS: u16 = 72;
 
+/// Columns of the composer at most while it stands in the middle.
+const START: u16 = 96;
+
 /// Lays out.
 pub fn layout(w: &LayoutRequest) -> Areas {
     let s = w.screen;
@@ -201,6 +208,9 @@ pub fn layout(w: &LayoutRequest) -> Areas {
     match class {
         SizeClass::Tiny => tiny(w, class),
         SizeClass::Xs => narrow(w, class),
+        _ if w.start && !w.docked && w.main == View::Conversation && !is_full(w) && has_start(s) => {
+            with_start(w, whole(w, class))
+        }
         _ => whole(w, class),
     }
 }
@@ -239,6 +249,7 @@ fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
         rule: NONE,
         composer: bare(View::Composer, composer),
         composer_band: composer,
+        start: NONE,
         footer: NONE,
     }
 }
@@ -267,6 +278,7 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         rule: NONE,
         composer: bare(View::Composer, trimmed(band, PADDING, 0)),
         composer_band: band,
+        start: NONE,
         footer: row(s, s.height - 1, 1),
     }
 }
@@ -327,7 +339,42 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
             ),
         },
         composer_band: band,
+        start: NONE,
         footer: row(s, footer, 1),
+    }
+}
+
+/// The composer stands in the middle only where there is room around it.
+pub(crate) fn has_start(screen: Rect) -> bool {
+    SizeClass::of(screen.width, screen.height) >= SizeClass::M && screen.height >= 20
+}
+
+/// Columns of the composer's text while it stands in the middle.
+pub(crate) fn start_columns(screen: Rect) -> u16 {
+    START.min(screen.width.saturating_sub(2)) - 2 * PADDING
+}
+
+/// Moves the composer into the middle of a screen on which nothing was said yet.
+fn with_start(w: &LayoutRequest, areas: Areas) -> Areas {
+    let rows = areas.composer_band.height;
+    let (top, bottom) = (areas.main.inner.y, areas.footer.y - areas.notices.height);
+    let left = areas.tree.map_or(w.screen.x, |_| areas.main.inner.x);
+    let right = areas.bands.iter().map(|b| b.x).find(|x| *x > left).unwrap_or(w.screen.right());
+    let width = (start_columns(w.screen) + 2 * PADDING).min(right - left);
+    let y = top + ((bottom - top) * 2 / 5).min((bottom - top).saturating_sub(rows));
+    let band = Rect { x: left + (right - left - width) / 2, y, width, height: rows };
+    let pad = air(w.screen.height);
+    let inside = Rect { y: band.y + pad, height: rows - 2 * pad, ..trimmed(band, PADDING, PADDING) };
+    let below = (band.bottom() + 1).min(bottom);
+    Areas {
+        main: bare(areas.main.view, Rect { y: top, height: band.y - top, ..band }),
+        notices: Rect { y: bottom, ..areas.notices },
+        rule: NONE,
+        composer: bare(View::Composer, inside),
+        composer_band: band,
+        start: Rect { y: below, height: bottom - below, ..trimmed(band, PADDING, PADDING) },
+        bands: areas.bands.iter().map(|b| Rect { height: areas.footer.y - b.y, ..*b }).collect(),
+        ..areas
     }
 }
 

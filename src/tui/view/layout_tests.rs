@@ -20,6 +20,7 @@ fn wish(width: u16, height: u16) -> LayoutRequest {
         composer: 1,
         notices: 1,
         docked: false,
+        start: false,
     }
 }
 
@@ -134,12 +135,13 @@ proptest! {
     #[test]
     fn everything_is_on_the_screen_and_nothing_overlaps(
         width in 1u16..400, height in 1u16..200, composer in 0u16..60, notices in 0u16..12,
-        docked: bool, rail: bool, zoom in 0..3usize, focus in 0..8usize, main in 1..8usize
+        docked: bool, start: bool, rail: bool, zoom in 0..3usize, focus in 0..8usize, main in 1..8usize
     ) {
         let mut w = wish(width, height);
         w.composer = composer;
         w.notices = notices;
         w.docked = docked;
+        w.start = start;
         w.rail = rail;
         w.zoom = [Zoom::Normal, Zoom::Half, Zoom::Full][zoom];
         w.focus = View::ALL[focus];
@@ -147,7 +149,7 @@ proptest! {
         let a = layout(&w);
         let mut rects: Vec<Rect> = a.parts().map(|p| p.inner).collect();
         rects.extend([a.header, a.footer, a.notices]);
-        rects.push(a.rule);
+        rects.extend([a.rule, a.start]);
         for (i, r) in rects.iter().enumerate() {
             prop_assert!(r.area() == 0 || w.screen.intersection(*r) == *r, "{r:?} outside {width}x{height}");
             for o in &rects[i + 1..] {
@@ -173,4 +175,18 @@ fn half_and_half_gives_the_rail_half_of_the_screen() {
     assert!(normal < 50 && rail(&w) >= 58, "{normal} {}", rail(&w));
     w.rail = false;
     assert_eq!(rail(&w), 0);
+}
+
+#[test]
+fn the_composer_stands_in_the_middle_until_something_is_said() {
+    for (width, height) in [(80, 24), (118, 32), (220, 60)] {
+        let mut w = LayoutRequest { start: true, ..wish(width, height) };
+        w.sections.iter_mut().for_each(|s| s.rows = 0);
+        let a = layout(&w);
+        let band = a.composer_band;
+        assert!(band.x.abs_diff(width - band.right()) <= 1, "{band:?}");
+        assert!(a.main.inner.bottom() <= band.y && band.bottom() < a.start.y, "{a:?}");
+        assert!(a.start.height >= 7 && a.main.inner.height >= 5, "{a:?}");
+        assert_eq!(a.composer.inner.width, start_columns(w.screen));
+    }
 }

@@ -24,6 +24,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::model::Revisions;
+use crate::panel::conversation::empty;
 use crate::panel::{Attention, DrawCx, Hint, Panel, View};
 use crate::theme::Role;
 use crate::view::header::{Badge, HeaderClick, HeaderFacts};
@@ -85,8 +86,10 @@ impl App {
 
     /// Brings what the layout needs to know of the panels up to date.
     pub(super) fn count_views(&mut self, screen: Rect, slices: &Revisions) {
+        let start = layout_request::is_start(self) && layout::has_start(screen);
         for view in &mut self.views {
             let columns = match view.view {
+                View::Composer if start => layout::start_columns(screen),
                 View::Composer => screen.width.saturating_sub(2 * layout::PADDING),
                 _ => layout_request::RAIL_COLUMNS,
             };
@@ -138,6 +141,9 @@ impl App {
         self.screen.notice_actions = notices.iter().map(|l| l.act).collect();
         if !covered {
             notice_bar::draw(&cx, &notices, areas.notices, buf);
+            if areas.start.area() > 0 {
+                empty::below(&cx, areas.start, buf);
+            }
             frame::titles(self, &areas, &cx, buf);
         }
         overlay::dim_behind(self.themes.current(), &layers, areas.body(buf.area), buf);

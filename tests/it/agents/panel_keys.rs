@@ -175,7 +175,7 @@ fn at_work(cols: u16, rows: u16) {
     say(&mut term, "/spawn ask for red");
     term.wait_text("Is it red?");
     // Dismissed, so that the next can open; and that one, too.
-    let aside = |s: &str| !s.contains("Enter answer") && s.contains("to answer");
+    let aside = |s: &str| !s.contains("Enter answer") && s.contains("you · Ctrl-X a");
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
     term.wait("the second question", |s| s.contains("1 of 2") && s.contains("Enter answer"));
@@ -194,7 +194,7 @@ fn at_work(cols: u16, rows: u16) {
     term.keys("\x18-");
     reach(&mut term, second);
     press(&mut term, "1", |s| !open(s, second));
-    term.wait("one less", |s| s.contains("! 1") || s.contains("!1"));
+    term.wait("one less", |s| s.contains("▲ 1"));
     reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);

@@ -506,7 +506,7 @@ fn the_selected_row_of_a_list_is_always_in_view() {
                 let chosen = r
                     .screen()
                     .lines()
-                    .filter_map(|l| l.strip_prefix("▌ "))
+                    .filter_map(|l| l.trim_start().strip_prefix("▌ "))
                     .filter(|l| l.starts_with("▌ "))
                     .count();
                 assert!(chosen >= 1, "{w}x{h} {text} after {n}:\n{}", r.screen());

@@ -6,18 +6,23 @@ use ratatui::layout::Rect;
 
 use tiller_protocol::{AgentState, AgentView};
 
+use crate::keymap::action::Action;
 use crate::panel::DrawCx;
 use crate::text::paint::{self, PaintTarget};
 use crate::text::{clean, shorten_end};
 use crate::theme::Role;
+use crate::view::layout;
+use crate::widget::{draw, sign};
 
 /// Keys worth knowing first: their actions, and what they do.
 const KEYS: &[(&str, &str)] = &[
     ("palette.open", "find and run any action"),
-    ("global.leader", "more keys, shown in a box"),
-    ("help.open", "help"),
+    ("help.open", "all keys and commands"),
     ("global.profile", "what the agent may do without asking"),
 ];
+
+/// The name in two rows.
+const WORDMARK: [&str; 2] = ["▀█▀ █ █   █   █▀▀ █▀█", " █  █ █▄▄ █▄▄ ██▄ █▀▄"];
 
 /// Rows of an agent's task.
 const TASK: usize = 6;
@@ -25,6 +30,16 @@ const TASK: usize = 6;
 /// Draws it in the middle.
 pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     let shown = cx.model.shown.as_ref().and_then(|id| cx.model.row(id));
+    let (columns, rows) = cx.model.window.screen;
+    // While the composer stands in the middle, the rest is below it.
+    let middle = !cx.model.agent.turn.running && cx.model.tour.step().is_none();
+    if shown.is_none()
+        && middle
+        && layout::has_start(Rect::new(0, 0, columns, rows))
+        && area.bottom() + 6 < rows
+    {
+        return above(cx, area, buf);
+    }
     let lines = shown.map_or_else(|| first(cx), |row| silent(cx, row, area.width));
     lay_out(lines, cx, area, buf);
 }
@@ -56,25 +71,82 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
 
 /// Of the main agent.
 fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
-    let model = &cx.model.agent.session.model;
-    let using = match (model.0.is_empty(), model.is_demo()) {
-        (true, _) => "no model yet: you can type, your message is kept".to_owned(),
-        (_, true) => "demo model: a script, not a language model; no key, no network".to_owned(),
-        _ => format!("model {}", clean::plain(&model.0)),
-    };
-    let mut lines: Vec<(String, Role)> = vec![
-        ("Tiller".into(), Role::Heading),
-        ("a workbench for pair programming with an agent".into(), Role::Text),
-        (using, Role::Accent),
-        (String::new(), Role::Text),
-        ("Type what you want done and press Enter.".into(), Role::Text),
-        ("@ mentions a file, / runs a command, ! runs a shell command.".into(), Role::Text),
-        (String::new(), Role::Text),
-    ];
-    for (id, what) in KEYS {
-        lines.push((format!("{:<11} {what}", cx.key(id)), Role::Dim));
-    }
+    let mut lines = wordmark(cx);
+    lines.push((String::new(), Role::Text));
+    lines.extend([ready(cx), (String::new(), Role::Text)]);
+    lines.extend(things_to_try(cx).into_iter().map(|(key, what)| {
+        let line = if key.is_empty() { what.to_owned() } else { format!("{key:<11} {what}") };
+        (line, Role::Dim)
+    }));
     lines
+}
+
+fn wordmark(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
+    match cx.ascii {
+        true => vec![("T I L L E R".into(), Role::Strong)],
+        false => WORDMARK.map(|row| (row.to_owned(), Role::Strong)).to_vec(),
+    }
+}
+
+/// What is ready, in one line.
+fn ready(cx: &DrawCx<'_>) -> (String, Role) {
+    let model = &cx.model.agent.session.model;
+    let (full, free) = (sign::FULL.text(cx.ascii), sign::EMPTY.text(cx.ascii));
+    match (model.0.is_empty(), model.is_demo()) {
+        (true, _) => (format!("{free} no model yet: you can type, your message is kept"), Role::Text),
+        (_, true) => {
+            (format!("{full} demo model: a script, not a language model; no key, no network"), Role::Text)
+        }
+        _ => (format!("{full} {}", clean::plain(&model.0)), Role::Text),
+    }
+}
+
+/// Three things to try, each with its key in the composer, wherever the focus is.
+fn things_to_try(cx: &DrawCx<'_>) -> Vec<(String, &'static str)> {
+    let key = |id: &'static str| {
+        let there = cx.keys.describe(Action(id), &["composer", "global"]);
+        there.unwrap_or_else(|| cx.key(id))
+    };
+    let first = (String::new(), "Type what you want done and press Enter");
+    std::iter::once(first).chain(KEYS.iter().map(|(id, what)| (key(id), *what))).collect()
+}
+
+/// What stands below the composer while nothing was said: what is ready, and what to try.
+pub(crate) fn below(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let mut y = area.y;
+    let mut row = |spans: &[(&str, Role)]| {
+        let mut at = Rect { y, height: 1, ..area };
+        y += 1;
+        if at.y >= area.bottom() {
+            return;
+        }
+        for (text, role) in spans {
+            let used = draw::text(buf, at, text, cx.theme.style(*role)).min(at.width);
+            at = Rect { x: at.x + used, width: at.width - used, ..at };
+        }
+    };
+    let (ready, _) = ready(cx);
+    let (mark, words) = ready.split_once(' ').unwrap_or(("", &ready));
+    let tone = if cx.model.agent.session.model.0.is_empty() { Role::Dim } else { Role::Ok };
+    row(&[(mark, tone), (" ", Role::Text), (words, Role::Text)]);
+    row(&[]);
+    for (key, what) in things_to_try(cx) {
+        match key.as_str() {
+            "" => row(&[(what, Role::Text)]),
+            key => row(&[(&format!("{key:<11} "), Role::Accent), (what, Role::Dim)]),
+        }
+    }
+}
+
+/// The name above the composer.
+fn above(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let rows = wordmark(cx);
+    let top = area.bottom().saturating_sub(rows.len() as u16 + 1).max(area.y);
+    for (y, (text, role)) in (top..area.bottom()).zip(rows) {
+        let columns = (crate::text::width(&text) as u16).min(area.width);
+        let x = area.x + (area.width - columns) / 2;
+        draw::text(buf, Rect { x, y, width: columns, height: 1 }, &text, cx.theme.style(role));
+    }
 }
 
 fn lay_out(mut lines: Vec<(String, Role)>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

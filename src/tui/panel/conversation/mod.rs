@@ -2,7 +2,7 @@
 
 pub mod copy_mode;
 mod draw;
-mod empty;
+pub(crate) mod empty;
 mod mouse;
 mod moves;
 mod panel;
