@@ -126,7 +126,9 @@ pub(crate) fn shell_runs(screen: &str) -> bool {
 /// Waits until no turn runs and nothing is typed, which the first hints show. (A frame may be read while it is half
 /// drawn, so a missing text proves nothing.)
 pub(crate) fn idle(term: &Term) -> String {
-    term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode")))
+    term.wait("the end of the turn", |s| {
+        s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
+    })
 }
 
 /// Quits, confirming if processes run in the background. Returns the exit code.

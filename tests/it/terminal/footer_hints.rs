@@ -53,7 +53,8 @@ fn bytes(key: &str) -> String {
 
 /// Whether the screen is the initial one, with nothing typed.
 fn home(screen: &str) -> bool {
-    screen.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode")) && header(screen, "ASK")
+    screen.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
+        && header(screen, "ASK")
 }
 
 fn header(screen: &str, word: &str) -> bool {
