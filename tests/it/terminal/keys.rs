@@ -107,7 +107,9 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     term.wait_text("queue 1: which colour?");
     term.keys("\x1b");
     // It waits for the person, and the hints say how to send it.
-    term.wait("the hint", |s| s.lines().last().is_some_and(|l| l.starts_with(" Enter send queued")));
+    term.wait("the hint", |s| {
+        s.lines().last().is_some_and(|l| l.trim_start().starts_with("Enter send queued"))
+    });
     assert_eq!(model.asked().len(), 1);
     term.keys("\r");
     term.wait_text("It is brown.");
