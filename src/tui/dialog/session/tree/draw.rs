@@ -413,11 +413,10 @@ fn column(buf: &mut Buffer, (x, y, columns): (u16, u16, u16), of: Column, text: 
         draw::text(buf, area, &text, unit);
         return;
     }
-    let mut x = x + columns.saturating_sub(width(&text) as u16);
+    let from = x + columns.saturating_sub(width(&text) as u16);
     let is_unit = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | ':'));
-    for c in text.chars() {
+    for (x, c) in (from..).zip(text.chars()) {
         let style = if of == Column::Time || is_unit(c) { unit } else { number };
         draw::put(buf, x, y, c.encode_utf8(&mut [0; 4]), style);
-        x += 1;
     }
 }
