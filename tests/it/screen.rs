@@ -85,6 +85,16 @@ pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bo
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
 }
 
+/// The words of the screen with one blank between them, without bars: texts as they were before they were wrapped. What
+/// stands beside each other in one row follows each other.
+pub(crate) fn words(screen: &str) -> String {
+    screen
+        .split(|c: char| c.is_whitespace() || matches!(c, '▌' | '│'))
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// Moves the selection of a list to the row with `text`: one key at a time, each only after the one before has taken
 /// effect, so that no key is left when the row is reached. Rows may appear, vanish and move meanwhile.
 pub(crate) fn choose(term: &mut Term, text: &str) {

@@ -40,7 +40,7 @@ fn server() -> ScriptServer {
 
 /// The line of this agent in the panel.
 fn row(screen: &str, agent: &str) -> String {
-    let name = format!("  {agent}");
+    let name = format!(" {agent}");
     screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
@@ -48,7 +48,7 @@ fn row(screen: &str, agent: &str) -> String {
 fn choose(term: &mut Term, agent: &str) {
     term.keys("\x1b3");
     term.wait_text("k end");
-    crate::screen::choose(term, &format!("  {agent}"));
+    crate::screen::choose(term, &format!(" {agent}"));
 }
 
 fn keys(cols: u16, rows: u16) {
@@ -57,7 +57,7 @@ fn keys(cols: u16, rows: u16) {
     let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
     term.wait_text("Type what you want done");
     say(&mut term, "part the work");
-    term.wait("its row", |s| s.contains("a1") || s.contains("Agents 2"));
+    term.wait("its row", |s| s.contains("2 at work"));
     choose(&mut term, "a1 ");
     term.wait("it is at work", |s| row(s, "a1 ").contains("●"));
 
@@ -112,7 +112,7 @@ fn keys(cols: u16, rows: u16) {
     term.wait("its end", |s| row(s, "a2 ").contains("·"));
     term.wait("the first continues", |s| row(s, "a1 ").contains("●"));
 
-    // Retried with a note.
+    // Retried with a note. The selected one stays in sight when it has ended.
     choose(&mut term, "a2 ");
     term.keys("r");
     term.wait_text("Retry a2");

@@ -100,7 +100,7 @@ fn ended(cols: u16, rows: u16) {
     let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write a note");
-    term.wait_text("agent a1 started");
+    term.wait_text("Agent a1 started");
     panel(&mut term);
     term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     // Its changes.
@@ -115,7 +115,7 @@ fn ended(cols: u16, rows: u16) {
     term.keys("turns 7");
     term.wait_text("turns 7");
     term.keys("\r");
-    term.wait_text("the limits of agent a1 were changed");
+    term.wait_text("The limits of agent a1 were changed");
     // It is done: there is nothing to pause.
     term.keys("p");
     term.wait_text("a1 write a note has ended");
@@ -125,7 +125,7 @@ fn ended(cols: u16, rows: u16) {
     term.keys("\r");
     term.wait_gone("Summarize the branch that you left?");
     let composed = |s: &str| {
-        let first = |l: &str| l.trim_start_matches(['│', ' ']).starts_with("write a note");
+        let first = |l: &str| l.trim_start_matches(['▌', ' ']).starts_with("write a note");
         s.contains("a1 write a note") && !s.contains("It is written.") && s.lines().any(first)
     };
     term.wait("its words in the composer", composed);
@@ -178,9 +178,9 @@ fn at_work(cols: u16, rows: u16) {
     let aside = |s: &str| !s.contains("Enter answer") && s.contains("you · Ctrl-X a");
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
-    term.wait("the second question", |s| s.contains("1 of 2") && s.contains("Enter answer"));
+    term.wait("the second question", |s| s.contains(" of 2") && s.contains("Enter answer"));
     put_aside(&mut term, aside);
-    term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
+    term.wait("both wait", |s| s.contains("▲ 2"));
     panel(&mut term);
     // n goes from one waiting agent to the next, and opens its question.
     let open = asks;
@@ -198,7 +198,7 @@ fn at_work(cols: u16, rows: u16) {
     reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);
-    term.wait("both are done", |s| row(s, "a2 ").contains("✓") && row(s, "a3 ").contains("✓"));
+    term.wait("both are done", |s| s.contains("Finished 2") && !row(s, "a2 ").contains("●"));
     // No agent waits any more: they are in the order of their start.
     panel(&mut term);
     // At once while it waits for a model.
@@ -220,7 +220,7 @@ fn at_work(cols: u16, rows: u16) {
     term.wait("it continues", |s| row(s, "a1 ").contains("●"));
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
-    term.wait("its end", |s| s.contains("Finished 1  1 cancelled"));
+    term.wait("its end", |s| s.contains("Finished 3  1 cancelled"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -243,7 +243,7 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     let mut term = place.term(&[], 80, 24);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn look for the walnut");
-    term.wait_text("agent a1 started");
+    term.wait_text("Agent a1 started");
     panel(&mut term);
     term.wait("its end", |s| row(s, "a1 ").contains("✓"));
     term.keys("\x1b");
@@ -252,7 +252,10 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     let listed = place.ok(&["sessions", "list", "--exec"]);
     assert!(listed.contains("look for the walnut"), "{listed}");
     let mut term = place.term(&["-c"], 118, 25);
+    term.wait_text("Agent a1 is done");
+    term.keys("\x1b3");
     term.wait("its agent", |s| row(s, "a1 ").contains("✓"));
+    term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }
@@ -265,13 +268,13 @@ fn the_modes_take_each_others_place() {
     term.wait_text("Type what you want done");
     // Before the session is open the header shows the default mode, and the key continues from that.
     term.wait("the mode of the flag", |s| s.lines().next().is_some_and(|l| l.contains(" READ ")));
-    let modes = |s: &str| s.matches("permission mode").count();
+    let modes = |s: &str| s.matches("Permission mode").count();
     let (mut word, mut changes, mut asked) = (String::new(), 0, false);
     // At most as many times as there are modes; the last one needs a confirmation.
     for _ in 0..5 {
         term.keys("\x1b[Z");
         let screen = term.wait("the mode", |s| {
-            let line = s.lines().find(|l| l.contains("permission mode")).unwrap_or_default();
+            let line = s.lines().find(|l| l.contains("Permission mode")).unwrap_or_default();
             !line.is_empty() && line.trim() != word || s.contains("AUTO mode?")
         });
         if screen.contains("AUTO mode?") {
@@ -282,7 +285,7 @@ fn the_modes_take_each_others_place() {
         }
         assert_eq!(modes(&screen), 1, "{screen}");
         changes += 1;
-        word = screen.lines().find(|l| l.contains("permission mode")).unwrap_or_default().trim().to_owned();
+        word = screen.lines().find(|l| l.contains("Permission mode")).unwrap_or_default().trim().to_owned();
     }
     assert!(asked && changes >= 2, "{changes} modes were taken at once, and the last one is asked about");
     let screen = idle(&term);

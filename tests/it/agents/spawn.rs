@@ -147,7 +147,7 @@ fn opened(cols: u16, lines: u16) {
     });
     term.keys("j");
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("▌ a1 look around"));
+    term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("> a1 look around"));
     // It accepts messages as main does, and shows their delivery.
     say(&mut term, "which colour?");
     term.wait("its answer", |s| {
@@ -189,11 +189,10 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
     term.wait("its question", |s| s.contains("a1 write it down wants to") && s.contains("touch written.txt"));
-    let waits = |s: &str| s.contains("Needs you 1") && s.lines().next().is_some_and(|l| l.contains("▲ 1"));
+    let waits = |s: &str| s.lines().next().is_some_and(|l| l.contains("▲ 1"));
     term.wait("the header", waits);
     // Dismissed, and answered from its row.
-    term.keys("\x1b");
-    term.wait_text("needs you · Ctrl-X a");
+    crate::screen::press_until(&mut term, "\x1b", |s| !s.contains(crate::screen::ASKED));
     term.keys("\x1b3");
     term.wait_text("K stop all");
     term.keys("j");
@@ -283,8 +282,7 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
     term.wait("the first question", |s| s.contains("a1 write it down wants to"));
-    term.keys("\x1b");
-    term.wait_text("needs you · Ctrl-X a");
+    crate::screen::press_until(&mut term, "\x1b", |s| !s.contains(crate::screen::ASKED));
     say(&mut term, "/spawn write it down, too");
     term.wait("the second question", |s| s.contains("▲ a1 ") || s.contains("▲ a2 "));
     let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");

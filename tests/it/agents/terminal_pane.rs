@@ -116,7 +116,7 @@ fn driven(cols: u16, rows: u16) {
     term.wait("its terminal again", |s| s.contains("r enter") && s.contains("welcome to toy"));
     term.keys("f");
     wait("its end", || programs(&place).is_empty());
-    term.wait("the end", |s| s.contains("ended"));
+    term.wait("the end", |s| s.contains("✓ done"));
     term.keys("\x1b");
     term.wait("its conversation", |s| s.contains("hello"));
     term.keys("\x1b0");

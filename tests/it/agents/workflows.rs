@@ -64,7 +64,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     term.wait_text("Trust this folder?");
     // The question ignores keys at first.
     crate::screen::press_until(&mut term, "t", |s| !s.contains("Trust this folder?"));
-    term.wait_text("folder trusted");
+    term.wait_text("Folder trusted");
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
     term
@@ -97,7 +97,7 @@ fn looked_at(cols: u16, rows: u16) {
     let mut term = trusted(&place, cols, rows);
     // Directly after the yes, without a restart.
     say(&mut term, "/workflow ship");
-    term.wait_text("workflow w1 ship failed: 2 of 4 steps done");
+    term.wait_text("Workflow w1 ship failed: 2 of 4 steps done");
     picture(&mut term);
     let failed = |s: &str| {
         row(s, "build").contains("done")
@@ -107,7 +107,7 @@ fn looked_at(cols: u16, rows: u16) {
             && s.contains("2 of 4 steps")
     };
     // The failed step is selected, with the reason.
-    let screen = term.wait("what failed", |s| failed(s) && s.contains("why:"));
+    let screen = term.wait("what failed", |s| failed(s) && s.contains("  Why  "));
     assert!(screen.contains("─╯"), "{screen}");
     // Along an edge to the step that needs it, and back.
     term.keys("\x1b[C");
@@ -115,7 +115,7 @@ fn looked_at(cols: u16, rows: u16) {
         s.contains("── tell ") && s.contains("task test, which it needs")
     });
     term.keys("\x1b[D");
-    term.wait_text("needs: build; needed by tell");
+    term.wait_text("build; needed by tell");
     // Retried from there with a note. Finished steps do not run again.
     broken.store(false, Ordering::SeqCst);
     term.keys("r");
@@ -123,7 +123,7 @@ fn looked_at(cols: u16, rows: u16) {
     term.keys("only the first");
     term.wait_text("only the first");
     term.keys("\r");
-    term.wait("the end", |s| s.contains("v done  4 of 4 done"));
+    term.wait("the end", |s| s.contains("✓ done") && s.contains("4 of 4 steps"));
     assert_eq!(
         (asked(&server, "build it"), asked(&server, "test it"), asked(&server, "tell of it")),
         (1, 2, 1)
@@ -177,21 +177,22 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     term.wait("what was interrupted", |s| s.contains("w1 ship") && s.contains("interrupted"));
     picture(&mut term);
     term.wait("how it stood", |s| {
-        s.contains("= interrupted  2 of 4 done")
+        s.contains("interrupted")
+            && s.contains("2 of 4 steps")
             && row(s, "build").contains("done")
             && row(s, "test").contains("interrupted")
             && row(s, "tell").contains("waiting")
     });
     crate::common::let_deafness_pass();
     term.keys("u");
-    term.wait("the end", |s| s.contains("v done  4 of 4 done"));
+    term.wait("the end", |s| s.contains("✓ done") && s.contains("4 of 4 steps"));
     let counts = ["build it", "write docs", "test it", "tell of it"].map(|t| asked(&server, t));
     assert_eq!(counts, [1, 1, 2, 1], "what is done is not run again");
     term.keys("\x1b");
     // Killed before the result was reported to the main agent.
     idle(&term);
     term.kill();
-    let told = "workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
+    let told = "Workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
     let times = |server: &ScriptServer| {
         let last = server
             .bodies()
@@ -201,7 +202,7 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
         last["messages"].to_string().matches(told).count()
     };
     let mut term = place.term(&["-c"], 118, 25);
-    term.wait_text("workflow w1 ship is done: 4 of 4 steps done");
+    term.wait_text("Workflow w1 ship is done: 4 of 4 steps done");
     say(&mut term, "hello");
     term.wait_text("Yes.");
     idle(&term);
@@ -251,11 +252,13 @@ fn steps_of_ours_and_of_other_vendors_programs_hand_on_what_they_brought() {
     toy(&place);
     let mut term = trusted(&place, 80, 24);
     say(&mut term, "/workflow mixed");
-    term.wait_text("workflow w1 mixed is done: 3 of 3 steps done");
+    term.wait_text("Workflow w1 mixed is done: 3 of 3 steps done");
     picture(&mut term);
-    term.wait("who did it", |s| row(s, "draw").contains("toy") && s.contains("v done  3 of 3 done"));
+    term.wait("who did it", |s| {
+        row(s, "draw").contains("toy") && s.contains("✓ done") && s.contains("3 of 3 steps")
+    });
     term.keys("G");
-    term.wait_text("result: Both are here.");
+    term.wait("the result", |s| s.lines().any(|l| l.contains("  Result  ") && l.contains("Both are here.")));
     assert!(place.work.join("toy-was-here").exists());
     term.keys("\x1b");
     idle(&term);
@@ -412,7 +415,10 @@ fn the_demo_model_makes_and_runs_workflows() {
     idle(&term);
     say(&mut term, "/workflow");
     term.wait("the picture", |s| {
-        s.contains("v done  3 of 3 done") && s.contains("step1") && (s.contains("─╯") || s.contains("─┤"))
+        s.contains("✓ done")
+            && s.contains("3 of 3 steps")
+            && s.contains("step1")
+            && (s.contains("─╯") || s.contains("─┤"))
     });
     term.keys("\x1b");
     idle(&term);

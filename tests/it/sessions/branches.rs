@@ -148,7 +148,7 @@ fn story(inner: bool) {
     term.wait_text("Taken from main: a.txt");
     assert_eq!(place.read("a.txt"), "way a\n");
     term.keys("jj");
-    term.wait_text("+ nine");
+    term.wait_text("+  nine");
     term.keys("T");
     term.wait_text("Taken from main: shared.txt");
     assert_eq!(place.read("shared.txt"), TEN.replace("9\n", "nine\n").replace("2\n", "two\n"));

@@ -34,7 +34,7 @@ fn a_goal_is_pursued_until_its_check_holds_and_shown_on_the_way() {
     assert_eq!(place.read("log"), "line\nline\n");
     assert_eq!(model.left(), 0);
     say(&mut term, "/goal");
-    term.wait_text("goal reached, turn 2 of 5");
+    term.wait_text("Goal reached, turn 2 of 5");
     model.assert_only_grows();
     assert_eq!(crate::screen::quit(&mut term), 0);
 }

@@ -348,6 +348,14 @@ impl Panel for Agents {
         let answer = cx.key(if cx.focus { "agents.answer" } else { "global.answer" });
         let tree = AgentTree::of(cx.model);
         let mut list = tree.list(cx.model, area.width, self.style(&answer));
+        // The selected agent has ended: a second press of a key still concerns it, so it stays in sight.
+        if let Some(target @ RowTarget::Agent(_)) = self.chosen()
+            && !list.what.contains(target)
+            && list.what.contains(&RowTarget::Finished)
+        {
+            self.finished = Some(true);
+            list = tree.list(cx.model, area.width, self.style(&answer));
+        }
         let rows = Rows::height(list.lines.clone(), area.width);
         self.needed = rows;
         self.head = list.head.filter(|_| area.height > rows.min(3));

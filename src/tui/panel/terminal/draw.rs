@@ -125,7 +125,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         }
         let title = crate::text::clean::plain(&view.title).into_owned();
         if !title.trim().is_empty() {
-            put(buf, &format!("  {title}"), Role::Dim);
+            put(buf, &format!("  \"{title}\""), Role::Dim);
         }
     } else if let Some(a) = t.agent.as_ref().and_then(|id| cx.model.row(id)) {
         let (glyph, word, role) = look(a.state);

@@ -146,7 +146,7 @@ fn a_preview_that_a_frame_makes_room_for_is_requested_by_itself() {
         if r.app.sleep().is_none() {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
         r.run("wait 40");
     }
     assert_eq!(r.app.sleep(), None);
