@@ -285,7 +285,7 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     crate::screen::press_until(&mut term, "\x1b", |s| !s.contains(crate::screen::ASKED));
     say(&mut term, "/spawn write it down, too");
     term.wait("the second question", |s| s.contains("▲ a1 ") || s.contains("▲ a2 "));
-    let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");
+    let both = |s: &str| s.contains("(for 2 agents)") && s.contains("Also for: ");
     term.wait("both in one", both);
     crate::screen::press_until(&mut term, "y", |s| !s.contains(crate::screen::ASKED));
     term.wait("their end", |s| row(s, "a1 ").contains("✓") && row(s, "a2 ").contains("✓"));

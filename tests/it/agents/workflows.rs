@@ -73,7 +73,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
 /// Opens the diagram.
 fn picture(term: &mut Term) {
     term.keys("\x18W");
-    term.wait("the picture", |s| s.contains("─ Workflow w") && s.contains(" done"));
+    term.wait("the picture", |s| s.contains("  Workflow w") && s.contains(" done"));
 }
 
 /// The line of a step in the diagram.
@@ -168,12 +168,15 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     let mut term = trusted(&place, 118, 25);
     say(&mut term, "/workflow ship");
     // In the panel its agents are grouped below it.
-    term.wait("the panel", |s| s.contains("w1 ship") && s.contains("2/4 steps"));
+    term.keys("\x1b3");
+    term.wait("the panel", |s| s.contains("w1 ship") && s.contains("2 of 4 steps"));
     crate::common::wait("the step that hangs", || asked(&server, "test it") == 1);
     term.kill();
     hang.store(false, Ordering::SeqCst);
     // It has no messages, but it is the last session.
     let mut term = place.term(&["-c"], 118, 25);
+    term.wait_text("Type what you want done");
+    term.keys("\x1b3");
     term.wait("what was interrupted", |s| s.contains("w1 ship") && s.contains("interrupted"));
     picture(&mut term);
     term.wait("how it stood", |s| {

@@ -69,6 +69,6 @@ fn the_header_shows_it_and_a_command_a_message_and_a_key_change_it() {
     term.keys("and again\r");
     wait("the second request", || efforts(&server).len() > 1);
     term.keys("\u{18}E");
-    term.wait("the next level", |s| s.lines().next().is_some_and(|l| l.contains("effort max")));
+    term.wait("the next level", |s| s.lines().next().is_some_and(|l| l.contains("gpt-6-sol max")));
     assert_eq!(efforts(&server)[..2], [json!("low"), json!("high")]);
 }
