@@ -161,17 +161,16 @@ pub(crate) fn quit(term: &mut Term) -> u32 {
 pub(crate) fn key_lines(screen: &str) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
-    let todo = inner.first().and_then(|l| l.split("Todo ").nth(1)).and_then(|t| t.split(' ').next());
+    let todo = inner.iter().find_map(|l| l.split("│Todo ").nth(1)).and_then(|t| t.split_whitespace().last());
     let mut left: Vec<String> = todo.map(|t| format!("Todo {t}")).into_iter().collect();
     for line in inner {
-        let Some(line) = line.strip_prefix('│') else { continue };
-        // The rail begins at its border, or at the title of one of its parts.
-        let main = line.split(['│', '├']).next().unwrap_or(line);
-        let words = steady(main);
-        if !words.is_empty() {
+        // The panels begin at their border. Rules are lines without words.
+        let words = steady(line.split('│').next().unwrap_or(line));
+        if words.contains(|c: char| c.is_alphanumeric()) {
             left.push(words);
         }
     }
+    assert!(!left.is_empty(), "no words on the screen:\n{screen}");
     left.join("\n")
 }
 

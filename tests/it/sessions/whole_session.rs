@@ -180,12 +180,12 @@ fn leave(term: &mut Term) {
 /// The session continues: once selected from the list, once as the last one.
 fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     let mut term = place.term(&["resume"], 118, 34);
-    term.wait_text("Heard you.");
+    term.wait_text("and greet me");
     // The list of sessions covers it.
     term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("Esc "));
     term.keys("\x1b");
     let screen = idle(&term);
-    assert!(screen.contains("Todo 3/3"), "the list is back:\n{screen}");
+    assert!(listed(&screen, "3/3"), "the list is back:\n{screen}");
     seen.step("resumed", &screen);
     model.push(Script::new().text("Here we are again."));
     say(&mut term, "go on, please");
