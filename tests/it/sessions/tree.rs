@@ -86,7 +86,8 @@ fn browse(cols: u16, lines: u16) {
     );
     term.keys("\r");
     term.keys("\x1b");
-    term.wait_text("write two");
+    // Its row: the preview may show its words already.
+    term.wait_text("● write two");
 
     // A branch before the second message.
     term.keys("G");
@@ -149,7 +150,9 @@ fn browse(cols: u16, lines: u16) {
     term.keys("j");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open in terminal")));
     term.keys("R");
-    term.wait("what would change there", |s| s.contains("Restore?") && s.contains("before \"write one\""));
+    term.wait("what would change there", |s| {
+        s.contains("Restore?") && s.contains("before the message write one")
+    });
     term.keys("\x1b");
     term.wait_gone("Restore?");
     term.keys("q");
