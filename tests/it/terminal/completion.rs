@@ -33,7 +33,7 @@ fn completed(cols: u16, rows: u16) {
     term.keys("\t");
     term.wait_text("/workflow release");
     term.keys("\r");
-    term.wait_text("workflow w1 release is done: 1 of 1 steps done");
+    term.wait_text("Workflow w1 release is done: 1 of 1 steps done");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }

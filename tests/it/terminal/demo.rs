@@ -19,7 +19,7 @@ fn demo(cols: u16, rows: u16) {
     }
     opens(&mut term, "\x10", "Palette");
     opens(&mut term, "\x1bOP", "Help");
-    opens(&mut term, "\x18", "literal");
+    opens(&mut term, "\x18", "Ctrl-X  then");
     let header = |word: &'static str| move |s: &str| s.lines().next().is_some_and(|l| l.contains(word));
     term.wait("ask before all", header("ASK"));
     term.keys("\x1b[Z");

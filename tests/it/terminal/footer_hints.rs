@@ -96,7 +96,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
     }
     Some(match (state, label) {
         (_, "palette") => |s| opened(s, "Palette"),
-        (_, "more") => |s| hints(s) == [("Esc".into(), "cancel".into())] && s.contains("literal"),
+        (_, "more") => |s| hints(s) == [("Esc".into(), "cancel".into())] && s.contains("Ctrl-X  then"),
         (_, "help") => |s| opened(s, "Help"),
         ("which-key", "cancel") => home,
         (_, "mode") => |s| header(s, "EDIT"),
@@ -110,7 +110,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         },
         // A file, or a folder to continue in.
         ("popup", "take") => |s| s.contains("with @"),
-        ("palette" | "help", "choose") => |s| opened(s, "Theme"),
+        ("palette", "run") | ("help", "do it") => |s| opened(s, "Theme"),
         ("themes" | "models", "choose") => home,
         ("sessions", "choose") => home,
         ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),

@@ -63,8 +63,8 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     term.wait_text("Type what you want done");
     term.keys("\x18K");
     term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("Esc close")));
-    term.keys("Show or hide the sidebar");
-    term.wait_text("Show or hide the sidebar");
+    term.keys("help.open");
+    term.wait_text("help.open");
     term.keys("\r");
     term.wait_text("Press the key");
     // F9.
@@ -73,19 +73,23 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     crate::common::let_deafness_pass();
     term.keys("y");
     let file = place.home.join("config/keys.toml");
-    wait("the file", || std::fs::read_to_string(&file).is_ok_and(|t| t.contains("f9 = \"screen.rail\"")));
+    wait("the file", || std::fs::read_to_string(&file).is_ok_and(|t| t.contains("f9 = \"help.open\"")));
     // The key file is read again automatically; until then the key does nothing.
     wait("the key", || {
         term.keys("\x1b[20~");
         crate::common::let_pass(std::time::Duration::from_millis(300));
-        !term.screen().contains("3 Agents")
+        term.screen().contains("Type to search all keys")
     });
+    term.keys("\x1b");
+    idle(&term);
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("3 Agents");
+    term.wait_text("Type what you want done");
     term.keys("\x1b[20~");
-    term.wait_gone("3 Agents");
+    term.wait_text("Type to search all keys");
+    term.keys("\x1b");
+    idle(&term);
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }
