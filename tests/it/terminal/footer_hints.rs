@@ -106,7 +106,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("draft", "send") => |s| s.contains("▌ hello") && !hints(s).iter().any(|h| h.1 == "send"),
         ("draft", "new line") => |s| {
             let below = s.lines().rev().take_while(|l| !l.contains("hello")).last();
-            below.is_some_and(|l| l.trim_matches(['│', ' ']).is_empty())
+            below.is_some_and(|l| l.trim_matches(['│', '▌', ' ']).is_empty())
         },
         // A file, or a folder to continue in.
         ("popup", "take") => |s| s.contains("with @"),
@@ -122,9 +122,9 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         }
         ("todo", "tick") => |s| s.contains("○ Run the tests"),
         ("todo", "start") => |s| s.contains("◐ Run the tests"),
-        ("todo", "cancel") => |s| s.contains("[-] Run the tests"),
-        ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "keep"),
-        ("todo", "move down") => |s| before(s, "Find the cause", "] Run the tests"),
+        ("todo", "cancel") => |s| s.contains("· Run the tests"),
+        ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "save"),
+        ("todo", "move down") => |s| before(s, "Find the cause", " Run the tests"),
         ("agents", "open") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
         ("agents", "end" | "stop all") => |s| s.contains("Nothing is running"),
         ("agents", "message") => |s| hints(s).first().is_some_and(|h| h.1 != "open"),
@@ -242,7 +242,7 @@ fn demo(cols: u16, rows: u16) {
         &["\x18s"],
         |s| {
             // An archived session is not listed.
-            footer("choose")(s) && s.contains("> fix the failing") || s.contains("No session")
+            footer("choose")(s) && s.contains("● fix the failing") || s.contains("No session")
         },
         &mut seen,
     );
