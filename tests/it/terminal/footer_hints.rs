@@ -112,10 +112,10 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("popup", "take") => |s| s.contains("with @"),
         ("palette", "run") | ("help", "do it") => |s| opened(s, "Theme"),
         ("themes" | "models", "choose") => home,
-        ("sessions", "choose") => home,
+        ("sessions", "open") => home,
         ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),
-        ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "Enter" && h.1 != "choose"),
-        ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
+        ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "Enter" && h.1 != "open"),
+        ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "open"),
         ("sessions", "archive") => |s| s.contains("archived"),
         ("sessions", "archived" | "hide archived") => {
             |s| s.contains("including archived") || s.contains("Sessions of")
@@ -242,7 +242,7 @@ fn demo(cols: u16, rows: u16) {
         &["\x18s"],
         |s| {
             // An archived session is not listed.
-            footer("choose")(s) && s.contains("● fix the failing") || s.contains("No session")
+            footer("open")(s) && s.contains("● fix the failing") || s.contains("No session")
         },
         &mut seen,
     );
