@@ -242,7 +242,7 @@ fn demo(cols: u16, rows: u16) {
         &["\x18s"],
         |s| {
             // An archived session is not listed.
-            footer("open")(s) && s.contains("● fix the failing") || s.contains("No session")
+            footer("open")(s) && s.contains("● fix the failing") || s.contains("Sessions appear here")
         },
         &mut seen,
     );
