@@ -113,7 +113,7 @@ fn reduced_motion_moves_nothing() {
     }
 }
 
-/// The header's badges at 80 columns, and what a question without its dialog is told by.
+/// The header's badges at 80 columns, and how a question without its dialog is shown.
 #[test]
 fn badges_and_titles() {
     let r = robot(80, 24, "mono", Depth::Mono, false);

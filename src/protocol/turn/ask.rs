@@ -132,7 +132,7 @@ impl PermissionAsk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Inside the workspace and easily undone: focus on "yes, once".
+    /// Inside the workspace and easily undone: focus on "once".
     Low,
     /// Destructive, networked, outside the workspace or not understood: focus on "no".
     High,

@@ -88,7 +88,7 @@ impl ActionSpec {
         Self { menu: Some(menu), ..self }
     }
 
-    /// The same action, marked as one that no list selects by itself.
+    /// The same action, marked so that no list selects it by itself.
     #[must_use]
     pub const fn ending(self) -> Self {
         Self { ends: true, ..self }

@@ -183,7 +183,7 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
 /// Distance from which on a colour of the 256 is too loud for a faint one.
 const LOUD: u32 = 4000;
 
-/// The colour of the 256 for a faint one that keeps a hue: the background of a diff's line. `mark`: the colour that it is
+/// The colour of the 256 for a faint colour, with its hue: the background of a diff's line. `mark`: the colour that it is
 /// a mix of. `None`: all of them are too loud, unless `loud` is meant.
 pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>, loud: bool) -> Option<Color> {
     let Color::Rgb(r, g, b) = c else { return Some(c) };
@@ -197,7 +197,7 @@ pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>, loud: bool) -> Opti
     near.filter(|n| loud || distance(n) < LOUD).map(Color::Indexed)
 }
 
-/// The grey of the 256 that is nearest to a colour, and is told apart from those `around` it.
+/// The grey of the 256 that is nearest to a colour, and differs from those `around` it.
 pub(super) fn grey_256(c: Color, around: &[Option<Color>]) -> Color {
     let Some(rgb) = rgb(c) else { return c };
     let apart = |n: &u8| {

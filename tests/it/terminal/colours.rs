@@ -8,7 +8,7 @@ use crate::screen::idle;
 
 /// A light terminal with direct colours, as xterm answers.
 const LIGHT: &str = "\x1bP1$r0;48:2::1:2:3m\x1b\\\x1b]11;rgb:fcfc/fcfc/fbfb\x1b\\\x1b[?62;22c";
-/// A terminal that knows none of the questions but the one that every terminal knows.
+/// A terminal that answers no query but DA1, which every terminal answers.
 const PLAIN: &str = "\x1b[?1;2c";
 
 /// A screen that has asked its questions and has had no answer.

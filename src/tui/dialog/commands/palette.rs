@@ -208,7 +208,7 @@ fn row(app: &App, group: &str, spec: &ActionSpec, key: String) -> Item {
     }
 }
 
-/// Adds the `/` commands. One that only does what an action does is another name of that row.
+/// Adds the `/` commands. A command that only does what an action does is another name of that row.
 fn add_commands(app: &App, rows: &mut Vec<Item>) {
     for c in app.registry.commands().0 {
         // With the arguments that it must have.

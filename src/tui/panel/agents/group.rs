@@ -26,7 +26,7 @@ impl AgentGroup {
         }
     }
 
-    /// Of an agent. One that was interrupted waits to be continued.
+    /// Of an agent. An interrupted agent waits to be continued.
     pub(super) fn of(model: &Model, a: &AgentView) -> Self {
         match a.state {
             _ if waits(model, a) => Self::NeedsYou,

@@ -6,8 +6,8 @@ use crate::keymap::scope::DefaultKey;
 /// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
-    ActionSpec::key_only("approval.comment", "deny with comment", "Deny and tell the agent why"),
-    ActionSpec::yes("approval.once", "yes, once", "Approve this call only"),
+    ActionSpec::key_only("approval.comment", "say why", "Deny and tell the agent why"),
+    ActionSpec::yes("approval.once", "once", "Approve this call only"),
     ActionSpec::yes(
         "approval.session",
         "session",

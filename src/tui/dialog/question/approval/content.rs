@@ -148,7 +148,7 @@ pub(crate) fn counts(diff: &str) -> Option<(u32, u32)> {
     Some((u32::try_from(added).unwrap_or(u32::MAX), u32::try_from(removed).unwrap_or(u32::MAX)))
 }
 
-/// The difference as all diffs are drawn. One that is not understood to its last line is shown as it stands, so that
+/// The difference as all diffs are drawn. A diff that is not understood to its last line is shown as it stands, so that
 /// nothing can hide in it.
 fn difference(diff: &str, target: &str, ascii: bool, colours: &mut impl Highlight) -> DiffText {
     let mut text = DiffText::default();

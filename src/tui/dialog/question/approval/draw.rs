@@ -56,7 +56,7 @@ impl Approval {
         self.always().is_some_and(|a| a.width() + 6 <= usize::from(columns))
     }
 
-    /// The buttons with their words. One that cannot be pressed yet says so, where that takes no further row.
+    /// The buttons with their words. A button that cannot be pressed yet says so, where that takes no further row.
     fn labels(&self, key: impl Fn(&'static str) -> String, columns: u16) -> Vec<(Button, String)> {
         let rows = |all: &[(Button, String)]| {
             buttons::rows(&all.iter().map(|l| l.1.clone()).collect::<Vec<_>>(), columns)
