@@ -154,6 +154,15 @@ impl Term {
         })
     }
 
+    /// The screen of a terminal of the present size that shows nothing, after the bytes of [`Self::raw`] from `since` on.
+    pub fn drawn_since(&self, since: usize) -> String {
+        let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rows, columns) = s.parser.screen().size();
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(s.raw.get(since..).unwrap_or_default());
+        trimmed(&parser.screen().contents())
+    }
+
     /// When each piece of [`Self::raw`] was read, and the length of `raw` then, for measurements.
     pub fn marks(&self) -> Vec<(Instant, usize)> {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).marks.clone()

@@ -60,10 +60,13 @@ pub(crate) fn docked(app: &App) -> Option<Owner> {
         .map(|l| Owner::Layer(l.id))
 }
 
-/// Nothing was said yet in the conversation on the screen, and nothing is under way.
+/// Nothing was said yet in the conversation on the screen, nothing is under way, and no agent or workflow has to be
+/// shown beside it.
 pub(crate) fn is_start(app: &App) -> bool {
     let agent = &app.model.agent;
-    let quiet = !agent.turn.running && agent.conversation.cells().is_empty();
+    let crew = &app.model.crew;
+    let alone = crew.workflows.is_empty() && crew.agents.iter().all(|a| a.id.is_main());
+    let quiet = !agent.turn.running && agent.conversation.cells().is_empty() && alone;
     // A dialog may lie in the middle: the draft stays in sight below it.
     quiet && app.layers.is_empty() && app.model.shown.is_none() && app.model.tour.step().is_none()
 }

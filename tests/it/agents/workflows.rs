@@ -175,9 +175,10 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     hang.store(false, Ordering::SeqCst);
     // It has no messages, but it is the last session.
     let mut term = place.term(&["-c"], 118, 25);
-    term.wait_text("Type what you want done");
+    // It has agents to show, so there is no start screen.
+    term.wait("its row", |s| s.contains("│Agents") && s.contains("w1 ship"));
     term.keys("\x1b3");
-    term.wait("what was interrupted", |s| s.contains("w1 ship") && s.contains("interrupted"));
+    term.wait("the panel has the focus", |s| s.contains("K stop all"));
     picture(&mut term);
     term.wait("how it stood", |s| {
         s.contains("interrupted")

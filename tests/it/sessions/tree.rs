@@ -235,7 +235,12 @@ fn agents(cols: u16, lines: u16) {
     term.wait_text("All agents have ended");
     idle(&term);
     say(&mut term, "/tree");
-    let rows = |s: &str| s.contains("✓ a1 read walnut.txt") && s.contains("✓ a2 run echo shell");
+    // The panel of agents names them too.
+    let rows = |s: &str| {
+        s.contains("Tree of this project")
+            && s.contains("✓ a1 read walnut.txt")
+            && s.contains("✓ a2 run echo shell")
+    };
     let screen = term.wait("the agents", rows);
     assert_eq!(screen.matches(" now").count(), 1, "{screen}");
     // The first one's calls, in the tree.

@@ -22,7 +22,7 @@ fn going_back_is_read_out_done_and_taken_back() {
     let mut term = place.term(&["--plain", "--profile", "auto-edit"], 100, 60);
     term.wait_text("Session started");
     term.keys("/rewind 1\r");
-    term.wait_text("Failed: no list was shown yet.");
+    term.wait_text("Failed: No list was shown yet.");
     term.keys("write the walnut\r");
     term.wait_text("Done.");
     term.keys("/rewind\r");
@@ -52,7 +52,7 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     let mut term = place.term(&["--plain", "--profile", "full"], 100, 60);
     term.wait_text("Session started");
     term.keys("/agents stop a1\r");
-    term.wait_text("Failed: there are no agents.");
+    term.wait_text("Failed: There are no agents.");
     let until = json!({"command": "until [ -e go ]; do sleep 0.1; done", "timeout": 300});
     model.push(Script::new().call("c1", "terminal", until));
     model.push(Script::new().call("c2", "terminal", json!({"command": "sleep 1000", "timeout": 2000})));
@@ -61,7 +61,7 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     term.wait_text("is running");
     term.keys("/tell a1 it is brown\r");
     term.keys("/agents stop a7\r");
-    term.wait_text("Failed: name an agent: a1.");
+    term.wait_text("Failed: Name an agent: a1.");
     place.file("go", "");
     wait("the message with it", || {
         model.asked().iter().any(|r| r["messages"].to_string().contains("it is brown"))
