@@ -31,13 +31,18 @@ pub struct Encoder {
     at: CursorPlace,
     look: CellStyle,
     shown: Option<bool>,
-    /// Where the last frame left the cursor, and whether the terminal has saved it there, with the plain look.
+    /// Where the last frame left the cursor.
     rest: Option<(u16, u16)>,
-    saved: bool,
+    /// The terminal has saved the cursor there, with this style.
+    saved: Option<CellStyle>,
+    /// The style of the first text of this frame, and of the frame before.
+    first: [Option<CellStyle>; 2],
     /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
     pub sync: Option<bool>,
     /// The terminal supports left and right margins (mode 69).
     pub sides: bool,
+    /// The terminal erases to the background that is set (`bce` of terminfo).
+    pub erases: bool,
     /// Columns of the conversation's text, if panels stand beside it.
     pub text: std::ops::Range<u16>,
 }
@@ -97,9 +102,11 @@ impl Default for Encoder {
             look: PLAIN,
             shown: None,
             rest: None,
-            saved: false,
+            saved: None,
+            first: [None; 2],
             sync: None,
             sides: false,
+            erases: false,
             text: 0..0,
         }
     }
@@ -124,8 +131,9 @@ impl Encoder {
             self.at = CursorPlace::Unknown;
             self.shown = None;
             self.rest = None;
-            self.saved = false;
+            self.saved = None;
         }
+        self.first = [None, self.first[0]];
         let (area, mut prev) = (next.area, std::mem::take(&mut self.prev));
         let width = usize::from(area.width).max(1);
         let whole = [next.area];
@@ -179,8 +187,7 @@ impl Encoder {
                     blank(c) && c.bg == cell.bg && (x + n < torn || columns(o) == 1 && !same(o, c))
                 })
                 .count();
-            // Not every terminal erases to a background that is set.
-            if blanks >= ERASE && cell.bg == Color::Reset {
+            if blanks >= ERASE && (self.erases || cell.bg == Color::Reset) {
                 self.go(x as u16, y, out);
                 self.ground(cell, out);
                 let _ = write!(out, "\x1b[{blanks}X");
@@ -198,6 +205,7 @@ impl Encoder {
             self.ground(cell, out);
         } else {
             self.look(cell, out);
+            self.first[0].get_or_insert(self.look);
         }
         let symbol = if safe(cell.symbol()) { cell.symbol() } else { "?" };
         // Some terminals clear one column only below an emoji that a selector makes wide.
@@ -253,12 +261,16 @@ impl Encoder {
     /// Sets the style for an empty cell: only its background matters.
     fn ground(&mut self, cell: &Cell, out: &mut String) {
         if !self.look.bares(cell) {
-            self.look(cell, out);
+            let modifier = (self.look.modifier - SEEN) | (cell.modifier & SEEN);
+            self.style(CellStyle { bg: cell.bg, modifier, fg: self.look.fg }, out);
         }
     }
 
     fn look(&mut self, cell: &Cell, out: &mut String) {
-        let want = CellStyle { fg: cell.fg, bg: cell.bg, modifier: cell.modifier };
+        self.style(CellStyle { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }, out);
+    }
+
+    fn style(&mut self, want: CellStyle, out: &mut String) {
         if want == self.look {
             return;
         }
@@ -289,25 +301,35 @@ impl Encoder {
     }
 
     /// Moves to the cursor's final position. While text streams in above, that is the same in each frame: from the
-    /// second time on the terminal saves and restores it (DECSC, DECRC), which takes two bytes.
+    /// second time on the terminal saves and restores it (DECSC, DECRC), which takes two bytes. The style that is saved
+    /// with it is the one that the frame began with: the next frame most likely begins with the same text.
     fn back(&mut self, to: (u16, u16), out: &mut String) {
         let again = self.rest.replace(to) == Some(to);
-        self.saved &= again;
+        if !again {
+            self.saved = None;
+        }
         let there = CursorPlace::At(to.0, to.1);
         if self.at == there {
             return;
         }
-        if self.saved {
-            out.push_str("\x1b8");
-            self.at = there;
-            self.look = PLAIN;
-            return;
-        }
-        self.go(to.0, to.1, out);
-        if again {
-            self.look(&Cell::EMPTY, out);
+        let style = self.first[0].unwrap_or(self.look);
+        let save = match self.saved {
+            Some(saved) => {
+                out.push_str("\x1b8");
+                self.at = there;
+                self.look = saved;
+                // Saved anew, once another text streams.
+                saved != style && self.first[1] == Some(style)
+            }
+            None => {
+                self.go(to.0, to.1, out);
+                again
+            }
+        };
+        if save {
+            self.style(style, out);
             out.push_str("\x1b7");
-            self.saved = true;
+            self.saved = Some(style);
         }
     }
 

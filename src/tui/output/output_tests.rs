@@ -60,6 +60,24 @@ fn looks_arrive() {
     assert!(vt.screen().hide_cursor());
 }
 
+/// Some terminals erase to their own background, others to the one that is set.
+#[test]
+fn blanks_of_a_painted_background_are_erased_where_the_terminal_keeps_it() {
+    let mut bytes = Vec::new();
+    for erases in [false, true] {
+        let mut vt = terminal(4, 40);
+        let mut e = Encoder { erases, ..Encoder::default() };
+        let mut buf = Buffer::empty(Rect::new(0, 0, 40, 4));
+        buf.set_style(buf.area, Style::new().bg(Color::Rgb(1, 2, 3)));
+        buf.set_string(5, 1, "text", Style::new());
+        bytes.push(screen(&mut e, &buf, &mut vt, None));
+        same(&vt, &buf);
+        let painted = |x, y| vt.screen().cell(y, x).unwrap().bgcolor() == vt100::Color::Rgb(1, 2, 3);
+        assert!((0..4).all(|y| (0..40).all(|x| painted(x, y))), "erases: {erases}");
+    }
+    assert!(bytes[1] * 2 < bytes[0], "{bytes:?}");
+}
+
 #[test]
 fn the_cursor_comes_back_to_its_place_in_few_bytes() {
     let mut vt = terminal(10, 40);
@@ -68,16 +86,16 @@ fn the_cursor_comes_back_to_its_place_in_few_bytes() {
     let rest = Position::new(2, 9);
     screen(&mut e, &buf, &mut vt, Some(rest));
     let mut bytes = Vec::new();
-    for (n, word) in ["one", "two", "three", "red", "more"].iter().enumerate() {
+    for (n, word) in ["one", "two", "three", "red", "more", "yet", "last"].iter().enumerate() {
         let style = if n < 3 { Style::new() } else { Style::new().fg(Color::Red) };
         buf.set_string(0, n as u16, word, style);
         bytes.push(screen(&mut e, &buf, &mut vt, Some(rest)) - word.len());
         same(&vt, &buf);
         assert_eq!(vt.screen().cursor_position(), (rest.y, rest.x), "{word}");
     }
-    // Going there is six bytes, going back seven; saving is two more, coming back to what is saved two. A look that
-    // is not plain has to be set anew in each frame.
-    assert_eq!(bytes, [15, 8, 8, 13, 13]);
+    // Going there is six bytes, going back seven; saving is two more, coming back to what is saved two. Another style
+    // takes five; once two frames began with it, it is saved with the cursor, which takes seven more.
+    assert_eq!(bytes, [15, 8, 8, 13, 20, 8, 8]);
     assert_eq!(vt.screen().cell(4, 0).unwrap().fgcolor(), vt100::Color::Idx(1));
     // Elsewhere it is saved anew.
     for (n, y) in [(0, 3), (1, 3), (2, 3)] {

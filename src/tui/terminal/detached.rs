@@ -254,11 +254,12 @@ impl Loop {
         let terminal = Terminal::open(Modes::of(&self.app.model.ui, no_mouse, inline))?;
         self.io.writer = Writer::start(terminal.output()?, self.tx.clone())?;
         self.io.writer.direct(terminal.direct());
+        // Nothing is known of what the new terminal shows.
+        self.io.encoder = Encoder::default();
         if let Some(o) = &self.options {
             self.io.read_environment(&o.env);
             self.app.themes.depth(crate::theme::Depth::of_env(&*o.env));
         }
-        self.io.encoder = Encoder::default();
         self.io.bursts = false;
         let (w, h) = terminal.size();
         self.io.terminal = Some(terminal);

@@ -12,6 +12,7 @@ use crate::output::writer::Writer;
 use crate::terminal::Terminal;
 use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
+use crate::theme::Depth;
 
 /// How long pending output may take before the screen is left without it.
 pub(crate) const SETTLE: Duration = Duration::from_millis(500);
@@ -63,6 +64,7 @@ impl TerminalIo {
     pub(crate) fn read_environment(&mut self, env: &crate::app::ui::Env) {
         self.window = TerminalWindow::of_env(&**env);
         self.escape_wait = escape_wait(env);
+        self.encoder.erases = Depth::erases(&**env);
     }
 
     /// Columns and rows; `None`: no terminal.

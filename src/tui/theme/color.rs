@@ -40,6 +40,15 @@ impl Depth {
         !settled && set("TERM").is_none_or(|t| t != "linux") && Self::of_env(var) != Self::Mono
     }
 
+    /// Whether the terminal erases to the background that is set (`bce` of terminfo, by the name in `TERM`). Names that
+    /// are not known do not: blanks are written there.
+    pub fn erases(var: &dyn Fn(&str) -> Option<String>) -> bool {
+        const KNOWN: &[&str] =
+            &["xterm", "alacritty", "foot", "kitty", "wezterm", "konsole", "vte", "rxvt", "iterm", "linux"];
+        let term = var("TERM").unwrap_or_default().to_ascii_lowercase();
+        KNOWN.iter().any(|name| term.starts_with(name))
+    }
+
     fn of_term(set: &dyn Fn(&str) -> Option<String>) -> Self {
         if set("COLORTERM").is_some_and(|c| c == "truecolor" || c == "24bit") {
             return Self::True;
