@@ -31,7 +31,9 @@ fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
     term.keys("\x18j");
     term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("J move down")));
     term.keys("J");
-    term.wait("the new order", |s| s.contains("1  queue  third thing") && s.contains("2  queue  second thing"));
+    term.wait("the new order", |s| {
+        s.contains("1  queue  third thing") && s.contains("2  queue  second thing")
+    });
     term.keys("e");
     term.wait("the field", |s| s.lines().last().is_some_and(|l| l.contains("keep")));
     term.keys(" and more");
