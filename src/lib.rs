@@ -25,6 +25,7 @@
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol, fs |
+//! | [`sandbox`] | commands confined by the kernel: policy, launcher, self-test | tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
@@ -79,6 +80,7 @@ pub use tiller_external as external;
 pub use tiller_permit as permit;
 pub use tiller_protocol as protocol;
 pub use tiller_provider as provider;
+pub use tiller_sandbox as sandbox;
 pub use tiller_snapshot as snapshot;
 pub use tiller_store as store;
 pub use tiller_tool as tool;

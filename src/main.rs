@@ -1,4 +1,4 @@
-//! Parses the arguments, runs the command, and returns its exit code.
+//! Parses the arguments, runs the command, and returns its exit code. As a launcher of the sandbox it does nothing else.
 
 use std::process::ExitCode;
 
@@ -7,5 +7,9 @@ use tiller::commands;
 use tiller::commands::args::Cli;
 
 fn main() -> ExitCode {
+    // Before any thread is started: restrictions hold for one thread and what it starts.
+    if let Some(code) = tiller_sandbox::launcher::run() {
+        return code;
+    }
     commands::run(Cli::parse())
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use tiller_external::{Adapters, Checker, Lookup, Ready};
 use tiller_protocol::Notice;
+use tiller_sandbox::Confinement;
 use tiller_snapshot::Shadow;
 
 use crate::app::setup::repository;
 use crate::app::{Setup, agents, definitions, files, rules, settings};
 use crate::commands::workbench::keyboard::{self, Keyboard};
-use crate::commands::{Exit, json_line, say, show};
+use crate::commands::{Exit, json_line, sandbox, say, show};
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -306,11 +307,16 @@ const CHECKS: &[DoctorCheck] = &[
     }),
     ("tools", "adapters", adapters),
     ("tools", "sandbox", |_| {
-        (
-            Health::Warn,
-            "commands are checked by rules; there is no kernel sandbox yet".into(),
-            Some("Use ask mode in folders that you do not trust.".into()),
-        )
+        let found = Confinement::find();
+        if !found.available() {
+            let remedy = "Commands are checked by rules only. Use ask mode in folders that you do not trust.";
+            return (Health::Warn, found.words(), Some(remedy.into()));
+        }
+        let gaps = sandbox::gaps();
+        if gaps.is_empty() {
+            return (Health::Ok, format!("{}; every probe was stopped", found.words()), None);
+        }
+        (Health::Warn, found.words(), Some(gaps.join("\n")))
     }),
 ];
 

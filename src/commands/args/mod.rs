@@ -2,6 +2,7 @@
 
 mod agents;
 mod checkpoint;
+mod sandbox;
 mod sessions;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use crate::commands::{Export, Import};
 
 pub use agents::{Agents, Workflow};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
+pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
 
 /// Pair programming with AI agents, in the terminal.
@@ -146,6 +148,11 @@ pub enum Sub {
         /// Print one JSON object per line
         #[arg(long)]
         json: bool,
+    },
+    /// Run a command in the sandbox, or test the sandbox
+    Sandbox {
+        #[command(subcommand)]
+        what: Sandbox,
     },
     /// List all key bindings in effect
     Keys {

@@ -1,0 +1,97 @@
+//! The arguments of `bwrap`. Later mounts lie over earlier ones, so their order matters.
+
+use std::path::Path;
+
+use crate::policy::{Network, Policy};
+
+/// Everything up to the program, `--` included. `program`: the launcher, which must be visible inside.
+pub(crate) fn arguments(policy: &Policy, folder: &Path, program: &Path) -> Vec<String> {
+    let mut args: Vec<String> =
+        ["--unshare-all", "--new-session", "--cap-drop", "ALL"].map(str::to_owned).into();
+    if policy.network == Network::All {
+        args.push("--share-net".into());
+    }
+    let mut mount = |kind: &str, from: &Path, to: &Path| {
+        args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
+    };
+    let root = Path::new("/");
+    mount("--ro-bind", root, root);
+    args.extend(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"].map(str::to_owned));
+    let mut mount = |kind: &str, from: &Path, to: &Path| {
+        args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
+    };
+    let tmp = Path::new("/tmp");
+    let writable = policy.writable_folders();
+    // What lies in the folder that the private one hides is shown again, read-only.
+    for path in [folder, program, &policy.workspace] {
+        if path.starts_with(tmp) && path != tmp && !writable.iter().any(|w| path.starts_with(w)) {
+            mount("--ro-bind", path, path);
+        }
+    }
+    // As the root user, files of the kernel's settings belong to the command.
+    for path in ["/proc/sys", "/proc/irq", "/proc/bus", "/proc/sysrq-trigger"] {
+        let path = Path::new(path);
+        if path.exists() {
+            mount("--ro-bind", path, path);
+        }
+    }
+    for path in &writable {
+        mount("--bind", path, path);
+    }
+    let protected = policy.protected_paths();
+    // A mount point cannot be renamed: otherwise its parent could be moved away with it, and a new one put there.
+    let mut parents: Vec<&Path> = protected
+        .iter()
+        .filter(|path| path.exists())
+        .filter_map(|path| path.parent())
+        .filter(|parent| writable.iter().any(|w| parent.starts_with(w) && parent != w))
+        .collect();
+    parents.sort();
+    parents.dedup();
+    for parent in parents {
+        mount("--bind", parent, parent);
+    }
+    for path in protected.iter().filter(|path| path.exists()) {
+        mount("--ro-bind", path, path);
+    }
+    for path in policy.hidden_paths() {
+        if path.starts_with(tmp) && !writable.iter().any(|w| path.starts_with(w)) {
+            continue;
+        }
+        if path.is_dir() {
+            args.extend(["--tmpfs".to_owned(), path.display().to_string()]);
+        } else {
+            args.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path.display().to_string()]);
+        }
+    }
+    args.extend(["--chdir".to_owned(), folder.display().to_string(), "--".to_owned()]);
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Profile;
+
+    #[test]
+    fn protected_paths_lie_over_the_workspace_and_hidden_ones_over_everything() {
+        let tmp = tempfile::tempdir_in("/var/tmp").unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["work/.git/hooks", "scratch", "home/.ssh"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let work = top.join("work");
+        let policy = Policy::new(Profile::Workspace, &work, &top.join("scratch"), Some(&top.join("home")));
+        let args = arguments(&policy, &work, Path::new("/usr/bin/tiller"));
+        let at = |kind: &str, path: &str| {
+            let path = top.join(path).display().to_string();
+            let hit = args.windows(2).position(|two| two[0] == kind && two[1] == path);
+            hit.unwrap_or_else(|| panic!("{kind} {path} is missing in {args:?}"))
+        };
+        assert!(at("--bind", "work") < at("--bind", "work/.git"));
+        assert!(at("--bind", "work/.git") < at("--ro-bind", "work/.git/hooks"));
+        assert!(at("--ro-bind", "work/.git/hooks") < at("--tmpfs", "home/.ssh"));
+        assert!(!args.contains(&"--share-net".to_owned()));
+        assert_eq!(args.last().map(String::as_str), Some("--"));
+    }
+}

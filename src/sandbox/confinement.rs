@@ -1,0 +1,110 @@
+//! What this system can enforce.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Time limit for a trial of bubblewrap.
+const TRIAL: Duration = Duration::from_secs(3);
+
+/// What this system can enforce.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Version of the Landlock interface; 0: not available.
+    pub landlock: u32,
+    /// System call filters.
+    pub seccomp: bool,
+    /// `bwrap`, if it can create namespaces here.
+    pub bubblewrap: Option<PathBuf>,
+    /// Why bubblewrap is not used, in the words of `bwrap` where it said something.
+    pub no_bubblewrap: Option<String>,
+}
+
+impl Confinement {
+    /// What was found by the first call, which takes about 20 ms: call it away from the screen's thread.
+    pub fn find() -> &'static Self {
+        static FOUND: OnceLock<Confinement> = OnceLock::new();
+        FOUND.get_or_init(Self::look)
+    }
+
+    /// Whether commands can be confined at all.
+    pub fn available(&self) -> bool {
+        self.landlock > 0 && self.seccomp
+    }
+
+    /// One line for people.
+    pub fn words(&self) -> String {
+        if !cfg!(target_os = "linux") {
+            return "there is no sandbox on this system".into();
+        }
+        let landlock = match self.landlock {
+            0 => "no Landlock".to_owned(),
+            n => format!("Landlock {n}"),
+        };
+        let seccomp = if self.seccomp { "seccomp" } else { "no seccomp" };
+        let bubblewrap = if self.bubblewrap.is_some() { "bubblewrap" } else { "no bubblewrap" };
+        format!("{landlock}, {seccomp}, {bubblewrap}")
+    }
+
+    #[cfg(target_os = "linux")]
+    fn look() -> Self {
+        let seccomp = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
+            .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"));
+        let (bubblewrap, no_bubblewrap) = match try_bubblewrap() {
+            Ok(path) => (Some(path), None),
+            Err(why) => (None, Some(why)),
+        };
+        Self { landlock: crate::linux::landlock::version(), seccomp, bubblewrap, no_bubblewrap }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn look() -> Self {
+        Self::default()
+    }
+}
+
+/// The usual folders of system programs: `bwrap` from a folder that a project can write would be no protection.
+const FOLDERS: &[&str] = &["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap exists on Linux only"))]
+fn try_bubblewrap() -> Result<PathBuf, String> {
+    let program = FOLDERS
+        .iter()
+        .map(|folder| Path::new(folder).join("bwrap"))
+        .find(|path| path.is_file())
+        .ok_or("bubblewrap is not installed")?;
+    let program_true = ["/bin/true", "/usr/bin/true", "/run/current-system/sw/bin/true"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+        .ok_or("`true` was not found")?;
+    let mut child = Command::new(&program)
+        .args(["--unshare-all", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"])
+        .args(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"])
+        .args(["--ro-bind", "/proc/sys", "/proc/sys", "--", program_true])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("bwrap could not be started: {e}"))?;
+    let until = Instant::now() + TRIAL;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(program),
+            Ok(Some(_)) => {
+                let mut said = String::new();
+                if let Some(mut stderr) = child.stderr.take() {
+                    let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
+                }
+                return Err(said.lines().next().unwrap_or("bwrap failed without a message").to_owned());
+            }
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err("bwrap did not end within 3 s".into());
+            }
+            Err(e) => return Err(format!("bwrap: {e}")),
+        }
+    }
+}

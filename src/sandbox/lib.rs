@@ -1,0 +1,54 @@
+//! The kernel sandbox: what a command may write, read and reach, whatever its text says.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`policy`] | what a command may do: profile, folders, protected and hidden paths, network |
+//! | [`confinement`] | what this system can enforce, found once |
+//! | [`confine`] | the change of a launch so that it runs confined; the seam of `tiller_tool` |
+//! | [`launcher`] | the first steps of a confined process: it restricts itself, then becomes the command |
+//! | [`supervise`] | running one confined command to its end, with nothing left behind |
+//! | [`quarantine`] | protected files, compared and restored where the kernel cannot protect them |
+//! | [`probe`] | the self-test: one probe for each capability, in a confined child |
+//! | `bubblewrap` | arguments of `bwrap` |
+//! | `linux` | Landlock rules, system call filters, privileges |
+//!
+//! Two ways on Linux: Landlock with seccomp, which needs no privilege and no namespace, and bubblewrap around both,
+//! which adds namespaces and read-only mounts. On other systems there is no sandbox, and every answer says so.
+//!
+//! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
+//! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
+//!
+//! It may use `tool` (the trait that it implements). What is not here: which commands run in which profile (`tool`,
+//! `engine`), rules about the text of commands (`permit`), and the words of the screen.
+
+mod bubblewrap;
+pub mod confine;
+pub mod confinement;
+pub mod launcher;
+#[cfg(target_os = "linux")]
+mod linux;
+pub mod policy;
+pub mod probe;
+pub mod quarantine;
+pub mod supervise;
+
+pub use confine::{Confined, Method, confined};
+pub use confinement::Confinement;
+pub use policy::{Network, Policy, Profile};
+pub use probe::{Capability, Held, self_test};
+
+/// Why a command could not be confined. It is not started then.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SandboxError(pub String);
+
+impl SandboxError {
+    /// `what` names the step that failed.
+    pub(crate) fn new(what: &str, error: impl std::fmt::Display) -> Self {
+        Self(format!("{what}: {error}"))
+    }
+}
+
+/// Starts of this test program as the launcher.
+#[cfg(test)]
+mod testing;

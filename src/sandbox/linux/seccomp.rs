@@ -1,0 +1,253 @@
+//! System calls that Landlock does not see, or that are ways around it.
+//!
+//! A filter sees numbers and arguments, not what pointers lead to: a socket can be refused, an address cannot.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use crate::SandboxError;
+use crate::policy::{Network, Policy, Profile};
+
+/// Rules by the number of the system call. No rule: every call of it is refused.
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Never needed by a command, whatever it does.
+const REFUSED: &[i64] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_vhangup,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Only on this architecture.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[i64] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_uselib, libc::SYS_kexec_file_load];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[i64] = &[];
+
+/// Programs fall back to something else when these do not exist.
+const MISSING: &[i64] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// Changes of modes, owners, times and attributes, which Landlock does not see. Refused where nothing is to be written.
+const METADATA: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+];
+
+/// The same on all architectures; not in the library yet.
+const FCHMODAT2: i64 = 452;
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+#[cfg(target_arch = "x86_64")]
+const METADATA_HERE: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const METADATA_HERE: &[i64] = &[];
+
+/// Bits of `clone` and `unshare` that make namespaces. The lowest is only one for `unshare`.
+const NAMESPACES: &[u64] =
+    &[0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+const TIME_NAMESPACE: u64 = 0x80;
+
+/// Requests that type into a terminal or take it over.
+const TERMINAL: &[u64] = &[0x5412, 0x541C, 0x541D];
+
+/// Applies all filters to this thread.
+pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxError> {
+    for program in programs(policy, namespaces).map_err(|e| SandboxError::new("seccomp", e))? {
+        seccompiler::apply_filter(&program).map_err(|e| SandboxError::new("seccomp", e))?;
+    }
+    Ok(())
+}
+
+fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, BackendError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let build = |rules: Rules, errno: i32| -> Result<BpfProgram, BackendError> {
+        let refused = SeccompAction::Errno(errno.unsigned_abs());
+        SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()
+    };
+    let missing = MISSING.iter().map(|number| (*number, Vec::new())).collect();
+    let mut all = vec![build(missing, libc::ENOSYS)?, build(refused(policy, namespaces)?, libc::EPERM)?];
+    if cfg!(target_arch = "x86_64") {
+        all.push(only_native_calls());
+    }
+    Ok(all)
+}
+
+/// Calls of the x32 interface have numbers of their own, so that no other rule would hold for them. (Those of 32-bit
+/// programs end the process: seccompiler compares the architecture first.)
+fn only_native_calls() -> BpfProgram {
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 0x4000_0000;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ERRNO: u32 = 0x0005_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_AT_LEAST, 0, 1, X32),
+        step(RETURN, 0, 0, ERRNO | libc::ENOSYS.unsigned_abs()),
+        step(RETURN, 0, 0, ALLOW),
+    ]
+}
+
+fn refused(policy: &Policy, namespaces: bool) -> Result<Rules, BackendError> {
+    let mut rules: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|number| (*number, Vec::new())).collect();
+    rules.insert(FILE_SETATTR, Vec::new());
+    if policy.profile == Profile::Read {
+        rules.extend(METADATA.iter().chain(METADATA_HERE).map(|number| (*number, Vec::new())));
+    }
+    let flags = |bits: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
+        bits.iter().map(|bit| rule(vec![masked(0, *bit, *bit)?])).collect()
+    };
+    rules.insert(libc::SYS_clone, flags(NAMESPACES)?);
+    rules.insert(libc::SYS_unshare, flags(&[NAMESPACES, &[TIME_NAMESPACE]].concat())?);
+    let requests = TERMINAL.iter().map(|request| rule(vec![equal(1, *request)?]));
+    rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    // On other processes, by number: 0 is the caller.
+    for (number, argument) in [
+        (libc::SYS_prlimit64, 0),
+        (libc::SYS_sched_setscheduler, 0),
+        (libc::SYS_sched_setparam, 0),
+        (libc::SYS_sched_setattr, 0),
+        (libc::SYS_setpriority, 1),
+        (libc::SYS_ioprio_set, 1),
+    ] {
+        rules.insert(number, vec![rule(vec![differs(argument, 0)?])?]);
+    }
+    network(&mut rules, policy, namespaces)?;
+    Ok(rules)
+}
+
+/// Sockets. Those in the file system have no address that a filter could see, so there are none, except for pairs.
+fn network(rules: &mut Rules, policy: &Policy, namespaces: bool) -> Result<(), BackendError> {
+    const UNIX: u64 = 1;
+    const INTERNET: &[u64] = &[2, 10];
+    const NETLINK: u64 = 16;
+    const MPTCP: u64 = 262;
+    const DATAGRAM: u64 = 2;
+    const KIND: u64 = 0xf;
+    const FAST_OPEN: u64 = 0x2000_0000;
+    let internet = namespaces || policy.network == Network::All;
+    let families: &[u64] = if internet { &[INTERNET[0], INTERNET[1], NETLINK] } else { &[NETLINK] };
+    let other = families.iter().map(|family| differs(0, *family)).collect::<Result<_, _>>()?;
+    // Of netlink, the questions about interfaces and routes.
+    let netlink = vec![equal(0, NETLINK)?, differs(2, 0)?];
+    let mut socket = vec![rule(other)?, rule(netlink)?];
+    for family in INTERNET {
+        socket.push(rule(vec![equal(0, *family)?, equal(2, MPTCP)?])?);
+    }
+    rules.insert(libc::SYS_socket, socket);
+    // A datagram pair can send to any socket in the file system.
+    let pairs = vec![rule(vec![masked(1, KIND, DATAGRAM)?])?, rule(vec![differs(0, UNIX)?])?];
+    rules.insert(libc::SYS_socketpair, pairs);
+    if policy.network != Network::All {
+        // It connects without a call of `connect`.
+        for (number, argument) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            rules.insert(number, vec![rule(vec![masked(argument, FAST_OPEN, FAST_OPEN)?])?]);
+        }
+    }
+    Ok(())
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions)
+}
+
+fn condition(argument: u8, compare: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
+    // The kernel reads 32 bits of each argument that is compared here.
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, compare, value)
+}
+
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::Eq, value)
+}
+
+fn differs(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn filters_of_every_policy_can_be_built() {
+        for profile in [Profile::Read, Profile::Workspace] {
+            for network in [Network::Off, Network::Loopback, Network::All] {
+                let mut policy = Policy::new(profile, Path::new("/"), Path::new("/"), None);
+                policy.network = network;
+                for namespaces in [false, true] {
+                    let all = programs(&policy, namespaces).unwrap();
+                    assert!(all.iter().all(|p| !p.is_empty() && p.len() < 4096), "{profile:?} {network:?}");
+                }
+            }
+        }
+    }
+}

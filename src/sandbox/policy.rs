@@ -1,0 +1,260 @@
+//! What a confined command may do.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// How much a command may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// It writes nowhere but in the scratch folder.
+    Read,
+    /// It also writes in the workspace and in [`Policy::writable`].
+    Workspace,
+    /// It is not confined.
+    Off,
+}
+
+/// What a command may reach over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing.
+    Off,
+    /// Servers that it starts itself. Needs a network namespace (bubblewrap); without one it is the same as `Off`.
+    Loopback,
+    /// Everything, sockets in the file system excepted.
+    All,
+}
+
+/// What one command may do. All paths are absolute unless a field says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub profile: Profile,
+    pub workspace: PathBuf,
+    /// A private folder for temporary files; `TMPDIR` of the command.
+    pub scratch: PathBuf,
+    /// Further folders that may be written, for instance caches of package managers.
+    pub writable: Vec<PathBuf>,
+    /// What must not be written although it lies in a writable folder. Relative: below the workspace.
+    pub protected: Vec<PathBuf>,
+    /// Secrets that must not be read.
+    pub hidden: Vec<PathBuf>,
+    pub network: Network,
+}
+
+/// Files below the workspace that other programs run or obey later.
+pub const PROTECTED: &[&str] = &[
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".tiller",
+    ".envrc",
+    ".mcp.json",
+    ".husky",
+    ".githooks",
+    ".claude/hooks",
+    ".claude/settings.json",
+    ".codex",
+];
+
+/// Start files of shells and tools below the home folder. They are out of reach unless a writable folder contains them.
+const START_FILES: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".config/fish",
+    ".config/git",
+    ".config/autostart",
+    ".config/systemd",
+    ".config/environment.d",
+    ".gitconfig",
+    ".inputrc",
+    ".vimrc",
+    ".exrc",
+    ".emacs",
+    ".emacs.d",
+    ".tmux.conf",
+    ".gdbinit",
+    ".ssh",
+];
+
+/// Secrets below the home folder.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".netrc",
+    ".pypirc",
+    ".git-credentials",
+    ".password-store",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+    ".docker/config.json",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/tiller/keys.toml",
+    ".mozilla",
+    ".local/share/keyrings",
+];
+
+/// Secrets of the system.
+const SYSTEM_SECRETS: &[&str] = &["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
+
+impl Policy {
+    /// The usual protected and hidden paths, no further writable folder, no network.
+    pub fn new(profile: Profile, workspace: &Path, scratch: &Path, home: Option<&Path>) -> Self {
+        let below = |names: &[&str]| -> Vec<PathBuf> {
+            home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
+        };
+        let mut protected: Vec<PathBuf> = PROTECTED.iter().map(PathBuf::from).collect();
+        protected.extend(below(START_FILES));
+        let mut hidden = below(SECRETS);
+        hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
+        Self {
+            profile,
+            workspace: real(workspace),
+            scratch: real(scratch),
+            writable: Vec::new(),
+            protected,
+            hidden,
+            network: Network::Off,
+        }
+    }
+
+    /// Every folder that may be written, by its real path: what does not exist is left out.
+    pub fn writable_folders(&self) -> Vec<PathBuf> {
+        let mut all = vec![self.scratch.clone()];
+        if self.profile == Profile::Workspace {
+            all.push(self.workspace.clone());
+            all.extend(self.writable.iter().cloned());
+            all.extend(shared_git_folder(&self.workspace));
+        }
+        let mut all: Vec<PathBuf> = all.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        all.dedup();
+        all
+    }
+
+    /// The protected paths that lie in a writable folder, whether they exist or not.
+    pub fn protected_paths(&self) -> Vec<PathBuf> {
+        if self.profile != Profile::Workspace {
+            return Vec::new();
+        }
+        let writable = self.writable_folders();
+        let shared = shared_git_folder(&self.workspace);
+        let own = self.protected.iter().map(|path| self.workspace.join(path));
+        let git = [".git"].iter().filter(|_| shared.is_some()).map(|name| self.workspace.join(name));
+        let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
+        let mut all: Vec<PathBuf> = own.chain(git).chain(main).map(|path| real(&path)).collect();
+        all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
+        // A worktree's `.git` is a file: nothing lies below it.
+        all.retain(|path| !path.ancestors().skip(1).any(|above| above.is_file()));
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// The hidden paths that exist, by their real paths. A path that contains a writable folder cannot be hidden.
+    pub fn hidden_paths(&self) -> Vec<PathBuf> {
+        let writable = self.writable_folders();
+        let mut all: Vec<PathBuf> = self.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        all.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// The path with the links of its longest existing part resolved.
+fn real(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut at = path;
+    loop {
+        if let Ok(found) = at.canonicalize() {
+            let mut found = found;
+            found.extend(rest.iter().rev());
+            return found;
+        }
+        match (at.parent(), at.components().next_back()) {
+            (Some(parent), Some(Component::Normal(name))) => {
+                rest.push(name.to_owned());
+                at = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}
+
+/// The repository of a git worktree, whose folder lies elsewhere: commits write there. It counts only if that
+/// repository names this worktree too, since `.git` itself may have been written by a command.
+fn shared_git_folder(workspace: &Path) -> Option<PathBuf> {
+    let pointer = workspace.join(".git");
+    if !pointer.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let text = std::fs::read_to_string(&pointer).ok()?;
+    let own = workspace.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+    let back = std::fs::read_to_string(own.join("gitdir")).ok()?;
+    if Path::new(back.trim()).canonicalize().ok()? != pointer.canonicalize().ok()? {
+        return None;
+    }
+    let common = std::fs::read_to_string(own.join("commondir")).ok()?;
+    let common = own.join(common.trim()).canonicalize().ok()?;
+    (own.starts_with(&common) && common.join("HEAD").is_file()).then_some(common)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protected_names_count_only_where_something_may_be_written() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["work/.git/hooks", "scratch", "home/.ssh"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let home = top.join("home");
+        let make =
+            |profile, workspace: &Path| Policy::new(profile, workspace, &top.join("scratch"), Some(&home));
+        let work = make(Profile::Workspace, &top.join("work"));
+        let names = work.protected_paths();
+        assert!(names.contains(&top.join("work/.git/hooks")));
+        assert!(names.contains(&top.join("work/.envrc")), "a missing name is protected too");
+        assert!(!names.contains(&home.join(".bashrc")), "the home folder is out of reach anyway");
+        assert!(make(Profile::Read, &top.join("work")).protected_paths().is_empty());
+        let at_home = make(Profile::Workspace, &home);
+        assert!(at_home.protected_paths().contains(&home.join(".bashrc")));
+        assert!(at_home.hidden_paths().contains(&home.join(".ssh")));
+    }
+
+    #[test]
+    fn a_worktree_reaches_its_repository_only_if_that_names_it_too() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        let own = top.join("main/.git/worktrees/w");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir_all(top.join("w")).unwrap();
+        std::fs::write(top.join("main/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(own.join("commondir"), "../..\n").unwrap();
+        std::fs::write(top.join("w/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+        assert_eq!(shared_git_folder(&top.join("w")), None, "no way back");
+        std::fs::write(own.join("gitdir"), format!("{}\n", top.join("w/.git").display())).unwrap();
+        assert_eq!(shared_git_folder(&top.join("w")), Some(top.join("main/.git")));
+        let policy = Policy::new(Profile::Workspace, &top.join("w"), &top, None);
+        assert!(policy.protected_paths().contains(&top.join("main/.git/hooks")));
+        assert!(policy.protected_paths().contains(&top.join("w/.git")));
+    }
+}

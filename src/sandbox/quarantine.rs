@@ -1,0 +1,275 @@
+//! Protected files where the kernel cannot protect them: their state before a command, compared after it.
+//!
+//! Landlock cannot deny beneath an allowed folder, and bubblewrap cannot protect what does not exist yet. So each
+//! protected path is read before, and what differs afterwards is copied into a quarantine folder and put back. It is a
+//! repair, not a barrier: until the command ends, what it wrote is in place.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// All protected files together, in bytes.
+const BYTES: usize = 32 << 20;
+/// All protected files and folders together.
+const ENTRIES: usize = 10_000;
+
+/// One path as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Missing,
+    /// Content and mode.
+    File(Vec<u8>, u32),
+    Link(PathBuf),
+    /// Entries by name, and mode.
+    Folder(BTreeMap<std::ffi::OsString, Self>, u32),
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// A protected path that a command has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    pub path: PathBuf,
+    /// Where what the command wrote lies now; `None`: it had removed the path.
+    pub kept: Option<PathBuf>,
+    /// Why the former state could not be restored.
+    pub failed: Option<String>,
+}
+
+impl Violation {
+    /// One line for people and models, without a full stop.
+    pub fn words(&self) -> String {
+        let path = self.path.display();
+        let kept = self.kept.as_ref().map(|kept| format!("; the changed one is in {}", kept.display()));
+        match &self.failed {
+            Some(why) => format!("{path} is protected and was changed; it could not be restored: {why}"),
+            None => format!("{path} is protected; its former state was restored{}", kept.unwrap_or_default()),
+        }
+    }
+}
+
+/// The protected paths before a command.
+#[derive(Debug)]
+pub struct Guard {
+    states: Vec<(PathBuf, State)>,
+    /// Folders above the protected paths that must stay folders.
+    above: Vec<PathBuf>,
+}
+
+impl Guard {
+    /// Reads the paths.
+    ///
+    /// # Errors
+    /// When one cannot be read, or all together are too large.
+    pub fn record(paths: &[PathBuf]) -> io::Result<Self> {
+        let mut budget = Budget { bytes: BYTES, entries: ENTRIES };
+        let mut states = Vec::new();
+        let mut above = Vec::new();
+        for path in paths {
+            states.push((path.clone(), budget.read(path)?));
+            above.extend(path.parent().filter(|parent| is_folder(parent)).map(Path::to_path_buf));
+        }
+        above.sort();
+        above.dedup();
+        Ok(Self { states, above })
+    }
+
+    /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
+    /// everything that it started has ended.
+    pub fn restore(&self, place: &Path) -> Vec<Violation> {
+        let mut found = Vec::new();
+        let mut keep = Keep { place: place.to_owned(), folder: None, count: 0 };
+        // A link in the way would lead the repair elsewhere.
+        for path in self.above.iter().filter(|path| !is_folder(path)) {
+            let kept = keep.take(path);
+            let failed = kept.as_ref().err().map(ToString::to_string);
+            let made = std::fs::create_dir_all(path).err().map(|e| e.to_string());
+            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed: failed.or(made) });
+        }
+        for (path, before) in &self.states {
+            let mut budget = Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES };
+            if budget.read(path).is_ok_and(|now| now == *before) {
+                continue;
+            }
+            let kept = keep.take(path);
+            let failed = kept.as_ref().err().map(ToString::to_string);
+            let failed = failed.or_else(|| before.write(path).err().map(|e| e.to_string()));
+            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed });
+        }
+        found
+    }
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|m| m.is_dir())
+}
+
+/// What may still be read.
+struct Budget {
+    bytes: usize,
+    entries: usize,
+}
+
+impl Budget {
+    fn read(&mut self, path: &Path) -> io::Result<State> {
+        let too_large = || io::Error::other(format!("{} is too large to protect", path.display()));
+        self.entries = self.entries.checked_sub(1).ok_or_else(too_large)?;
+        let meta = match path.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(State::Missing);
+            }
+            Err(e) => return Err(e),
+        };
+        let mode = meta.permissions().mode() & 0o7777;
+        if meta.is_symlink() {
+            return Ok(State::Link(std::fs::read_link(path)?));
+        }
+        if meta.is_file() {
+            let size = usize::try_from(meta.len()).unwrap_or(usize::MAX);
+            self.bytes = self.bytes.checked_sub(size).ok_or_else(too_large)?;
+            return Ok(State::File(std::fs::read(path)?, mode));
+        }
+        if !meta.is_dir() {
+            return Ok(State::Other);
+        }
+        let mut entries = BTreeMap::new();
+        for entry in std::fs::read_dir(path)? {
+            let entry = entry?;
+            entries.insert(entry.file_name(), self.read(&entry.path())?);
+        }
+        Ok(State::Folder(entries, mode))
+    }
+}
+
+impl State {
+    /// Makes this state at a path where nothing is.
+    fn write(&self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Missing => Ok(()),
+            Self::File(bytes, mode) => {
+                std::fs::write(path, bytes)?;
+                std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))
+            }
+            Self::Link(target) => symlink(target, path),
+            Self::Folder(entries, mode) => {
+                std::fs::create_dir(path)?;
+                for (name, state) in entries {
+                    state.write(&path.join(name))?;
+                }
+                std::fs::set_permissions(path, PermissionsExt::from_mode(*mode))
+            }
+            Self::Other => Err(io::Error::other("it was no file")),
+        }
+    }
+}
+
+/// Where changed files are kept.
+struct Keep {
+    place: PathBuf,
+    folder: Option<PathBuf>,
+    count: u32,
+}
+
+impl Keep {
+    /// Moves the path away; `None` when nothing was there.
+    fn take(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        if self.folder.is_none() {
+            std::fs::create_dir_all(&self.place)?;
+            let folder = tempfile::Builder::new().prefix("quarantine-").tempdir_in(&self.place)?;
+            self.folder = Some(folder.keep());
+        }
+        let folder = self.folder.as_deref().unwrap_or(&self.place);
+        self.count += 1;
+        let name = path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
+        let to = folder.join(format!("{}-{name}", self.count));
+        if std::fs::rename(path, &to).is_err() {
+            // Another file system.
+            Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES }.read(path)?.write(&to)?;
+            if is_folder(path) { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+        }
+        // What was written must not run from here by accident.
+        if to.symlink_metadata().is_ok_and(|m| m.is_file()) {
+            std::fs::set_permissions(&to, PermissionsExt::from_mode(0o600))?;
+        }
+        Ok(Some(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Repository {
+        _tmp: tempfile::TempDir,
+        top: PathBuf,
+    }
+
+    impl Repository {
+        fn new() -> Self {
+            let tmp = tempfile::tempdir().unwrap();
+            let top = tmp.path().canonicalize().unwrap();
+            std::fs::create_dir_all(top.join("w/.git/hooks")).unwrap();
+            std::fs::write(top.join("w/.git/config"), "[core]\n").unwrap();
+            std::fs::write(top.join("w/.git/hooks/old"), "old").unwrap();
+            Self { _tmp: tmp, top }
+        }
+
+        fn guard(&self) -> Guard {
+            let paths = [".git/config", ".git/hooks", ".envrc"].map(|name| self.top.join("w").join(name));
+            Guard::record(&paths).unwrap()
+        }
+
+        fn check(&self) {
+            assert_eq!(std::fs::read_to_string(self.top.join("w/.git/config")).unwrap(), "[core]\n");
+            assert_eq!(std::fs::read_to_string(self.top.join("w/.git/hooks/old")).unwrap(), "old");
+            assert_eq!(std::fs::read_dir(self.top.join("w/.git/hooks")).unwrap().count(), 1);
+            assert!(!self.top.join("w/.envrc").exists());
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_kept_elsewhere_and_the_former_state_is_back() {
+        let repo = Repository::new();
+        let guard = repo.guard();
+        assert!(guard.restore(&repo.top.join("kept")).is_empty(), "nothing was changed");
+        std::fs::write(repo.top.join("w/.git/hooks/pre-commit"), "evil").unwrap();
+        std::fs::write(repo.top.join("w/.git/config"), "[core]\nfsmonitor = evil\n").unwrap();
+        std::fs::write(repo.top.join("w/.envrc"), "evil").unwrap();
+        let found = guard.restore(&repo.top.join("kept"));
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().all(|v| v.failed.is_none()), "{found:?}");
+        let kept = found.iter().find(|v| v.path.ends_with(".envrc")).unwrap().kept.clone().unwrap();
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "evil");
+        repo.check();
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_folder_above_does_not_lead_the_repair_elsewhere() {
+        let repo = Repository::new();
+        let guard = repo.guard();
+        let victim = repo.top.join("victim");
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::write(victim.join("config"), "mine").unwrap();
+        std::fs::remove_dir_all(repo.top.join("w/.git")).unwrap();
+        symlink(&victim, repo.top.join("w/.git")).unwrap();
+        let found = guard.restore(&repo.top.join("kept"));
+        assert!(!found.is_empty());
+        assert_eq!(std::fs::read_to_string(victim.join("config")).unwrap(), "mine");
+        repo.check();
+    }
+
+    #[test]
+    fn a_removed_file_comes_back() {
+        let repo = Repository::new();
+        let guard = repo.guard();
+        std::fs::remove_file(repo.top.join("w/.git/config")).unwrap();
+        let found = guard.restore(&repo.top.join("kept"));
+        assert_eq!(found, [Violation { path: repo.top.join("w/.git/config"), kept: None, failed: None }]);
+        repo.check();
+    }
+}
