@@ -2,11 +2,12 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::sign;
 use crate::width::{grapheme, width};
 
 /// The mark of a shortened text.
 pub fn ellipsis(ascii: bool) -> &'static str {
-    if ascii { ".." } else { "…" }
+    sign::cut(ascii)
 }
 
 /// The first graphemes of `text` within `columns`.

@@ -44,6 +44,8 @@ pub const WRAPPED: Sign = Sign::new("↪", "\\");
 pub const DOT: Sign = Sign::new("·", "-");
 /// The bar at the left of messages, questions and the composer.
 pub const BAR: Sign = Sign::new("▌", "|");
+/// The bar at the left of the selected row of a list.
+pub const SELECTED: Sign = Sign::new("▌", ">");
 /// A thin bar: quotes, output of a call.
 pub const QUOTE: Sign = Sign::new("▏", "|");
 /// Before a count of removed lines.
@@ -52,6 +54,14 @@ pub const MINUS: Sign = Sign::new("−", "-");
 pub const UP: Sign = Sign::new("↑", "^");
 /// Down: received from the model; more below.
 pub const DOWN: Sign = Sign::new("↓", "v");
+/// Lines of a file that a diff leaves out.
+pub const LEFT_OUT: Sign = Sign::new("⋯", ":");
+/// Between the first and the last number of a range.
+pub const RANGE: Sign = Sign::new("–", "-");
+/// A part of a horizontal line.
+pub const RULE: Sign = Sign::new("─", "-");
+/// A part of a vertical line.
+pub const COLUMN: Sign = Sign::new("│", "|");
 /// A checkpoint: the files of a moment, kept.
 pub const SAVED: Sign = Sign::new("▰", "#");
 /// A filled cell of a gauge.
@@ -61,9 +71,35 @@ const FREE: Sign = Sign::new("▱", ".");
 
 /// Every sign, for tests and documentation.
 pub const ALL: &[Sign] = &[
-    OK, FAILED, FULL, EMPTY, HALF, ATTENTION, CLOSED, OPEN, CHILD, WRAPPED, DOT, BAR, QUOTE, MINUS, UP, DOWN,
-    SAVED, FILLED, FREE,
+    OK, FAILED, FULL, EMPTY, HALF, ATTENTION, CLOSED, OPEN, CHILD, WRAPPED, DOT, BAR, SELECTED, QUOTE, MINUS,
+    UP, DOWN, LEFT_OUT, RANGE, RULE, COLUMN, SAVED, FILLED, FREE,
 ];
+
+/// The mark of a text that was cut: one column, two in ASCII.
+pub const fn cut(ascii: bool) -> &'static str {
+    if ascii { ".." } else { "…" }
+}
+
+/// The parts of boxes and of the lines of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    pub h: &'static str,
+    pub v: &'static str,
+    /// Top left, top right, bottom left, bottom right.
+    pub corners: [&'static str; 4],
+    /// Tees: open to right, left, down, up; and the cross.
+    pub tees: [&'static str; 5],
+}
+
+/// The parts of boxes and trees in Unicode or ASCII.
+pub const fn lines(ascii: bool) -> Lines {
+    let (corners, tees) = if ascii {
+        (["+"; 4], ["+"; 5])
+    } else {
+        (["┌", "┐", "└", "┘"], ["├", "┤", "┬", "┴", "┼"])
+    };
+    Lines { h: RULE.text(ascii), v: COLUMN.text(ascii), corners, tees }
+}
 
 /// How long one frame of the spinner stays.
 pub const SPINNER_FRAME: Duration = Duration::from_millis(125);

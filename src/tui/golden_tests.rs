@@ -65,7 +65,7 @@ fn without_colours_focus_selection_and_cursor_are_visible() {
         r.run("alt-2");
         assert_ne!(before, looks(&r), "{theme}: the focus is not to be seen");
         r.run("esc").run("ctrl-p").run("down");
-        let row = r.screen().lines().position(|l| l.contains("> ") && l.contains('│')).is_some();
+        let row = r.screen().lines().position(|l| l.contains("│ ▌ ")).is_some();
         assert!(row, "the chosen row has a mark\n{}", r.screen());
         let reversed = r.buffer().content.iter().filter(|c| c.modifier.contains(Modifier::REVERSED)).count();
         assert!(reversed > 20, "the chosen row is reversed: {reversed} cells");

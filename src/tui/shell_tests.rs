@@ -151,7 +151,7 @@ fn errors_are_kept_and_counted() {
     assert!(r.screen().contains("The server did not answer - try again"));
     r.wait(Duration::from_secs(10));
     assert!(!r.screen().contains("The server did not answer"), "a toast goes");
-    assert!(r.screen().contains("! 1 error · Ctrl-X e"), "the badge stays: {}", r.screen());
+    assert!(r.screen().contains("✗ 1 error · Ctrl-X e"), "the badge stays: {}", r.screen());
     r.run("ctrl-x e");
     assert!(r.screen().contains("ECONNREFUSED"), "{}", r.screen());
     r.run("esc");

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::ToolEvent;
+use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{EntryBody, EventBody, Part, TodoItem, ToolCall, ToolVerb, Touch};
+use tiller_protocol::{Entry, EntryBody, EventBody, Part, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch};
 use tiller_tool::ToolCx;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
 use crate::lock::lock;
-use crate::tool_call::{CallFiles, CallOrigin, CallTask, what};
+use crate::tool_call::{CallFiles, CallOrigin, CallTask, text_of, what};
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
 use crate::turn::part::RunningCall;
@@ -204,32 +205,70 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
             seconds: 0.0,
             outcome: result.outcome.into(),
         });
-    let (outcome, seconds) = (result.outcome, result.seconds);
-    let body = EntryBody::ToolResult {
-        call_id: call_id.to_owned(),
-        name: name.clone(),
-        outcome,
-        content: result.content,
-        display: result.display,
-        seconds,
-    };
-    let entry = core.session.grow(&core.services, body);
-    let (output, display) = crate::tool_call::told(&entry);
-    let event = ToolEvent::ToolFinished {
-        call_id: call_id.to_owned(),
+    let call = FinishedCall {
+        id: call_id.to_owned(),
         name,
         arguments,
-        ok: outcome.ok(),
-        outcome,
-        output,
-        seconds,
-        display,
-        node: Box::new(entry.clone()),
+        outcome: result.outcome,
+        content: result.content,
+        display: result.display,
+        seconds: result.seconds,
     };
+    let (entry, event) = call.enter(core);
     let scope = core.scope();
     let mut append = core.append().entries(vec![entry]);
     append.audit.push(audit);
     core.save(append, vec![(scope, EventBody::Tool(event))], Then::Nothing);
+}
+
+/// A call that has ended, of the engine's tools or of an external program.
+pub(crate) struct FinishedCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Redacted.
+    pub(crate) arguments: Value,
+    pub(crate) outcome: ToolOutcome,
+    pub(crate) content: Vec<Part>,
+    pub(crate) display: Option<Display>,
+    pub(crate) seconds: f64,
+}
+
+impl FinishedCall {
+    /// Adds its result to the session; the entry, which is not saved yet, and the event of the finished call. Its output
+    /// and display are those of the entry: redacted.
+    pub(crate) fn enter(self, core: &mut Core) -> (Entry, ToolEvent) {
+        let Self { id, name, arguments, outcome, content, display, seconds } = self;
+        let body = EntryBody::ToolResult {
+            call_id: id.clone(),
+            name: name.clone(),
+            outcome,
+            content,
+            display,
+            seconds,
+        };
+        let entry = core.session.grow(&core.services, body);
+        let (output, display) = stored(&entry);
+        let event = ToolEvent::ToolFinished {
+            call_id: id,
+            name,
+            arguments,
+            ok: outcome.ok(),
+            outcome,
+            output,
+            seconds,
+            display,
+            node: Box::new(entry.clone()),
+        };
+        (entry, event)
+    }
+}
+
+/// Output and display of a result entry.
+fn stored(entry: &Entry) -> (String, Option<Display>) {
+    match &entry.body {
+        EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
+        _ => (String::new(), None),
+    }
 }
 
 pub(crate) fn set_todos(

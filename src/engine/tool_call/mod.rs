@@ -25,7 +25,7 @@ mod cover;
 mod decide;
 pub(crate) mod words;
 
-pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, told, what};
+pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, what};
 
 /// Time after the tool's own grace period until a call that does not end is abandoned.
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);

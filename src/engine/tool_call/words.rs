@@ -1,8 +1,7 @@
 //! A call and its result as text: for the model, the audit and the screen.
 
 use serde_json::Value;
-use tiller_protocol::tool::Display;
-use tiller_protocol::{Entry, EntryBody, Part, ToolOutcome};
+use tiller_protocol::{Part, ToolOutcome};
 use tiller_tool::ToolError;
 
 use crate::core::services::Redact;
@@ -56,14 +55,6 @@ fn shortened(args: &Value) -> Value {
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let end = text.floor_char_boundary(most);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
-}
-
-/// Output and display of a result entry: the same redacted text that is stored.
-pub(crate) fn told(entry: &Entry) -> (String, Option<Display>) {
-    match &entry.body {
-        EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
-        _ => (String::new(), None),
-    }
 }
 
 pub(crate) fn text_of(content: &[Part]) -> String {

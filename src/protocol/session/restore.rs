@@ -79,6 +79,9 @@ pub struct RestorePreview {
     pub left: Vec<String>,
     /// Limits that the person should know: what the checkpoint does not cover.
     pub notes: Vec<String>,
+    /// Messages of the person at the entry and after it, which would leave the branch; `None`: the entry is not on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
 }
 
 /// One file of a preview.

@@ -119,6 +119,32 @@ impl Paths<'_> {
         Ok(tail(raws))
     }
 
+    /// How many messages of the person stand at `entry` and after it on a head's path; `None`: the entry is not on it.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn prompts_from(&self, session: SessionId, head: &str, entry: EntryId) -> Result<Option<u64>> {
+        self.store.read(|conn| {
+            let tip = heads::get(conn, session, head)?.and_then(|h| h.entry);
+            let floor = entries::inherited(conn, entry.0)?.map(|i| i.depth);
+            let (Some(tip), Some(floor)) = (tip, floor) else { return Ok(None) };
+            let (count, passes): (i64, bool) = conn
+                .prepare_cached(
+                    "WITH RECURSIVE up(id, depth) AS (
+                       SELECT id, depth FROM entries WHERE id = ?1
+                       UNION ALL
+                       SELECT e.parent, up.depth - 1 FROM up JOIN entries e ON e.id = up.id
+                         WHERE e.parent IS NOT NULL AND up.depth > ?2)
+                     SELECT count(*) FILTER (WHERE e.kind = 'user' AND CASE WHEN json_valid(e.payload)
+                              THEN coalesce(json_extract(e.payload, '$.origin'), 'prompt') = 'prompt' END),
+                            ifnull(max(e.id = ?3), 0)
+                       FROM up JOIN entries e ON e.id = up.id",
+                )?
+                .query_row(params![tip, floor, entry.0], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            Ok(passes.then(|| entries::uncount(count)))
+        })
+    }
+
     /// The entries of a request at this head. Reads back to the latest compaction (and what it kept), not further.
     ///
     /// # Errors

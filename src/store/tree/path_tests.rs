@@ -45,6 +45,25 @@ fn a_branch_has_its_own_path() {
     );
 }
 
+#[test]
+fn the_messages_of_the_person_from_an_entry_on_are_counted_on_the_path_of_the_head() {
+    let (_dir, store) = scratch();
+    let session = session(&store, 1);
+    let mut all = Vec::new();
+    for n in 1..=6 {
+        all.push(user(session, entry_id(n), (n > 1).then(|| entry_id(n - 1)), "a message"));
+    }
+    if let EntryBody::User { origin, .. } = &mut all[4].body {
+        *origin = tiller_protocol::Origin::Engine;
+    }
+    store.entries().append(Append::new(session, "main").entries(all)).wait().unwrap();
+    let count = |head: &str, n| store.paths().prompts_from(session, head, entry_id(n)).unwrap();
+    assert_eq!((count("main", 1), count("main", 4), count("main", 6)), (Some(5), Some(2), Some(1)));
+    assert_eq!((count("main", 99), count("other", 1)), (None, None));
+    store.heads().set(session, "b", Some(entry_id(2)), None).wait().unwrap();
+    assert_eq!((count("b", 1), count("b", 3)), (Some(2), None), "it is on another path");
+}
+
 fn prefix(session: SessionId, n: u128, parent: Option<u128>) -> Entry {
     let body = EntryBody::Prefix { system: format!("system {n}"), tools: vec![], layers: vec![] };
     entry(session, entry_id(n), parent.map(entry_id), body)

@@ -191,7 +191,7 @@ impl<'a> Render<'a> {
                 self.block(range);
                 let mut line = self.line_here();
                 let room = self.opts.columns.saturating_sub(width(line.text()) + width(&line.first.text));
-                let dash = if self.opts.ascii { "-" } else { "─" };
+                let dash = sign::RULE.text(self.opts.ascii);
                 line.push(&dash.repeat(room.clamp(3, 200)), Look::of(Role::Border));
                 line.wrap = Wrap::Cut;
                 self.lines.push(line);
@@ -443,12 +443,12 @@ impl<'a> Render<'a> {
 
     fn bars(&self) -> (String, String) {
         let (mut bars, mut lead) = (String::new(), String::new());
-        let bar = if self.opts.ascii { "| " } else { "│ " };
+        let bar = format!("{} ", sign::COLUMN.text(self.opts.ascii));
         for c in &self.containers {
             match c {
                 Container::Quote => {
                     bars.push_str(&std::mem::take(&mut lead));
-                    bars.push_str(bar);
+                    bars.push_str(&bar);
                 }
                 Container::Item { marker: Some(m), .. } => lead.push_str(m),
                 Container::Item { columns, .. } => lead.extend(std::iter::repeat_n(' ', *columns)),

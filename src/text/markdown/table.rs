@@ -5,6 +5,7 @@ use pulldown_cmark::Alignment;
 use super::Opts;
 use crate::line::{Gutter, Line, Look, Wrap};
 use crate::role::Role;
+use crate::sign;
 use crate::width::width;
 use crate::wrap::{Row, wrap};
 
@@ -76,7 +77,7 @@ impl Table {
     }
 
     fn grid(&self, columns: &[usize], opts: Opts) -> Vec<Line> {
-        let dash = if opts.ascii { "-" } else { "─" };
+        let dash = sign::RULE.text(opts.ascii);
         let border = Look::of(Role::Border);
         let mut lines = Vec::new();
         for (n, row) in self.rows.iter().enumerate() {

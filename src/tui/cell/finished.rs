@@ -23,7 +23,7 @@ fn count(n: u32, one: &str) -> String {
 
 pub(super) fn lay(sum: &TurnSummary, cx: &CellCx<'_>) -> CellLayout {
     let dim = Look::of(Role::Dim);
-    let rule = if cx.ascii { "--" } else { "──" };
+    let rule = &sign::RULE.text(cx.ascii).repeat(2);
     let dot = format!(" {} ", sign::DOT.text(cx.ascii));
     let mut line = Line::new(Wrap::Word);
     line.push(rule, Look::of(Role::Border));

@@ -309,7 +309,8 @@ fn preview() -> RestorePreview {
         files: vec![restored("src/client.py", CLIENT), restored("README.md", README)],
         more: 0,
         left: vec![".env: not kept in checkpoints".into()],
-        notes: Vec::new(),
+        messages: Some(1),
+        ..RestorePreview::default()
     }
 }
 

@@ -8,6 +8,8 @@ mod answers;
 mod contrast;
 mod conversation;
 mod crew;
+#[cfg(test)]
+mod cut_tests;
 mod film;
 mod look;
 mod menus;

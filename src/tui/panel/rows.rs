@@ -40,7 +40,10 @@ impl Rows {
     pub(crate) fn set(&mut self, lines: Vec<Line>, area: Rect) {
         self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
         let (list, _) = split(area, self.find.is_some());
-        self.page = usize::from(list.height).max(1);
+        let page = usize::from(list.height).max(1);
+        // A window that grows shows more at its top first.
+        self.top = self.top.saturating_sub(page.saturating_sub(self.page));
+        self.page = page;
         if let Some(find) = &mut self.find {
             find.look(&self.sheet.lines);
         }
@@ -55,10 +58,19 @@ impl Rows {
     fn show(&mut self) {
         self.chosen = self.chosen.min(self.sheet.lines.len().saturating_sub(1));
         let (from, to) = self.span();
-        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page)).min(from);
-        if to > self.top + self.page {
-            self.top = (to - self.page).min(from);
+        let all = self.sheet.rows.len();
+        self.top = self.top.min(all.saturating_sub(self.page)).min(from);
+        if to > self.top + self.visible(self.page) {
+            // Unless it is the last one, a row below it says how many follow.
+            let below = usize::from(to < all && self.page > 1);
+            self.top = (to + below).saturating_sub(self.page).min(from);
         }
+    }
+
+    /// How many rows are shown in a window of `height` rows: where some follow, its last row says how many.
+    fn visible(&self, height: usize) -> usize {
+        let follow = self.sheet.rows.len() > self.top + height && height > 1;
+        height - usize::from(follow)
     }
 
     /// Rows of the chosen line.
@@ -171,7 +183,8 @@ impl Rows {
             find.draw(cx, line, self.chosen, buf);
         }
         let chosen = self.span();
-        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
+        let visible = self.visible(usize::from(area.height));
+        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(visible) {
             let y = area.y + (n - self.top) as u16;
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
             paint::row(
@@ -186,12 +199,10 @@ impl Rows {
                 draw::paint(buf, Rect { y, height: 1, ..area }, cx.theme.style(Role::Selection));
             }
         }
-        let hidden = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));
-        if hidden > 0 && area.height > 0 {
-            let text = format!(" +{hidden}");
-            let width = (text.len() as u16).min(area.width);
-            let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-            draw::text(buf, spot, &text, cx.theme.style(Role::Dim));
+        let below = self.sheet.rows.len().saturating_sub(self.top + visible);
+        if below > 0 && visible < usize::from(area.height) {
+            let spot = Rect { y: area.y + visible as u16, height: 1, ..area };
+            draw::text(buf, spot, &draw::below(below), cx.theme.style(Role::Dim));
         }
     }
 
@@ -225,5 +236,43 @@ pub(crate) fn lasting(ms: i64) -> String {
         0..60 => format!("{s}s"),
         60..3600 => format!("{}m", s / 60),
         _ => format!("{}h{:02}", s / 3600, s % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::line::{Look, Wrap};
+
+    fn rows(count: usize, height: u16) -> Rows {
+        let mut rows = Rows::default();
+        let lines = (0..count).map(|n| Line::strict(&format!("row {n}"), Look::of(Role::Text), Wrap::Cut));
+        rows.set(lines.collect(), Rect::new(0, 0, 20, height));
+        rows
+    }
+
+    #[test]
+    fn the_row_that_counts_what_follows_covers_no_other() {
+        let mut list = rows(9, 4);
+        assert_eq!((list.top, list.visible(4)), (0, 3), "three rows, and the count");
+        for chosen in 0..9 {
+            list.act("list.down");
+            let (from, to) = (list.top, list.top + list.visible(4));
+            let chosen = (chosen + 1).min(8);
+            assert!((from..to).contains(&chosen), "{chosen} in {from}..{to}");
+        }
+        assert_eq!((list.top, list.visible(4)), (5, 4), "at the end nothing is counted");
+        assert_eq!(rows(4, 4).visible(4), 4);
+        assert_eq!(rows(9, 1).visible(1), 1, "a single row is a row");
+    }
+
+    #[test]
+    fn a_window_that_grows_shows_the_rows_above_again() {
+        let mut list = rows(4, 2);
+        list.act("list.down");
+        assert_eq!(list.top, 1);
+        let lines = (0..4).map(|n| Line::strict(&format!("row {n}"), Look::of(Role::Text), Wrap::Cut));
+        list.set(lines.collect(), Rect::new(0, 0, 20, 3));
+        assert_eq!(list.top, 0);
     }
 }

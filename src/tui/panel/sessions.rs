@@ -114,8 +114,9 @@ const TIME: usize = 5;
 
 /// A row: lines of the graph, the words, and at the right the time with the sign of a checkpoint before it.
 fn row(lead: &[(&str, Role)], text: &str, look: Look, (time, saved): (&str, bool), columns: usize) -> Line {
-    let saved = if saved { draw::sign(sign::SAVED) } else { " " };
-    let tail = format!(" {saved} {time:>TIME$}");
+    // What the time and the sign leave free belongs to the words.
+    let tail =
+        if saved { format!("  {} {time:>TIME$}", draw::sign(sign::SAVED)) } else { format!("  {time}") };
     let mut line = Line::new(Wrap::Cut);
     lead.iter().for_each(|(part, role)| line.push_strict(part, Look::of(*role)));
     let room = columns.saturating_sub(width(line.text()) + width(&tail));

@@ -144,18 +144,46 @@ fn removed(n: u32) -> String {
     if n > 0 { format!("{minus}{}", thousands(n.into())) } else { String::new() }
 }
 
-/// The figures of a row or of a group: lines added and removed, and the time.
-fn figures(line: &mut Line, lines: (u32, u32), time: &str, widths: CountWidths, columns: usize) {
-    let (plus, minus) = (added(lines.0), removed(lines.1));
-    let CountWidths(plus_width, minus_width) = widths;
-    line.pad_to(columns.saturating_sub(tail(widths)), Look::of(Role::Text));
-    line.push(&format!(" {plus:>plus_width$}"), Look::of(Role::Added));
-    line.push(&format!(" {minus:>minus_width$}"), Look::of(Role::Removed));
-    line.push(&format!(" {time:>TIME$}"), Look::of(Role::Dim));
+/// The figures of a row or of a group: lines added and removed, and the time; each ends below those of other rows.
+struct Figures {
+    plus: String,
+    minus: String,
+    time: String,
 }
 
-fn tail(widths: CountWidths) -> usize {
-    widths.0 + widths.1 + TIME + 3
+impl Figures {
+    fn new((plus, minus): (u32, u32), time: &str, widths: CountWidths) -> Self {
+        let CountWidths(plus_width, minus_width) = widths;
+        let before_time = if plus_width + minus_width > 0 { "  " } else { "" };
+        Self {
+            plus: format!("{:>plus_width$}", added(plus)),
+            minus: format!(" {:>minus_width$}", removed(minus)),
+            time: format!("{before_time}{time:>TIME$}"),
+        }
+    }
+
+    fn all(&self) -> String {
+        format!("{}{}{}", self.plus, self.minus, self.time)
+    }
+
+    /// Columns that they need, with the gap before them: what is blank at their left belongs to the text.
+    fn width(&self) -> usize {
+        let shown = width(self.all().trim_start());
+        if shown > 0 { shown + 2 } else { 0 }
+    }
+
+    /// Adds them to the right end of a line.
+    fn push(&self, line: &mut Line, columns: usize) {
+        let shown = self.all();
+        let mut skip = shown.len() - shown.trim_start().len();
+        line.pad_to(columns.saturating_sub(width(shown.trim_start())), Look::of(Role::Text));
+        let parts = [(&self.plus, Role::Added), (&self.minus, Role::Removed), (&self.time, Role::Dim)];
+        for (text, role) in parts {
+            let blank = skip.min(text.len());
+            skip -= blank;
+            line.push_strict(&text[blank..], Look::of(role));
+        }
+    }
 }
 
 fn heading(model: &Model, group: &[FileChange], widths: CountWidths, columns: usize) -> Line {
@@ -163,16 +191,15 @@ fn heading(model: &Model, group: &[FileChange], widths: CountWidths, columns: us
     let name = group.first().map_or_else(String::new, |c| origin(model, &c.who));
     let several = group.len() > 1 && group.iter().all(|c| c.kind != ChangeKind::Git);
     let files = if several { format!(" {}", group.len()) } else { String::new() };
-    let room = columns.saturating_sub(if several { tail(widths) } else { 0 } + width(&files));
+    let sum =
+        |of: fn((u32, u32)) -> u32| group.iter().filter_map(|c| c.lines).map(of).fold(0, u32::saturating_add);
+    let lines = if several { (sum(|l| l.0), sum(|l| l.1)) } else { (0, 0) };
+    let figures = Figures::new(lines, "", widths);
+    let room = columns.saturating_sub(figures.width() + width(&files));
     let name = shorten_end(&clean::plain(&name), room, draw::ascii());
     line.push_strict(&name, Look::of(Role::Text).bold());
     line.push(&files, Look::of(Role::Dim));
-    if several {
-        let sum = |of: fn((u32, u32)) -> u32| {
-            group.iter().filter_map(|c| c.lines).map(of).fold(0, u32::saturating_add)
-        };
-        figures(&mut line, (sum(|l| l.0), sum(|l| l.1)), "", widths, columns);
-    }
+    figures.push(&mut line, columns);
     line
 }
 
@@ -188,7 +215,8 @@ fn line(c: &FileChange, widths: CountWidths, columns: usize) -> Line {
     };
     // The author is not known then, only the command that ran.
     let during = c.during.as_deref().map_or_else(String::new, |d| format!("  during {}", clean::plain(d)));
-    let room = columns.saturating_sub(width(line.text()) + tail(widths));
+    let figures = Figures::new(c.lines.unwrap_or_default(), &clock(c.time), widths);
+    let room = columns.saturating_sub(width(line.text()) + figures.width());
     let path = clean::plain(&c.path);
     let many = if storm { format!("{} files under ", thousands(c.count)) } else { String::new() };
     line.push_strict(&many, Look::of(Role::Dim));
@@ -204,7 +232,7 @@ fn line(c: &FileChange, widths: CountWidths, columns: usize) -> Line {
             line.push_strict(&shorten_end(&text, left, draw::ascii()), Look::of(Role::Dim));
         }
     }
-    figures(&mut line, c.lines.unwrap_or_default(), &clock(c.time), widths, columns);
+    figures.push(&mut line, columns);
     line
 }
 

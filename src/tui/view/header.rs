@@ -285,7 +285,7 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         vec![(words, role), (dot, Role::Dim), (cx.key(id), Role::Accent)]
     };
     if facts.errors > 0 {
-        let (n, sign) = (facts.errors, if cx.ascii { "x" } else { "!" });
+        let (n, sign) = (facts.errors, sign::FAILED.text(cx.ascii));
         let plural = if n == 1 { "" } else { "s" };
         let whole = with_key(format!("{sign} {n} error{plural}"), Role::Error, "errors.open");
         put(whole, vec![(format!("{sign} {n}"), Role::Error)], 2, Some("errors.open"));

@@ -176,32 +176,38 @@ impl ActivityTable {
         Some(line)
     }
 
-    /// A row of it.
+    /// A row of it. The columns that it leaves empty belong to the text before them.
     pub(crate) fn row(&self, row: &ActivityRow) -> Line {
         let text = Look::of(Role::Text);
         let mut line = Line::new(if row.below.0.is_empty() { Wrap::Cut } else { Wrap::Hard });
         row.lead.iter().for_each(|(part, look)| line.push_strict(part, *look));
         let lead = width(line.text());
+        let figures = self.figures(row);
+        let end = figures.first().map_or(self.columns, |(start, ..)| start.saturating_sub(self.gap));
+        let state = self.state > 0 && row.state_width() > 0;
+        let name = if state { self.name } else { end };
         line.push_strict(
-            &shorten_end(&one_line(&row.name), self.name.saturating_sub(lead), draw::ascii()),
+            &shorten_end(&one_line(&row.name), name.saturating_sub(lead), draw::ascii()),
             row.look,
         );
-        line.pad_to(self.name, text);
-        if self.state > 0 {
+        if state {
             line.pad_to(self.name + self.gap, text);
-            let mut room = self.state;
+            let mut room = end.saturating_sub(self.name + self.gap);
             for (part, role) in &row.state {
                 let part = shorten_end(&one_line(part), room, draw::ascii());
                 room -= width(&part).min(room);
                 line.push_strict(&part, Look::of(*role));
             }
-            line.pad_to(self.name + self.gap + self.state, text);
         }
-        for (at, own) in &self.shown {
-            let Some((figure, role)) = row.figures.get(*at) else { continue };
-            line.push_strict(&" ".repeat(self.gap), text);
-            push_aligned(&mut line, figure, *own, self.names.figures[*at].words, Look::of(*role));
+        for (start, at, figure, role) in figures {
+            line.pad_to(start, text);
+            if self.names.figures[at].words {
+                line.push_strict(figure, Look::of(role));
+            } else {
+                push_figure(&mut line, figure, Look::of(role));
+            }
         }
+        line.pad_to(self.columns, text);
         if !row.below.0.is_empty() {
             line.pad_to(self.columns + lead, text);
             let below =
@@ -209,6 +215,24 @@ impl ActivityTable {
             line.push_strict(&below, Look::of(row.below.1));
         }
         line
+    }
+}
+
+impl ActivityTable {
+    /// The figures of a row that are shown and not empty, from left to right: the column of the screen where each begins,
+    /// its number, its text.
+    fn figures<'r>(&self, row: &'r ActivityRow) -> Vec<(usize, usize, &'r str, Role)> {
+        let mut left = self.name + if self.state > 0 { self.gap + self.state } else { 0 };
+        let mut all = Vec::with_capacity(self.shown.len());
+        for (at, own) in &self.shown {
+            left += self.gap;
+            if let Some((text, role)) = row.figures.get(*at).filter(|(text, _)| !text.is_empty()) {
+                let blank = if self.names.figures[*at].words { 0 } else { own.saturating_sub(width(text)) };
+                all.push((left + blank, *at, text.as_str(), *role));
+            }
+            left += own;
+        }
+        all
     }
 }
 

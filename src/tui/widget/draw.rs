@@ -10,16 +10,7 @@ use crate::panel::DrawCx;
 use crate::text::clean;
 use crate::theme::Role;
 
-/// Characters of borders.
-#[derive(Clone, Copy, Debug)]
-pub struct Lines {
-    pub h: &'static str,
-    pub v: &'static str,
-    /// Corners: top left, top right, bottom left, bottom right.
-    pub corners: [&'static str; 4],
-    /// Tees: open to right, left, down, up; and the cross.
-    pub tees: [&'static str; 5],
-}
+pub use tiller_text::sign::lines;
 
 thread_local! {
     /// Whether marks are ASCII. It is a thread-local, because text is cut far below the owner of the settings, and one
@@ -37,41 +28,14 @@ pub(crate) fn ascii() -> bool {
     ASCII.get()
 }
 
-/// The mark at the left of the selected row.
-pub(crate) fn bar(ascii: bool) -> &'static str {
-    if ascii { ">" } else { "▌" }
-}
-
-/// `▰▰▱▱▱`: a share in percent, in so many cells.
-pub(crate) fn gauge(percent: f64, cells: usize) -> String {
-    let full = ((percent / 100.0 * cells as f64).round() as usize).min(cells);
-    // A small share is not nothing.
-    let full = if percent > 0.0 { full.max(1) } else { 0 };
-    let (on, off) = if ascii() { ("#", "-") } else { ("▰", "▱") };
-    on.repeat(full) + &off.repeat(cells - full)
-}
-
-/// That so many rows follow below.
+/// That rows follow below, and how many.
 pub(crate) fn below(rows: usize) -> String {
-    let sign = if ascii() { "v" } else { "▾" };
-    let noun = if rows == 1 { "row" } else { "rows" };
-    format!("{sign} {rows} more {noun}")
+    format!("{} {rows} more {}", sign(tiller_text::sign::DOWN), if rows == 1 { "row" } else { "rows" })
 }
 
 /// A sign in the frame that is being drawn.
 pub(crate) fn sign(sign: tiller_text::sign::Sign) -> &'static str {
     sign.text(ascii())
-}
-
-/// Unicode or ASCII.
-pub fn lines(ascii: bool) -> Lines {
-    if ascii {
-        Lines { h: "-", v: "|", corners: ["+"; 4], tees: ["+"; 5] }
-    } else {
-        Lines {
-            h: "─", v: "│", corners: ["┌", "┐", "└", "┘"], tees: ["├", "┤", "┬", "┴", "┼"]
-        }
-    }
 }
 
 /// Writes `text` into `area`'s first row, cleaned, and cut with a mark when it is too long. Returns the

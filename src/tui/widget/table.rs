@@ -286,6 +286,7 @@ impl Fit {
             let start = if right { here + place.text - wide } else { here };
             parts.push(Part { start, end: here + place.text, kind, text, cell });
         }
+        make_way(&mut parts, self.room);
         // What a row leaves empty belongs to the text before it, and then to the text behind it.
         let starts: Vec<usize> = parts.iter().map(|p| p.start).collect();
         let mut line = Line::new(Wrap::Cut);
@@ -328,6 +329,27 @@ impl Fit {
         let mut line = Line::new(Wrap::Cut);
         line.push_strict(&shorten_end(&clean::plain(text), self.room, draw::ascii()), look);
         line
+    }
+}
+
+/// Moves the texts that end at the right as far as the row has room, where the text before them would be cut.
+fn make_way(parts: &mut [Part<'_>], room: usize) {
+    for n in 1..parts.len() {
+        let before = &parts[n - 1];
+        let is_text = matches!(before.kind, Kind::Text | Kind::Path);
+        let fits = before.start + width(&before.text) + GAP <= parts[n].start;
+        if !is_text || fits || parts[n].kind != Kind::Right {
+            continue;
+        }
+        let mut next = room + GAP;
+        for part in parts[n..].iter_mut().rev() {
+            let end = next.saturating_sub(GAP + part.cell.unit.len());
+            if part.kind == Kind::Right && end > part.end {
+                part.start += end - part.end;
+                part.end = end;
+            }
+            next = part.start;
+        }
     }
 }
 
@@ -393,6 +415,16 @@ mod tests {
         ]];
         let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(TWO, 50);
         assert_eq!(fit.row(&rows[0]).text(), "what takes up the context  a state of m…  Ctrl-X s");
+    }
+
+    #[test]
+    fn a_text_at_the_right_makes_way_for_one_that_would_be_cut() {
+        const TWO: &[Column] = &[Column::text("").grows(), Column::right(""), Column::key("")];
+        let row = |text: &str, key: &str| vec![Cell::new(text, Role::Text), Cell::dim("now"), Cell::dim(key)];
+        let rows = [row("a text that is rather long", "a"), row("short", "Ctrl-X Ctrl-X")];
+        let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(TWO, 36);
+        assert_eq!(fit.row(&rows[0]).text(), "a text that is rather long    now  a");
+        assert_eq!(fit.row(&rows[1]).text(), "short             now  Ctrl-X Ctrl-X");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Measures of the structure, from the parsed source: circles of imports, forbidden imports, sizes of types, files in
-//! each folder, replaced names. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit
+//! each folder, replaced names, signs outside of their table. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit
 //! in [`limits`].
 //!
 //! Tests are left out: files whose name or folder contains `test`, and items under `#[cfg(test)]`.
@@ -10,6 +10,7 @@ mod layers;
 mod limits;
 mod names;
 mod prose;
+mod signs;
 mod sizes;
 
 use std::path::Path;
@@ -73,6 +74,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     problems.extend(layers::check(&rooms));
     problems.extend(names::check(&rooms));
     problems.extend(prose::check(&rooms));
+    problems.extend(signs::check(&rooms));
     Ok(problems)
 }
 

@@ -1,10 +1,7 @@
 //! S16: a session of 50,000 messages is opened, scrolled and browsed as fast as a small one.
 
-use tiller::protocol::{
-    AgentId, Block, Clock, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile,
-    RandomIds, SessionId, StopReason, SystemClock, Usage,
-};
-use tiller::store::{Append, NewSession, Options, Store};
+use tiller::protocol::{ModelRef, Profile};
+use tiller::store::{NewSession, Options, Store};
 use tiller_testkit::{Script, Term, Wire};
 
 use std::time::Instant;
@@ -15,17 +12,15 @@ use crate::screen::{idle, say};
 
 /// Messages in it.
 const MESSAGES: usize = 50_000;
-/// Entries in one commit.
-const AT_ONCE: usize = 5_000;
+#[path = "../../../src/xtask/bench/rig/long_session.rs"]
+mod long_session;
 
 /// Questions and answers in turn, written straight into the store.
 fn make(place: &Place) {
     let store = Store::open(&place.home.join("data/tiller.db"), Options::default()).unwrap();
-    let now = SystemClock::default().now();
-    let session = SessionId(RandomIds.next(now));
     let model = ModelRef("anthropic/claude-sonnet-4-5".into());
     let new = NewSession {
-        id: session,
+        id: long_session::new_id(),
         project: place.work.display().to_string(),
         title: "a long one".into(),
         model: model.clone(),
@@ -33,41 +28,11 @@ fn make(place: &Place) {
         spawned_by: None,
         made_by: tiller::store::MadeBy::Person,
     };
-    store.sessions().create(new).wait().unwrap();
-    let mut parent = None;
-    for from in (0..MESSAGES).step_by(AT_ONCE) {
-        let mut entries = Vec::new();
-        for n in from + 1..=from + AT_ONCE {
-            let text = format!("{} {n} of many words", if n % 2 == 1 { "question" } else { "answer" });
-            let body = if n % 2 == 1 {
-                EntryBody::User {
-                    message: Message::text(text.clone()),
-                    origin: Origin::Prompt,
-                    content: vec![Part::Text { text }],
-                }
-            } else {
-                EntryBody::Assistant {
-                    blocks: vec![Block::Text { text }],
-                    stop: StopReason::EndTurn,
-                    model: model.clone(),
-                    usage: Usage::default(),
-                    cost: None,
-                }
-            };
-            let id = EntryId(RandomIds.next(now));
-            entries.push(Entry {
-                id,
-                parent,
-                session,
-                agent: AgentId::main(),
-                time: now,
-                body,
-                snapshot: None,
-            });
-            parent = Some(id);
-        }
-        store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
-    }
+    let body = |n: usize| match n % 2 {
+        1 => long_session::question(format!("question {n} of many words")),
+        _ => long_session::answer(format!("answer {n} of many words"), &model),
+    };
+    long_session::write(&store, new, (1..=MESSAGES).map(body)).unwrap();
 }
 
 /// Peak memory of the program in MiB; `None` without `/proc`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tiller_external::ToolUse;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, FileDiff};
-use tiller_protocol::{ChangeKind, EntryBody, EventBody, Part, StopReason, ToolCall, ToolOutcome};
+use tiller_protocol::{ChangeKind, EventBody, Part, StopReason, ToolCall, ToolOutcome};
 
 use crate::bus::agent_view;
 use crate::context::clean;
@@ -15,6 +15,7 @@ use crate::core::saves::Then;
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::OpenCall;
 use crate::crew::external::msg::ExternalMsg;
+use crate::tool_call::calls::FinishedCall;
 
 /// Most bytes of a call's output that are stored.
 const OUTPUT: usize = 30_000;
@@ -172,29 +173,18 @@ impl ExternalDriver<'_> {
             self.audit_unasked(&tool, outcome, seconds);
         }
         let text = crate::tool_call::cut(&output, OUTPUT);
-        let body = EntryBody::ToolResult {
-            call_id: tool.id.clone(),
-            name: tool.name.clone(),
+        let mut arguments = tool.args;
+        clean::value(&self.core.services.redaction.redact, &mut arguments);
+        let call = FinishedCall {
+            id: tool.id,
+            name: tool.name,
+            arguments,
             outcome,
             content: vec![Part::Text { text }],
             display,
             seconds,
         };
-        let entry = self.core.session.grow(&self.core.services, body);
-        let (output, display) = crate::tool_call::told(&entry);
-        let mut arguments = tool.args;
-        clean::value(&self.core.services.redaction.redact, &mut arguments);
-        let event = ToolEvent::ToolFinished {
-            call_id: tool.id,
-            name: tool.name,
-            arguments,
-            ok: outcome.ok(),
-            outcome,
-            output,
-            seconds,
-            display,
-            node: Box::new(entry.clone()),
-        };
+        let (entry, event) = call.enter(self.core);
         let scope = self.core.scope();
         let append = self.core.append().entries(vec![entry]);
         self.core.save(append, vec![(scope, EventBody::Tool(event))], Then::Nothing);

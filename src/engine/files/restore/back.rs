@@ -195,6 +195,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: 
         more: plan.items.len().saturating_sub(listed),
         left: plan.left.iter().take(listed).map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
         notes,
+        messages: None,
     }
 }
 

@@ -121,8 +121,12 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
     let (bus, scope, store, session) =
         (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone(), core.session.id);
     let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
+    let head = core.session.head.name.clone();
     core.spawn(async move {
         written.await;
+        let path = store.clone();
+        let counted = blocking(move || path.paths().prompts_from(session, &head, entry)).await;
+        let messages = counted.unwrap_or_default();
         let made = async {
             let title_of = store.clone();
             let found = off_thread(move || goal(&store, session, entry)).await;
@@ -147,7 +151,9 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
             made.await.map_err(|e| e.notice())
         };
         let reply = match made.await {
-            Ok(preview) => ReplyEvent::RestorePreviewReply { entry, preview },
+            Ok(preview) => {
+                ReplyEvent::RestorePreviewReply { entry, preview: RestorePreview { messages, ..preview } }
+            }
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };
         bus.reply(client, &scope, reply);

@@ -302,7 +302,7 @@ impl Flow {
             let used = draw::text(buf, room, &format!(" {} ", clean::plain(&self.step)), strong);
             if hidden > 0 {
                 let room = Rect { x: room.x + used, width: room.width.saturating_sub(used), ..room };
-                draw::text(buf, room, &format!("{hidden} more "), cx.theme.style(Role::Dim));
+                draw::text(buf, room, &format!("{} ", draw::below(hidden)), cx.theme.style(Role::Dim));
             }
         }
         for (n, row) in self.detail.rows.iter().enumerate().take(usize::from(below.height)) {

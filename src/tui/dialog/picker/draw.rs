@@ -13,7 +13,7 @@ use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::list::ListLine;
 use crate::widget::table::{Cell, Fit};
-use crate::widget::{draw, input};
+use crate::widget::{draw, input, sign};
 
 /// Columns from which on a preview stands beside the list.
 const WIDE: u16 = 72;
@@ -121,7 +121,7 @@ impl Picker {
             let room = Rect { x: field.x + used, width: field.width.saturating_sub(used), ..field };
             input::draw(&w.edit, room, buf, cx.theme.style(Role::Text));
         } else {
-            draw::text(buf, field, ">", cx.theme.style(Role::Accent));
+            draw::text(buf, field, draw::sign(sign::CLOSED), cx.theme.style(Role::Accent));
             let room = self.room(field);
             input::draw(&self.input, room, buf, cx.theme.style(Role::Text));
             if self.input.is_empty() {
@@ -166,7 +166,13 @@ impl Picker {
                     self.paint_row(cx, item, &fit, (whole, spot), buf);
                     if *at == self.list.chosen {
                         draw::paint(buf, whole, cx.theme.style(Role::Selection));
-                        draw::put(buf, whole.x, whole.y, draw::bar(cx.ascii), cx.theme.style(Role::Accent));
+                        draw::put(
+                            buf,
+                            whole.x,
+                            whole.y,
+                            draw::sign(sign::SELECTED),
+                            cx.theme.style(Role::Accent),
+                        );
                     }
                 }
             }

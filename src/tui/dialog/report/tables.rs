@@ -14,8 +14,8 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
-use crate::widget::draw;
 use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -135,7 +135,7 @@ fn context_rows(r: &ContextReport) -> Vec<Item> {
     let row = |name: &str, n: u64, note: String| {
         let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
         let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
-        let bar = r.window.map_or(String::new(), |w| draw::gauge(share(w), BAR));
+        let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
         Item { more: note, ..Item::new(name, name) }
             .cell(Cell::new(bar, Role::Dim))
             .cell(percent)

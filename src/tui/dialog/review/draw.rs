@@ -215,7 +215,7 @@ impl Review {
                 buf.set_style(row, chosen(cx));
             }
         }
-        let bar = if cx.ascii { "|" } else { "│" };
+        let bar = draw::sign(sign::COLUMN);
         for y in parts.files.y..parts.files.bottom() {
             let place = PaintTarget { x: parts.files.right(), y, columns: 1 };
             paint::text(buf, place, bar, cx.theme.style(Role::Border));
@@ -241,7 +241,7 @@ impl Review {
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + self.rows);
         if below > 0 && body.height > 0 {
-            let text = format!(" {} {below} more ", sign::DOWN.text(cx.ascii));
+            let text = format!(" {} ", draw::below(below));
             let columns = width(&text) as u16;
             let x = body.right().saturating_sub(columns).max(body.x);
             paint::text(

@@ -10,8 +10,8 @@ use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 use crate::view::header::profile_role;
-use crate::widget::draw;
 use crate::widget::table::Column;
+use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -66,7 +66,7 @@ impl Source for Profiles {
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let row = |p: &Profile| {
             let mut item = Item::new(p.name(), p.word())
-                .sign(draw::bar(draw::ascii()), profile_role(*p))
+                .sign(draw::sign(sign::BAR), profile_role(*p))
                 .detail(meaning(*p))
                 .current(*p == model.agent.session.profile);
             item.decides = !matches!(p, Profile::ReadOnly | Profile::Plan);

@@ -248,7 +248,7 @@ fn cut(s: &mut String, max: usize) {
     if s.len() > max {
         let at = s.floor_char_boundary(max);
         s.truncate(at);
-        s.push('…');
+        s.push_str(tiller_text::sign::cut(false));
     }
 }
 

@@ -166,6 +166,17 @@ fn facts(model: &Model, a: &AgentView, answer: &str) -> Vec<Line> {
     lines
 }
 
+/// Task, state and limits of an agent in lines, for a preview in another view.
+pub(crate) fn agent_lines(model: &Model, a: &AgentView) -> Vec<Line> {
+    let mut lines = facts(model, a, "");
+    let gauges = gauges(model, a, false);
+    if !gauges.is_empty() {
+        lines.push(Line::new(Wrap::Word));
+    }
+    lines.extend(gauges);
+    lines
+}
+
 /// What is used of each limit, and of the context.
 fn gauges(model: &Model, a: &AgentView, narrow: bool) -> Vec<Line> {
     let mut all: Vec<(&str, u64, u64, String, String)> = Vec::new();

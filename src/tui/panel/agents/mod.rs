@@ -20,6 +20,7 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use self::detail::AgentDetail;
+pub(crate) use self::detail::agent_lines;
 use self::group::AgentGroup;
 pub(crate) use self::keys::pause;
 pub(crate) use self::prompts::{message, raise, spawn, spawned};

@@ -16,9 +16,9 @@ use crate::slash::Commands;
 use crate::text::paint::{self, PaintTarget};
 use crate::text::wrap;
 use crate::theme::Role;
-use crate::widget::draw;
 use crate::widget::edit::Edit;
 use crate::widget::table::{Cell, Column, Widths};
+use crate::widget::{draw, sign};
 
 /// Rows of the list at most.
 pub(crate) const ROWS: usize = 8;
@@ -247,7 +247,7 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
         }
         if i == selected {
             draw::paint(buf, line, cx.theme.style(Role::Selection));
-            draw::put(buf, line.x, line.y, draw::bar(cx.ascii), cx.theme.style(Role::Accent));
+            draw::put(buf, line.x, line.y, draw::sign(sign::SELECTED), cx.theme.style(Role::Accent));
         }
     }
     count(popup, cx, Rect { width: left, ..area }, buf);

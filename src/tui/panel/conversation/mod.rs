@@ -32,6 +32,7 @@ use crate::panel::{
 use crate::registry::PanelEntry;
 use crate::text::paint;
 use crate::theme::Role;
+use crate::widget::sign;
 use copy_mode::CopyMode;
 use search::Search;
 use viewport::{ScrollPosition, TextPosition, Viewport};
@@ -282,10 +283,10 @@ impl ConversationPanel {
         }
         let Some(last) = bottom.checked_sub(1).filter(|y| *y >= area.y) else { return };
         if self.view.scroll != ScrollPosition::End {
-            let arrow = if cx.ascii { "v" } else { "↓" };
+            let down = sign::DOWN.text(cx.ascii);
             let text = match self.view.unseen(conv) {
-                0 => format!(" more {arrow} "),
-                n => format!(" {n} new {arrow} "),
+                0 => format!(" {down} more "),
+                n => format!(" {down} {n} new "),
             };
             right(buf, Rect { y: last, height: 1, ..area }, &text, cx, Role::Raised);
         }

@@ -154,9 +154,9 @@ fn typing_and_new_output_never_move_what_is_read() {
         send(&mut r, e);
     }
     assert_eq!(lines(&mut r), before);
-    assert!(r.screen().contains("3 new ↓"), "{}", r.screen());
+    assert!(r.screen().contains("↓ 3 new"), "{}", r.screen());
     r.run("ctrl-end");
-    assert!(r.screen().contains("new 2") && !r.screen().contains("new ↓"));
+    assert!(r.screen().contains("new 2") && !r.screen().contains("↓ 3"));
 }
 
 /// The rows on top, and how many rows are free below.

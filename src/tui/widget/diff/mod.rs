@@ -214,17 +214,16 @@ pub fn between(h: &Hunk, ascii: bool) -> Line {
 
 /// The same for a hunk that can be chosen.
 pub fn title(h: &Hunk, chosen: bool, ascii: bool) -> Line {
-    let (mark, role) = match (chosen, ascii) {
-        (true, _) => (sign::CLOSED.text(ascii), Role::Accent),
-        (false, _) if h.old_start <= 1 => ("", Role::Dim),
-        (false, true) => ("...", Role::Dim),
-        (false, false) => ("⋯", Role::Dim),
+    let (mark, role) = match chosen {
+        true => (sign::CLOSED.text(ascii), Role::Accent),
+        false if h.old_start <= 1 => ("", Role::Dim),
+        false => (sign::LEFT_OUT.text(ascii), Role::Dim),
     };
     let mut line = Line::new(Wrap::Cut);
     line.push(&format!("{mark:>w$}", w = digits(h)), Look::of(role));
     if chosen {
         let (from, to) = span(h);
-        let dash = if ascii { "-" } else { "–" };
+        let dash = sign::RANGE.text(ascii);
         let lines =
             if from == to { format!("    line {from}") } else { format!("    lines {from}{dash}{to}") };
         line.push(&lines, Look::of(Role::Dim));

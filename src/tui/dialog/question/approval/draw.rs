@@ -12,7 +12,7 @@ use crate::text::sheet::Sheet;
 use crate::text::width::width;
 use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
-use crate::widget::{draw, field, sign};
+use crate::widget::{draw, field};
 
 /// Most rows of a field.
 const FIELD: u16 = 6;
@@ -167,14 +167,13 @@ impl Approval {
         if let Some(said) = self.answer_state.feedback.as_ref().filter(|s| !unread || *s != super::NOT_YET) {
             return (said.clone(), Role::Waiting);
         }
-        let down = sign::DOWN.text(cx.ascii);
         if unread {
             let key = cx.key("list.page_down");
             let not_yet = if self.answer_state.feedback.is_some() { "Not yet: " } else { "" };
             let words = match below {
                 // The end was reached by a jump.
                 0 => format!("{not_yet}read from the start ({}) before approving", cx.key("list.first")),
-                _ => format!("{not_yet}{down} {below} more rows ({key}): read to the end before approving"),
+                _ => format!("{not_yet}{} ({key}): read to the end before approving", draw::below(below)),
             };
             return (words, Role::Waiting);
         }
@@ -183,7 +182,7 @@ impl Approval {
             return (format!("{key} again: approve and save the rule"), Role::Waiting);
         }
         if below > 0 {
-            return (format!("{down} {below} more rows ({})", cx.key("list.page_down")), Role::Dim);
+            return (format!("{} ({})", draw::below(below), cx.key("list.page_down")), Role::Dim);
         }
         (String::new(), Role::Dim)
     }

@@ -305,9 +305,7 @@ impl Clarify {
             return (said.clone(), Role::Waiting);
         }
         if self.question.below() > 0 {
-            let down = sign::DOWN.text(cx.ascii);
-            let text =
-                format!("{down} {} more rows ({})", self.question.below(), cx.key("clarify.page_down"));
+            let text = format!("{} ({})", draw::below(self.question.below()), cx.key("clarify.page_down"));
             return (text, Role::Dim);
         }
         // The footer names the other keys.

@@ -32,7 +32,7 @@ use crate::theme::Role;
 use crate::widget::buttons::{self, Face};
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
-use crate::widget::{draw, input, sign};
+use crate::widget::{draw, input};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {

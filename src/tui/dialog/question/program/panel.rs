@@ -116,8 +116,7 @@ impl Panel for Question {
         let [text, words, below] = self.parts(area, &labels);
         self.text.draw(text, buf, cx.theme);
         let more = self.text.below();
-        let down = sign::DOWN.text(cx.ascii);
-        let rows = || format!("{down} {more} more rows ({})", cx.key("list.page_down"));
+        let rows = || format!("{} ({})", draw::below(more), cx.key("list.page_down"));
         let status = match (&self.answer_state.feedback, self.answer_state.sent) {
             (_, true) => "Sent; waiting for the engine".into(),
             (Some(said), _) if said == NOT_YET && more > 0 => format!("Not yet: {}", rows()),

@@ -185,7 +185,7 @@ impl Compare {
             self.sides[usize::from(self.right)].draw(parts.left, buf, cx.theme);
         }
         if parts.wide {
-            let bar = if cx.ascii { "|" } else { "│" };
+            let bar = draw::sign(sign::COLUMN);
             for y in parts.right.y..parts.right.bottom() {
                 let place = paint::PaintTarget { x: parts.right.x - 1, y, columns: 1 };
                 paint::text(buf, place, bar, cx.theme.style(Role::Border));

@@ -84,7 +84,8 @@ impl Restore {
                 line.push_strict(&format!("  {}", clock(time)), Look::of(Role::Dim));
             }
             lines.push(line);
-            let text = match self.messages {
+            let messages = p.messages.and_then(|n| usize::try_from(n).ok()).or(self.messages);
+            let text = match messages {
                 Some(n) if n > 0 => {
                     let (s, them) = if n == 1 { ("leaves", "it") } else { ("leave", "them") };
                     format!(

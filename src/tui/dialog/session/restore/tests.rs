@@ -76,6 +76,15 @@ fn it_says_how_many_messages_leave_and_what_each_file_does() {
 }
 
 #[test]
+fn the_engine_counts_the_messages_of_an_entry_that_is_not_loaded() {
+    let mut r = Robot::new(118, 25);
+    r.push(Box::new(Restore::to(EntryId(Default::default()))));
+    let preview = RestorePreview { messages: Some(41), ..sample().preview.unwrap() };
+    r.reply(ReplyEvent::RestorePreviewReply { entry: EntryId(Default::default()), preview });
+    assert!(r.words().contains("41 messages leave this branch"), "{}", r.screen());
+}
+
+#[test]
 fn files_only_and_talk_only() {
     let mut r = open(80, 24);
     r.run("f");

@@ -134,6 +134,27 @@ fn a_row_tells_who_how_it_stands_and_what_it_took() {
 }
 
 #[test]
+fn the_preview_of_an_agent_says_its_task_its_state_and_its_figures() {
+    let mut r = opened(160, 40);
+    r.run("k; k");
+    let screen = r.screen();
+    for part in [
+        "a1  ✗ failed",
+        "Task      write the tests",
+        "Tokens         12k",
+        "Cost         $0.25",
+        "Files            2",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    assert!(!screen.contains("No file changed"), "nothing of the message is left: {screen}");
+    r.run("j");
+    assert!(r.screen().contains("a2  ▲ needs you"), "it is known as it stands now: {}", r.screen());
+    r.run("g");
+    assert!(r.screen().contains("Folder    /home/ann/api"), "a session: {}", r.screen());
+}
+
+#[test]
 fn enter_shows_an_agent_of_the_open_session_and_unfolds_another() {
     let mut r = opened(80, 24);
     r.run("k; k");

@@ -49,7 +49,7 @@ impl RowPainter<'_> {
 }
 
 /// `10:41` today, `Nov 21` before.
-fn when(time: Time, now: Time) -> String {
+pub(super) fn when(time: Time, now: Time) -> String {
     let zone = crate::zone::local();
     let at = |t: Time| jiff::Timestamp::from_millisecond(t.millis()).map(|t| t.to_zoned(zone.clone()));
     match (at(time), at(now)) {

@@ -1,14 +1,31 @@
 //! Facts of the selected row for the preview, and the hints of the footer.
 
+use tiller_protocol::Time;
 use tiller_protocol::tree::NodeKind;
 
+use super::draw::when;
+use super::forest::RowKind;
 use super::preview_pane::Fact;
 use super::{Browser, Field};
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::panel::agents::{agent_lines, look};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::width;
 use crate::theme::Role;
 use crate::view::words::{money, short};
+use crate::widget::activity_table::push_figure;
 use crate::widget::{draw, sign};
+
+/// Columns of the labels, and of the figures behind them.
+const LABEL: usize = 10;
+const FIGURE: usize = 8;
+
+/// A text with a label.
+fn labelled(label: &str, text: &str) -> Line {
+    let line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
+    line.gutter(Gutter::new(format!("{label:<LABEL$}"), Role::Dim))
+}
 
 impl Browser {
     /// Facts of the selected entry, besides its text.
@@ -49,6 +66,55 @@ impl Browser {
         facts
     }
 
+    /// What the preview shows while the row of a session is selected: the agent with its task and state, or the session,
+    /// and its figures below one another. Empty while another row is selected.
+    pub(super) fn session_lines(&self, model: &Model, now: Time) -> Vec<Line> {
+        let row = self.chosen().filter(|r| r.what == RowKind::Title);
+        let Some(tree) = row.and_then(|r| self.forest.trees.get(r.tree as usize)) else { return Vec::new() };
+        let live = model.of_session(tree.session).filter(|_| tree.nested);
+        let state = live.map(|a| a.state).or(tree.child.state);
+        let name = match (&tree.child.agent, live) {
+            (_, Some(a)) => model.name_of(&a.id),
+            (Some(id), None) => id.name().to_owned(),
+            (None, None) if tree.about.title.is_empty() => "(no title yet)".into(),
+            (None, None) => tree.about.title.clone(),
+        };
+        let mut head = Line::strict(&name, Look::of(Role::Strong).bold(), Wrap::Word);
+        if let Some((sign, word, role)) = state.map(look) {
+            head.push_strict(&format!("  {sign} {word}"), Look::of(role));
+        }
+        let mut lines = vec![head, Line::new(Wrap::Word)];
+        match live {
+            Some(a) => lines.extend(agent_lines(model, a)),
+            None if tree.child.agent.is_some() && !tree.about.title.is_empty() => {
+                lines.push(labelled("Task", &tree.about.title));
+            }
+            None => lines.push(labelled("Folder", &tree.about.project)),
+        }
+        lines.push(Line::new(Wrap::Word));
+        let model_name = live.map_or(tree.about.model.as_str(), |a| a.model.0.as_str());
+        if !model_name.is_empty() {
+            lines.push(labelled("Model", model_name));
+        }
+        let tokens = live.map_or(tree.child.tokens, |a| a.usage.context() + a.usage.output);
+        let figures = [
+            ("Tokens", (tokens > 0).then(|| short(tokens))),
+            ("Cost", live.map_or(tree.about.cost, |a| a.cost).map(|c| money(c.usd()))),
+            ("Files", (tree.child.files > 0).then(|| tree.child.files.to_string())),
+            ("Entries", (tree.about.entries > 0).then(|| tree.about.entries.to_string())),
+            ("Used", tree.about.time.map(|t| when(t, now))),
+        ];
+        for (label, text) in figures {
+            let Some(text) = text else { continue };
+            let mut line = Line::new(Wrap::Cut);
+            line.push_strict(&format!("{label:<LABEL$}"), Look::of(Role::Dim));
+            line.push_strict(&" ".repeat(FIGURE.saturating_sub(width(&text))), Look::of(Role::Text));
+            push_figure(&mut line, &text, Look::of(Role::Text));
+            lines.push(line);
+        }
+        lines
+    }
+
     pub(super) fn row_hints(&self, model: &Model) -> Vec<Hint> {
         match &self.field {
             Field::None => {}
@@ -82,7 +148,8 @@ impl Browser {
                 }
                 hints.push(Hint::of("tree.export"));
             }
-            hints.push(Hint::of("list.search"));
+            let preview = if self.side_shown { "no preview" } else { "preview" };
+            hints.extend([Hint::of("list.search"), Hint::as_("tree.preview", preview)]);
             return hints;
         };
         let enter = match () {

@@ -300,18 +300,23 @@ impl Panel for Browser {
         self.row_hints(model)
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let parts = self.parts(area);
         self.page = usize::from(parts.rows.height);
         self.side_shown = parts.side.width > 0;
         self.list.show(self.rows.len(), self.page.max(1));
-        if let Some(entry) = self.chosen_entry().filter(|_| self.side_shown) {
+        if !self.side_shown {
+            return Refresh::default();
+        }
+        if let Some(entry) = self.chosen_entry() {
             let facts = self.facts();
             self.side.measure(parts.side, entry, facts);
             // What has come into view with this size is requested before the next key.
             let missing = self.preview_missing().then_some(Duration::ZERO);
             return Refresh::after(missing.or(self.side.colours.wake()));
         }
+        let lines = self.session_lines(cx.model, cx.now);
+        self.side.measure_session(parts.side, lines);
         Refresh::default()
     }
 

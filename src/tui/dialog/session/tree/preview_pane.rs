@@ -9,7 +9,7 @@ use tiller_protocol::tree::EntryPreview;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::sheet::Sheet;
-use crate::text::{clean, paint};
+use crate::text::{clean, paint, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
@@ -83,6 +83,16 @@ impl PreviewPane {
         self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
     }
 
+    /// Lays out what is said of the row of a session.
+    pub(super) fn measure_session(&mut self, area: Rect, lines: Vec<Line>) {
+        self.page = usize::from(area.height);
+        if self.made.take().is_some() {
+            self.top = 0;
+        }
+        self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
+        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
+    }
+
     fn lines(&mut self, entry: EntryId, columns: u16) -> Vec<Line> {
         let dim = |text: &str| Line::strict(text, Look::of(Role::Dim), Wrap::Word);
         let fact = |fact: &Fact| {
@@ -143,8 +153,8 @@ impl PreviewPane {
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));
         if below > 0 && area.height > 0 {
-            let text = format!(" {below} rows below ");
-            let width = (text.len() as u16).min(area.width);
+            let text = format!(" {} ", draw::below(below));
+            let width = (width(&text) as u16).min(area.width);
             let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
             draw::text(buf, spot, &text, cx.theme.style(Role::Raised));
         }

@@ -1,0 +1,61 @@
+//! No text is cut while its row has room.
+
+use super::*;
+
+/// Blank columns that may follow a text that was cut: the gap between two columns, or the padding of a pane, and the half
+/// of a wide character that found no room.
+const GAP: usize = 3;
+
+/// The texts that were cut although at least [`GAP`] blank columns of the same pane follow them, as `row: text`. A pane
+/// ends where another background or another sign begins.
+fn cut_beside_room(cells: &Buffer) -> Vec<String> {
+    let area = cells.area;
+    let mut found = Vec::new();
+    for y in area.top()..area.bottom() {
+        let at = |x: u16| cells.cell((x, y)).filter(|_| x < area.right());
+        let is_blank = |x: u16| at(x).is_some_and(|c| c.symbol() == " ");
+        for x in area.left()..area.right() {
+            let Some(mark) = at(x).filter(|c| c.symbol() == "…") else { continue };
+            // Of a path the end follows the mark.
+            let end = (x + 1..area.right()).find(|x| is_blank(*x)).unwrap_or(area.right());
+            let ground = |x: &u16| at(*x).is_some_and(|c| c.symbol() == " " && c.bg == mark.bg);
+            let room = (end..area.right()).take_while(ground).count();
+            if room > GAP {
+                let row: String =
+                    (area.left()..area.right()).filter_map(|x| at(x)).map(|c| c.symbol()).collect();
+                found.push(format!("{y:2} {room:3} blank: {}", row.trim_end()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_cut_beside_room_is_found_and_one_at_the_end_is_not() {
+    let row = |text: &str| cut_beside_room(&Buffer::with_lines([text])).len();
+    assert_eq!(row("one that was cu…          7"), 1);
+    assert_eq!(row("src/…/file.rs             7"), 1);
+    assert_eq!(row("one that was cut…  7       "), 0);
+    assert_eq!(row("src/…/file.rs"), 0);
+    assert_eq!(row("whole                     7"), 0);
+    assert_eq!(row("two cu…  and two cu…       "), 1);
+}
+
+#[test]
+fn nothing_is_cut_while_its_row_has_room() {
+    let look = Look::named("tiller-dark").expect("a shipped theme");
+    let check = |size: (u16, u16)| -> Vec<String> {
+        let scenes = SCENES.iter().map(|scene| {
+            let picture = draw(scene, size, &look).expect(scene.name);
+            let cut = cut_beside_room(&picture.cells);
+            cut.into_iter().map(move |row| format!("{} at {}x{}: {row}", scene.name, size.0, size.1))
+        });
+        scenes.flatten().collect()
+    };
+    let check = &check;
+    let found: Vec<String> = std::thread::scope(|threads| {
+        let all: Vec<_> = SIZES.into_iter().map(|size| threads.spawn(move || check(size))).collect();
+        all.into_iter().flat_map(|t| t.join().expect("a size was drawn")).collect()
+    });
+    assert!(found.is_empty(), "cut beside room:\n{}", found.join("\n"));
+}
