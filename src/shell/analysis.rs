@@ -4,6 +4,8 @@ use crate::command::{Part, Redirect, Word};
 
 /// Why a command with `xargs` is [`Analysis::loose`].
 pub(crate) const XARGS: &str = "xargs adds arguments that are known only at run time";
+/// Why a command with `find -exec` is.
+pub(crate) const FIND: &str = "find adds names that are known only at run time";
 
 /// Everything that is known about a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,8 +20,8 @@ pub struct Analysis {
     pub unclear: Option<String>,
     /// Why no rule may allow it, although it is understood well enough to run in `full`.
     pub loose: Option<String>,
-    /// As `loose`, but for words that `xargs` adds.
-    pub(crate) loose_but_xargs: Option<String>,
+    /// As `loose`, but for words that `xargs` and `find -exec` add.
+    pub(crate) loose_but_added: Option<String>,
     /// A function calls itself more than once, or in the background.
     pub multiplies: bool,
     /// Folders that the command changes to; `None` in the list: an unknown folder.
@@ -48,15 +50,15 @@ impl Analysis {
         self.unclear.get_or_insert_with(|| why.into());
     }
 
-    /// Why no rule may allow it, apart from words that `xargs` hands on.
-    pub fn loose_but_xargs(&self) -> Option<&str> {
-        self.loose_but_xargs.as_deref()
+    /// Why no rule may allow it, apart from words that `xargs` and `find -exec` add.
+    pub fn loose_but_added(&self) -> Option<&str> {
+        self.loose_but_added.as_deref()
     }
 
     pub(crate) fn set_loose(&mut self, why: impl Into<String>) {
         let why = why.into();
-        if why != XARGS {
-            self.loose_but_xargs.get_or_insert_with(|| why.clone());
+        if why != XARGS && why != FIND {
+            self.loose_but_added.get_or_insert_with(|| why.clone());
         }
         self.loose.get_or_insert(why);
     }

@@ -19,6 +19,10 @@ pub struct Word {
     pub glob: bool,
     /// It begins with an unquoted `~`, the home folder.
     pub tilde: bool,
+    /// It stands for each of these words of [`crate::Analysis::loops`] (from, to) in turn: `"$f"` in a loop over `f`.
+    pub each: Option<(usize, usize)>,
+    /// It is the path of a pipe from which another command of the same line is read: `<(sort a)`.
+    pub pipe: bool,
 }
 
 impl Word {

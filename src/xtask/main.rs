@@ -1,5 +1,7 @@
-//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench`.
+//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench|battery`.
 
+#[cfg(target_os = "linux")]
+mod battery;
 mod bench;
 mod deny;
 mod house;
@@ -22,6 +24,8 @@ const TASKS: &[Task] = &[
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("gallery", "every screen as a picture: gallery DIR; --help says more", gallery),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
+    #[cfg(target_os = "linux")]
+    ("battery", "escapes and everyday jobs in sandboxes, ours and others", battery::run),
 ];
 
 /// Runs `src/xtask/gallery`, which is a program of its own: the other tasks need not wait until the screen is built.

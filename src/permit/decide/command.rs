@@ -5,9 +5,9 @@ use tiller_protocol::ask::NO_RULE;
 
 use tiller_protocol::Profile;
 
-use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
+use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
 use crate::paths::touched::{self, PathMatch};
-use crate::read_only::{RunContext, inside, loops_inside, part_requirements, requirements};
+use crate::read_only::{Requirement, RunContext, inside, loops_inside, part_requirements, requirements};
 use crate::rules::{Effect, PathUse, Rule, Source, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
@@ -70,7 +70,10 @@ pub(crate) fn judge(
     let mut steered = None;
     if !background && let Some(needs) = requirements(&analysis, &policy.roots, &places) {
         match place(policy, &places, shell).check(&needs, false) {
-            Ok(variables) => return Need::ReadOnly(variables),
+            Ok(variables) => {
+                let needs_sandbox = needs.contains(&Requirement::Sandbox);
+                return Need::ReadOnly(ReadOnlyRun { variables, needs_sandbox });
+            }
             Err(why) => steered = Some(why),
         }
     }
@@ -122,7 +125,8 @@ fn planted(policy: &Policy, analysis: &Analysis, places: &[PathBuf]) -> Option<S
 }
 
 fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> RunContext<'a> {
-    RunContext { roots: &policy.roots, folders, around: policy.around.as_deref(), shell }
+    let (around, sandboxed) = (policy.around.as_deref(), policy.sandboxed);
+    RunContext { roots: &policy.roots, folders, around, shell, sandboxed }
 }
 
 /// What forbids or endangers in a text that may be a command: `judge` without what only asks for want of certainty.
@@ -147,13 +151,14 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
     Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")), risk, effects, always: None })
 }
 
-/// Whether the words of a command, run in `folder`, only read the workspace.
+/// Whether the words of a command, run in `folder`, only read the workspace, with or without a sandbox.
 pub(crate) fn is_read_only(policy: &Policy, text: &str, folder: &Path) -> bool {
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     analysis.unclear.is_none()
         && danger::dangers(&analysis, &policy.roots, &places).is_empty()
-        && requirements(&analysis, &policy.roots, &places).is_some()
+        && requirements(&analysis, &policy.roots, &places)
+            .is_some_and(|needs| !needs.contains(&Requirement::Sandbox))
 }
 
 /// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling

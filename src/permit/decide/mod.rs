@@ -38,6 +38,9 @@ pub struct Policy {
     pub tools: ToolCatalog,
     /// Reads what is around a command. Without it no command is known to be read-only.
     pub around: Option<Arc<dyn Surroundings>>,
+    /// True when [`ReadOnlyRun`]s run in the sandbox's profile `read`. Commands that are harmless only there ask
+    /// otherwise.
+    pub sandboxed: bool,
 }
 
 impl Policy {
@@ -49,6 +52,7 @@ impl Policy {
             roots,
             tools,
             around: None,
+            sandboxed: false,
         }
     }
 
@@ -104,6 +108,8 @@ pub enum Verdict {
 pub struct ReadOnlyRun {
     /// Set over the environment of this command alone.
     pub variables: Variables,
+    /// It was allowed because of the sandbox: outside of it, it must not run without a question.
+    pub needs_sandbox: bool,
 }
 
 impl Verdict {
@@ -121,8 +127,8 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub(crate) enum Need {
     Ok(String),
-    /// A read-only command, with the variables that it needs.
-    ReadOnly(Variables),
+    /// A read-only command, with what it needs.
+    ReadOnly(ReadOnlyRun),
     No {
         rule: String,
         reason: String,
@@ -159,9 +165,11 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         match need {
             Need::No { rule, reason } => return Verdict::Deny { rule, reason },
             Need::Ask { rule, risk, effects, always } => asks.push((rule, risk, effects, always)),
-            Need::ReadOnly(variables) => {
+            Need::ReadOnly(run) => {
                 let rule = command::LOOKS.to_owned();
-                unasked.get_or_insert_default().variables.extend(variables);
+                let all = unasked.get_or_insert_default();
+                all.variables.extend(run.variables);
+                all.needs_sandbox |= run.needs_sandbox;
                 if !allowed.contains(&rule) {
                     allowed.push(rule);
                 }

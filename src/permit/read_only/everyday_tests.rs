@@ -1,5 +1,6 @@
 //! How often people are asked about what only looks; and that the commands of the exploit corpus cover the table.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tiller_protocol::{Access, Profile, ShellState, Touch};
@@ -11,12 +12,17 @@ use crate::surroundings::testing::Calm;
 
 const EVERYDAY: &str = include_str!("everyday.txt");
 const ROWS: &str = include_str!("rows.txt");
+const SIBLINGS: &str = include_str!("siblings.txt");
 
 fn commands(text: &'static str) -> Vec<&'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect()
 }
 
 fn asks(policy: &Policy, command: &str) -> bool {
+    !matches!(judged(policy, command, Some(&ShellState::default())), Verdict::Allow { .. })
+}
+
+fn judged(policy: &Policy, command: &str, shell: Option<&ShellState>) -> Verdict {
     let folder = policy.roots.workspace.display().to_string();
     let access = [Access::Run { command: command.into(), folder, background: false }];
     let request = Request {
@@ -28,31 +34,131 @@ fn asks(policy: &Policy, command: &str) -> bool {
         access: &access,
         raw: "",
     };
-    !matches!(decide_in(policy, &request, Some(&ShellState::default())), Verdict::Allow { .. })
+    decide_in(policy, &request, shell)
+}
+
+/// A workspace with what the commands of the lists name.
+fn workspace(tmp: &Path, sandboxed: bool) -> Policy {
+    let work = tmp.canonicalize().unwrap().join("work");
+    for folder in ["src", "a"] {
+        std::fs::create_dir_all(work.join(folder)).unwrap();
+    }
+    let files = [
+        "README.md",
+        "data.json",
+        "data.zip",
+        "data.gz",
+        "data.tar.gz",
+        "src/main.rs",
+        "src/lib.rs",
+        "a/b.rs",
+        "a/c.rs",
+    ];
+    for file in files {
+        std::fs::write(work.join(file), "x\n").unwrap();
+    }
+    let roots = Roots::new(&work, Some(tmp.join("home")), vec![]);
+    let policy = Policy::new(roots, crate::testing::tools()).within(Arc::new(Calm));
+    Policy { sandboxed, ..policy }
+}
+
+/// The share of everyday commands that still ask, in percent, and these commands.
+fn share(sandboxed: bool) -> (f64, Vec<&'static str>) {
+    let tmp = tempfile::tempdir().unwrap();
+    let policy = workspace(tmp.path(), sandboxed);
+    let all = commands(EVERYDAY);
+    assert!(all.len() >= 300, "{}", all.len());
+    let asking: Vec<&str> = all.iter().copied().filter(|c| asks(&policy, c)).collect();
+    let share = 100.0 * asking.len() as f64 / all.len() as f64;
+    let place = if sandboxed { "in the sandbox" } else { "without a sandbox" };
+    println!(
+        "{} of {} everyday commands that only look ask {place} ({share:.1} %):\n{}\n",
+        asking.len(),
+        all.len(),
+        asking.join("\n")
+    );
+    (share, asking)
 }
 
 #[test]
 fn everyday_commands_that_only_look_seldom_ask() {
+    let (bare, asking) = share(false);
+    assert!(bare <= 7.0, "{bare}: {asking:?}");
+    let (sandboxed, asking) = share(true);
+    assert!(sandboxed <= 3.0, "{sandboxed}: {asking:?}");
+    assert!(sandboxed < bare, "the sandbox allows more");
+}
+
+#[test]
+fn siblings_of_harmless_commands_ask_with_and_without_a_sandbox() {
     let tmp = tempfile::tempdir().unwrap();
-    let work = tmp.path().canonicalize().unwrap().join("work");
-    for folder in ["src", "a"] {
-        std::fs::create_dir_all(work.join(folder)).unwrap();
+    for sandboxed in [false, true] {
+        let policy = workspace(tmp.path(), sandboxed);
+        let all = commands(SIBLINGS);
+        assert!(all.len() >= 300, "{}", all.len());
+        let unasked: Vec<&str> = all.iter().copied().filter(|c| !asks(&policy, c)).collect();
+        assert!(unasked.is_empty(), "sandboxed {sandboxed}: {unasked:#?}");
     }
-    for file in ["README.md", "data.json", "src/main.rs", "src/lib.rs", "a/b.rs", "a/c.rs"] {
-        std::fs::write(work.join(file), "x\n").unwrap();
-    }
-    let policy = Policy::new(Roots::new(&work, None, vec![]), crate::testing::tools()).within(Arc::new(Calm));
-    let all = commands(EVERYDAY);
-    assert!(all.len() >= 150, "{}", all.len());
-    let asking: Vec<&str> = all.iter().copied().filter(|c| asks(&policy, c)).collect();
-    println!(
-        "{} of {} everyday commands that only look still ask ({:.1} %):\n{}",
-        asking.len(),
-        all.len(),
-        100.0 * asking.len() as f64 / all.len() as f64,
-        asking.join("\n")
+}
+
+/// A command that is only harmless in the sandbox says so, and never runs beside what a rule allows, which runs outside.
+#[test]
+fn what_needs_the_sandbox_is_marked_and_runs_nowhere_else() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut policy = workspace(tmp.path(), true);
+    let run = |policy: &Policy, command: &str| judged(policy, command, Some(&ShellState::default()));
+    let needs = |verdict: Verdict| match verdict {
+        Verdict::Allow { unasked: Some(run), .. } => Some(run.needs_sandbox),
+        _ => None,
+    };
+    assert_eq!(needs(run(&policy, "cargo tree")), Some(true));
+    assert_eq!(needs(run(&policy, "ls && cargo tree | head")), Some(true));
+    assert_eq!(needs(run(&policy, "ls")), Some(false));
+    // Another program runs it.
+    assert!(matches!(judged(&policy, "cargo tree", None), Verdict::Ask { .. }));
+    let rule = crate::Rule::parse(
+        crate::Effect::Allow,
+        crate::Source::User,
+        "terminal(make all)",
+        &crate::testing::tools(),
     );
-    assert!(asking.len() * 100 <= all.len() * 8, "{} of {}: {asking:?}", asking.len(), all.len());
+    policy.rules.add([rule.unwrap()], true);
+    assert!(matches!(run(&policy, "make all"), Verdict::Allow { .. }));
+    assert!(matches!(run(&policy, "make all && ls"), Verdict::Allow { .. }));
+    assert!(matches!(run(&policy, "make all && cargo tree"), Verdict::Ask { .. }));
+    // It is no reason to take no snapshot where a person allows it outside.
+    let folder = policy.roots.workspace.display().to_string();
+    let access =
+        |command: &str| Access::Run { command: command.into(), folder: folder.clone(), background: false };
+    assert!(crate::is_read_only(&policy, &access("ls")));
+    assert!(!crate::is_read_only(&policy, &access("cargo tree")));
+}
+
+/// Rules that deny reading hold for names that a loop or find supplies.
+#[test]
+fn denied_files_stay_denied_in_loops_and_under_find() {
+    let tmp = tempfile::tempdir().unwrap();
+    let mut policy = workspace(tmp.path(), false);
+    let rule = crate::Rule::parse(
+        crate::Effect::Deny,
+        crate::Source::User,
+        "read_file(src/**)",
+        &crate::testing::tools(),
+    );
+    policy.rules.add([rule.unwrap()], true);
+    for command in [
+        "cat src/*.rs",
+        r#"for f in src/*.rs; do cat "$f"; done"#,
+        r#"for f in src/main.rs; do cat "$f"; done"#,
+        r#"for f in */*.rs; do cat "$f"; done"#,
+        "find . -type f -exec cat {} +",
+        "find src -type f -exec cat {} +",
+        "find src -type f | xargs cat",
+        "diff <(cat src/main.rs) README.md",
+        "base64 src/main.rs",
+    ] {
+        assert!(asks(&policy, command), "{command}");
+    }
 }
 
 /// The corpus is driven against hostile repositories elsewhere; here it is shown to leave out no row.

@@ -43,6 +43,7 @@ pub(super) fn find(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
         "-user",
         "-group",
         "-ls",
+        "-printf",
         "-true",
         "-false",
         "-quit",
@@ -54,8 +55,17 @@ pub(super) fn find(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
     ];
     let mut places = true;
     let mut value = false;
-    for word in args {
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
         let t = word.text.as_str();
+        // What it runs is a part of its own, and judged there.
+        if word.plain() && t == "-exec" && !value {
+            places = false;
+            if !words.by_ref().any(|w| matches!(w.text.as_str(), ";" | "+")) {
+                return false;
+            }
+            continue;
+        }
         let test = t.starts_with('-') || matches!(t, "!" | "(" | ")");
         if value && !word.dynamic {
             // `-newer` reads a file's date.
@@ -92,6 +102,7 @@ pub(super) fn find(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
                     | "-group"
                     | "-ctime"
                     | "-atime"
+                    | "-printf"
             );
         } else if !places || !inside(word, roots, folders) {
             return false;

@@ -35,6 +35,8 @@ pub(super) const SUBCOMMANDS: &[(&str, &str)] = &[
     ("name-rev", NAMES),
     ("cat-file", NAMES),
     ("remote", "v"),
+    ("cherry", "v"),
+    ("diff-tree", "nspurz"),
     ("stash", "p"),
     ("version", ""),
     ("--version", ""),
@@ -173,6 +175,10 @@ pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> Option<G
         "--boundary",
         "--quiet",
         "--exit-code",
+        "--and",
+        "--or",
+        "--no-commit-id",
+        "--root",
     ];
     let mut rest = args;
     let mut used = GitUse::default();
@@ -207,13 +213,16 @@ pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> Option<G
     let lists = |w: &str| rest.iter().any(|o| o.text == w || o.text.starts_with(&format!("{w}=")));
     match sub.text.as_str() {
         "status" | "blame" | "annotate" | "ls-files" | "stash" | "describe" | "grep" => used.content = true,
-        "diff" | "show" | "log" | "shortlog" | "reflog" => {
+        "diff" | "show" | "log" | "shortlog" | "reflog" | "cherry" | "diff-tree" => {
             used.content = true;
-            used.compare = sub.text == "diff" && !lists("--no-ext-diff");
+            used.compare = matches!(sub.text.as_str(), "diff" | "diff-tree") && !lists("--no-ext-diff");
         }
         _ => {}
     }
     used.compare |= sub.text == "stash" && !lists("--no-ext-diff");
+    if matches!(sub.text.as_str(), "--help" | "-h") {
+        return rest.is_empty().then_some(used);
+    }
     if sub.text == "config" {
         return config_reads(rest).then_some(used);
     }
@@ -242,7 +251,7 @@ pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> Option<G
             count == 0 || ["--list", "--merged", "--no-merged", "--contains"].iter().any(|w| lists(w))
         }
         "tag" => count == 0 || lists("-l") || lists("--list"),
-        "remote" => count == 0,
+        "remote" => count == 0 || count == 2 && operands[0].text == "get-url",
         "stash" => operands.first().is_some_and(|w| matches!(w.text.as_str(), "list" | "show")),
         "worktree" => count == 1 && operands[0].text == "list",
         "symbolic-ref" => count == 1 && !lists("-d") && !lists("--delete"),
@@ -279,6 +288,7 @@ fn config_reads(rest: &[Word]) -> bool {
     match first.text.as_str() {
         "--list" | "-l" | "list" => keys.is_empty(),
         "--get" | "get" => keys.len() == 1 && keys[0].plain() && !keys[0].text.starts_with('-'),
-        _ => false,
+        // A key alone is read; with a value it is set. No subcommand has a point in its name.
+        key => keys.is_empty() && first.plain() && !key.starts_with('-') && key.contains('.'),
     }
 }

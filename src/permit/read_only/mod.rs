@@ -3,19 +3,24 @@
 //! The words of a command are checked first, here. Then its [`Requirement`]s are: that nothing around it (the
 //! configuration of git, a launcher's files, a program of the workspace) makes it run something else.
 
+mod archives;
+mod confined;
+mod exec;
 mod find;
 mod git;
 mod glob;
+mod places;
 mod program;
 mod requirements;
 mod table;
 mod text;
+mod unroll;
 mod xargs;
 
 use std::path::PathBuf;
 
 use crate::paths::Roots;
-use tiller_shell::{Analysis, Part, Role, Word, is_cosmetic, program_name};
+use tiller_shell::{Analysis, Part, Role, Word, changes_programs, is_cosmetic, program_name};
 
 use git::git;
 pub(crate) use requirements::{Requirement, RunContext};
@@ -35,7 +40,7 @@ pub(crate) fn requirements(
     roots: &Roots,
     folders: &[PathBuf],
 ) -> Option<Vec<Requirement>> {
-    let plain = analysis.unclear.is_none() && analysis.loose_but_xargs().is_none();
+    let plain = analysis.unclear.is_none() && analysis.loose_but_added().is_none();
     let read_only = plain
         && !folders.is_empty()
         && !analysis.parts.is_empty()
@@ -48,27 +53,39 @@ pub(crate) fn requirements(
         return None;
     }
     let mut needs = Vec::new();
-    for part in &analysis.parts {
-        if xargs::is_run_by_xargs(part) {
-            let known = xargs::fixed_words(part)?;
-            // Only names of files are passed on, to a program that takes any number of them.
-            let takes = PROGRAMS.iter().find(|l| program_name(known.program()) == Some(l.name))?;
-            let enough = match takes.operands {
-                Paths => !matches!(takes.name, "test" | "["),
-                PatternThenPaths => known.args().iter().any(|w| !w.text.starts_with('-')),
-                Text => matches!(takes.name, "echo" | "basename" | "dirname"),
-                _ => false,
-            };
-            if !enough {
+    for (at, part) in analysis.parts.iter().enumerate() {
+        for part in &unroll::unroll(part, &analysis.loops)? {
+            if xargs::is_run_by_xargs(part) {
+                needs.extend(takes_file_names(part, roots, folders)?);
+                needs.extend(xargs::file_names(analysis, part, roots, folders)?);
+            } else if exec::is_run_by_find(part) {
+                needs.extend(takes_file_names(part, roots, folders)?);
+                exec::file_names(analysis, at, roots, folders)?;
+            } else if part.wrappers.iter().any(|w| exec::ADDS_NAMES.contains(&w.as_str())) {
                 return None;
+            } else {
+                needs.extend(part_requirements(part, roots, folders)?);
             }
-            needs.extend(part_requirements(&known, roots, folders)?);
-            needs.extend(xargs::file_names(analysis, part, roots, folders)?);
-        } else {
-            needs.extend(part_requirements(part, roots, folders)?);
         }
     }
     Some(needs)
+}
+
+/// What else must hold for a part that gets further words, all of which are names of files: it takes any number of
+/// them.
+fn takes_file_names(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
+    let known = xargs::fixed_words(part)?;
+    let takes = PROGRAMS.iter().find(|l| program_name(known.program()) == Some(l.name))?;
+    let enough = match takes.operands {
+        Paths => !matches!(takes.name, "test" | "["),
+        PatternThenPaths => known.args().iter().any(|w| !w.text.starts_with('-')),
+        Text => matches!(takes.name, "echo" | "basename" | "dirname"),
+        _ => false,
+    };
+    if !enough {
+        return None;
+    }
+    part_requirements(&known, roots, folders)
 }
 
 /// Whether all loops go over names of the workspace: `for f in /etc/*` would show names outside.
@@ -95,6 +112,16 @@ pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf])
         needs.push(Requirement::Git(git(part.args(), roots, folders)?));
         return Some(needs);
     }
+    if confined::reads(name, part.args(), roots, folders) {
+        needs.push(Requirement::Sandbox);
+        return Some(needs);
+    }
+    needs.extend(
+        archives::HELPERS
+            .iter()
+            .filter(|(n, _)| *n == name)
+            .flat_map(|(_, helpers)| helpers.iter().map(|helper| Requirement::Program((*helper).to_owned()))),
+    );
     words_are_read_only(name, part.args(), roots, folders).then_some(needs)
 }
 
@@ -120,6 +147,29 @@ fn words_are_read_only(name: &str, args: &[Word], roots: &Roots, folders: &[Path
         "sed" => return text::sed(args, roots, folders),
         "awk" | "gawk" | "mawk" | "nawk" => return text::awk(args, roots, folders),
         "jq" => return text::jq(args, roots, folders),
+        "tar" => return archives::tar(args, roots, folders),
+        "unzip" | "zipinfo" => return archives::zip(name, args, roots, folders),
+        "zcat" | "gzcat" => return archives::zcat(args, roots, folders),
+        "date" => return text::date(args),
+        "test" | "[" if compares_texts(name, args) => return true,
+        // `[ -f *.rs ]`, or such a name in a loop.
+        "test" | "[" if args.len() <= 3 && args.get(1).is_some_and(|w| w.glob) => {
+            let kind =
+                args[0].plain() && matches!(args[0].text.as_str(), "-f" | "-d" | "-e" | "-s" | "-r" | "-x");
+            let end = args.len() == 2 || args[2].plain() && args[2].text == "]";
+            return kind && end && glob::inside(&args[1], roots, folders);
+        }
+        // It sets variables of the shell, none of which means anything to a program.
+        "read" => {
+            return matches!(args, [r, names @ ..] if r.plain() && r.text == "-r" && !names.is_empty()
+                && names.iter().all(|w| w.plain() && is_own_variable(&w.text)));
+        }
+        // Without a name it prints them all.
+        "printenv" => {
+            let name = |w: &Word| w.plain() && w.text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            return !args.is_empty() && args.iter().all(name);
+        }
+        _ if helps(name, args) => return true,
         "command" => {
             return args.len() == 2 && matches!(args[0].text.as_str(), "-v" | "-V") && args[1].plain();
         }
@@ -133,8 +183,6 @@ fn words_are_read_only(name: &str, args: &[Word], roots: &Roots, folders: &[Path
                 && args[0].plain()
                 && !(name.starts_with("python") && args[0].text == "-v");
         }
-        // Any other operand sets the clock.
-        "date" if args.iter().any(|w| !w.plain() || !w.text.starts_with(['+', '-'])) => return false,
         // A file of options.
         "strings" if args.iter().any(|w| w.text.starts_with('@')) => return false,
         _ => {}
@@ -176,18 +224,47 @@ fn words_are_read_only(name: &str, args: &[Word], roots: &Roots, folders: &[Path
         }
         // It follows the links that it meets.
         Paths if name == "diff" && !operands.iter().all(|w| tree_inside(w, roots, folders)) => false,
-        Paths => {
-            operands.iter().all(|w| inside(w, roots, folders) || (!test && glob::inside(w, roots, folders)))
-        }
+        Paths => operands.iter().all(|w| {
+            inside(w, roots, folders)
+                || (!test && (glob::inside(w, roots, folders) || w.pipe || places::is_public(w, roots)))
+        }),
         PatternThenPaths => {
             let skip = usize::from(!pattern_given);
             operands.iter().take(skip).all(|w| !w.dynamic && !w.glob)
                 && operands
                     .iter()
                     .skip(skip)
-                    .all(|w| inside(w, roots, folders) || glob::inside(w, roots, folders))
+                    .all(|w| inside(w, roots, folders) || glob::inside(w, roots, folders) || w.pipe)
         }
     }
+}
+
+/// `[ -n "$HOME" ]`, `[ "$a" = b ]`: texts, whatever they are. Any other test may read an index of an array as code.
+fn compares_texts(name: &str, args: &[Word]) -> bool {
+    let args = match args.split_last() {
+        Some((last, rest)) if name == "[" && last.plain() && last.text == "]" => rest,
+        _ if name == "test" => args,
+        _ => return false,
+    };
+    let one = |w: &Word| !w.splits && !w.glob;
+    let is = |w: &Word, all: &[&str]| w.plain() && all.contains(&w.text.as_str());
+    match args {
+        [op, text] => is(op, &["-n", "-z"]) && one(text),
+        [a, op, b] => is(op, &["=", "==", "!="]) && one(a) && one(b),
+        _ => false,
+    }
+}
+
+/// A name as scripts use them for themselves: small letters, and nothing that other programs look at.
+fn is_own_variable(name: &str) -> bool {
+    !changes_programs(name) && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// `rg --help`: a text of the program itself. What opens a manual or a browser instead is left out.
+fn helps(name: &str, args: &[Word]) -> bool {
+    let known = PROGRAMS.iter().any(|p| p.name == name) || table::VERSIONS.contains(&name);
+    let opens = matches!(name, "npm" | "go" | "pip" | "docker" | "kubectl");
+    known && !opens && matches!(args, [w] if w.plain() && w.text == "--help")
 }
 
 fn option_is_known(program: &Program, word: &Word) -> bool {

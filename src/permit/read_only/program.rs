@@ -8,8 +8,10 @@ use crate::surroundings::ShellState;
 use tiller_shell::program_name;
 
 /// Builtins of the shell: no file is looked up for them.
-const BUILTINS: &[&str] =
-    &[":", "true", "false", "echo", "printf", "pwd", "cd", "type", "test", "[", "command", "builtin", "eval"];
+const BUILTINS: &[&str] = &[
+    ":", "true", "false", "echo", "printf", "pwd", "cd", "type", "test", "[", "command", "builtin", "eval",
+    "read",
+];
 
 /// Files by which version managers choose what their launchers run; some of them may name a path.
 const CHOOSERS: &[&str] = &[

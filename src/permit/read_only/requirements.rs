@@ -15,6 +15,8 @@ pub(crate) enum Requirement {
     Git(GitUse),
     /// The names that git lists are plain names.
     Tracked,
+    /// It runs in the sandbox, which lets what else it may run neither write nor send.
+    Sandbox,
 }
 
 /// What a git command reads.
@@ -35,6 +37,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) around: Option<&'a dyn Surroundings>,
     /// The shell of this program that runs it. `None`: another program runs it, and its variables cannot be set.
     pub(crate) shell: Option<&'a ShellState>,
+    /// What runs unasked runs in the sandbox.
+    pub(crate) sandboxed: bool,
 }
 
 impl RunContext<'_> {
@@ -71,6 +75,8 @@ impl RunContext<'_> {
                         "go" => set(&mut out, "GOTOOLCHAIN", "local"),
                         "cargo" | "rustc" if !bare => set(&mut out, "RUSTUP_AUTO_INSTALL", "0"),
                         "rg" if !bare => set(&mut out, "RIPGREP_CONFIG_PATH", ""),
+                        // It may name programs to run.
+                        "tar" if !bare => set(&mut out, "TAR_OPTIONS", ""),
                         _ => {}
                     }
                 }
@@ -99,6 +105,11 @@ impl RunContext<'_> {
                         }
                     }
                 }
+                // What a rule allows beside it runs outside of the sandbox.
+                Requirement::Sandbox if bare || !self.sandboxed => {
+                    return Err("it may run what the project brings, which needs the sandbox".into());
+                }
+                Requirement::Sandbox => {}
                 Requirement::Tracked => {
                     let git = git.clone().unwrap_or_else(|| "git".into());
                     for folder in self.folders {

@@ -36,7 +36,7 @@ use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
 
 /// Programs that are only asked for their version.
 pub(super) const VERSIONS: &[&str] =
-    &["cargo", "rustc", "node", "python3", "python", "go", "npm", "gcc", "make", "git-lfs"];
+    &["cargo", "rustc", "node", "python3", "python", "go", "npm", "gcc", "make", "git-lfs", "cmake"];
 
 /// All of them.
 pub(super) const PROGRAMS: &[Program] = &[
@@ -58,7 +58,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("nproc", "", &["all"], Nothing),
     program("uptime", "ps", &["pretty"], Nothing),
     program("tty", "s", &[], Nothing),
-    program("date", "uRI", &["utc", "iso-8601", "rfc-3339"], Text),
+    // Its arguments are judged in `text`.
+    program("date", "", &[], Text),
     program("which", "a", &[], Text),
     program("type", "tapfP", &[], Text),
     program("test", "", &[], Paths),
@@ -179,7 +180,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ),
     program(
         "rg",
-        "aABbcCeFgHiIlmMnNopqSstTuUvVwx0",
+        "aABbcCeFgHiIlmMnNopPqSstTuUvVwx0",
         &[
             "glob",
             "type",
@@ -214,6 +215,10 @@ pub(super) const PROGRAMS: &[Program] = &[
             "trim",
             "regexp",
             "max-columns",
+            "no-filename",
+            "with-filename",
+            "count-matches",
+            "pcre2",
         ],
         PatternThenPaths,
     ),
@@ -243,4 +248,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("xxd", "lscpugb0", &[], OnePath),
     program("free", "bkmghtw", &["human"], Nothing),
     program("cd", "LP", &[], OnePath),
+    program("base64", "dw0", &["decode", "wrap"], Paths),
+    program("groups", "", &[], Nothing),
+    program("lscpu", "e", &[], Nothing),
 ];

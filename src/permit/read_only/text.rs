@@ -15,12 +15,53 @@ fn files(words: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
 
 /// `sed -n '10,20p' file`, `sed 's/a/b/g' file`: prints, and changes only what it prints.
 pub(super) fn sed(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
-    let options = args
-        .iter()
-        .take_while(|w| w.plain() && matches!(w.text.as_str(), "-n" | "-E" | "-r" | "-nE" | "-nr" | "-En"))
-        .count();
-    let Some((script, rest)) = args[options..].split_first() else { return false };
-    script.plain() && !script.text.starts_with('-') && sed_script(&script.text) && files(rest, roots, folders)
+    let fine = |w: &Word| w.plain() && !w.text.starts_with('-') && sed_script(&w.text);
+    let mut rest = args;
+    let mut scripts = 0;
+    loop {
+        match rest {
+            [o, more @ ..]
+                if o.plain() && matches!(o.text.as_str(), "-n" | "-E" | "-r" | "-nE" | "-nr" | "-En") =>
+            {
+                rest = more;
+            }
+            [e, script, more @ ..]
+                if e.plain() && matches!(e.text.as_str(), "-e" | "-ne" | "-Ee") && fine(script) =>
+            {
+                scripts += 1;
+                rest = more;
+            }
+            _ => break,
+        }
+    }
+    if scripts > 0 {
+        return files(rest, roots, folders);
+    }
+    let Some((script, rest)) = rest.split_first() else { return false };
+    fine(script) && files(rest, roots, folders)
+}
+
+/// `date +%F`, `date -u -d yesterday`: any other operand sets the clock, and `-s`, `-f` and `-r` set it or read files.
+pub(super) fn date(args: &[Word]) -> bool {
+    let mut rest = args;
+    loop {
+        match rest {
+            [] => return true,
+            [d, value, more @ ..] if d.plain() && d.text == "-d" && !value.splits && !value.glob => {
+                rest = more
+            }
+            [word, more @ ..] if word.plain() => {
+                let t = word.text.as_str();
+                let known = matches!(t, "-u" | "--utc" | "-R" | "-I" | "--help" | "--version")
+                    || ["+", "-I", "--iso-8601", "--rfc-3339=", "--date="].iter().any(|o| t.starts_with(o));
+                if !known {
+                    return false;
+                }
+                rest = more;
+            }
+            _ => return false,
+        }
+    }
 }
 
 /// Addresses with `p`, `d`, `q`, `=`, or `s///` with harmless flags, separated by `;` or line ends.
@@ -151,10 +192,43 @@ fn awk_program(text: &str) -> bool {
     ];
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     // `>=` compares; any other `>` may write, and a `|` may run.
-    let bare = text.replace(">=", "").replace("||", "");
+    let bare = without_comparisons(text).replace("||", "");
     !bare.contains(['>', '|', '@', '`'])
         // A line that goes on may cut a word in two.
         && !bare.contains("\\\n") && words.into_iter().all(|w| !WORDS.contains(&w))
+}
+
+/// The text without each `>` that surely compares: in a pattern, in parentheses, or as `>=`. Where quotes, braces and
+/// parentheses may stand for themselves (in an expression, a comment, behind a backslash), only the last one is sure.
+fn without_comparisons(text: &str) -> String {
+    if text.contains(['/', '\\', '#']) {
+        return text.replace(">=", "");
+    }
+    let (mut braces, mut parens, mut quoted) = (0_u32, 0_u32, false);
+    let mut out = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '{' => braces += 1,
+            '}' => {
+                braces = braces.saturating_sub(1);
+                parens = 0;
+            }
+            '(' => parens += 1,
+            ')' => parens = parens.saturating_sub(1),
+            // `>>` is never a comparison.
+            '>' if chars.peek() != Some(&'>') && !out.ends_with('>') => {
+                if chars.peek() == Some(&'=') || braces == 0 || parens > 0 {
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// `jq '.a[]' file`: a filter that reads nothing but its input.

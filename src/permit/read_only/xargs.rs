@@ -77,7 +77,8 @@ pub(super) fn file_names(
     let base = lister.base();
     let starts: Vec<&Word> = match base.as_str() {
         "find" => {
-            let prints = lister.args().iter().all(|w| !matches!(w.text.as_str(), "-ls" | "-printf"));
+            let prints =
+                lister.args().iter().all(|w| !matches!(w.text.as_str(), "-ls" | "-printf" | "-exec"));
             if !prints {
                 return None;
             }
@@ -92,6 +93,11 @@ pub(super) fn file_names(
         }
         _ => return None,
     };
+    plain_below(starts, roots, folders).map(|()| vec![])
+}
+
+/// `Some` when every name below these folders (without any: the current one) is one plain word, and leads nowhere out.
+pub(super) fn plain_below(starts: Vec<&Word>, roots: &Roots, folders: &[PathBuf]) -> Option<()> {
     let here = Word::fixed(".");
     let starts = if starts.is_empty() { vec![&here] } else { starts };
     let mut left = MOST;
@@ -104,7 +110,7 @@ pub(super) fn file_names(
             return None;
         }
     }
-    Some(vec![])
+    Some(())
 }
 
 /// A text that is one word to `xargs`, and no option.

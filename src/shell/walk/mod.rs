@@ -1,6 +1,7 @@
 //! From the parser's tree to a flat list of parts.
 
 mod input;
+mod loops;
 mod simple;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +41,7 @@ pub(crate) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis
         calls: vec![],
         hidden_input: false,
         substituted: false,
+        bound: vec![],
     };
     walk.script(command);
     if walk.out.parts.iter().filter(|p| p.role != Role::Guess).count() > MAX_PARTS {
@@ -66,6 +68,8 @@ struct Walk {
     substituted: bool,
     /// What is typed into it while it runs.
     typed: Option<Word>,
+    /// Variables of the loops around the current command, with the words of [`Analysis::loops`] that each stands for.
+    bound: Vec<(String, (usize, usize))>,
 }
 
 impl Walk {
@@ -88,12 +92,15 @@ impl Walk {
             return;
         };
         self.depth += 1;
+        // Another shell, or another time: what a variable stands for is not followed into it.
+        let bound = std::mem::take(&mut self.bound);
         // A substitution reads what the command reads in whose words it stands.
         let outer = self.enter(text);
         for list in &program.complete_commands {
             self.list(list);
         }
         self.text = outer;
+        self.bound = bound;
         self.depth -= 1;
     }
 
@@ -169,16 +176,25 @@ impl Walk {
             CompoundCommand::BraceGroup(g) => self.list(&g.list),
             CompoundCommand::Subshell(s) => self.list(&s.list),
             CompoundCommand::ForClause(f) => {
+                let from = self.out.loops.len();
                 for value in f.values.iter().flatten() {
                     let words = self.words(&value.value);
                     self.out.loops.extend(words);
                 }
+                let to = self.out.loops.len();
                 if changes_programs(&f.variable_name) {
                     self.out.set_unclear("a loop over a variable that changes what other programs do");
                 } else if !is_cosmetic(&f.variable_name) && !f.variable_name.chars().any(char::is_lowercase) {
                     self.out.set_loose("a loop over a system variable");
                 }
+                let known = from < to && loops::set_by_loop_only(&self.text, &f.variable_name);
+                if known {
+                    self.bound.push((f.variable_name.clone(), (from, to)));
+                }
                 self.list(&f.body.list);
+                if known {
+                    self.bound.pop();
+                }
             }
             CompoundCommand::CaseClause(c) => {
                 self.words(&c.value.value);
@@ -269,7 +285,14 @@ impl Walk {
     }
 
     pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
-        words::expand(raw).into_iter().map(|f| self.take(f)).collect()
+        let mut words: Vec<Word> = words::expand(raw).into_iter().map(|f| self.take(f)).collect();
+        if let Some(name) = loops::quoted_variable(raw)
+            && let Some((_, each)) = self.bound.iter().rev().find(|(bound, _)| bound == name)
+            && let [word] = words.as_mut_slice()
+        {
+            word.each = Some(*each);
+        }
+        words
     }
 }
 

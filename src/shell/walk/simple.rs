@@ -181,7 +181,8 @@ impl Walk {
                     Substitution::Read => self.list(&shell.list),
                     Substitution::Write => connections.readers.push(&shell.list),
                 }
-                part.argv.push(Word::unknown());
+                let pipe = matches!(kind, Substitution::Read);
+                part.argv.push(Word { pipe, ..Word::unknown() });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `find -exec` and `fd --exec`: what they run.
 
 use super::effects::{Effects, Inner};
+use crate::analysis::FIND;
 use crate::command::{HOLE, Word};
 
 /// `find -exec cmd {} ;` and `fd -x cmd`.
@@ -45,7 +46,8 @@ pub(super) fn find(base: &str, args: &[Word]) -> Effects {
         } else {
             out.runs.push(Inner::Command { argv, env: vec![], guess: false });
         }
-        out.loose = Some("find adds names that are known only at run time".into());
+        let why = if is_fd { "fd adds names that are known only at run time" } else { FIND };
+        out.loose = Some(why.into());
         at += end;
     }
     out

@@ -1,0 +1,53 @@
+//! The processes of one run, found by the token in their command lines.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a process may be seen after the end of the command without counting as left.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Numbers of the processes (not zombies) whose command lines contain `token`.
+pub(crate) fn with(token: &str) -> Vec<u32> {
+    let own = std::process::id();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .filter(|p| *p != own)
+        .filter(|p| {
+            std::fs::read(format!("/proc/{p}/cmdline"))
+                .is_ok_and(|line| line.windows(token.len()).any(|w| w == token.as_bytes()))
+        })
+        .collect()
+}
+
+/// Whether a process with `token` is alive after the time of grace. Looked for repeatedly, since one that starts itself
+/// again has a new number each time.
+pub(crate) fn survive(token: &str) -> bool {
+    let end = Instant::now() + GRACE;
+    while Instant::now() < end {
+        // What starts itself again may be missed by one look.
+        if (0..4).all(|_| with(token).is_empty()) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    (0..50).any(|_| !with(token).is_empty())
+}
+
+/// Ends what is left of a run.
+pub(crate) fn end(token: &str) {
+    // What starts itself again is faster than one look.
+    for _ in 0..2_000 {
+        let left = with(token);
+        for process in &left {
+            if let Some(pid) = i32::try_from(*process).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
+        if left.is_empty() && with(token).is_empty() {
+            return;
+        }
+    }
+}
