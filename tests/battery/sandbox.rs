@@ -70,7 +70,7 @@ impl Sandbox {
             Self::None => Vec::new(),
             Self::Tiller { program, bubblewrap } => {
                 let how = if *bubblewrap { "bubblewrap" } else { "landlock" };
-                let fixed = ["sandbox", "run", "--profile", "workspace", "--with", how, "--"];
+                let fixed = ["sandbox", "run", "--profile", "workspace", "--method", how, "--"];
                 std::iter::once(program.as_os_str())
                     .chain(fixed.map(OsStr::new))
                     .map(OsStr::to_owned)
