@@ -231,12 +231,18 @@ impl App {
 
     /// Whether something changed since the last frame, or the screen changes by itself now.
     pub fn due(&self) -> bool {
-        self.frame.dirty || self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
+        self.frame.dirty || self.ticks() || self.frame.spin.is_some_and(|w| self.clock.mono() >= w)
+    }
+
+    /// Whether more changes by itself now than spinners: the panels are told of it.
+    pub(crate) fn ticks(&self) -> bool {
+        self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
     }
 
     /// Time until the screen changes by itself; `None`: never.
     pub fn sleep(&self) -> Option<Duration> {
-        self.frame.wake.map(|w| w.saturating_sub(self.clock.mono()))
+        let next = self.frame.wake.into_iter().chain(self.frame.spin).min();
+        next.map(|w| w.saturating_sub(self.clock.mono()))
     }
 
     pub(crate) fn tick_clock(&mut self) {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Message, ModelRef, SessionId};
 
 use crate::app::effect::Token;
@@ -13,7 +13,7 @@ use crate::dialog::question::input_delay::InputDelay;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap};
 use crate::model::{Model, Revisions, Slice};
-use crate::panel::{Panel, Placement, Reply, View};
+use crate::panel::{Panel, Placement, Refresh, Reply, View};
 use crate::view::layout::{Areas, Zoom};
 use crate::view::view_panel::TrackedPanel;
 
@@ -67,11 +67,23 @@ impl Layer {
         !self.delayed && !delayed && self.panel.is_drawn(model, slices, &Slice::ALL)
     }
 
-    /// Notes that it was drawn in this state. `delay`: time in which it takes no decisions; `wake`: when it changes by
-    /// itself (monotonic).
-    pub(crate) fn was_drawn(&mut self, slices: &Revisions, delay: Option<Duration>, wake: Option<Duration>) {
-        self.panel.was_drawn(slices, wake);
+    /// Notes that it was drawn in this state at `now` (monotonic). `delay`: time in which it takes no decisions; `refresh`:
+    /// what changes by itself in its `area`.
+    pub(crate) fn was_drawn(
+        &mut self,
+        slices: &Revisions,
+        delay: Option<Duration>,
+        now: Duration,
+        area: Rect,
+        refresh: &Refresh,
+    ) {
+        self.panel.was_drawn(slices, now, area, refresh);
         self.delayed = delay.is_some();
+    }
+
+    /// Its cells with a spinner, as drawn last.
+    pub(crate) fn spinners(&self) -> &[Position] {
+        self.panel.spinners()
     }
 
     /// When it changes by itself (monotonic).

@@ -46,8 +46,6 @@ pub struct CellCx<'a> {
     pub gap: bool,
     /// The cell ends the last turn.
     pub last_turn: bool,
-    /// No spinner.
-    pub still: bool,
     pub now: Time,
     pub zone: &'a TimeZone,
     /// Keys as text: unfold, open the viewer, open the review.
@@ -75,13 +73,10 @@ impl CellCx<'_> {
         self.keys[2]
     }
 
-    /// The sign of what runs.
-    fn spinner(&self) -> &'static str {
-        if self.still {
-            return sign::FULL.text(self.ascii);
-        }
-        let since = u64::try_from(self.now.millis()).unwrap_or(0);
-        sign::spinner(std::time::Duration::from_millis(since), self.ascii)
+    /// Blank columns behind what stands at the right end of a band over the whole block, so that times and measures stand
+    /// in one column.
+    fn right_blank(&self) -> usize {
+        1 + self.columns - self.prose()
     }
 }
 
@@ -89,7 +84,7 @@ impl CellCx<'_> {
 #[derive(Clone, Debug)]
 pub struct CellLayout {
     inner: CellRows,
-    /// A sign of one column, two columns left of the first row's text.
+    /// A sign of one column, two columns left of the first row's text. See [`CellLayout::spins`].
     pub mark: Option<(&'static str, Role)>,
     /// Columns of `mark` and blanks left of all rows.
     pub indent: usize,
@@ -135,6 +130,11 @@ impl CellLayout {
     fn doc(doc: Doc, cx: &CellCx<'_>) -> Self {
         let inner = CellRows::Doc(Box::new(doc));
         Self { inner, mark: None, indent: INDENT, gap: usize::from(cx.gap) }
+    }
+
+    /// The sign stands for what runs: where signs may move, a spinner is drawn in its place.
+    pub fn spins(&self) -> bool {
+        matches!(self.mark, Some((_, Role::Running)))
     }
 
     /// Rows and lines, without the gap.
@@ -217,10 +217,17 @@ pub fn gap(before: Option<&Cell>, cell: &Cell) -> bool {
             !(small(&before.body) || matches!(before.body, Body::Reply { .. }))
         }
         Body::Reply { .. } => !matches!(before.body, Body::Demo | Body::Thinking { .. }),
-        Body::End(_) => false,
-        Body::Finished(_) => matches!(before.body, Body::Reply { .. } | Body::Notice(_)),
+        Body::End(_) => is_band(&before.body),
+        Body::Finished(_) => {
+            matches!(before.body, Body::Reply { .. } | Body::Notice(_)) || is_band(&before.body)
+        }
         _ => true,
     }
+}
+
+/// A message of the person, or a shell line: a blank row always follows its band.
+fn is_band(body: &Body) -> bool {
+    matches!(body, Body::User { .. } | Body::Shell { .. })
 }
 
 /// What `y` copies: the source.

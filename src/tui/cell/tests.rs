@@ -18,7 +18,6 @@ fn cx(columns: usize) -> CellCx<'static> {
         unfolded: false,
         gap: false,
         last_turn: true,
-        still: true,
         now: Time(37_272_000),
         zone: &UTC,
         keys: ["Ctrl-O", "Ctrl-X o", "Ctrl-X d"],

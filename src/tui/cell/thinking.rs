@@ -4,6 +4,7 @@ use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
+use crate::widget::sign;
 
 pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) -> CellLayout {
     let look = Look::of(Role::Thinking);
@@ -25,6 +26,6 @@ pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) ->
         }
     }
     let mut laid = CellLayout::of(all, cx, INDENT);
-    laid.mark = open.then(|| (cx.spinner(), Role::Running));
+    laid.mark = open.then(|| (sign::FULL.text(cx.ascii), Role::Running));
     laid
 }

@@ -58,7 +58,7 @@ fn mark(t: &ToolCell, cx: &CellCx<'_>) -> (&'static str, Role) {
         return (sign::ATTENTION.text(cx.ascii), Role::Waiting);
     }
     match t.state {
-        ToolState::Begun | ToolState::Running => (cx.spinner(), Role::Running),
+        ToolState::Begun | ToolState::Running => (sign::FULL.text(cx.ascii), Role::Running),
         ToolState::Waiting => (sign::EMPTY.text(cx.ascii), Role::Dim),
         ToolState::Done(ToolOutcome::Ok) => (sign::OK.text(cx.ascii), Role::Ok),
         ToolState::Done(ToolOutcome::Error | ToolOutcome::Denied | ToolOutcome::TimedOut) => {
@@ -172,7 +172,8 @@ pub(crate) fn is_todo(t: &ToolCell) -> bool {
 /// Lays a call out. `above`: the calls that share its row, oldest first.
 pub(super) fn lay(t: &ToolCell, above: &[&ToolCell], cx: &CellCx<'_>) -> CellLayout {
     let indent = indent(cx);
-    let room = cx.prose().saturating_sub(indent);
+    // What stands at the right end ends where the time of a message does.
+    let room = cx.prose().saturating_sub(indent + 1);
     let all: Vec<&ToolCell> = above.iter().copied().chain([t]).collect();
     let mut text = DiffText::default();
     text.push(row(&all, room, cx));
@@ -394,9 +395,13 @@ fn preview(calls: &[&ToolCell], cx: &CellCx<'_>, all: &mut DiffText) {
     }
     let note = unfold_note(more as u64, cx);
     if let Some(last) = rows.lines.last_mut().filter(|_| more > 0) {
-        let room = layout.columns.saturating_sub(width(&last.first.text) + width(&note) + 2);
-        last.shorten(room, cx.ascii);
-        last.right = Some(Box::new(Gutter::new(format!("{note} "), Role::Dim)));
+        let used = width(&last.first.text) + width(&note) + 1;
+        // In the column of the other notes, unless the line needs the rest of the row.
+        let blank = cx.right_blank();
+        let fits = used + width(last.text()) + blank <= layout.columns;
+        let blank = if fits { blank } else { 1 };
+        last.shorten(layout.columns.saturating_sub(used + blank), cx.ascii);
+        last.right = Some(Box::new(Gutter::new(format!("{note}{:blank$}", ""), Role::Dim)));
     }
     all.append(rows);
 }

@@ -38,11 +38,15 @@ pub(super) fn banded(mut all: Vec<Line>, right: &str, cx: &CellCx<'_>) -> CellLa
     }
     let with_right = cx.columns >= TIME_FROM && !right.is_empty();
     if let Some(first) = all.first_mut().filter(|_| with_right) {
-        first.right = Some(Box::new(Gutter::new(format!("{right} "), Role::Dim)));
+        let blank = cx.right_blank();
+        first.right = Some(Box::new(Gutter::new(format!("{right}{:blank$}", ""), Role::Dim)));
     }
     let spare = if with_right { TIME.max(crate::text::width(right) + 3) } else { 0 };
-    let room = cx.columns.saturating_sub(spare).min(cx.measure.max(1) + INDENT).max(1);
-    CellLayout::wide(all, cx, 0, room)
+    let room = match spare {
+        0 => cx.columns.min(cx.measure.max(1) + INDENT),
+        _ => cx.prose().saturating_sub(spare),
+    };
+    CellLayout::wide(all, cx, 0, room.max(1))
 }
 
 /// What the engine or a shell line says to the model: one dim line, unless unfolded.

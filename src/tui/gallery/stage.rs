@@ -465,7 +465,8 @@ impl Stage {
         self.app.redraw();
         self.draw();
         let soon = Duration::from_millis(30);
-        while self.app.sleep().is_some_and(|s| s <= soon) && begun.elapsed() < COLOURS {
+        let waits = |app: &App| app.frame.wake.is_some_and(|at| at <= app.model.mono + soon);
+        while waits(&self.app) && begun.elapsed() < COLOURS {
             std::thread::park_timeout(Duration::from_millis(1));
             self.app.redraw();
             self.draw();

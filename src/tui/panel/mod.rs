@@ -15,6 +15,7 @@ use crate::keymap::Keymap;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::theme::Theme;
+use crate::widget::sign;
 
 pub mod agents;
 pub mod composer;
@@ -89,6 +90,12 @@ impl DrawCx<'_> {
             .describe(action, self.scopes)
             .or_else(|| self.keys.anywhere(action).map(|(_, k)| k))
             .unwrap_or_else(|| "-".into())
+    }
+
+    /// The spinner's sign in this frame; `None`: marks do not move.
+    pub(crate) fn spinner(&self) -> Option<&'static str> {
+        let since = Duration::from_millis(u64::try_from(self.now.millis()).unwrap_or(0));
+        (!self.reduced_motion).then(|| sign::spinner(since, self.ascii))
     }
 }
 

@@ -183,7 +183,7 @@ pub enum Placement {
 }
 
 /// What the next frames need not draw, and when one is due. Made by [`super::Panel::measure`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refresh {
     /// Time from this frame after which the panel must be drawn again though nothing happens; `None`: never.
     pub wake: Option<Duration>,
@@ -191,6 +191,9 @@ pub struct Refresh {
     pub kept: u16,
     /// Rows at the bottom that were blank and are blank again. Counts only together with `kept`.
     pub blank: u16,
+    /// Columns and rows, from the corner of its area, of the cells with a spinner. They change by themselves: for them the
+    /// panel is not drawn again.
+    pub spinners: Vec<(u16, u16)>,
 }
 
 impl Refresh {

@@ -51,7 +51,7 @@ fn looks_well_in_the_rail_and_alone() {
 
 #[test]
 fn too_much_for_the_rail_is_folded_until_it_has_the_focus() {
-    let mut r = Robot::new(118, 24);
+    let mut r = Robot::new(118, 25);
     crate::scene::play(&mut r);
     plan(&mut r, 32);
     assert!(r.screen().contains("12 done, 4 cancelled"), "{}", r.screen());

@@ -15,7 +15,7 @@ use crate::view::layout::{Areas, LayoutRequest, SizeClass};
 use crate::view::overlay::{self, LayerArea};
 use crate::view::view_panel::{PanelFacts, ViewPanel};
 use crate::view::{cx, frame, layout_request, notice_bar};
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Slices that header, footer and notice bar read, besides the titles and hints of the panels.
 const CHROME: &[Slice] = &[
@@ -57,7 +57,7 @@ pub(super) fn drew_everything(
     chrome: Chrome,
     slices: &Revisions,
 ) {
-    note_wakes(app);
+    note_wakes(app, &layers);
     // What lies over the views now has to go from them later.
     app.frame.last = (!has_overlay(app)).then(|| LastFrame {
         request,
@@ -69,8 +69,34 @@ pub(super) fn drew_everything(
     });
 }
 
+/// Cells with a spinner that no dialog covers.
+fn spinners(app: &App, layers: &[LayerArea]) -> Vec<Position> {
+    let free = |at: &&Position, from: usize| !layers[from..].iter().any(|l| l.outer.contains(**at));
+    let views = app.views.iter().flat_map(|v| v.spinners()).filter(|at| free(at, 0));
+    let dialogs =
+        app.layers.iter().enumerate().flat_map(|(n, layer)| {
+            layer.spinners().iter().filter(move |at| free(at, (n + 1).min(layers.len())))
+        });
+    views.chain(dialogs).copied().collect()
+}
+
+/// Shows the present sign of each spinner: all that moves on the screen while something runs.
+fn spin(app: &mut App, layers: &[LayerArea], buf: &mut Buffer) {
+    let cells = spinners(app, layers);
+    let Some(sign) = cx!(app, &[], false).spinner().filter(|_| !cells.is_empty()) else { return };
+    for at in cells {
+        let Some(cell) = buf.cell_mut(at).filter(|c| c.symbol() != sign) else { continue };
+        cell.set_symbol(sign);
+        app.frame.drawn.push(Rect { x: at.x, y: at.y, width: 1, height: 1 });
+    }
+}
+
 /// Notes when the screen changes by itself.
-fn note_wakes(app: &mut App) {
+fn note_wakes(app: &mut App, layers: &[LayerArea]) {
+    let frame = sign::SPINNER_FRAME.as_millis() as i64;
+    let left = frame - app.model.now.millis().rem_euclid(frame);
+    let left = std::time::Duration::from_millis(left.unsigned_abs());
+    app.frame.spin = (!spinners(app, layers).is_empty()).then(|| app.model.mono + left);
     app.frame.chrome_wake = app.next_wake();
     let panels =
         app.views.iter().filter_map(ViewPanel::wake).chain(app.layers.iter().filter_map(Layer::wake));
@@ -119,15 +145,16 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
             return None;
         }
         let before = app.frame.drawn.len();
-        draw_chrome(app, &areas, notices, (!covered).then_some(layers.as_slice()), buf);
+        draw_chrome(app, &areas, notices, &layers, buf);
         if !layers.is_empty() {
             cursor = draw_layers(app, &layers, before, slices, buf);
         }
         last.chrome = chrome;
     }
+    spin(app, &layers, buf);
     last.slices = *slices;
     app.frame.last = Some(last);
-    note_wakes(app);
+    note_wakes(app, &layers);
     Some(cursor)
 }
 
@@ -177,12 +204,12 @@ fn panels(
 }
 
 /// Draws header and footer and, unless a dialog fills the screen, titles and the notice bar; the last one only when
-/// there are new lines for it. `layers`: the dialogs, unless one fills the screen.
+/// there are new lines for it. `layers`: the dialogs.
 fn draw_chrome(
     app: &mut App,
     areas: &Areas,
     notices: Option<Vec<notice_bar::NoticeLine>>,
-    layers: Option<&[LayerArea]>,
+    layers: &[LayerArea],
     buf: &mut Buffer,
 ) {
     let scopes = app.scopes();
@@ -192,11 +219,14 @@ fn draw_chrome(
     let cx = cx!(app, &scopes, false);
     app.screen.header_clicks = app.status(areas, &cx, buf);
     app.frame.drawn.extend([areas.header, areas.footer].into_iter().filter(|r| r.area() > 0));
-    let Some(layers) = layers else { return };
+    overlay::dim_behind(app.themes.current(), layers, areas.header, buf);
+    if overlay::is_covered(layers, areas, buf.area, 0) {
+        return;
+    }
     let cx = cx!(app, &scopes, false);
     let mut drawn: Vec<Rect> = frame::title_rows(areas).collect();
     if let Some(lines) = notices {
-        draw::clear(buf, areas.notices, cx.theme.style(Role::Ground));
+        draw::clear(buf, areas.notices, cx.theme.style(Role::Band));
         notice_bar::draw(&cx, &lines, areas.notices, buf);
         drawn.extend(Some(areas.notices).filter(|r| r.area() > 0));
     }

@@ -20,11 +20,15 @@ struct Screen {
 }
 
 impl Screen {
-    fn new() -> Self {
-        let mut r = Robot::new(220, 60);
+    fn of(mut r: Robot) -> Self {
         scene::play(&mut r);
-        let mut screen = Self { r, buf: Buffer::empty(Rect::new(0, 0, 220, 60)), seq: 1000 };
+        let mut screen = Self { buf: Buffer::empty(r.buffer().area), r, seq: 1000 };
         screen.draw();
+        screen
+    }
+
+    fn new() -> Self {
+        let screen = Self::of(Robot::new(220, 60));
         let shown = screen.shown();
         assert!(
             RAIL.iter().chain(&[View::Conversation, View::Composer]).all(|v| shown.contains(v)),
@@ -161,4 +165,91 @@ fn what_changes_below_a_dialog_is_drawn_below_it() {
     s.r.app.redraw();
     s.draw();
     assert!(partly == s.buf, "a part was drawn as the whole is");
+}
+
+/// Eight frames of the spinner a second: the bytes of each, the panels that were drawn, and the cells.
+fn spin(s: &mut Screen, seconds: u32) -> (Vec<usize>, Vec<View>, Vec<Vec<Rect>>) {
+    let mut encoder = crate::output::Encoder::default();
+    s.r.app.redraw();
+    let cursor = s.r.app.draw(&mut s.buf);
+    let mut out = String::new();
+    encoder.frame(&s.buf, &[s.buf.area], cursor, &mut out);
+    s.r.app.views.iter_mut().for_each(|v| v.calls = (0, 0));
+    let (mut bytes, mut views, mut drawn) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..8 * seconds {
+        s.r.clock.advance(crate::widget::sign::SPINNER_FRAME);
+        assert!(s.r.app.due(), "a frame is due");
+        if s.r.app.ticks() {
+            s.r.app.update(Msg::Tick);
+        }
+        out.clear();
+        let cursor = s.r.app.draw(&mut s.buf);
+        encoder.frame(&s.buf, s.r.app.drawn(), cursor, &mut out);
+        bytes.push(out.len());
+        drawn.push(s.r.app.drawn().to_vec());
+        for v in &mut s.r.app.views {
+            views.extend(std::iter::repeat_n(v.view, std::mem::take(&mut v.calls.1) as usize));
+        }
+    }
+    (bytes, views, drawn)
+}
+
+#[test]
+fn while_a_call_runs_only_its_spinner_moves_and_few_bytes_are_written() {
+    for theme in ["tiller-dark", "tiller-light", "ansi", "mono"] {
+        let ui = tiller_config::schema::Ui { theme: theme.into(), ..Default::default() };
+        let mut s = Screen::of(Robot::with(118, 32, ui));
+        // The question opens once the person is not typing, and is put aside.
+        s.r.run("wait 2000; esc; wait 2000");
+        assert!(s.r.app.layers.is_empty() && s.r.screen().contains("cargo test -p api"));
+        let (bytes, views, drawn) = spin(&mut s, 10);
+        let all: usize = bytes.iter().sum();
+        assert!(bytes.iter().all(|b| *b > 0) && all < 10 * 500, "{theme}: {all} bytes in 10 s: {bytes:?}");
+        let cell = |r: &Vec<Rect>| r.len() == 1 && r[0].area() == 1;
+        let more = drawn.iter().filter(|r| !cell(r)).count();
+        assert!(more <= 11, "{theme}: {more} of 80 frames draw more than the spinner: {drawn:?}");
+        for view in View::ALL {
+            let times = views.iter().filter(|v| **v == view).count();
+            assert!(times <= 11, "{theme}: {view:?} is drawn {times} times in 10 s");
+        }
+        // What was drawn in parts is what drawing all of it gives.
+        let partly = s.buf.clone();
+        s.r.app.redraw();
+        s.draw();
+        assert!(partly == s.buf, "{theme}");
+    }
+}
+
+#[test]
+fn a_spinner_that_a_dialog_covers_wakes_nothing_and_stays_below_it() {
+    let s = Screen::of(Robot::new(118, 32));
+    assert!(s.r.app.frame.spin.is_some());
+    let at = super::spinners(&s.r.app, &[])[0];
+    // It fills the screen, or lies over the cell.
+    for open in ["tree.open", "palette.open"] {
+        let mut s = Screen::of(Robot::new(118, 32));
+        assert!(s.r.app.act(crate::keymap::action::Action(open)), "{open}");
+        s.draw();
+        s.wait_until_readable();
+        let areas = s.r.app.screen.areas.clone().unwrap();
+        let layers = overlay::layer_areas(&s.r.app, &areas, s.buf.area, 0);
+        let covers = layers[0].outer.contains(at);
+        assert_eq!(s.r.app.frame.spin.is_none(), covers, "{open}: {at:?} {layers:?}");
+        s.r.clock.advance(crate::widget::sign::SPINNER_FRAME);
+        let before = s.buf.clone();
+        s.draw();
+        assert_eq!(before == s.buf, covers, "{open}");
+        let partly = s.buf.clone();
+        s.r.app.redraw();
+        s.draw();
+        assert!(partly == s.buf, "{open}: a part was drawn as the whole is");
+    }
+}
+
+#[test]
+fn with_reduced_motion_nothing_spins() {
+    let ui = tiller_config::schema::Ui { reduced_motion: true, ..Default::default() };
+    let s = Screen::of(Robot::with(118, 32, ui));
+    assert_eq!(s.r.app.frame.spin, None);
+    assert!(s.r.app.sleep().is_some_and(|t| t > std::time::Duration::ZERO), "the time of the call goes on");
 }

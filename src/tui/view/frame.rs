@@ -16,7 +16,7 @@ use crate::widget::{draw, surface};
 pub(crate) fn grounds(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
     draw::clear(buf, buf.area, cx.theme.style(Role::Ground));
     let band = cx.theme.style(Role::Band);
-    for area in areas.bands.iter().chain([&areas.composer_band]) {
+    for area in areas.bands.iter().chain([&areas.notices_band, &areas.composer_band]) {
         draw::clear(buf, *area, band);
     }
     let lined = !surface::has_bands(cx.theme);
@@ -32,7 +32,9 @@ pub(crate) fn grounds(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffe
     }
     if areas.class > SizeClass::Tiny && layout_request::docked(app).is_none() {
         let tone = header::profile_role(cx.model.agent.session.profile);
-        surface::bar(cx, areas.composer_band, tone, buf);
+        for area in [areas.notices_band, areas.composer_band] {
+            surface::bar(cx, area, tone, buf);
+        }
     }
 }
 

@@ -16,7 +16,9 @@ pub(crate) struct FrameState {
     pub(crate) dirty: bool,
     /// When the screen changes by itself (monotonic), as of the last frame.
     pub(crate) wake: Option<Duration>,
-    /// The same for what is drawn around the panels.
+    /// When the spinners on the screen show their next sign (monotonic); `None`: there are none.
+    pub(crate) spin: Option<Duration>,
+    /// When what is drawn around the panels changes by itself (monotonic), as of the last frame.
     pub(super) chrome_wake: Option<Duration>,
     /// What the last frame drew: cells elsewhere are as they were.
     pub(crate) drawn: Vec<Rect>,

@@ -118,7 +118,7 @@ pub struct LayoutRequest {
     pub measure: u16,
     /// Rows of the composer's text, or of the dialog in its place with its title row and its last, blank row.
     pub composer: u16,
-    /// Rows of the notice bar between conversation and composer.
+    /// Lines of the notice bar above the composer's text.
     pub notices: u16,
     /// A dialog takes the composer's place: it may take more.
     pub docked: bool,
@@ -146,8 +146,10 @@ pub struct Areas {
     pub rail: Vec<ViewArea>,
     /// The grounds of the side panels.
     pub bands: Vec<Rect>,
+    /// The lines of the notice bar, and their ground: it continues the composer's band upwards.
     pub notices: Rect,
-    /// The row between what lies above and the composer's band.
+    pub notices_band: Rect,
+    /// The row between what lies above and the composer's band, with its notices.
     pub rule: Rect,
     pub composer: ViewArea,
     /// The ground of the composer, or of the dialog in its place.
@@ -230,6 +232,12 @@ fn trimmed(r: Rect, left: u16, right: u16) -> Rect {
     Rect { x: r.x + left, width: (r.width - left).saturating_sub(right), ..r }
 }
 
+/// Without the rows of padding on top.
+fn below_air(r: Rect, air: u16) -> Rect {
+    let air = air.min(r.height);
+    Rect { y: r.y + air, height: r.height - air, ..r }
+}
+
 fn bare(view: View, inner: Rect) -> ViewArea {
     ViewArea { view, title: NONE, inner }
 }
@@ -246,6 +254,7 @@ fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
         rail: Vec::new(),
         bands: Vec::new(),
         notices: NONE,
+        notices_band: NONE,
         rule: NONE,
         composer: bare(View::Composer, composer),
         composer_band: composer,
@@ -274,7 +283,8 @@ fn narrow(w: &LayoutRequest, class: SizeClass) -> Areas {
         tree: None,
         rail: Vec::new(),
         bands: Vec::new(),
-        notices: trimmed(row(s, main, notices), 1, 1),
+        notices: trimmed(row(s, main, notices), PADDING, 1),
+        notices_band: row(s, main, notices),
         rule: NONE,
         composer: bare(View::Composer, trimmed(band, PADDING, 0)),
         composer_band: band,
@@ -307,20 +317,23 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     };
     let footer = s.height - 1;
     let band_top = footer - composer;
-    let body = band_top - rule;
     let top = 1 + air;
-    let notices = if alone { 0 } else { w.notices.min(body.saturating_sub(top + 3)) };
+    let notices = match alone || w.notices == 0 {
+        true => 0,
+        false => (w.notices + air).min((band_top - rule).saturating_sub(top + 3)),
+    };
+    // A blank row alone says nothing.
+    let notices = if notices > air { notices } else { 0 };
+    let body = band_top - rule - notices;
     let band = row(s, band_top, composer);
     let inside = trimmed(band, PADDING, PADDING);
     let sides = if wide && !is_full(w) { sides(w, main_view) } else { Sides::default() };
     let column = |x: u16, width: u16| Rect { x: s.x + x, y: s.y + 1, width, height: body - 1 };
-    let middle = Rect {
-        y: s.y + top,
-        height: body - top - notices,
-        ..column(sides.tree, s.width - sides.tree - sides.rail)
-    };
+    let middle =
+        Rect { y: s.y + top, height: body - top, ..column(sides.tree, s.width - sides.tree - sides.rail) };
     let tree = (sides.tree > 0).then(|| column(0, sides.tree));
     let rail = (sides.rail > 0).then(|| column(s.width - sides.rail, sides.rail));
+    let notices_band = row(s, band_top - notices, notices);
     let tree_section = [Section { view: View::Sessions, rows: u16::MAX }];
     Areas {
         class,
@@ -329,7 +342,8 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
         tree: tree.and_then(|r| stack(&tree_section, w, r, air).pop()),
         rail: rail.map_or_else(Vec::new, |r| stack(&sides.sections, w, r, air)),
         bands: tree.into_iter().chain(rail).collect(),
-        notices: trimmed(Rect { y: middle.bottom(), height: notices, ..middle }, PADDING, PADDING),
+        notices: below_air(trimmed(notices_band, PADDING, PADDING), air),
+        notices_band,
         rule: row(s, body, rule),
         composer: match w.docked {
             true => ViewArea { view: View::Composer, title: Rect { height: 1, ..inside }, inner: inside },
@@ -357,18 +371,21 @@ pub(crate) fn start_columns(screen: Rect) -> u16 {
 /// Moves the composer into the middle of a screen on which nothing was said yet.
 fn with_start(w: &LayoutRequest, areas: Areas) -> Areas {
     let rows = areas.composer_band.height;
-    let (top, bottom) = (areas.main.inner.y, areas.footer.y - areas.notices.height);
+    let (top, bottom) = (areas.main.inner.y, areas.footer.y);
+    let notices = areas.notices_band.height;
     let left = areas.tree.map_or(w.screen.x, |_| areas.main.inner.x);
     let right = areas.bands.iter().map(|b| b.x).find(|x| *x > left).unwrap_or(w.screen.right());
     let width = (start_columns(w.screen) + 2 * PADDING).min(right - left);
-    let y = top + ((bottom - top) * 2 / 5).min((bottom - top).saturating_sub(rows));
+    let y = top + ((bottom - top) * 2 / 5).min((bottom - top).saturating_sub(rows)).max(top + notices);
     let band = Rect { x: left + (right - left - width) / 2, y, width, height: rows };
     let pad = air(w.screen.height);
+    let notices_band = Rect { y: y - notices, height: notices, ..band };
     let inside = Rect { y: band.y + pad, height: rows - 2 * pad, ..trimmed(band, PADDING, PADDING) };
     let below = (band.bottom() + 1).min(bottom);
     Areas {
-        main: bare(areas.main.view, Rect { y: top, height: band.y - top, ..band }),
-        notices: Rect { y: bottom, ..areas.notices },
+        main: bare(areas.main.view, Rect { y: top, height: notices_band.y - top, ..band }),
+        notices: below_air(trimmed(notices_band, PADDING, PADDING), pad),
+        notices_band,
         rule: NONE,
         composer: bare(View::Composer, inside),
         composer_band: band,

@@ -19,8 +19,8 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let docked = docked(app);
     let composer = match docked {
         Some(owner) => match app.panel(owner).map(|p| p.placement(screen.width, &app.model)) {
-            // Where bands have no padding, the last, blank row is left out.
-            Some(Placement::Dock { height }) => height.saturating_sub(1 - layout::air(screen.height)),
+            // Its last row is the padding below: there is as much above, or none at all.
+            Some(Placement::Dock { height }) => (height + 2 * layout::air(screen.height)).saturating_sub(1),
             _ => 1,
         },
         None => app.facts(View::Composer).rows.unwrap_or(1).max(1),

@@ -153,6 +153,7 @@ impl App {
         self.screen.header_clicks = self.status(&areas, &cx, buf);
         let chrome = changes::chrome_of(self);
         let cx = cx!(self, &scopes, false);
+        overlay::dim_behind(cx.theme, &layers, areas.header, buf);
         self.toasts.draw(&cx, overlay::toast_room(&areas, &layers, buf.area), buf);
         if overlay::draw_which_key(self, &areas, &cx, buf) {
             cursor = None;
@@ -196,7 +197,7 @@ impl App {
         let refresh = panel.measure(part.inner, &cx);
         panel.draw(&cx, part.inner, buf);
         follow(panel, part.inner, &cx, cursor);
-        view.was_drawn(&self.model, slices, refresh.wake.map(|w| cx.mono + w));
+        view.was_drawn(&self.model, slices, part.inner, &refresh);
     }
 
     /// Draws the panel of a view over what it drew before; returns the part that is new.
@@ -222,7 +223,7 @@ impl App {
         draw::clear(buf, new, cx.theme.style(areas.surface(part)));
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor);
-        view.was_drawn(&self.model, slices, refresh.wake.map(|w| cx.mono + w));
+        view.was_drawn(&self.model, slices, area, &refresh);
         new
     }
 
@@ -335,3 +336,6 @@ impl App {
         areas.parts().find(hit).map(|part| (Owner::View(part.view), part.inner))
     }
 }
+
+#[cfg(test)]
+mod look_tests;

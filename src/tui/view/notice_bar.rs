@@ -1,4 +1,4 @@
-//! The lines between conversation and composer: messages to be sent, when the next try starts, and whether the
+//! The lines above the composer's text, on its band: messages to be sent, when the next try starts, and whether the
 //! session is saved.
 
 use ratatui::buffer::Buffer;

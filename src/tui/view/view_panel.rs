@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use ratatui::layout::{Position, Rect};
+
 use crate::model::{Model, Revision, Revisions, Slice, Tracked};
-use crate::panel::{Attention, Panel, Placement, Reply, View};
+use crate::panel::{Attention, Panel, Placement, Refresh, Reply, View};
 
 /// The state that something was made from: of the panel itself and of the model.
 #[derive(Clone, Copy)]
@@ -27,12 +29,14 @@ pub(crate) struct TrackedPanel {
     drawn: Option<DrawnState>,
     /// When it changes by itself (monotonic), as it said when it was drawn.
     wake: Option<Duration>,
+    /// Its cells with a spinner, on the screen.
+    spinners: Vec<Position>,
 }
 
 impl TrackedPanel {
     /// A panel that was not drawn yet.
     pub(crate) fn new(panel: Box<dyn Panel>) -> Self {
-        Self { panel: Tracked::new(panel), drawn: None, wake: None }
+        Self { panel: Tracked::new(panel), drawn: None, wake: None, spinners: Vec::new() }
     }
 
     pub(crate) fn panel(&self) -> &dyn Panel {
@@ -63,15 +67,23 @@ impl TrackedPanel {
         self.wake
     }
 
+    /// Its cells with a spinner, as drawn last.
+    pub(crate) fn spinners(&self) -> &[Position] {
+        &self.spinners
+    }
+
     /// Whether it would look the same as it was drawn last. `reads`: the slices of the model that it reads.
     pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions, reads: &[Slice]) -> bool {
         self.is_current(self.drawn, model, slices, reads)
     }
 
-    /// Notes that it was drawn in this state, and changes by itself at `wake` (monotonic).
-    pub(crate) fn was_drawn(&mut self, slices: &Revisions, wake: Option<Duration>) {
+    /// Notes that it was drawn in this state at `now` (monotonic), and what changes by itself in its `area`.
+    pub(crate) fn was_drawn(&mut self, slices: &Revisions, now: Duration, area: Rect, refresh: &Refresh) {
         self.drawn = Some(self.source(slices));
-        self.wake = wake;
+        self.wake = refresh.wake.map(|after| now + after);
+        let on_screen = |(x, y): &(u16, u16)| Position::new(area.x + x, area.y + y);
+        self.spinners.clear();
+        self.spinners.extend(refresh.spinners.iter().map(on_screen).filter(|p| area.contains(*p)));
     }
 
     /// Notes that a timer has fired: a panel whose look depends on the time is drawn in the next frame, whichever
@@ -84,6 +96,7 @@ impl TrackedPanel {
     pub(crate) fn was_hidden(&mut self) {
         self.drawn = None;
         self.wake = None;
+        self.spinners.clear();
     }
 
     fn source(&self, slices: &Revisions) -> DrawnState {
@@ -202,9 +215,14 @@ impl ViewPanel {
         self.panel.is_drawn(model, slices, self.reads)
     }
 
-    /// Notes that it was drawn in this state, and changes by itself at `wake` (monotonic).
-    pub(crate) fn was_drawn(&mut self, model: &Model, slices: &Revisions, wake: Option<Duration>) {
-        self.panel.was_drawn(slices, wake);
+    /// Its cells with a spinner, as drawn last.
+    pub(crate) fn spinners(&self) -> &[Position] {
+        self.panel.spinners()
+    }
+
+    /// Notes that it was drawn in this state, and what changes by itself in its `area`.
+    pub(crate) fn was_drawn(&mut self, model: &Model, slices: &Revisions, area: Rect, refresh: &Refresh) {
+        self.panel.was_drawn(slices, model.mono, area, refresh);
         self.name(model);
         #[cfg(test)]
         {

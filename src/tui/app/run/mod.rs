@@ -160,7 +160,7 @@ impl Loop {
             _ if read => {}
             // A time that the app waits for has come: a question may be shown now.
             _ if !self.attached.here() => self.look(),
-            _ if self.app.due() => self.take(Msg::Tick),
+            _ if self.app.ticks() => self.take(Msg::Tick),
             _ => {}
         }
         if read {

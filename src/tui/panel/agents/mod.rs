@@ -289,7 +289,7 @@ impl Panel for Agents {
 
     fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
         match event {
-            PanelEvent::Tick => Reply::Done(self.on_tick(model)),
+            PanelEvent::Tick => self.on_tick(model),
             PanelEvent::Engine(event) => self.on_event(event, model),
             PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
             PanelEvent::Message(what) => self.on_message(what, model),
@@ -420,9 +420,9 @@ impl Agents {
         Reply::done()
     }
 
-    fn on_tick(&mut self, model: &Model) -> Vec<Effect> {
+    fn on_tick(&mut self, model: &Model) -> Reply {
         let due = !self.asking && model.mono.saturating_sub(self.asked) >= LOOK;
-        if due && processes(model).next().is_some() { vec![self.look(model)] } else { Vec::new() }
+        if due && processes(model).next().is_some() { Reply::with(self.look(model)) } else { Reply::Ignored }
     }
 
     /// Processes come and go with the tools that start and end them.

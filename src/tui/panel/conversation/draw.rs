@@ -5,11 +5,13 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::search;
-use super::viewport::{TextPosition, Viewport, VisibleCell};
+use super::viewport::{Pinned, TextPosition, Viewport, VisibleCell};
 use crate::cell::CellLayout;
 use crate::panel::DrawCx;
 use crate::text::paint::{self, PaintTarget, StyleRange};
+use crate::text::{shorten, width};
 use crate::theme::Role;
+use crate::widget::draw;
 
 /// Highlights over the text.
 #[derive(Clone, Copy, Default)]
@@ -25,11 +27,8 @@ pub(super) struct Overlay<'a> {
 
 /// Draws the window's rows from the top of `area` on.
 pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-    if let Some(laid) = view.pinned.and_then(|key| view.kept(key)).filter(|_| cx.kept == 0 && area.height > 0)
-        && let Some((_, line, cut)) = laid.stack().row(0)
-    {
-        let place = PaintTarget { x: area.x, y: area.y, columns: area.width };
-        paint::row(buf, place, line, cut, cx.theme, &[]);
+    if let Some(p) = view.pinned.filter(|_| cx.kept == 0) {
+        pinned(view, p, cx, area, buf);
     }
     for seen in view.visible.iter().filter(|s| s.y + s.rows > usize::from(cx.kept)) {
         let Some(laid) = view.kept(seen.key) else { continue };
@@ -39,6 +38,28 @@ pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Re
             let line = Rect { y: area.y + first as u16, height: 1, ..area };
             buf.set_style(line.intersection(area), chosen(cx));
         }
+    }
+}
+
+/// Draws the pinned message. Its last row makes room for the count of those that are left out.
+fn pinned(view: &Viewport, p: Pinned, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let Some(laid) = view.kept(p.key) else { return };
+    for (n, y) in (area.y..area.bottom()).enumerate().take(p.rows) {
+        let Some((_, line, cut)) = laid.stack().row(n) else { return };
+        let whole = PaintTarget { x: area.x, y, columns: area.width };
+        let used = paint::row(buf, whole, line, cut, cx.theme, &[]);
+        if n + 1 < p.rows || p.more == 0 {
+            continue;
+        }
+        let note = format!(" {} ", p.note(&view.env.unfold_key));
+        let end = view.env.prose().min(usize::from(area.width));
+        let cut = if end < usize::from(used) + width(&note) { shorten::ellipsis(cx.ascii) } else { "" };
+        let note = format!("{cut}{note}");
+        let columns = width(&note).min(end) as u16;
+        let x = area.x + end as u16 - columns;
+        let ground = cx.theme.style(line.band.unwrap_or(Role::Band));
+        draw::clear(buf, Rect { x, y, width: area.right() - x, height: 1 }, ground);
+        paint::text(buf, PaintTarget { x, y, columns }, &note, cx.theme.style(Role::Dim));
     }
 }
 
@@ -68,6 +89,7 @@ fn cell(
         }
         let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };
         if let Some((mark, role)) = laid.mark.filter(|_| text_row == 0) {
+            let mark = if laid.spins() { cx.spinner().unwrap_or(mark) } else { mark };
             let x = area.x + laid.indent.saturating_sub(2) as u16;
             let columns = area.right().saturating_sub(x);
             paint::text(buf, PaintTarget { x, y, columns }, mark, cx.theme.style(role));

@@ -250,6 +250,118 @@ fn the_message_of_a_turn_stays_on_the_top_row_while_its_turn_is_on_the_screen() 
     assert!(row.contains("▌ And now the tests."), "{screen}");
 }
 
+/// Column behind the last character of `what` in the row that holds it.
+fn end_of(p: &mut Play, what: &str) -> usize {
+    let row = p.row(what);
+    row[..row.find(what).unwrap() + what.len()].chars().count()
+}
+
+#[test]
+fn times_of_messages_and_calls_and_counts_stand_in_one_column() {
+    for width in [60, 80, 100, 118, 160, 220] {
+        let mut p = Play::new(width, 40);
+        p.ended("fetch", "https://b.example", "x", None, ToolOutcome::Ok, 3.2);
+        p.call("edit", "src/a.py", change("src/a.py", 5));
+        p.ended("shell", "make", "cc: error: no input\nmore\n", None, ToolOutcome::Error, 0.1);
+        let ends = [end_of(&mut p, "20:00"), end_of(&mut p, "3.2s"), end_of(&mut p, "+2 Ctrl-O")];
+        assert!(ends.iter().all(|e| *e == ends[0]), "{width}: {ends:?}\n{}", p.r.screen());
+        assert_eq!(end_of(&mut p, "+1 Ctrl-O"), ends[0], "{width}: {}", p.r.screen());
+    }
+}
+
+#[test]
+fn a_blank_row_follows_the_band_of_a_message_whatever_comes() {
+    let mut p = Play::new(100, 40);
+    p.event(EventBody::Turn(TurnEvent::TurnFinished {
+        status: TurnStatus::Interrupted,
+        text: String::new(),
+        usage: Usage::default(),
+        cost_usd: None,
+        error: Some(tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "Stopped")),
+    }));
+    let blank_below = |p: &mut Play, what: &str| {
+        let screen = p.r.screen();
+        let at =
+            screen.lines().position(|l| l.contains(what)).unwrap_or_else(|| panic!("no {what}: {screen}"));
+        assert_eq!(screen.lines().nth(at + 1).unwrap().trim(), "", "{screen}");
+    };
+    blank_below(&mut p, "Make the retry logic");
+    p.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    let node = p.s.user("Go on.");
+    let e = p.s.added(node);
+    p.send(e);
+    p.call("read", "src/a.py", lines(40));
+    blank_below(&mut p, "Go on.");
+}
+
+#[test]
+fn a_long_message_is_pinned_with_three_rows_until_its_turn_is_unfolded() {
+    for (width, height, rows) in [(100, 30, 3), (100, 18, 2), (220, 60, 3)] {
+        let mut p = Play::new(width, height);
+        let words: Vec<String> = (1..=9).map(|n| format!("requirement {n}")).collect();
+        let node = p.s.user(&words.join("\n"));
+        let e = p.s.added(node);
+        p.send(e);
+        p.says(&(0..80).map(|n| format!("Paragraph {n}.\n\n")).collect::<String>());
+        let screen = p.r.screen();
+        let pinned = screen.lines().filter(|l| l.contains("requirement")).count();
+        assert_eq!(pinned, rows, "{screen}");
+        let top = screen.lines().position(|l| l.contains("requirement 1")).unwrap();
+        let last = screen.lines().nth(top + rows - 1).unwrap();
+        assert!(last.contains(&format!("requirement {rows}")), "{screen}");
+        assert!(last.trim_end().ends_with(&format!("+{} rows Ctrl-O", 9 - rows)), "{screen}");
+        assert_eq!(screen.lines().nth(top + rows).unwrap().trim(), "", "a blank row: {screen}");
+        assert!(!screen.lines().nth(top + rows + 1).unwrap().contains("requirement"), "{screen}");
+        assert!(screen.contains("Paragraph 79."), "{screen}");
+        // Its key shows the rest, as far as half of the window is left to the reply.
+        p.r.run("ctrl-o");
+        let screen = p.r.screen();
+        let half = usize::from(height - 6) / 2;
+        assert!(screen.matches("requirement").count() >= 9.min(half - 1), "{screen}");
+        assert!(screen.contains("Paragraph 79.") && !screen.contains("rows Ctrl-O"), "{screen}");
+        p.r.run("ctrl-o");
+        assert_eq!(p.r.screen().matches("requirement").count(), rows);
+    }
+}
+
+#[test]
+fn a_pinned_message_costs_a_frame_few_look_ups_of_layouts() {
+    // The message of the turn on the top row of the window, or just above it.
+    let look_ups = |paragraphs: usize| {
+        let mut p = Play::new(100, 40);
+        for n in 0..paragraphs {
+            p.call("shell", &format!("command {n}"), None);
+        }
+        let panel = |p: &Play| {
+            let view = p.r.app.views.iter().find(|v| v.view == crate::panel::View::Conversation).unwrap();
+            let panel: &dyn std::any::Any = view.panel();
+            let view = &panel.downcast_ref::<super::ConversationPanel>().unwrap().view;
+            (view.look_ups, view.pinned.is_some())
+        };
+        let before = panel(&p);
+        p.r.app.redraw();
+        p.r.app.draw(&mut ratatui::buffer::Buffer::empty(p.r.buffer().area));
+        (panel(&p).0 - before.0, before.1)
+    };
+    let (free, not_pinned) = look_ups(25);
+    let (below, pinned) = look_ups(120);
+    assert!(pinned && !not_pinned);
+    // A second search for the rows of the window would take as many again.
+    assert!(below <= 2 * free && below <= 110, "{free} look-ups without a pinned message, {below} below one");
+}
+
+#[test]
+fn the_same_state_gives_the_same_window_below_a_pinned_message() {
+    let mut p = Play::new(100, 30);
+    p.says(&(0..80).map(|n| format!("Paragraph {n}.\n\n")).collect::<String>());
+    let before = p.r.screen();
+    assert!(before.contains("Make the retry logic"), "{before}");
+    let top = |p: &Play| p.r.screen().lines().take(12).map(str::to_owned).collect::<Vec<_>>();
+    let first = top(&p);
+    p.r.run("pageup; pagedown; pagedown");
+    assert_eq!(top(&p), first);
+}
+
 #[test]
 fn every_row_is_reached_when_one_scrolls_below_a_pinned_message() {
     let mut p = Play::new(100, 24);

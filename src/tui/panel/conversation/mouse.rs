@@ -97,15 +97,15 @@ impl ConversationPanel {
         if self.selection.is_some() {
             return self.copied(model);
         }
-        let on_pinned = y == 0 && self.view.pinned.is_some();
+        let pinned = self.view.pinned.filter(|p| usize::from(y) < p.rows);
         let py = y;
-        if !on_pinned && pressed.is_none_or(|(_, px, py)| (px, py) != (x, y)) {
+        if pinned.is_none() && pressed.is_none_or(|(_, px, py)| (px, py) != (x, y)) {
             return Reply::done();
         }
         let conv = &model.agent.conversation;
         let Some((seen, row)) = self.view.at(py.into()) else {
             // The pinned message: there it stands.
-            if let Some(n) = self.view.pinned.filter(|_| py == 0).and_then(|k| conv.find(k)) {
+            if let Some(n) = pinned.and_then(|p| conv.find(p.key)) {
                 self.view.to_top(conv, n);
                 self.view.measure(conv);
             }

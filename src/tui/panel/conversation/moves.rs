@@ -34,7 +34,7 @@ fn is_tool(c: &Cell) -> bool {
 impl ConversationPanel {
     pub(super) fn do_action(&mut self, id: &str, model: &Model) -> Reply {
         let conv = &model.agent.conversation;
-        let page = self.view.env.rows.saturating_sub(2).max(1) as isize;
+        let page = self.view.page() as isize;
         // Another move in the meantime cancels the jump to the start.
         self.to_start = matches!(id, "conversation.first" | "list.first") && conv.earlier() > 0;
         match id {

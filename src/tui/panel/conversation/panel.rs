@@ -127,7 +127,6 @@ impl Panel for ConversationPanel {
         env.unfold_key = cx.key("conversation.unfold");
         env.viewer_key = cx.key("viewer.open");
         env.review_key = cx.key("review.open");
-        env.still = cx.model.ui.reduced_motion;
         env.todo_shown = !self.viewer
             && area.width + BORDERS < cx.model.window.screen.0
             && !cx.model.agent.todo.is_empty();
@@ -143,7 +142,8 @@ impl Panel for ConversationPanel {
             _ => (0, 0),
         };
         self.shown = shown;
-        Refresh { wake: self.view.moving(conv), kept: kept as u16, blank: blank as u16 }
+        let spinners = if cx.reduced_motion { Vec::new() } else { self.view.spinners() };
+        Refresh { wake: self.view.moving(conv), kept: kept as u16, blank: blank as u16, spinners }
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

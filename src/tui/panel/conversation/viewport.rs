@@ -14,6 +14,7 @@ mod positions;
 #[path = "viewport_shared.rs"]
 mod shared;
 pub use content::WindowContent;
+pub use pinned::Pinned;
 pub use positions::TextPosition;
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +25,6 @@ use tiller_protocol::Time;
 use crate::cell::{self, CellCx, CellLayout};
 use crate::model::conversation::{Body, Cell, Conversation, ToolState};
 use crate::text::highlight::Highlighter;
-use crate::widget::sign;
 use follow::TopRow;
 
 /// Layouts that are kept though they are not visible.
@@ -61,8 +61,6 @@ pub struct LayoutSettings {
     /// A turn runs, and panels stand beside the text, so that scrolling by whole lines would move them too.
     pub leaps: bool,
     pub ascii: bool,
-    /// No spinner.
-    pub still: bool,
     /// A panel on the screen shows the todo list.
     pub todo_shown: bool,
     pub now: Time,
@@ -79,13 +77,19 @@ impl Default for LayoutSettings {
             measure: 100,
             leaps: false,
             ascii: false,
-            still: false,
             todo_shown: false,
             now: Time(0),
             unfold_key: String::new(),
             viewer_key: String::new(),
             review_key: String::new(),
         }
+    }
+}
+
+impl LayoutSettings {
+    /// Columns of running text and of rows that are aligned at both ends.
+    pub fn prose(&self) -> usize {
+        self.columns.min(self.measure.max(1))
     }
 }
 
@@ -101,8 +105,8 @@ struct LayoutKey {
     /// Of the calls that share its row.
     sharing: u64,
     last_turn: bool,
-    /// Changes with each frame of the spinner for what runs.
-    tick: i64,
+    /// Of what runs, for its time.
+    second: i64,
 }
 
 struct CachedLayout {
@@ -113,6 +117,9 @@ struct CachedLayout {
     /// Its code is not highlighted yet.
     plain: bool,
 }
+
+/// Milliseconds between two running times.
+const SECOND: i64 = 1000;
 
 /// Whether the cell shows a running time or a spinner.
 fn runs(cell: &Cell) -> bool {
@@ -142,8 +149,11 @@ pub struct Viewport {
     newest: u64,
     /// The top row while the end is followed.
     held: Option<TopRow>,
-    /// The message on the top row, above the cells.
-    pub pinned: Option<u64>,
+    /// The message on the top rows, above the cells.
+    pub pinned: Option<Pinned>,
+    /// How often a layout was looked up.
+    #[cfg(test)]
+    pub(super) look_ups: usize,
 }
 
 impl Viewport {
@@ -163,21 +173,30 @@ impl Viewport {
             newest: 0,
             held: None,
             pinned: None,
+            #[cfg(test)]
+            look_ups: 0,
         }
     }
 
-    /// Time between two frames of what runs.
-    fn tick(&self) -> std::time::Duration {
-        if self.env.still { std::time::Duration::from_secs(1) } else { sign::SPINNER_FRAME }
-    }
-
-    /// When something changes without an event: highlighting, running times, the spinner.
+    /// When something changes without an event, besides the spinner: highlighting, running times.
     pub fn moving(&self, conv: &Conversation) -> Option<std::time::Duration> {
         if self.highlighter.busy() {
             return Some(std::time::Duration::from_millis(30));
         }
         let runs = |s: &VisibleCell| conv.cells().get(s.index).is_some_and(runs);
-        self.visible.iter().any(runs).then(|| self.tick())
+        let second = SECOND - self.env.now.millis().rem_euclid(SECOND);
+        let second = std::time::Duration::from_millis(second.unsigned_abs());
+        self.visible.iter().any(runs).then_some(second)
+    }
+
+    /// Column and row of each spinner in the window. The rows must be measured.
+    pub fn spinners(&self) -> Vec<(u16, u16)> {
+        let place = |s: &VisibleCell| {
+            let laid = self.kept(s.key).filter(|l| l.spins() && s.from <= l.gap)?;
+            let below = (laid.gap - s.from < s.rows).then_some(s.y + laid.gap - s.from)?;
+            Some((laid.indent.saturating_sub(2) as u16, below as u16))
+        };
+        self.visible.iter().filter_map(place).collect()
     }
 
     /// Cells that came since the end was last on the screen.
@@ -219,13 +238,16 @@ impl Viewport {
 
     /// The layout of cell `index`, made if need be.
     pub fn laid(&mut self, conv: &Conversation, index: usize) -> Option<&CellLayout> {
+        #[cfg(test)]
+        {
+            self.look_ups += 1;
+        }
         let cells = conv.cells();
         let cell = cells.get(index)?;
         let hidden = self.hidden(conv, index);
         let sharing = if hidden { Vec::new() } else { self.sharing(conv, index) };
         let before = self.above(conv, index, sharing.len());
         let running = runs(cell) || sharing.iter().any(|c| runs(c));
-        let tick = i64::try_from(self.tick().as_millis()).unwrap_or(1000);
         let stamp = LayoutKey {
             rev: cell.rev,
             columns: self.env.columns,
@@ -236,7 +258,7 @@ impl Viewport {
             hidden,
             sharing: shared::revision(&sharing),
             last_turn: matches!(cell.body, Body::Finished(_)) && cell.turn == conv.turn(),
-            tick: if running { self.env.now.millis() / tick } else { 0 },
+            second: if running { self.env.now.millis().div_euclid(SECOND) } else { 0 },
         };
         let old = self.kept.remove(&cell.key);
         let kept = match old {
@@ -249,7 +271,6 @@ impl Viewport {
                     unfolded: stamp.unfolded,
                     gap: stamp.gap,
                     last_turn: stamp.last_turn,
-                    still: self.env.still,
                     now: self.env.now,
                     zone: &self.zone,
                     keys: [&self.env.unfold_key, &self.env.viewer_key, &self.env.review_key],
@@ -279,22 +300,9 @@ impl Viewport {
     pub fn measure(&mut self, conv: &Conversation) {
         self.frame += 1;
         self.highlighter.poll();
-        self.pinned = None;
-        self.fill(conv);
-        if let Some(message) = self.message_above(conv) {
-            // With one row less, the top row may be of the next turn already.
-            self.pinned = conv.cells().get(message).map(|c| c.key);
-            self.fill(conv);
-            match self.message_above(conv) {
-                Some(n) => {
-                    self.pinned = conv.cells().get(n).map(|c| c.key);
-                    self.laid(conv, n);
-                }
-                None => {
-                    self.pinned = None;
-                    self.fill(conv);
-                }
-            }
+        match self.pin(conv) {
+            Some(top) => self.fill(conv, top),
+            None => self.visible.clear(),
         }
         for n in 0..self.visible.len() {
             let key = self.visible[n].key;
@@ -310,24 +318,12 @@ impl Viewport {
         } else {
             conv.hold.set(self.visible.first().map(|s| s.key));
         }
-        self.hold();
         self.forget();
     }
 
-    /// Finds the rows of the window.
-    fn fill(&mut self, conv: &Conversation) {
+    /// Takes up the rows of the window, from this cell and row on.
+    fn fill(&mut self, conv: &Conversation, (mut index, mut from): (usize, usize)) {
         let rows = self.window();
-        let (mut index, mut from) = match self.top(conv) {
-            Some(top) => top,
-            None => {
-                self.visible.clear();
-                return;
-            }
-        };
-        if self.scroll != ScrollPosition::End && self.below(conv, index, from, rows) < rows {
-            self.scroll = ScrollPosition::End;
-            (index, from) = self.up(conv, conv.cells().len(), 0, rows);
-        }
         self.visible.clear();
         let mut y = 0;
         while y < rows && index < conv.cells().len() {
@@ -354,7 +350,7 @@ impl Viewport {
         }
     }
 
-    /// The top row: cell and row.
+    /// The top row: cell and row. Where the end is followed, a pinned message may cover it.
     fn top(&mut self, conv: &Conversation) -> Option<(usize, usize)> {
         let len = conv.cells().len();
         if len == 0 {
@@ -371,7 +367,7 @@ impl Viewport {
                 None => {
                     // It is gone (a discarded try, a trimmed page): stay near.
                     self.scroll = ScrollPosition::End;
-                    self.up(conv, len, 0, self.window())
+                    self.up(conv, len, 0, self.env.rows)
                 }
             },
         })
@@ -392,6 +388,21 @@ impl Viewport {
             left -= height;
         }
         (0, 0)
+    }
+
+    /// The place `rows` rows below row `row` of cell `index`; past the end it is the end.
+    fn down(&mut self, conv: &Conversation, mut index: usize, mut row: usize, rows: usize) -> (usize, usize) {
+        let mut left = rows;
+        while index < conv.cells().len() {
+            let height = self.height(conv, index);
+            if row + left < height {
+                return (index, row + left);
+            }
+            left -= height - row.min(height);
+            row = 0;
+            index += 1;
+        }
+        (index, row)
     }
 
     /// Rows from there to the end, counted up to `enough`.
@@ -416,20 +427,13 @@ impl Viewport {
             self.held = None;
         }
         let Some((mut index, mut row)) = self.top(conv) else { return };
+        if let Some(p) = self.pinned.filter(|_| self.scroll == ScrollPosition::End) {
+            (index, row) = self.down(conv, index, row, p.height);
+        }
         if by < 0 {
             (index, row) = self.up(conv, index, row, by.unsigned_abs());
         } else {
-            let mut left = by.unsigned_abs();
-            while index < conv.cells().len() {
-                let height = self.height(conv, index);
-                if row + left < height {
-                    row += left;
-                    break;
-                }
-                left -= height - row.min(height);
-                row = 0;
-                index += 1;
-            }
+            (index, row) = self.down(conv, index, row, by.unsigned_abs());
         }
         self.place(conv, index, row);
     }

@@ -1,14 +1,14 @@
 //! Content of the window in the last frame, and how much of it is unchanged.
 
-use super::{LayoutKey, ScrollPosition, Viewport, VisibleCell};
+use super::{LayoutKey, Pinned, ScrollPosition, Viewport, VisibleCell};
 
 /// Content of the window in one frame, to find the rows that are unchanged in the next.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WindowContent {
     /// Columns and rows.
     size: (usize, usize),
-    /// The message on the top row.
-    pinned: Option<u64>,
+    /// The message on the top rows.
+    pinned: Option<Pinned>,
     cells: Vec<(VisibleCell, LayoutKey)>,
     /// Rows from the window's top that the last cell does not change by growing.
     firm: usize,

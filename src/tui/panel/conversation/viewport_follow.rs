@@ -2,7 +2,7 @@
 //! whole text again for each scrolled row. There a full window scrolls by several rows at once while a turn runs, and
 //! the next rows fill the free ones. When no turn runs the window is full.
 
-use super::{ScrollPosition, Viewport};
+use super::Viewport;
 use crate::model::conversation::Conversation;
 
 /// The window moves by one of so many of its rows.
@@ -21,9 +21,8 @@ pub(super) struct TopRow {
 impl Viewport {
     /// The top row while the end is followed: the same as before as long as the end is visible.
     pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
-        let rows = self.window();
+        let rows = self.env.rows;
         let free = if self.env.leaps { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
-        // The row of a pinned message comes and goes with what stands on top: it is no other size.
         let held = self.held.filter(|h| h.size == (self.env.columns, self.env.rows));
         let mut below = rows;
         if let Some((held, index)) = held.and_then(|h| Some((h, conv.find(h.key)?))) {
@@ -40,9 +39,8 @@ impl Viewport {
     }
 
     /// Remembers the top row of this frame.
-    pub(super) fn hold(&mut self) {
+    pub(super) fn hold(&mut self, conv: &Conversation, (index, row): (usize, usize)) {
         let size = (self.env.columns, self.env.rows);
-        let top = self.visible.first().filter(|_| self.scroll == ScrollPosition::End);
-        self.held = top.map(|s| TopRow { key: s.key, row: s.from, size });
+        self.held = conv.cells().get(index).map(|c| TopRow { key: c.key, row, size });
     }
 }

@@ -188,7 +188,10 @@ impl Panel for Terminal {
 
     fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
         match event {
-            PanelEvent::Tick => Reply::Done(self.fit(model)),
+            PanelEvent::Tick => match self.fit(model) {
+                all if all.is_empty() => Reply::Ignored,
+                all => Reply::Done(all),
+            },
             PanelEvent::Visibility(now) => Reply::Done(self.on_visibility(now, model)),
             PanelEvent::Engine(event) => self.on_event(event, model),
             PanelEvent::Answer(token, event) => self.on_answer(token, event, model),

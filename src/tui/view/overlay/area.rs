@@ -22,7 +22,7 @@ pub(crate) struct LayerArea {
     /// Where its panel draws.
     pub(crate) inner: Rect,
     /// It floats over the views: what lies behind it is dimmed.
-    pub(super) floats: bool,
+    pub(in crate::view) floats: bool,
     /// It answers a question: a bar at its left says so.
     pub(super) asks: bool,
 }
@@ -38,7 +38,8 @@ impl LayerArea {
             Placement::Dock { height } => {
                 let fits = areas.composer.title.area() > 0;
                 let outer = if fits { areas.composer_band } else { dock(full, height) };
-                (outer, (0, 0, air), false)
+                let air = if outer.height >= height + air { air } else { 0 };
+                (outer, (air, 0, air), false)
             }
             Placement::Center { width, height } if width <= full.width && height <= full.height => {
                 let (width, height) = ((width + 2).min(full.width), (height + 1).min(full.height));
@@ -51,7 +52,8 @@ impl LayerArea {
         if areas.class <= SizeClass::Xs && outer.height < 4 {
             return Self { outer, inner: outer, ..none };
         }
-        let (above, between, below) = if outer.height > 8 { pads } else { (0, 0, 0) };
+        let docked = matches!(place, Placement::Dock { .. });
+        let (above, between, below) = if docked || outer.height > 8 { pads } else { (0, 0, 0) };
         let pad =
             if areas.class <= SizeClass::Xs || (floats && outer.width == full.width) { 1 } else { PADDING };
         let pad = pad.min(outer.width / 2);

@@ -79,8 +79,8 @@ fn layer_into(
     let refresh = panel.measure(area, &cx);
     panel.draw(&cx, area, buf);
     follow(panel, area, &cx, cursor);
-    let wake = refresh.wake.map(|after| cx.mono + after);
-    app.layers[n].was_drawn(slices, delay, wake);
+    let now = cx.mono;
+    app.layers[n].was_drawn(slices, delay, now, area, &refresh);
 }
 
 /// Whether all layers would look the same as they were drawn last.
@@ -123,6 +123,7 @@ pub(crate) fn draw_which_key(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mu
     }
     let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
     if due {
+        dim(cx.theme, areas.header, buf);
         dim(cx.theme, areas.body(buf.area), buf);
         which_key::draw(cx, &app.keys.pending, areas, buf);
     }
