@@ -285,7 +285,7 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog)
         return refused(path, kind, "cannot be read: never loaded");
     }
     let text = String::from_utf8_lossy(&bytes);
-    let detail = detail(kind, path, &text, tools);
+    let detail = detail(kind, &text, tools);
     FoundFile {
         item: TrustItem {
             kind: kind.clone(),
@@ -323,7 +323,7 @@ fn name(path: &Path) -> String {
 }
 
 /// One line of what it would do. Looks at the text only; the loaders parse it after the yes.
-fn detail(kind: &TrustKind, path: &Path, text: &str, tools: &ToolCatalog) -> String {
+fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {
     match kind {
         TrustKind::Permissions => rules(text, tools),
         TrustKind::Settings | TrustKind::Plugin | TrustKind::Hooks => keys(text),
@@ -336,8 +336,9 @@ fn detail(kind: &TrustKind, path: &Path, text: &str, tools: &ToolCatalog) -> Str
                 .find_map(|l| l.trim().strip_prefix("description:").map(str::trim).filter(|d| !d.is_empty()));
             described.map_or_else(|| first_text(text), |d| d.trim_matches(['"', '\'']).to_owned())
         }
+        // Its content is not read: the path is all that is known.
         TrustKind::ProgramSettings | TrustKind::UnenforcedRule | TrustKind::Removed | TrustKind::Other(_) => {
-            path.display().to_string()
+            String::new()
         }
     }
 }

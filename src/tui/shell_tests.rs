@@ -446,3 +446,32 @@ fn toasts_cover_nothing_of_any_dialog() {
         }
     }
 }
+
+/// A dialog that floats lies over the start screen as it is.
+#[test]
+fn a_dialog_moves_nothing_of_the_start_screen() {
+    for (width, height) in [(80, 24), (118, 32), (220, 60)] {
+        for (name, make) in crate::shipped::registry().samples() {
+            let mut r = Robot::new(width, height);
+            r.run("type a draft");
+            let before = r.app.screen.areas.clone();
+            r.push(make());
+            let docked = crate::view::layout_request::docked(&r.app).is_some();
+            assert!(docked || r.app.screen.areas == before, "{name} at {width}x{height}: {}", r.screen());
+        }
+    }
+}
+
+/// The person is told of an effort that they chose, not of one that comes with another model or session.
+#[test]
+fn an_effort_that_no_command_asked_for_is_not_reported() {
+    use tiller_protocol::{CommandId, Effort, EffortView};
+
+    let effort = EffortView { chosen: Effort::High, used: Effort::High, offered: Vec::new() };
+    let event = || EventBody::State(StateEvent::EffortChanged { effort: effort.clone() });
+    let mut r = Robot::new(100, 30);
+    r.event(event());
+    assert!(!r.screen().contains("Effort high"), "{}", r.screen());
+    r.cause(Some(CommandId(7)), event());
+    assert!(r.screen().contains("Effort high"), "{}", r.screen());
+}

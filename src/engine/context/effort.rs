@@ -4,7 +4,7 @@
 use crate::session::change;
 use crate::session::model;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, Notice, NoticeKind, Origin};
+use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, EventBody, Notice, NoticeKind, Origin};
 use tiller_provider::models::effort;
 
 use crate::bus::ClientId;
@@ -56,6 +56,13 @@ pub(crate) fn set_effort(core: &mut Core, client: ClientId, cause: CommandId, ch
     }
     let ticket = keep_effort(core);
     change::after(core, ticket, cause, StateEvent::EffortChanged { effort: view });
+}
+
+/// Publishes the effort after a change of something that it depends on. The event names no command as its cause: none
+/// was about the effort.
+pub(crate) fn announce(core: &Core) {
+    let effort = effort_view(core);
+    core.bus.publish(&core.scope_of(None), EventBody::State(StateEvent::EffortChanged { effort }));
 }
 
 /// Stores the effort for the next time that the session is opened.

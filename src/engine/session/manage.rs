@@ -9,7 +9,7 @@ use crate::session::model;
 use crate::session::model_choices;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{CommandId, Cost, EventBody, ModelRef, Notice, NoticeKind, Profile, SessionId};
+use tiller_protocol::{CommandId, Cost, ModelRef, Notice, NoticeKind, Profile, SessionId};
 
 use crate::bus::ClientId;
 use crate::core::Core;
@@ -91,8 +91,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
     let window = model::window(core);
     let ticket = core.services.store.sessions().set_model(core.session.id, &model);
     change::after(core, ticket, cause, StateEvent::ModelChanged { model, window });
-    let effort = effort::effort_view(core);
-    core.bus.publish(&core.scope_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
+    effort::announce(core);
     agent_view::agent_changed(core);
 }
 

@@ -299,8 +299,7 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
     let moved =
         StateEvent::HeadMoved { head: core.session.head.id, draft: None, branch: core.session.branch() };
     core.bus.publish(&scope, EventBody::State(moved));
-    let effort = effort::effort_view(core);
-    core.bus.publish(&scope, EventBody::State(StateEvent::EffortChanged { effort }));
+    effort::announce(core);
     agent_view::agent_changed(core);
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use tiller_protocol::ToolVerb;
+use tiller_protocol::permission::DENIED_BY_USER;
 
 use serde_json::Value;
 use tiller_permit::Verdict;
@@ -193,13 +194,13 @@ impl CallTask {
                 ),
                 Decision::Deny { comment } => {
                     let text = match comment.filter(|c| !c.trim().is_empty()) {
-                        Some(c) => format!("The user denied this call: {c}"),
-                        None => "The user denied this call.".into(),
+                        Some(c) => format!("{DENIED_BY_USER}: {c}"),
+                        None => format!("{DENIED_BY_USER}."),
                     };
                     no(PermissionOutcome::Refused, by.into(), text, false)
                 }
             },
-            Ok(_) => no(PermissionOutcome::Refused, "you".into(), "The user denied this call.".into(), false),
+            Ok(_) => no(PermissionOutcome::Refused, "you".into(), format!("{DENIED_BY_USER}."), false),
         }
     }
 

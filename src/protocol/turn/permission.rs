@@ -4,6 +4,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::turn::ask::Decision;
 
+/// The result of a call that the person denied, as the model reads it: followed by a full stop, or by `: ` and the
+/// person's words.
+pub const DENIED_BY_USER: &str = "The user denied this call";
+
+/// The result of a denied call as the person reads it: their own denial is addressed to them.
+pub fn denied_for_person(result: &str) -> std::borrow::Cow<'_, str> {
+    match result.strip_prefix(DENIED_BY_USER) {
+        Some(rest) if rest.starts_with(['.', ':']) => format!("You denied this{rest}").into(),
+        _ => result.into(),
+    }
+}
+
 /// How the permission for one call was decided.
 ///
 /// It is written in two ways. The audit names the person's answers `ask:once`, so that they differ from the decisions of

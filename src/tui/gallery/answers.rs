@@ -112,7 +112,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         Query::Sessions { .. } => {
             ReplyEvent::SessionsReply { sessions: if full { sessions() } else { Vec::new() } }
         }
-        Query::Models => ReplyEvent::ModelsReply { models: models() },
+        Query::Models => ReplyEvent::ModelsReply { models: if full { models() } else { Vec::new() } },
         Query::Mentions { text, .. } => {
             ReplyEvent::MentionsReply { text: text.clone(), mentions: mentions() }
         }

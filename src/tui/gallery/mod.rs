@@ -36,6 +36,9 @@ use stage::Stage;
 /// Every scene, in the order of the page.
 pub const SCENES: &[Scene] = &[
     states::START,
+    states::START_SELECTED,
+    states::START_FIRST,
+    states::START_DIALOG,
     states::FIRST_RUN,
     conversation::TURN,
     conversation::FAILURE,
@@ -83,6 +86,8 @@ pub const SCENES: &[Scene] = &[
     states::RETRY,
     states::EMPTY_AGENTS,
     states::EMPTY_SESSIONS,
+    states::EMPTY_TODO,
+    states::EMPTY_MODELS,
     states::ASCII,
     plain::PLAIN,
 ];

@@ -8,6 +8,16 @@ use super::stage::Stage;
 use super::story;
 
 pub(super) const START: Scene = Scene::new("start", "Start", start);
+pub(super) const START_SELECTED: Scene = Scene::new("start_selected", "Start, a session selected", |s| {
+    s.start();
+    s.press("down");
+    s.press("down");
+});
+pub(super) const START_FIRST: Scene = Scene::new("start_first", "Start in a new folder", start_first);
+pub(super) const START_DIALOG: Scene = Scene::new("start_dialog", "A dialog on the start screen", |s| {
+    s.start();
+    s.act("model.open");
+});
 pub(super) const FIRST_RUN: Scene = Scene::new("first_run", "First run", first_run);
 pub(super) const TODO: Scene = Scene::new("todo", "Todo list", todo);
 pub(super) const CHANGES: Scene = Scene::new("changes", "Changed files", changes);
@@ -17,9 +27,23 @@ pub(super) const ERRORS: Scene = Scene::new("errors", "Error log", errors);
 pub(super) const RETRY: Scene = Scene::new("retry", "A request that is tried again", retry);
 pub(super) const EMPTY_AGENTS: Scene = Scene::new("empty_agents", "No agents yet", empty_agents);
 pub(super) const EMPTY_SESSIONS: Scene = Scene::new("empty_sessions", "No sessions yet", empty_sessions);
+pub(super) const EMPTY_TODO: Scene = Scene::new("empty_todo", "No plan yet", |s| {
+    s.start();
+    s.act("view.todo");
+});
+pub(super) const EMPTY_MODELS: Scene = Scene::new("empty_models", "No models yet", |s| {
+    s.new_here = true;
+    s.start();
+    s.act("model.open");
+});
 pub(super) const ASCII: Scene = Scene::new("ascii", "ASCII signs", ascii).with(|ui| ui.ascii = true);
 
 fn start(s: &mut Stage) {
+    s.start();
+}
+
+fn start_first(s: &mut Stage) {
+    s.new_here = true;
     s.start();
 }
 

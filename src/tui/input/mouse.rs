@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::keymap::action::Action;
+use crate::panel::conversation::empty;
 use crate::panel::{PanelInput, Reply, View};
 
 /// A click so soon after the window got the focus is the click that gave it.
@@ -65,12 +66,16 @@ impl App {
         }
     }
 
-    /// A click on a line between conversation and composer, or on a part of the header, opens what it tells of.
+    /// A click on a line between conversation and composer, on a part of the header, or on a session of the start screen
+    /// opens what it tells of.
     fn notice_click(&mut self, event: &MouseEvent) -> bool {
         if event.kind == MouseEventKind::Down(MouseButton::Left)
             && let Some(id) = self.header_click(event.column, event.row)
         {
             return self.act(Action(id));
+        }
+        if let Some(action) = self.recent_at(event) {
+            return self.act(action);
         }
         let notices = self.screen.areas.as_ref().map_or(Rect::ZERO, |a| a.notices);
         let inside = notices.contains(Position::new(event.column, event.row));
@@ -79,5 +84,15 @@ impl App {
         }
         let line = self.screen.notice_actions.get(usize::from(event.row - notices.y)).copied().flatten();
         line.is_some_and(|id| self.act(Action(id)))
+    }
+
+    /// What opens the session of the start screen that was clicked.
+    fn recent_at(&self, event: &MouseEvent) -> Option<Action> {
+        let start = self.screen.areas.as_ref().map(|a| a.start)?;
+        let inside = start.contains(Position::new(event.column, event.row));
+        if event.kind != MouseEventKind::Down(MouseButton::Left) || !inside || !self.layers.is_empty() {
+            return None;
+        }
+        self.recent()?.action_at(empty::sessions_area(start), event.row)
     }
 }

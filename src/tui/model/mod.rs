@@ -61,6 +61,14 @@ impl Model {
         *self.home = AgentModel::new(tools.clone());
     }
 
+    /// Nothing was said yet in the conversation on the screen, nothing is under way, and no agent or workflow has to be
+    /// shown beside it.
+    pub(crate) fn is_start(&self) -> bool {
+        let alone = self.crew.workflows.is_empty() && self.crew.agents.iter().all(|a| a.id.is_main());
+        let quiet = !self.agent.turn.running && self.agent.conversation.cells().is_empty() && alone;
+        quiet && self.shown.is_none() && self.tour.step().is_none()
+    }
+
     /// Takes an event of the shown agent in.
     fn take_in(&mut self, event: &Event) {
         self.agent.apply(event);

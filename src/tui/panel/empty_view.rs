@@ -9,6 +9,15 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::wrap::wrap;
+
+/// Says in place of rows what will appear there, dim, in as many rows as that needs.
+pub(crate) fn explain(cx: &DrawCx<'_>, area: Rect, text: &str, buf: &mut Buffer) {
+    let rows = wrap(text, usize::from(area.width));
+    for (row, y) in rows.iter().zip(area.top()..area.bottom()) {
+        draw::text(buf, Rect { y, height: 1, ..area }, row, cx.theme.style(Role::Dim));
+    }
+}
 
 /// A panel that says that its view is empty.
 pub struct EmptyView(pub View);
@@ -35,6 +44,6 @@ impl Panel for EmptyView {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        draw::text(buf, area, "Nothing yet", cx.theme.style(Role::Dim));
+        explain(cx, area, "Nothing yet", buf);
     }
 }

@@ -26,6 +26,7 @@ pub(crate) mod find;
 #[cfg(test)]
 mod find_tests;
 pub(crate) mod headings;
+pub(crate) mod recent_sessions;
 pub(crate) mod rows;
 pub mod sessions;
 pub(crate) mod status;

@@ -13,6 +13,7 @@ use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind
 
 use self::abandoned_branches::AbandonedBranch;
 use super::conversation::GoTo;
+use super::empty_view::explain;
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
@@ -297,12 +298,7 @@ impl Panel for SessionsPanel {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.what.is_empty() {
-            draw::text(
-                buf,
-                area,
-                "Your messages appear here, and where you branched",
-                cx.theme.style(Role::Dim),
-            );
+            explain(cx, area, "Your messages appear here, and where you branched", buf);
         }
         self.rows.draw(cx, area, buf);
     }

@@ -19,7 +19,7 @@ pub struct PanelStatus {
     /// The innermost thing inside the panel that Escape ends (popup, search, selection, copy mode, vim insert); `None`:
     /// Escape leaves the panel itself.
     pub escape: Option<EscapeStep>,
-    /// What Escape does to this layer, for the footer.
+    /// What Escape does to this layer, for the footer; empty: the layer says so itself.
     pub leave: &'static str,
     /// The question that this dialog answers. The dialog is dropped when the question is answered elsewhere, and kept
     /// when Escape puts it aside.

@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::TodoCommand;
 use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoStatus};
 
+use super::empty_view::explain;
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Task};
@@ -304,8 +305,7 @@ impl Panel for Todo {
         let taken = u16::from(self.edit.is_some());
         let list = Rect { height: area.height.saturating_sub(taken), ..area };
         if cx.model.agent.todo.is_empty() && self.edit.is_none() {
-            let text = format!("No items yet; press {} to add one", cx.key("todo.add"));
-            draw::text(buf, list, &text, cx.theme.style(Role::Dim));
+            explain(cx, list, &format!("The plan appears here; {} adds an item", cx.key("todo.add")), buf);
         }
         self.rows.draw(cx, list, buf);
         if let Some((_, edit)) = &self.edit {

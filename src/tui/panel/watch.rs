@@ -7,6 +7,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::feed::Who;
 use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Notice, NoticeKind};
 
+use super::empty_view::explain;
 use super::headings;
 use super::rows::{Rows, clock};
 use super::{
@@ -446,7 +447,7 @@ impl Panel for Watch {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.shown.is_empty() {
-            draw::text(buf, area, "Files that change in this folder appear here", cx.theme.style(Role::Dim));
+            explain(cx, area, "Files that change in this folder appear here", buf);
         }
         self.rows.draw(cx, area, buf);
     }

@@ -57,7 +57,8 @@ impl Plain {
             AskBody::Trust { folder, brings, .. } => {
                 self.say(&format!("Trust: {folder} contains files that can run programs or loosen rules."));
                 for b in brings {
-                    self.say(&format!("It contains {}: {}, {}", b.kind, b.path, b.detail));
+                    let gap = if b.detail.is_empty() { "" } else { ", " };
+                    self.say(&format!("It contains {}: {}{gap}{}", b.title(), b.path, b.detail));
                 }
                 vec![no("not now"), yes("trust them in this form")]
             }

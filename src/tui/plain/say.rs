@@ -3,6 +3,7 @@
 use tiller_protocol::entry::EntryBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::notice::sentence;
+use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
@@ -186,6 +187,7 @@ impl Plain {
                 };
                 self.say(&format!("Tool: {name} {word}{measure}, {seconds:.1} s"));
                 if !outcome.ok() {
+                    let output = denied_for_person(output);
                     let first: Vec<&str> = output.lines().take(3).collect();
                     self.say(&first.join("\n"));
                 }

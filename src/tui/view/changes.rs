@@ -41,6 +41,7 @@ pub(super) fn chrome_of(app: &App) -> Chrome {
         views: app.views.iter().map(facts).collect(),
         errors: app.unseen_errors(),
         docked: docked.map(|p| p.title(&app.model)),
+        recent: app.recent().map(|r| r.revision()),
     }
 }
 
@@ -135,8 +136,8 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         cursor = draw_layers(app, &layers, 0, slices, buf);
     }
     let chrome = chrome_of(app);
-    // What is ready stands below the composer of the start screen.
-    if notices.is_some() && areas.start.area() > 0 {
+    // What is ready and the last sessions stand below the composer of the start screen.
+    if (notices.is_some() || chrome.recent != last.chrome.recent) && areas.start.area() > 0 {
         return None;
     }
     if notices.is_some() || chrome != last.chrome {

@@ -80,7 +80,7 @@ pub(crate) fn hints(app: &App) -> Vec<Hint> {
     let escape = match escape_step {
         EscapeStep::Arm | EscapeStep::Nothing => None,
         // A question that is left stays open, unless its dialog says otherwise.
-        EscapeStep::Layer => Some(top.map_or("close", |s| s.leave)),
+        EscapeStep::Layer => Some(top.map_or("close", |s| s.leave)).filter(|label| !label.is_empty()),
         escape_step => escape_step.label(),
     };
     own.extend(escape.map(|label| Hint::as_("global.escape", label)));

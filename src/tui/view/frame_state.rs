@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use crate::model::Revisions;
+use crate::model::{Revision, Revisions};
 use crate::panel::{Attention, Hint};
 use crate::view::layout::LayoutRequest;
 use crate::view::overlay::area::LayerArea;
@@ -61,4 +61,6 @@ pub(super) struct Chrome {
     pub(super) errors: usize,
     /// Title of the dialog in the composer's place.
     pub(super) docked: Option<String>,
+    /// State of the last sessions, which stand below the composer of the start screen.
+    pub(super) recent: Option<Revision>,
 }

@@ -200,6 +200,9 @@ const WIDEST_PANEL: u16 = 64;
 /// Columns that the prose must leave for the session tree to have a band of its own.
 const TWO_PANELS: u16 = 72;
 
+/// Rows of a panel that has nothing to show.
+const EXPLAINED: u16 = 3;
+
 /// Columns of the composer at most while it stands in the middle.
 const START: u16 = 96;
 
@@ -460,7 +463,12 @@ fn share(sections: &[Section], w: &LayoutRequest, height: u16) -> (Vec<u16>, u16
     let gap = u16::from(height >= 4 * n);
     let mut left = height.saturating_sub(gap * n.saturating_sub(1));
     let zoomed = |s: &Section| w.zoom != Zoom::Normal && s.view == w.focus;
-    let want = |s: &Section| if zoomed(s) { height } else { s.rows.max(1) };
+    // Without rows it says what will appear there.
+    let want = |s: &Section| match s.rows {
+        _ if zoomed(s) => height,
+        0 => EXPLAINED,
+        rows => rows,
+    };
     // Titles first, then as many rows for each as for the others, then what is left in order.
     let mut out = vec![0u16; sections.len()];
     let titles = left.min(n);

@@ -41,7 +41,7 @@ pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
         composer,
         notices,
         docked: docked.is_some(),
-        start: is_start(app),
+        start: app.model.is_start(),
     }
 }
 
@@ -58,15 +58,4 @@ pub(crate) fn docked(app: &App) -> Option<Owner> {
         .rev()
         .find(|l| matches!(l.placement(&app.model), Placement::Dock { .. }))
         .map(|l| Owner::Layer(l.id))
-}
-
-/// Nothing was said yet in the conversation on the screen, nothing is under way, and no agent or workflow has to be
-/// shown beside it.
-pub(crate) fn is_start(app: &App) -> bool {
-    let agent = &app.model.agent;
-    let crew = &app.model.crew;
-    let alone = crew.workflows.is_empty() && crew.agents.iter().all(|a| a.id.is_main());
-    let quiet = !agent.turn.running && agent.conversation.cells().is_empty() && alone;
-    // A dialog may lie in the middle: the draft stays in sight below it.
-    quiet && app.layers.is_empty() && app.model.shown.is_none() && app.model.tour.step().is_none()
 }

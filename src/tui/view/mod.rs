@@ -24,7 +24,9 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::model::Revisions;
+use crate::panel::composer::Composer;
 use crate::panel::conversation::empty;
+use crate::panel::recent_sessions::Recent;
 use crate::panel::{Attention, DrawCx, Hint, Panel, View};
 use crate::theme::Role;
 use crate::view::header::{Badge, HeaderClick, HeaderFacts};
@@ -86,7 +88,7 @@ impl App {
 
     /// Brings what the layout needs to know of the panels up to date.
     pub(super) fn count_views(&mut self, screen: Rect, slices: &Revisions) {
-        let start = layout_request::is_start(self) && layout::has_start(screen);
+        let start = self.model.is_start() && layout::has_start(screen);
         for view in &mut self.views {
             let columns = match view.view {
                 View::Composer if start => layout::start_columns(screen),
@@ -142,7 +144,7 @@ impl App {
         if !covered {
             notice_bar::draw(&cx, &notices, areas.notices, buf);
             if areas.start.area() > 0 {
-                empty::below(&cx, areas.start, buf);
+                empty::below(&cx, areas.start, self.recent(), buf);
             }
             frame::titles(self, &areas, &cx, buf);
         }
@@ -161,6 +163,12 @@ impl App {
         self.screen.areas = Some(areas);
         changes::drew_everything(self, request, layers, chrome, slices);
         cursor
+    }
+
+    /// The last sessions, which stand below the composer of the start screen.
+    pub(crate) fn recent(&self) -> Option<&Recent> {
+        let panel: &dyn std::any::Any = self.panel(Owner::View(View::Composer))?;
+        panel.downcast_ref::<Composer>().map(Composer::recent)
     }
 
     /// The lines of the notice bar.

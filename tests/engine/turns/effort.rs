@@ -19,6 +19,29 @@ async fn changed(rig: &mut Rig) -> Effort {
     .await
 }
 
+/// An event that names a command is the answer to a command about the effort: screens say so to the person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_command_about_the_effort_is_named_as_its_cause() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place.start(&fake).await;
+    let model = tiller_protocol::ModelRef("fake/other".into());
+    rig.send(CommandBody::Session(SessionCommand::New));
+    rig.send(CommandBody::Session(SessionCommand::SetModel { model }));
+    rig.send(set(Effort::High));
+    let changed = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::EffortChanged { effort }) => Some((e.cause.is_some(), effort.chosen)),
+        _ => None,
+    };
+    let mut without = 0;
+    while let (false, _) = rig.until_of("the effort", changed).await {
+        without += 1;
+    }
+    assert!(without >= 2, "the new session and the other model have an effort: {without}");
+    assert_eq!(changed(rig.seen.last().unwrap()), Some((true, Effort::High)));
+    rig.quit().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_effort_holds_for_the_session_or_for_one_message_and_survives_a_restart() {
     let place = Place::new();

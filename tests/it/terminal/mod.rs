@@ -12,3 +12,4 @@ pub(crate) mod linear_output;
 pub(crate) mod restore;
 pub(crate) mod shell_lines;
 pub(crate) mod stalled_reader;
+pub(crate) mod start_screen;

@@ -169,7 +169,7 @@ fn suggested(app: &App) -> Vec<Action> {
     if model.agent.turn.retry.is_some() {
         all.push(Action("global.try_now"));
     }
-    if !app.facts(View::Diff).empty {
+    if model.agent.conversation.last_turn_changed_files() {
         all.push(Action("review.open"));
     }
     all.extend(["sessions.open", "model.open", "help.open", "session.new"].map(Action));

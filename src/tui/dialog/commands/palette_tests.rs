@@ -214,3 +214,30 @@ fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
         assert!(r.screen().contains(first), "{word}: {}", r.screen());
     }
 }
+
+/// What the last turn changed is offered for review at once, whichever panels were used.
+#[test]
+fn changes_of_the_last_turn_are_suggested_for_review() {
+    use crate::app::msg::Msg;
+    use crate::model::conversation::script::Script;
+    use tiller_protocol::tool::{Display, FileDiff};
+
+    let review = |r: &Robot| {
+        let mut all = open(&r.app);
+        all.handle(PanelEvent::Opened, &r.app.model);
+        all.rows().iter().find(|i| i.id == "action review.open").map(|i| i.group.clone())
+    };
+    let mut r = Robot::new(100, 30);
+    let mut s = Script::new();
+    let said = s.user("go");
+    let event = s.snapshot(vec![said], 0, false);
+    r.msg(Msg::Engine(Box::new(event)));
+    assert_ne!(review(&r).as_deref(), Some(SUGGESTED));
+    let (path, diff) = ("a.rs".into(), "@@ -0,0 +1 @@\n+a\n".into());
+    let file = FileDiff { path, kind: tiller_protocol::ChangeKind::Added, added: 1, removed: 0, diff };
+    let call = s.tool("c1", "edit_file", "edit", "a.rs", "", Some(Display::Diff { files: vec![file] }));
+    for event in call {
+        r.msg(Msg::Engine(Box::new(event)));
+    }
+    assert_eq!(review(&r).as_deref(), Some(SUGGESTED));
+}

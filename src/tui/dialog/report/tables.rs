@@ -228,11 +228,11 @@ impl Report {
     /// What the list says when it is empty: what appears there.
     fn nothing(&self) -> &'static str {
         match self.ask {
-            CommandBody::Query(Query::Audit { .. }) => "No call has run yet",
+            CommandBody::Query(Query::Audit { .. }) => "Calls of tools appear here, with what allowed them",
             CommandBody::Query(Query::Ops { .. }) => {
                 "Nothing to undo yet: branches, restores and new names appear here"
             }
-            _ => "No request was sent yet",
+            _ => "Costs appear here after the first request",
         }
     }
 }

@@ -131,6 +131,17 @@ impl Branches {
     }
 }
 
+impl Branches {
+    /// What the list says while it has no rows.
+    fn empty_text(&self) -> &'static str {
+        match (self.loaded, self.rows.is_empty()) {
+            (false, _) => "Loading...",
+            (true, true) => "Branches appear here once you have sent a message",
+            (true, false) => "No branch matches",
+        }
+    }
+}
+
 impl Source for Branches {
     fn title(&self) -> String {
         if self.archived { "Branches, archived included".into() } else { "Branches of this session".into() }
@@ -142,7 +153,7 @@ impl Source for Branches {
             actions: picker::ACTIONS,
             verb: "open",
             columns: COLUMNS,
-            empty: if self.loaded { "No branch matches" } else { "Loading..." },
+            empty: self.empty_text(),
             ..ListSpec::default()
         }
     }

@@ -200,7 +200,10 @@ mod tests {
             by_role: vec![role("you", 1, 40), role("result", 6, 8_000)],
         };
         r.reply(ReplyEvent::CompactPreviewReply { preview });
-        let words = r.words();
-        assert!(words.contains("you 1 entry, about 40 tokens result 6 entries, about 8.0k"), "{words}");
+        let screen = r.screen();
+        for (who, what) in [("you", "1 entry, about 40 tokens"), ("result", "6 entries, about 8.0k tokens")] {
+            let row = screen.lines().any(|l| l.split_once(who).is_some_and(|(_, rest)| rest.contains(what)));
+            assert!(row, "{who}: {screen}");
+        }
     }
 }

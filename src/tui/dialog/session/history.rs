@@ -66,7 +66,10 @@ impl Source for History {
         ListSpec {
             scope: "history",
             verb: "insert",
-            empty: "No earlier prompt matches here; widen the scope",
+            empty: match self.filter.is_empty() {
+                true => "Messages appear here once you have sent one",
+                false => "No earlier prompt matches here; widen the scope",
+            },
             filtered: false,
             ..ListSpec::default()
         }

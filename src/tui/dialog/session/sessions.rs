@@ -118,6 +118,15 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// What a session is called: its title, else the first line of its first message.
+pub(crate) fn name(s: &SessionSummary) -> &str {
+    match (s.title.is_empty(), s.preview.lines().next().unwrap_or_default()) {
+        (false, _) => s.title.as_str(),
+        (true, "") => "(no messages yet)",
+        (true, first) => first,
+    }
+}
+
 /// A cost in cents, so that the points of a column stand below one another.
 fn cents(usd: f64) -> String {
     if usd >= 0.005 { format!("${usd:.2}") } else { money(usd) }
@@ -244,15 +253,10 @@ impl Source for Sessions {
         let current = model.agent.session.summary.as_ref().map(|s| s.id);
         let item = |s: &SessionSummary| {
             let here = Some(s.id) == current;
-            let title = match (s.title.is_empty(), s.preview.lines().next().unwrap_or_default()) {
-                (false, _) => s.title.as_str(),
-                (true, "") => "(no messages yet)",
-                (true, first) => first,
-            };
             let (state, role) = self.state(s, here);
             let cost = s.cost.map_or(String::new(), |c| cents(c.usd()));
             let item =
-                Item { more: format!("{} {}", s.project, s.preview), ..Item::new(s.id.to_string(), title) }
+                Item { more: format!("{} {}", s.project, s.preview), ..Item::new(s.id.to_string(), name(s)) }
                     .group(day(s.used, now))
                     .current(here)
                     .cell(Cell::new(state, role))

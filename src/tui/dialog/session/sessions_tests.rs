@@ -189,7 +189,10 @@ mod models {
     #[test]
     fn a_model_is_chosen_by_name() {
         let mut r = opened();
-        assert!(r.screen().contains("per million tokens: $3 in, $15 out"), "{}", r.screen());
+        let screen = r.screen();
+        assert!(screen.contains("$3.00      $15.00") && screen.contains("From config"), "{screen}");
+        assert_eq!(screen.matches("vendor/big").count(), 1, "the preview repeats no column: {screen}");
+        assert!(!screen.contains("per million"), "{screen}");
         r.run("type small; enter");
         assert_eq!(sent(&r), [SessionCommand::SetModel { model: ModelRef("vendor/small".into()) }]);
     }

@@ -30,7 +30,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 struct Models {
-    items: Vec<Item>,
+    /// As the engine listed them: what can be chosen first, and what is in use before all.
+    models: Vec<ModelChoice>,
     loaded: bool,
     /// For this agent, which has this model now; `None`: for the one on the screen.
     of: Option<(AgentId, ModelRef)>,
@@ -38,12 +39,12 @@ struct Models {
 
 /// Makes it.
 pub(crate) fn open() -> Picker {
-    Picker::new(Models { items: Vec::new(), loaded: false, of: None })
+    Picker::new(Models { models: Vec::new(), loaded: false, of: None })
 }
 
 /// The list for this agent, whichever agent is on the screen.
 pub(crate) fn open_for(agent: AgentId, now: ModelRef) -> Picker {
-    Picker::new(Models { items: Vec::new(), loaded: false, of: Some((agent, now)) })
+    Picker::new(Models { models: Vec::new(), loaded: false, of: Some((agent, now)) })
 }
 
 impl Source for Models {
@@ -52,12 +53,7 @@ impl Source for Models {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec {
-            columns: COLUMNS,
-            table: Some(5),
-            empty: if self.loaded { "No model matches" } else { "Loading..." },
-            ..ListSpec::default()
-        }
+        ListSpec { columns: COLUMNS, table: Some(5), empty: self.empty_text(), ..ListSpec::default() }
     }
 
     fn queries(&mut self) -> Vec<EngineQuery> {
@@ -68,44 +64,15 @@ impl Source for Models {
         let EventBody::Reply(reply) = &event.body else { return None };
         let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return None };
         self.loaded = true;
-        let used = self.of.as_ref().map_or(&model.agent.session.model, |(_, now)| now);
-        let mut models: Vec<&ModelChoice> = models.iter().collect();
-        // What can be chosen stands first, and what is in use before all.
-        models.sort_by_key(|m| (m.model != *used, m.unavailable.is_some()));
-        self.items = models
-            .into_iter()
-            .map(|m| {
-                let price = |of: fn((f64, f64)) -> f64| {
-                    m.price.map_or(Cell::dim("unknown"), |p| Cell::number(format!("${:.2}", of(p)), ""))
-                };
-                let mut more = vec![m.model.0.clone()];
-                more.extend(m.window.map(|w| format!("window: {}k tokens", w / 1000)));
-                more.push(match m.price {
-                    Some((i, o)) => format!("per million tokens: ${i} in, ${o} out"),
-                    None => "price unknown".into(),
-                });
-                let long = |(over, i, o): &(u64, f64, f64)| {
-                    format!("above {}k prompt tokens: ${i} in, ${o} out", over / 1000)
-                };
-                more.extend(m.long.iter().map(long));
-                more.push(format!("from: {}", m.source));
-                more.extend(m.unavailable.iter().map(|why| format!("cannot be used: {why}")));
-                Item {
-                    more: more.join("\n"),
-                    disabled: m.unavailable.clone(),
-                    ..Item::new(m.model.0.clone(), m.model.0.clone())
-                        .cell(m.window.map_or(Cell::dim(""), Cell::count))
-                        .cell(price(|p| p.0))
-                        .cell(price(|p| p.1))
-                        .current(m.model == *used)
-                }
-            })
-            .collect();
+        let used = self.used(model).clone();
+        self.models.clone_from(models);
+        self.models.sort_by_key(|m| (m.model != used, m.unavailable.is_some()));
         Some(Vec::new())
     }
 
-    fn items(&mut self, _model: &Model) -> Vec<Item> {
-        self.items.clone()
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let used = self.used(model);
+        self.models.iter().map(|m| row(m, used)).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
@@ -118,6 +85,58 @@ impl Source for Models {
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
-        Some(item.more.clone())
+        self.models.iter().find(|m| m.model.0 == item.id).map(about)
     }
+}
+
+impl Models {
+    /// The model in use, of the agent that the list is for.
+    fn used<'a>(&'a self, model: &'a Model) -> &'a ModelRef {
+        self.of.as_ref().map_or(&model.agent.session.model, |(_, now)| now)
+    }
+
+    /// What the list says while it has no rows.
+    fn empty_text(&self) -> &'static str {
+        match (self.loaded, self.models.is_empty()) {
+            (false, _) => "Loading...",
+            (true, true) => "Models appear here once a provider is set up; /setup does that",
+            (true, false) => "No model matches",
+        }
+    }
+}
+
+/// A figure that is not known.
+const UNKNOWN: &str = "-";
+
+fn row(m: &ModelChoice, used: &ModelRef) -> Item {
+    let price = |of: fn((f64, f64)) -> f64| {
+        m.price.map_or(Cell::dim(UNKNOWN), |p| Cell::number(format!("${:.2}", of(p)), ""))
+    };
+    Item {
+        more: about(m),
+        disabled: m.unavailable.clone(),
+        ..Item::new(m.model.0.clone(), m.model.0.clone())
+            .cell(m.window.map_or(Cell::dim(UNKNOWN), Cell::count))
+            .cell(price(|p| p.0))
+            .cell(price(|p| p.1))
+            .current(m.model == *used)
+    }
+}
+
+/// What the row does not say: where the model is from, and prices of long prompts. The row of a model that cannot be
+/// used says why in place of its figures, so they stand here.
+fn about(m: &ModelChoice) -> String {
+    let mut lines = vec![format!("From {}", m.source)];
+    if m.model.is_demo() {
+        lines.push("A script, not a language model".into());
+    }
+    if m.unavailable.is_some() {
+        lines.extend(m.window.map(|w| format!("Context {}k tokens", w / 1000)));
+        lines.extend(m.price.map(|(i, o)| format!("${i:.2} in, ${o:.2} out per million tokens")));
+    }
+    let long = |(over, i, o): &(u64, f64, f64)| {
+        format!("Prompts above {}k tokens: ${i:.2} in, ${o:.2} out per million tokens", over / 1000)
+    };
+    lines.extend(m.long.iter().map(long));
+    lines.join("\n")
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
+use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
 
@@ -211,7 +212,11 @@ impl ToolCell {
         self.state = ToolState::Done(outcome);
         self.asking = false;
         self.seconds = seconds;
-        self.output = TextTail::of(output);
+        let output = match outcome {
+            ToolOutcome::Denied => denied_for_person(output),
+            _ => output.into(),
+        };
+        self.output = TextTail::of(&output);
         self.display = display.map(|d| match d {
             Display::Diff { files } => {
                 let mut files = files.clone();

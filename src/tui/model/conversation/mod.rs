@@ -17,6 +17,7 @@ use std::cell::Cell as Slot;
 use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::tool::Display;
 use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
     ToolCatalog,
@@ -117,6 +118,16 @@ impl Conversation {
     /// The turn that runs, or ran last.
     pub fn turn(&self) -> i64 {
         self.turn
+    }
+
+    /// The turn that runs, or ran last, has changed files: there is something to review.
+    pub fn last_turn_changed_files(&self) -> bool {
+        let changed = |c: &Cell| match &c.body {
+            Body::Finished(sum) => !sum.files.is_empty(),
+            Body::Tool(t) => matches!(&t.display, Some(Display::Diff { files }) if !files.is_empty()),
+            _ => false,
+        };
+        self.cells.iter().rev().take_while(|c| c.turn == self.turn).any(changed)
     }
 
     pub fn running(&self) -> bool {

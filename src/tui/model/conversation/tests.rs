@@ -301,3 +301,23 @@ fn a_line_of_the_persons_is_shown_once_now_and_after_a_restart() {
     again.apply(&e);
     assert_eq!(shells(&again), want);
 }
+
+/// The model reads that the user denied a call; the person reads that it was them.
+#[test]
+fn a_denial_is_addressed_to_the_person() {
+    use tiller_protocol::permission::{DENIED_BY_USER, denied_for_person};
+
+    let said = |outcome, text: &str| {
+        let mut t = ToolCell::new("c1", "terminal", &ToolCatalog::default());
+        t.finish(outcome, text, 0.0, None);
+        t.output.text().to_owned()
+    };
+    assert_eq!(said(ToolOutcome::Denied, &format!("{DENIED_BY_USER}.")), "You denied this.");
+    assert_eq!(said(ToolOutcome::Denied, &format!("{DENIED_BY_USER}: not now")), "You denied this: not now");
+    let rule = "Denied by the rule terminal(rm *).";
+    assert_eq!(said(ToolOutcome::Denied, rule), rule);
+    // A file may say the same words.
+    let file = format!("{DENIED_BY_USER}.");
+    assert_eq!(said(ToolOutcome::Ok, &file), file);
+    assert_eq!(denied_for_person(&format!("{DENIED_BY_USER}s")), format!("{DENIED_BY_USER}s"));
+}

@@ -28,6 +28,7 @@ pub(crate) use self::row::{look, nearest_limit};
 use self::row_target::RowTarget;
 use self::totals::{ended, waits};
 use self::tree::{AgentTree, ListStyle, processes};
+use super::empty_view::explain;
 use super::headings;
 use super::rows::Rows;
 use super::{
@@ -42,9 +43,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::Line;
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint};
-use crate::theme::Role;
 use crate::widget::activity_table::WIDE;
-use crate::widget::draw;
 
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
@@ -383,7 +382,7 @@ impl Panel for Agents {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if cx.model.crew.agents.is_empty() {
-            draw::text(buf, area, "No agents yet", cx.theme.style(Role::Dim));
+            explain(cx, area, "Agents appear here; /spawn GOAL starts one", buf);
         }
         let parts = self.parts(area);
         for (line, place) in [(&self.head, parts.head), (&self.sum, parts.sum)] {

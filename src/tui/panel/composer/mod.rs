@@ -32,6 +32,7 @@ use crate::keymap::action::{ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::panel::composer::sent::SubmitAction;
+use crate::panel::recent_sessions::{self, Recent};
 use crate::panel::{Reply, View};
 use crate::registry::PanelEntry;
 use crate::slash::Commands;
@@ -45,6 +46,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     scopes: &[
         Scope::new("composer", Some("input"), "Composer", true).keys(KEYS),
         Scope::new("popup", Some("composer"), "Completion", true),
+        Scope::new("recent", Some("composer"), "Start screen, sessions", true).keys(recent_sessions::KEYS),
         Scope::new("vim", Some("composer"), "Composer, vim normal mode", true),
     ],
 };
@@ -61,7 +63,11 @@ pub const ACTIONS: &[ActionSpec] = &[
         .menu(Menu::Write)
         .ending(),
     ActionSpec::key_only("composer.up", "up", "Line up; at the top, waiting messages, then history"),
-    ActionSpec::key_only("composer.down", "down", "Line down; at the bottom, forward in history"),
+    ActionSpec::key_only(
+        "composer.down",
+        "down",
+        "Line down; at the bottom, forward in history; on the start screen, to the last sessions",
+    ),
     ActionSpec::key_only("composer.delete", "delete", "Delete the character under the caret"),
     ActionSpec::key_only("composer.help", "help", "Show help when the message is empty"),
     ActionSpec::new("composer.clear", "clear", "Clear the draft; Up restores it").menu(Menu::Write).ending(),
@@ -76,6 +82,9 @@ pub const ACTIONS: &[ActionSpec] = &[
         "Insert the full text of the pasted block before the caret",
     )
     .menu(Menu::Write),
+    ActionSpec::key_only("recent.first", "open 1", "Open the first session of the start screen"),
+    ActionSpec::key_only("recent.second", "open 2", "Open the second session of the start screen"),
+    ActionSpec::key_only("recent.third", "open 3", "Open the third session of the start screen"),
 ];
 
 /// Default keys of the section `composer`.
@@ -114,6 +123,7 @@ const PASTED: Token = Token(3);
 const TAKEN: Token = Token(4);
 const ARRIVED: Token = Token(5);
 const FLOWS: Token = Token(6);
+const RECENT: Token = Token(7);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -139,6 +149,8 @@ pub struct Composer {
     /// Position behind the blank that was inserted with a completed name: a line range goes before that blank.
     gap: Option<usize>,
     names: UnknownMentions,
+    /// The last sessions, on the start screen.
+    recent: Recent,
 }
 
 /// Messages that the engine has not confirmed yet, in either direction.
@@ -200,6 +212,7 @@ impl Composer {
 
     fn changed(&mut self) {
         self.notice = None;
+        self.recent.leave();
         self.keep();
     }
 
@@ -311,6 +324,9 @@ impl Composer {
 
     /// Handles Enter: a completion that is open is finished first, so that Enter never runs the wrong command.
     fn enter(&mut self, model: &Model) -> Reply {
+        if let Some(row) = self.recent.selected() {
+            return self.open_recent(row, model);
+        }
         let other = |p: &Popup| p.current().is_some_and(|r| r.name != p.word);
         let begun = |p: &Popup| match p.kind {
             PopupKind::Mention => true,
@@ -338,6 +354,18 @@ impl Composer {
             return Reply::with(Effect::send(CommandBody::Queue(go)));
         }
         self.send(if model.agent.turn.running { running_modes(model).0 } else { SendMode::Steer }, model)
+    }
+
+    /// The last sessions and the selected one.
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    /// Opens one of the last sessions by the number of its row.
+    fn open_recent(&mut self, row: usize, model: &Model) -> Reply {
+        self.recent.leave();
+        let effect = self.recent.open(row).filter(|_| recent_sessions::are_shown(model));
+        effect.map_or(Reply::Ignored, Reply::with)
     }
 
     /// Takes the selected row into the text. `None`: no list is open, or it is empty.

@@ -12,7 +12,7 @@ use tiller_protocol::{Attachment, CommandBody, Event, EventBody, Message, SendMo
 use super::content::Content;
 use super::draft::DraftStore;
 use super::vim::{Mode, Vim};
-use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
+use super::{ACTIONS, Composer, PASTED, RECENT, TAKEN, draw, running_modes};
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::reader::picture::Picture;
 use crate::dialog::reader::text::Text;
@@ -21,6 +21,7 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
+use crate::panel::recent_sessions;
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
 };
@@ -71,6 +72,9 @@ impl Panel for Composer {
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(row) = recent_sessions::OPEN.iter().position(|a| *a == action) {
+            return self.open_recent(row, model);
+        }
         match action.0 {
             "composer.send" => self.enter(model),
             "composer.take" => self.take_row().unwrap_or(Reply::Ignored),
@@ -81,7 +85,7 @@ impl Panel for Composer {
                 self.look()
             }
             "composer.up" => self.up(model),
-            "composer.down" => self.down(),
+            "composer.down" => self.down(model),
             "composer.delete" if !self.content.edit.is_empty() => {
                 self.content.edit.delete_forward();
                 self.look()
@@ -160,6 +164,9 @@ impl Panel for Composer {
         if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
             return vec![Hint::of("composer.take"), Hint::as_("composer.down", "next")];
         }
+        if self.recent.selected().is_some() {
+            return vec![Hint::as_("composer.send", "open"), Hint::as_("composer.down", "next")];
+        }
         if self.content.is_blank() {
             let mut all = Vec::new();
             if model.agent.waiting().next().is_some() {
@@ -200,12 +207,16 @@ impl Panel for Composer {
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        draw::cursor(self, area)
+        // The terminal's cursor is where text goes.
+        self.recent.selected().is_none().then(|| draw::cursor(self, area)).flatten()
     }
 }
 
 impl Composer {
     fn scope(&self) -> &'static str {
+        if self.recent.selected().is_some() {
+            return "recent";
+        }
         // What a begun command waits for (`f`, `r`) is never another binding.
         match &self.vim {
             Some(v) if v.mode == Mode::Normal && !v.pending() => "vim",
@@ -217,6 +228,9 @@ impl Composer {
         // A list without rows is not seen: there is nothing to close.
         if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
             return Some(EscapeStep::Popup);
+        }
+        if self.recent.selected().is_some() {
+            return Some(EscapeStep::Selection);
         }
         let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
         // In an empty composer Escape belongs to the other steps, also in vim.
@@ -230,7 +244,7 @@ impl Composer {
             let (before, behind) = self.content.edit.text().split_at(self.content.edit.caret());
             match c {
                 'k' if !v.pending() && !before.contains('\n') => return self.up(model),
-                'j' if !v.pending() && !behind.contains('\n') => return self.down(),
+                'j' if !v.pending() && !behind.contains('\n') => return self.down(model),
                 _ => {}
             }
             if matches!(key.code, KeyCode::Char(_)) {
@@ -260,6 +274,7 @@ impl Composer {
         {
             return Reply::Ignored;
         }
+        self.recent.leave();
         let labels = self.content.labels();
         let label = |c: char| labels.get(c);
         let rows = self.content.edit.rows(usize::from(text.width), &label);
@@ -271,6 +286,9 @@ impl Composer {
     fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
         match escape_step {
             EscapeStep::Popup => self.popup = None,
+            EscapeStep::Selection => {
+                self.recent.leave();
+            }
             EscapeStep::VimInsert => {
                 if let Some(v) = &mut self.vim {
                     v.escape(&mut self.content.edit);
@@ -307,7 +325,8 @@ impl Composer {
             }
             EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
                 self.whole_state(model);
-                Reply::Ignored
+                let start = event.agent.is_main() && model.is_start();
+                if start { Reply::with(recent_sessions::ask(RECENT)) } else { Reply::Ignored }
             }
             _ => Reply::Ignored,
         }

@@ -8,7 +8,7 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued,
 use super::content::Content;
 use super::draft::Draft;
 use super::popup::PopupKind;
-use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, TAKEN};
+use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, RECENT, TAKEN};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -35,6 +35,10 @@ pub(super) struct UnconfirmedMessage {
 
 impl Composer {
     pub(super) fn up(&mut self, model: &Model) -> Reply {
+        if self.recent.selected().is_some() {
+            self.recent.step(false);
+            return Reply::done();
+        }
         if let Some(p) = &mut self.popup {
             p.step(false);
             return Reply::done();
@@ -61,7 +65,11 @@ impl Composer {
         Reply::done()
     }
 
-    pub(super) fn down(&mut self) -> Reply {
+    pub(super) fn down(&mut self, model: &Model) -> Reply {
+        if self.recent.selected().is_some() {
+            self.recent.step(true);
+            return Reply::done();
+        }
         if let Some(p) = &mut self.popup {
             p.step(true);
             return Reply::done();
@@ -76,6 +84,7 @@ impl Composer {
                 self.changed();
                 Reply::done()
             }
+            None if self.content.is_blank() && self.recent.enter(model) => Reply::done(),
             None => Reply::Ignored,
         }
     }
@@ -240,6 +249,7 @@ impl Composer {
                     return self.up(model);
                 }
             }
+            (RECENT, ReplyEvent::SessionsReply { sessions }) => self.recent.take(sessions, model),
             (ARRIVED, ReplyEvent::HistoryReply { prompts }) => self.arrived(prompts),
             (TAKEN, ReplyEvent::ErrorReply { notice }) => {
                 // It has gone out: it stands in the conversation.

@@ -8,6 +8,7 @@ use tiller_protocol::{AgentState, AgentView};
 
 use crate::keymap::action::Action;
 use crate::panel::DrawCx;
+use crate::panel::recent_sessions::Recent;
 use crate::text::paint::{self, PaintTarget};
 use crate::text::{clean, shorten_end};
 use crate::theme::Role;
@@ -111,30 +112,44 @@ fn things_to_try(cx: &DrawCx<'_>) -> Vec<(String, &'static str)> {
     std::iter::once(first).chain(KEYS.iter().map(|(id, what)| (key(id), *what))).collect()
 }
 
-/// What stands below the composer while nothing was said: what is ready, and what to try.
-pub(crate) fn below(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-    let mut y = area.y;
-    let mut row = |spans: &[(&str, Role)]| {
-        let mut at = Rect { y, height: 1, ..area };
-        y += 1;
-        if at.y >= area.bottom() {
-            return;
-        }
-        for (text, role) in spans {
-            let used = draw::text(buf, at, text, cx.theme.style(*role)).min(at.width);
-            at = Rect { x: at.x + used, width: at.width - used, ..at };
-        }
-    };
+/// What stands below the composer while nothing was said: what is ready, the last sessions, and what to try.
+pub(crate) fn below(cx: &DrawCx<'_>, area: Rect, recent: Option<&Recent>, buf: &mut Buffer) {
     let (ready, _) = ready(cx);
     let (mark, words) = ready.split_once(' ').unwrap_or(("", &ready));
     let tone = if cx.model.agent.session.model.0.is_empty() { Role::Dim } else { Role::Ok };
-    row(&[(mark, tone), (" ", Role::Text), (words, Role::Text)]);
-    row(&[]);
+    let mut rest = area;
+    row(cx, &mut rest, &[(mark, tone), (" ", Role::Text), (words, Role::Text)], buf);
+    skip(&mut rest, 1);
+    let rows = recent.map_or(0, |r| r.draw(cx, rest, buf));
+    skip(&mut rest, rows + u16::from(rows > 0));
     for (key, what) in things_to_try(cx) {
         match key.as_str() {
-            "" => row(&[(what, Role::Text)]),
-            key => row(&[(&format!("{key:<11} "), Role::Accent), (what, Role::Dim)]),
+            "" => row(cx, &mut rest, &[(what, Role::Text)], buf),
+            key => row(cx, &mut rest, &[(&format!("{key:<11} "), Role::Accent), (what, Role::Dim)], buf),
         }
+    }
+}
+
+/// Where the last sessions stand, in what [`below`] draws into.
+pub(crate) fn sessions_area(area: Rect) -> Rect {
+    let mut rest = area;
+    skip(&mut rest, 2);
+    rest
+}
+
+/// Leaves so many rows out.
+fn skip(rest: &mut Rect, rows: u16) {
+    let rows = rows.min(rest.height);
+    *rest = Rect { y: rest.y + rows, height: rest.height - rows, ..*rest };
+}
+
+/// Draws the next row.
+fn row(cx: &DrawCx<'_>, rest: &mut Rect, spans: &[(&str, Role)], buf: &mut Buffer) {
+    let mut at = Rect { height: rest.height.min(1), ..*rest };
+    skip(rest, 1);
+    for (text, role) in spans {
+        let used = draw::text(buf, at, text, cx.theme.style(*role)).min(at.width);
+        at = Rect { x: at.x + used, width: at.width - used, ..at };
     }
 }
 

@@ -9,6 +9,7 @@ use super::Terminal;
 use super::screen::draw_row;
 use crate::app::effect::Effect;
 use crate::panel::agents::look;
+use crate::panel::empty_view::explain;
 use crate::panel::{DrawCx, Reply};
 use crate::text::width::width;
 use crate::theme::Role;
@@ -52,7 +53,7 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     }
     let Some(id) = &t.agent else {
         let words = "Programs in a terminal appear here; /spawn @codex:pty TASK starts one";
-        draw::text(buf, area, words, cx.theme.style(Role::Dim));
+        explain(cx, area, words, buf);
         return;
     };
     let view = t.view(cx.model);

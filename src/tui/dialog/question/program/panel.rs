@@ -7,7 +7,8 @@ impl Panel for Question {
     fn status(&self, model: &Model) -> PanelStatus {
         let state = QuestionState { which: which_of(self.ask.id, model), ..QuestionState::default() };
         let scope = if self.writing { "question_text" } else { self.scope };
-        let leave = if self.escape.is_some() { "not now" } else { "later" };
+        // A button that does what Escape does names the key.
+        let leave = if self.escape.is_some() && !self.writing { "" } else { "later" };
         let escape = self.writing.then_some(EscapeStep::Popup);
         PanelStatus { leave, ..PanelStatus::question(scope, self.ask.id).escape(escape).state(state) }
     }

@@ -163,3 +163,25 @@ fn a_plan_is_opened_in_the_editor_and_read_again() {
     r.msg(crate::app::msg::Msg::Job(token, job()));
     assert!(r.screen().contains("What the person wrote"), "{}", r.screen());
 }
+
+/// An answer stands on its button, with its key, and not in the footer again.
+#[test]
+fn no_answer_stands_in_the_footer_too() {
+    for n in 0..samples().len() {
+        for (width, height) in [(80, 24), (118, 32)] {
+            let r = listening(width, height, n);
+            let (screen, footer) = (r.screen(), r.footer());
+            let buttons: Vec<&str> = screen
+                .lines()
+                .flat_map(|l| l.split('[').skip(1))
+                .filter_map(|b| b.split_once("] "))
+                .map(|(key, _)| key)
+                .collect();
+            assert!(!buttons.is_empty(), "{n}: {screen}");
+            for key in buttons {
+                let twice = footer.trim().split("  ").any(|item| item.starts_with(&format!("{key} ")));
+                assert!(!twice, "{n}: {key} twice\n{screen}");
+            }
+        }
+    }
+}

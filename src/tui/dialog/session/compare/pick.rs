@@ -29,7 +29,11 @@ impl Source for ComparableBranches {
 
     fn spec(&self) -> ListSpec {
         ListSpec {
-            empty: if self.loaded { "This session has no other branch" } else { "Loading..." },
+            empty: if self.loaded {
+                "Other branches of this session appear here once you have branched"
+            } else {
+                "Loading..."
+            },
             ..ListSpec::default()
         }
     }

@@ -221,7 +221,7 @@ impl Browser {
         match (self.loading.listed, self.filter.active()) {
             (false, _) => "Loading...",
             (true, true) => "No entry matches the filter; Esc clears it",
-            (true, false) => "No sessions yet",
+            (true, false) => "Sessions appear here once you have sent a message",
         }
     }
 

@@ -439,7 +439,7 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "no such session");
     r.cause(Some(asked[0].0), EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
     r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: Vec::new() })));
-    assert!(r.screen().contains("No sessions yet"), "{}", r.screen());
+    assert!(r.screen().contains("Sessions appear here once you have sent a message"), "{}", r.screen());
     r.clear().event(EventBody::Turn(TurnEvent::TurnFinished {
         status: tiller_protocol::event::TurnStatus::Done,
         text: String::new(),
