@@ -17,7 +17,7 @@ use crate::model::{Model, Tracked};
 use crate::text::width;
 use crate::theme::Role;
 use crate::view::layout::PADDING;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// Sessions that are listed.
 const MOST: usize = 3;
@@ -128,7 +128,7 @@ impl RecentSessions {
                 let whole =
                     Rect { x: line.x.saturating_sub(PADDING), width: line.width + 2 * PADDING, ..line };
                 draw::paint(buf, whole, cx.theme.style(Role::Selection));
-                draw::put(buf, whole.x, y, draw::bar(cx.ascii), cx.theme.style(Role::Accent));
+                draw::put(buf, whole.x, y, sign::SELECTED.text(cx.ascii), cx.theme.style(Role::Accent));
             }
         }
         (self.rows.len() as u16).min(area.height)

@@ -202,7 +202,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
         put(Group::Model, said(28), said(12), Role::Text, 3);
     }
     let used = s.effort.used;
-    if used != Effort::Default {
+    if used != Effort::Default && !s.model.0.is_empty() {
         put(Group::Model, used.word().into(), used.word().into(), Role::Dim, 4);
     }
     let space = if class > SizeClass::Xs { " " } else { "" };

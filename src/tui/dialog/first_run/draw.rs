@@ -21,21 +21,25 @@ impl FirstRun {
         let words = words.min(area.height);
         let said = said.min(area.height - words);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
-        [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
+        let list = area.height - words - said;
+        // A blank row below the text, where there is room for it.
+        let gap = u16::from(list > 4);
+        [row(0, words), row(words + gap, list - gap), row(area.height - said, said)]
     }
 
     /// Rows that all of it needs.
     pub(super) fn rows_needed(&self, columns: u16, model: &Model) -> u16 {
         let (words, said) = self.heights(columns);
         let list = if self.writing() { 1 } else { Rows::height(self.list(model), columns) };
-        // A row between the list and what was said.
-        words.saturating_add(list.max(3)).saturating_add(1 + said)
+        // Blank rows below the text, and before what was said.
+        let gaps = 1 + u16::from(said > 0);
+        words.saturating_add(list.max(4)).saturating_add(gaps + said)
     }
 
     /// Rows of the text, and of the last message.
     fn heights(&self, columns: u16) -> (u16, u16) {
         let lines = |text: &str| wrap(text, usize::from(columns)).len() as u16;
-        (lines(&self.words()), self.said.as_deref().map_or(1, lines).clamp(1, 4))
+        (lines(&self.words()), self.said.as_deref().map_or(0, lines).min(4))
     }
 
     fn list(&self, model: &Model) -> Vec<Line> {

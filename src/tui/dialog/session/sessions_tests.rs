@@ -190,7 +190,7 @@ mod models {
     fn a_model_is_chosen_by_name() {
         let mut r = opened();
         let screen = r.screen();
-        assert!(screen.contains("$3.00      $15.00") && screen.contains("From config"), "{screen}");
+        assert!(screen.contains("$3.00      $15.00") && screen.contains("Source   config"), "{screen}");
         assert_eq!(screen.matches("vendor/big").count(), 1, "the preview repeats no column: {screen}");
         assert!(!screen.contains("per million"), "{screen}");
         r.run("type small; enter");

@@ -53,7 +53,7 @@ impl Source for Models {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { columns: COLUMNS, table: Some(5), empty: self.empty_text(), ..ListSpec::default() }
+        ListSpec { columns: COLUMNS, table: Some(4), empty: self.empty_text(), ..ListSpec::default() }
     }
 
     fn queries(&mut self) -> Vec<EngineQuery> {
@@ -126,16 +126,16 @@ fn row(m: &ModelChoice, used: &ModelRef) -> Item {
 /// What the row does not say: where the model is from, and prices of long prompts. The row of a model that cannot be
 /// used says why in place of its figures, so they stand here.
 fn about(m: &ModelChoice) -> String {
-    let mut lines = vec![format!("From {}", m.source)];
+    let mut lines = vec![format!("Source   {}", m.source)];
     if m.model.is_demo() {
-        lines.push("A script, not a language model".into());
+        lines.push("Kind     a script, not a language model".into());
     }
     if m.unavailable.is_some() {
-        lines.extend(m.window.map(|w| format!("Context {}k tokens", w / 1000)));
-        lines.extend(m.price.map(|(i, o)| format!("${i:.2} in, ${o:.2} out per million tokens")));
+        lines.extend(m.window.map(|w| format!("Context  {}k tokens", w / 1000)));
+        lines.extend(m.price.map(|(i, o)| format!("Price    ${i:.2} in, ${o:.2} out per million tokens")));
     }
     let long = |(over, i, o): &(u64, f64, f64)| {
-        format!("Prompts above {}k tokens: ${i:.2} in, ${o:.2} out per million tokens", over / 1000)
+        format!("Above {}k prompt tokens   ${i:.2} in, ${o:.2} out per million tokens", over / 1000)
     };
     lines.extend(m.long.iter().map(long));
     lines.join("\n")

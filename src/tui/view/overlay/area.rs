@@ -43,9 +43,7 @@ impl LayerArea {
             }
             Placement::Center { width, height } if width <= full.width && height <= full.height => {
                 let (width, height) = ((width + 2).min(full.width), (height + 1).min(full.height));
-                let x = full.x + (full.width - width) / 2;
-                let y = float_row(areas, full, height);
-                (Rect { x, y, width, height }, (1, 0, 1), true)
+                (float(areas, full, width, height), (1, 0, 1), true)
             }
             _ => (full, (0, air, 0), false),
         };
@@ -114,12 +112,16 @@ pub(super) fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
     }
 }
 
-/// The first row of a dialog that floats. On the start screen it lies below the composer where there is room for it, so
-/// that the draft stays in sight.
-fn float_row(areas: &Areas, full: Rect, height: u16) -> u16 {
-    let third = full.y + (full.height - height) / 3;
-    let below = areas.composer_band.bottom() + 1;
-    if areas.start.area() > 0 && below + height <= full.bottom() { below } else { third }
+/// Where a dialog of this size floats. On the start screen it lies below the composer and is as wide, where there is room
+/// for it, so that the draft stays in sight.
+fn float(areas: &Areas, full: Rect, width: u16, height: u16) -> Rect {
+    let band = areas.composer_band;
+    let below = band.bottom() + 1;
+    if areas.start.area() > 0 && width <= band.width && below + height <= full.bottom() {
+        return Rect { y: below, height, ..band };
+    }
+    let (x, y) = (full.x + (full.width - width) / 2, full.y + (full.height - height) / 3);
+    Rect { x, y, width, height }
 }
 
 /// At the bottom, above the footer.
