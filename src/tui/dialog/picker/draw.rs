@@ -47,7 +47,9 @@ impl Picker {
         let most = MOST.max(usize::from(model.window.screen.1) * 2 / 3);
         // All rows, not only those that match: the dialog keeps its size while one types.
         let all = self.rows.all().len() + self.headings();
-        let rows = all.max(if self.previews && spec.table.is_none() { 2 * FEW } else { FEW }).min(most) + below + AROUND;
+        let rows = all.max(if self.previews && spec.table.is_none() { 2 * FEW } else { FEW }).min(most)
+            + below
+            + AROUND;
         let head = usize::from(spec.columns.iter().any(|c| c.is_named()));
         let height = u16::try_from(rows + head).unwrap_or(u16::MAX);
         Placement::Center { width: if wide { TABLE } else { LIST }, height }
