@@ -22,6 +22,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
+use crate::view::words::grouped;
 use crate::widget::{draw, sign};
 
 /// Registers the panel.
@@ -89,19 +90,6 @@ fn origin(model: &Model, who: &Who) -> String {
     }
 }
 
-/// Thousands apart: `2,314`.
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
 /// By origin, the one with the newest change first, and newest first in each: one row for each file.
 fn groups(feed: &[FileChange]) -> Vec<Vec<FileChange>> {
     let mut out: Vec<Vec<FileChange>> = Vec::new();
@@ -137,12 +125,12 @@ fn merge(newer: &mut FileChange, c: &FileChange) {
 struct CountWidths(usize, usize);
 
 fn added(n: u32) -> String {
-    if n > 0 { format!("+{}", thousands(n.into())) } else { String::new() }
+    if n > 0 { format!("+{}", grouped(n.into())) } else { String::new() }
 }
 
 fn removed(n: u32) -> String {
     let minus = draw::sign(sign::MINUS);
-    if n > 0 { format!("{minus}{}", thousands(n.into())) } else { String::new() }
+    if n > 0 { format!("{minus}{}", grouped(n.into())) } else { String::new() }
 }
 
 /// The figures of a row or of a group: lines added and removed, and the time; each ends below those of other rows.
@@ -212,14 +200,14 @@ fn line(c: &FileChange, widths: CountWidths, columns: usize) -> Line {
     let more = if storm || c.lines.is_some() || c.count < 2 {
         String::new()
     } else {
-        format!("  {} changes", thousands(c.count))
+        format!("  {} changes", grouped(c.count))
     };
     // The author is not known then, only the command that ran.
     let during = c.during.as_deref().map_or_else(String::new, |d| format!("  during {}", clean::plain(d)));
     let figures = Figures::new(c.lines.unwrap_or_default(), &clock(c.time), widths);
     let room = columns.saturating_sub(width(line.text()) + figures.width());
     let path = clean::plain(&c.path);
-    let many = if storm { format!("{} files under ", thousands(c.count)) } else { String::new() };
+    let many = if storm { format!("{} files under ", grouped(c.count)) } else { String::new() };
     line.push_strict(&many, Look::of(Role::Dim));
     let path = match c.kind {
         ChangeKind::Git => shorten_end(&path, room, draw::ascii()),
@@ -323,7 +311,7 @@ impl Panel for Watch {
         match (self.paused, self.unseen) {
             (true, _) => "Changes paused".into(),
             (false, 0) => "Changes".into(),
-            (false, n) => format!("Changes {} new", thousands(n)),
+            (false, n) => format!("Changes {} new", grouped(n)),
         }
     }
 

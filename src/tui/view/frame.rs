@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::App;
-use crate::panel::{Attention, DrawCx, View};
+use crate::panel::{DrawCx, View};
 use crate::theme::Role;
 use crate::view::layout::{Areas, SizeClass, ViewArea};
 use crate::view::{header, layout_request};
@@ -74,13 +74,5 @@ fn title(app: &App, part: &ViewArea, cx: &DrawCx<'_>, buf: &mut Buffer) {
     draw::text(buf, Rect { width: room, ..part.title }, name, look);
     let right = Rect { x: part.title.right().saturating_sub(columns).max(part.title.x), ..part.title };
     let right = Rect { width: part.title.right() - right.x, ..right };
-    draw::text(buf, right, state, cx.theme.style(attention(facts.attention)));
-}
-
-/// The look of a panel's state.
-fn attention(attention: Attention) -> Role {
-    match attention {
-        Attention::None | Attention::Unseen => Role::Dim,
-        Attention::Waiting => Role::Waiting,
-    }
+    draw::text(buf, right, state, cx.theme.style(Role::Dim));
 }

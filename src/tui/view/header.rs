@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 use tiller_protocol::{Effort, Profile};
 use unicode_width::UnicodeWidthStr;
 
-use crate::panel::{Attention, DrawCx, View};
+use crate::panel::{DrawCx, View};
 use crate::theme::Role;
 use crate::view::layout::SizeClass;
 use crate::view::notice_bar::LOW;
@@ -69,7 +69,6 @@ pub struct HeaderFacts {
 pub struct Badge {
     pub view: View,
     pub title: String,
-    pub attention: Attention,
 }
 
 /// What stands between two pieces: a dot between groups, where there is room.
@@ -272,8 +271,7 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         let digit = (format!("{}:", b.view.digit()), Role::Accent);
         // Without its name, when there is something else in the title: the digit is the key.
         let brief = b.title.split_once(' ').map_or(b.title.as_str(), |(_, state)| state);
-        let role = if b.attention == Attention::Waiting { Role::Waiting } else { Role::Dim };
-        let words = |text: &str| vec![digit.clone(), (text.to_owned(), role)];
+        let words = |text: &str| vec![digit.clone(), (text.to_owned(), Role::Dim)];
         put(words(&b.title), words(brief), 3, Some(b.view.action()));
     }
     if !m.environment.status_line.is_empty() {

@@ -243,7 +243,7 @@ impl App {
             .filter(|v| !shown(*v) && self.has_news(*v))
             .map(|view| {
                 let facts = self.facts(view);
-                Badge { view, title: facts.title.clone(), attention: facts.attention }
+                Badge { view, title: facts.title.clone() }
             })
             .collect();
         let facts = HeaderFacts { badges, errors: self.unseen_errors() };

@@ -43,3 +43,16 @@ pub(crate) fn short(n: u64) -> String {
         _ => format!("{:.1}M", n as f64 / 1e6),
     }
 }
+
+/// Thousands apart: `2,314`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}

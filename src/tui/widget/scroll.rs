@@ -7,7 +7,8 @@ use ratatui::layout::Rect;
 use crate::text::line::Line;
 use crate::text::paint;
 use crate::text::sheet::Sheet;
-use crate::theme::Theme;
+use crate::theme::{Role, Theme};
+use crate::widget::draw;
 
 /// Scrolled lines.
 #[derive(Clone, Debug, Default)]
@@ -140,6 +141,25 @@ impl Scroll {
             _ => return false,
         }
         true
+    }
+
+    /// As [`Self::measure`] of what is visible, for [`Self::draw_counted`].
+    pub(crate) fn measure_counted(&mut self, columns: usize, page: usize) {
+        let count = usize::from(page > 1);
+        self.measure(columns, page.saturating_sub(count), true);
+        if self.rows() <= page {
+            self.measure(columns, page, true);
+        }
+    }
+
+    /// Draws the window; where it is longer than `area`, the last row is for how many rows follow.
+    pub(crate) fn draw_counted(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let page = area.height.min(u16::try_from(self.page).unwrap_or(u16::MAX));
+        self.draw(Rect { height: page, ..area }, buf, theme);
+        if page < area.height && self.below() > 0 {
+            let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+            draw::text(buf, last, &draw::below(self.below()), theme.style(Role::Dim));
+        }
     }
 
     /// Draws the window into `area`, which must have the size that [`Scroll::measure`] received.

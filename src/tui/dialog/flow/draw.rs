@@ -81,13 +81,6 @@ fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
         Look::of(Role::Text),
     );
     push_figure(&mut line, &format!("  {done} of {all} steps"), Look::of(Role::Text));
-    let waits = flow.steps.iter().filter(|s| totals::waits(cx.model, s)).count();
-    if waits > 0 {
-        let words = if waits == 1 { "1 needs you".to_owned() } else { format!("{waits} need you") };
-        line.push_strict(&format!("  {} {words}", draw::sign(sign::ATTENTION)), Look::of(Role::Waiting));
-        line.push_strict(&format!("  {}", cx.key("flow.answer")), Look::of(Role::Accent));
-        line.push_strict(" answer", Look::of(Role::Dim));
-    }
     line
 }
 

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Item, Picker};
@@ -208,6 +209,9 @@ impl Picker {
             }
         };
         paint_line(cx, &line, spot, buf);
+        if item.strong {
+            draw::paint(buf, spot, Style::new().add_modifier(Modifier::BOLD));
+        }
     }
 
     fn paint_preview(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {

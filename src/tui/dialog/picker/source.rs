@@ -31,6 +31,8 @@ pub struct Item {
     pub disabled: Option<String>,
     /// What is in force now: the list starts on it.
     pub current: bool,
+    /// It stands out: the sum of the others.
+    pub strong: bool,
     /// Choosing it grants, ends or takes away something: then keys that come before the list was readable do not count.
     pub decides: bool,
 }
@@ -66,6 +68,12 @@ impl Item {
     pub fn sign(mut self, sign: &'static str, role: Role) -> Self {
         self.sign = Some((sign, role));
         self
+    }
+
+    /// The sum of the other rows.
+    #[must_use]
+    pub fn strong(self) -> Self {
+        Self { strong: true, ..self }
     }
 
     /// In force now, or not.

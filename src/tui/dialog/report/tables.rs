@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
+use crate::view::words::grouped;
 use crate::widget::table::{Cell, Column};
 use crate::widget::{draw, sign};
 
@@ -136,21 +137,34 @@ fn context_rows(r: &ContextReport) -> Vec<Item> {
         let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
         let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
         let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
-        Item { more: note, ..Item::new(name, name) }
+        Item { more: note, ..Item::new(name, capital(name)) }
             .cell(Cell::new(bar, Role::Dim))
             .cell(percent)
-            .cell(Cell::number(n.to_string(), ""))
+            .cell(Cell::number(grouped(n), ""))
     };
-    let all = if r.exact { "total (counted by the provider)" } else { "total (estimated)" };
-    let of = r.window.map_or("The model's context window is not known".into(), |w| format!("of {w} tokens"));
-    let mut rows = vec![row(all, r.used, of)];
-    rows.extend(r.layers.iter().map(|l| {
-        let cut = if l.shortened { ", shortened to fit" } else { "" };
-        row(&l.name, l.tokens, format!("from {}, budget {} tokens{cut}", l.source, l.budget))
-    }));
-    rows.push(row("tools", r.tools, "tool descriptions and schemas".into()));
-    rows.push(row("messages", r.messages, "the conversation since the last compaction".into()));
+    let mut rows: Vec<Item> = r
+        .layers
+        .iter()
+        .map(|l| {
+            let cut = if l.shortened { ", shortened to fit" } else { "" };
+            row(&l.name, l.tokens, format!("From {}, budget {} tokens{cut}", l.source, grouped(l.budget)))
+        })
+        .collect();
+    rows.push(row("tools", r.tools, "Descriptions and schemas of the tools".into()));
+    rows.push(row("messages", r.messages, "The conversation since the last compaction".into()));
+    let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
+    let of = r.window.map_or("The model's context window is not known".into(), |w| {
+        format!("The model's context window has {} tokens", grouped(w))
+    });
+    rows.push(row(all, r.used, of.clone()).strong());
+    rows.extend(r.window.map(|w| row("free", w.saturating_sub(r.used), of)));
     rows
+}
+
+/// With a capital letter.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
@@ -185,10 +199,10 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
         sum.usage.add(&row.usage);
     }
     let name = match sum.unpriced {
-        0 => "total".to_owned(),
-        n => format!("total without {n} of unknown price"),
+        0 => "Total".to_owned(),
+        n => format!("Total without {n} of unknown price"),
     };
-    items.push(figures(Item::new("total", name), &sum, cost(*total)));
+    items.push(figures(Item::new("total", name), &sum, cost(*total)).strong());
     Some(items)
 }
 
@@ -331,7 +345,7 @@ mod tests {
         assert!(
             !some[1].figures().contains('~') && some[1].more.contains("2 of 4 calls have no known price")
         );
-        assert_eq!(some[2].text, "total without 2 of unknown price");
+        assert_eq!(some[2].text, "Total without 2 of unknown price");
         assert_eq!(some[2].figures(), "8  ~2.4k  ~60  ~$5.0000");
         assert!(some[2].more.contains("1 of 8 calls") && some[2].more.contains("2 of 8 calls"));
     }

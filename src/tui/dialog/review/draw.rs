@@ -48,7 +48,7 @@ impl Review {
         if area.width >= TWO {
             let w = (area.width / 4).clamp(24, 44);
             let files = Rect { width: w, ..inner };
-            let body = Rect { x: area.x + w + 1, width: area.width - w - 1, ..inner };
+            let body = Rect { x: area.x + w + 2, width: area.width - w - 2, ..inner };
             ReviewAreas { files, head: Rect { height: 0, ..body }, body, field }
         } else {
             let head = Rect { height: inner.height.min(1), ..inner };
@@ -86,6 +86,10 @@ impl Review {
         for (line, spot) in lines {
             self.sheet.push(line, columns);
             self.spots.push(spot);
+        }
+        // The last row is for how many rows follow.
+        if self.sheet.rows.len() > self.rows && self.rows > 1 {
+            self.rows -= 1;
         }
         self.follow();
     }
@@ -217,7 +221,7 @@ impl Review {
         }
         let bar = draw::sign(sign::COLUMN);
         for y in parts.files.y..parts.files.bottom() {
-            let place = PaintTarget { x: parts.files.right(), y, columns: 1 };
+            let place = PaintTarget { x: parts.files.right() + 1, y, columns: 1 };
             paint::text(buf, place, bar, cx.theme.style(Role::Border));
         }
     }
@@ -240,16 +244,9 @@ impl Review {
             }
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + self.rows);
-        if below > 0 && body.height > 0 {
-            let text = format!(" {} ", draw::below(below));
-            let columns = width(&text) as u16;
-            let x = body.right().saturating_sub(columns).max(body.x);
-            paint::text(
-                buf,
-                PaintTarget { x, y: body.bottom() - 1, columns },
-                &text,
-                cx.theme.style(Role::Raised),
-            );
+        if below > 0 && self.rows < usize::from(body.height) {
+            let last = Rect { y: body.bottom() - 1, height: 1, ..body };
+            draw::text(buf, last, &draw::below(below), cx.theme.style(Role::Dim));
         }
     }
 

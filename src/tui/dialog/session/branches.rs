@@ -154,6 +154,7 @@ impl Source for Branches {
             verb: "open",
             columns: COLUMNS,
             empty: self.empty_text(),
+            table: Some(3),
             ..ListSpec::default()
         }
     }
@@ -278,7 +279,7 @@ impl Source for Branches {
 
     fn preview(&self, item: &Item) -> Option<String> {
         let b = self.row(Some(item))?;
-        let mut text = format!("{}\n\nId       {}\n", b.words, b.name.head);
+        let mut text = format!("Id       {}\n", b.name.head);
         if b.open {
             text.push_str("The current branch\n");
         }

@@ -73,10 +73,10 @@ impl Compare {
                 let stay = self.diff.scroll.first();
                 let (lines, at) = self.difference(usize::from(parts.right.width));
                 self.diff.scroll.set(lines);
-                self.diff.scroll.measure(parts.right.width.into(), parts.right.height.into(), true);
+                self.diff.scroll.measure_counted(parts.right.width.into(), parts.right.height.into());
                 self.diff.scroll.go(if other { at } else { stay });
             }
-            self.diff.scroll.measure(parts.right.width.into(), parts.right.height.into(), true);
+            self.diff.scroll.measure_counted(parts.right.width.into(), parts.right.height.into());
         } else {
             for (right, area) in [(false, parts.left), (true, parts.right)] {
                 let n = usize::from(right);
@@ -87,7 +87,7 @@ impl Compare {
                     };
                     self.sides[n].set(lines);
                 }
-                self.sides[n].measure(area.width.into(), area.height.into(), true);
+                self.sides[n].measure_counted(area.width.into(), area.height.into());
             }
         }
         self.stale = false;
@@ -177,17 +177,17 @@ impl Compare {
                 let words = "No file differs";
                 draw::text(buf, first(parts.left), words, cx.theme.style(Role::Dim));
             }
-            self.diff.scroll.draw(parts.right, buf, cx.theme);
+            self.diff.scroll.draw_counted(parts.right, buf, cx.theme);
         } else if parts.wide {
-            self.sides[0].draw(parts.left, buf, cx.theme);
-            self.sides[1].draw(parts.right, buf, cx.theme);
+            self.sides[0].draw_counted(parts.left, buf, cx.theme);
+            self.sides[1].draw_counted(parts.right, buf, cx.theme);
         } else {
-            self.sides[usize::from(self.right)].draw(parts.left, buf, cx.theme);
+            self.sides[usize::from(self.right)].draw_counted(parts.left, buf, cx.theme);
         }
         if parts.wide {
             let bar = draw::sign(sign::COLUMN);
             for y in parts.right.y..parts.right.bottom() {
-                let place = paint::PaintTarget { x: parts.right.x - 1, y, columns: 1 };
+                let place = paint::PaintTarget { x: parts.right.x - 2, y, columns: 1 };
                 paint::text(buf, place, bar, cx.theme.style(Role::Border));
             }
         }
@@ -266,10 +266,10 @@ fn first(area: Rect) -> Rect {
     Rect { height: 1.min(area.height), ..area }
 }
 
-/// Two parts with a column for the line between them.
+/// Two parts with a line between them, a blank column on each side of it.
 fn split(body: Rect, left: u16) -> (Rect, Rect) {
-    let left = left.min(body.width.saturating_sub(1));
-    let right = Rect { x: body.x + left + 1, width: body.width - left - 1, ..body };
+    let left = left.min(body.width.saturating_sub(3));
+    let right = Rect { x: body.x + left + 3, width: body.width.saturating_sub(left + 3), ..body };
     (Rect { width: left, ..body }, right)
 }
 

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 
 use super::Restore;
@@ -151,10 +152,10 @@ impl Restore {
             }
             let (lines, at) = self.difference(usize::from(room.width));
             self.diff.scroll.set(lines);
-            self.diff.scroll.measure(room.width.into(), room.height.into(), true);
+            self.diff.scroll.measure_counted(room.width.into(), room.height.into());
             self.diff.scroll.go(if std::mem::take(&mut self.moved) || other { at } else { stay });
         }
-        self.diff.scroll.measure(room.width.into(), room.height.into(), true);
+        self.diff.scroll.measure_counted(room.width.into(), room.height.into());
     }
 
     /// The difference of the chosen file, and the line at which the chosen hunk begins.
@@ -213,8 +214,20 @@ impl Restore {
             for x in below.left()..below.right() {
                 draw::put(buf, x, below.y, l.h, cx.theme.style(Role::Border));
             }
-            self.diff.scroll.draw(parts.diff(), buf, cx.theme);
+            self.paint_name(cx, below, buf);
+            self.diff.scroll.draw_counted(parts.diff(), buf, cx.theme);
         }
+    }
+}
+
+impl Restore {
+    /// The selected file in the line above its difference.
+    fn paint_name(&self, cx: &DrawCx<'_>, below: Rect, buf: &mut Buffer) {
+        let Some(file) = self.files().get(self.rows.chosen) else { return };
+        let room = Rect { x: below.x + 2, width: below.width.saturating_sub(4), height: 1, ..below };
+        let path = draw::cut_middle(&file.path, usize::from(room.width).saturating_sub(2));
+        let strong = cx.theme.style(Role::Strong).add_modifier(Modifier::BOLD);
+        draw::text(buf, room, &format!(" {path} "), strong);
     }
 }
 

@@ -127,8 +127,8 @@ impl Browser {
         let (left, side) = match (self.side.wanted.unwrap_or(beside), beside) {
             (true, true) => {
                 let w = area.width * 3 / 7;
-                let left = Rect { width: area.width - w - 1, ..body };
-                (left, Rect { x: left.right() + 1, width: w, ..body })
+                let left = Rect { width: area.width - w - 2, ..body };
+                (left, Rect { x: left.right() + 3, width: w - 1, ..body })
             }
             // Where there is no room beside them, it takes the place of the rows but for a few.
             (true, false) => {
@@ -175,7 +175,7 @@ impl Browser {
         let (l, style) = (draw::lines(cx.ascii), cx.theme.style(Role::Border));
         if parts.side.x > parts.rows.x {
             (parts.side.top()..parts.side.bottom())
-                .for_each(|y| draw::put(buf, parts.side.x - 1, y, l.v, style));
+                .for_each(|y| draw::put(buf, parts.side.x - 2, y, l.v, style));
         } else if parts.side.y > 0 {
             (parts.side.left()..parts.side.right())
                 .for_each(|x| draw::put(buf, x, parts.side.y - 1, l.h, style));

@@ -9,7 +9,7 @@ use tiller_protocol::tree::EntryPreview;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::sheet::Sheet;
-use crate::text::{clean, paint, width};
+use crate::text::{clean, paint};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
@@ -33,8 +33,8 @@ pub(super) struct PreviewPane {
     /// Facts of the entry, above its words.
     facts: Vec<Fact>,
     sheet: Sheet,
-    /// What the sheet was laid out for: entry, width, and whether its preview was there.
-    made: Option<(EntryId, u16, bool)>,
+    /// What the sheet was laid out for: entry, size, and whether its preview was there.
+    made: Option<(EntryId, (u16, u16), bool)>,
     top: usize,
     page: usize,
     /// Colours of the diffs.
@@ -69,8 +69,7 @@ impl PreviewPane {
 
     /// Lays it out for an area.
     pub(super) fn measure(&mut self, area: Rect, entry: EntryId, facts: Vec<Fact>) {
-        self.page = usize::from(area.height);
-        let mark = (entry, area.width, self.of(entry).is_some());
+        let mark = (entry, (area.width, area.height), self.of(entry).is_some());
         if self.made != Some(mark) || self.facts != facts {
             self.colours.begin();
         } else if !self.colours.again() {
@@ -79,18 +78,23 @@ impl PreviewPane {
         self.facts = facts;
         self.made = Some(mark);
         let lines = self.lines(entry, area.width);
-        self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
-        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
+        self.take(lines, area);
     }
 
     /// Lays out what is said of the row of a session.
     pub(super) fn measure_session(&mut self, area: Rect, lines: Vec<Line>) {
-        self.page = usize::from(area.height);
         if self.made.take().is_some() {
             self.top = 0;
         }
+        self.take(lines, area);
+    }
+
+    /// Takes the lines for an area. Where they are longer, its last row is for how many rows follow.
+    fn take(&mut self, lines: Vec<Line>, area: Rect) {
         self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
-        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
+        let (rows, height) = (self.sheet.rows.len(), usize::from(area.height));
+        self.page = height - usize::from(rows > height && height > 1);
+        self.top = self.top.min(rows.saturating_sub(self.page));
     }
 
     fn lines(&mut self, entry: EntryId, columns: u16) -> Vec<Line> {
@@ -145,18 +149,16 @@ impl PreviewPane {
     }
 
     pub(super) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
+        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(self.page) {
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
             let place =
                 paint::PaintTarget { x: area.x, y: area.y + (n - self.top) as u16, columns: area.width };
             paint::row(buf, place, line, *row, cx.theme, &[]);
         }
-        let below = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));
-        if below > 0 && area.height > 0 {
-            let text = format!(" {} ", draw::below(below));
-            let width = (width(&text) as u16).min(area.width);
-            let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
-            draw::text(buf, spot, &text, cx.theme.style(Role::Raised));
+        let below = self.sheet.rows.len().saturating_sub(self.top + self.page);
+        if below > 0 && self.page < usize::from(area.height) {
+            let last = Rect { y: area.bottom() - 1, height: 1, ..area };
+            draw::text(buf, last, &draw::below(below), cx.theme.style(Role::Dim));
         }
     }
 }
