@@ -6,6 +6,7 @@
 //! | [`options`] | options that all commands share |
 //! | `rules` | permission rules from files and flags |
 //! | `settings` | the present settings, shared by screen and engine |
+//! | `sandbox` | which commands of the session are confined |
 //! | `trust` | the question about what the folder brings |
 //! | `watch` | the watcher for the engine |
 //! | [`start`] | the engine on its own threads |
@@ -26,6 +27,7 @@ pub(crate) mod files;
 mod logs;
 pub mod options;
 pub(crate) mod rules;
+pub(crate) mod sandbox;
 pub(crate) mod screen;
 pub(crate) mod settings;
 pub mod setup;

@@ -17,7 +17,7 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
-use crate::app::{Setup, definitions, definitions::workflows, logs, rules, trust, watch};
+use crate::app::{Setup, definitions, definitions::workflows, logs, rules, sandbox, trust, watch};
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +190,7 @@ impl Running {
             .map_err(|e| internal("The folder cannot be opened", &e))?
             .protect(policy.protected.as_fn())
             .mask(shared.secrets())
+            .confine(sandbox::reader(&setup), sandbox::worker(&setup))
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;
         let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];

@@ -1,8 +1,8 @@
 //! A launch, changed so that it runs confined.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use tiller_tool::shell::{Launch, Sandbox};
+use tiller_tool::shell::{Confiner, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
@@ -142,6 +142,34 @@ pub fn confined(launch: Launch, policy: &Policy) -> Launch {
             args: vec!["-c".into(), "echo 'tiller: this system has no sandbox' >&2; exit 126".into()],
             ..launch
         },
+    }
+}
+
+/// Confines the shells and commands of a session; the folder for temporary files differs from launch to launch.
+#[derive(Clone, Debug)]
+pub struct SessionSandbox {
+    /// Its workspace and scratch folder are replaced.
+    policy: Policy,
+}
+
+impl SessionSandbox {
+    /// Looks for the means of this system meanwhile, so that the first command does not wait for that.
+    pub fn new(policy: Policy) -> Self {
+        // Without the thread the first command looks.
+        let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(Confinement::find);
+        Self { policy }
+    }
+}
+
+impl Confiner for SessionSandbox {
+    /// Unchanged where this system cannot confine: then the rules alone decide, as the header says.
+    fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
+        let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
+        let policy = Policy { scratch, workspace: workspace.to_owned(), ..self.policy.clone() };
+        match Confined::new(&policy) {
+            Some(confined) => confined.wrap(launch),
+            None => launch,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub mod probe;
 pub mod quarantine;
 pub mod supervise;
 
-pub use confine::{Confined, Method, confined};
+pub use confine::{Confined, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
 pub use policy::{Network, Policy, Profile};
 pub use probe::{Capability, Held, self_test};

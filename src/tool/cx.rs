@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::Bounds;
+use crate::shell::{Bounds, Confiner};
 
 /// What the engine does for tools.
 #[async_trait]
@@ -110,6 +111,10 @@ pub struct Workspace {
     pub(crate) secrets: Secrets,
     /// Says which paths may not be read.
     unreadable: Unreadable,
+    /// Confines commands that run without a question; `None`: they run as they are.
+    pub(crate) reader: Option<Arc<dyn Confiner>>,
+    /// Confines all other commands; `None`: they run as they are.
+    pub(crate) worker: Option<Arc<dyn Confiner>>,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
     pub(crate) declared: crate::files::path::declared::DeclaredPaths,
     /// The journal of change sets while they are published; `None`: there is no journal.
@@ -144,6 +149,8 @@ impl Workspace {
             protected: Arc::new(|_| None),
             secrets: Arc::new(|_| Vec::new()),
             unreadable: Arc::new(|_| None),
+            reader: None,
+            worker: None,
             declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
             seen: Mutex::new(HashMap::new()),
@@ -181,10 +188,20 @@ impl Workspace {
         self
     }
 
-    /// Takes the masking and the journal of change sets from another workspace.
+    /// Confines commands: those that run without a question, and all others.
+    #[must_use]
+    pub fn confine(mut self, reader: Option<Arc<dyn Confiner>>, worker: Option<Arc<dyn Confiner>>) -> Self {
+        self.reader = reader;
+        self.worker = worker;
+        self
+    }
+
+    /// Takes the masking, the journal of change sets and the sandbox from another workspace.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.publishes = other.publishes.clone();
+        self.reader = other.reader.clone();
+        self.worker = other.worker.clone();
         self.mask(Arc::clone(&other.secrets))
     }
 
@@ -212,6 +229,31 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
+/// A command that runs without a question because it only reads. Shared by the tool and its caller.
+#[derive(Debug, Default)]
+pub struct ReadRun {
+    /// Set over the environment of the command alone: with them it runs no other program.
+    pub variables: Vec<(String, String)>,
+    blocked: AtomicBool,
+}
+
+impl ReadRun {
+    /// With these variables.
+    pub fn new(variables: Vec<(String, String)>) -> Self {
+        Self { variables, blocked: AtomicBool::new(false) }
+    }
+
+    /// Notes that it failed, as far as can be seen, because of the sandbox.
+    pub fn block(&self) {
+        self.blocked.store(true, Ordering::Release);
+    }
+
+    /// Whether it failed because of the sandbox.
+    pub fn blocked(&self) -> bool {
+        self.blocked.load(Ordering::Acquire)
+    }
+}
+
 /// The context of one call. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolCx {
@@ -234,8 +276,15 @@ pub struct ToolCx {
     pub plans: PathBuf,
     /// The whole environment of children that are started now: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
-    /// Set over the environment of this call's command alone: with them a command that only looks runs nothing else.
-    pub variables: Arc<Vec<(String, String)>>,
+    /// Set for a command that runs without a question because it only reads: it is confined where the system can.
+    pub read_only: Option<Arc<ReadRun>>,
     /// State that tools keep between calls (shells, background processes), by tool.
     pub state: Arc<crate::state::ToolState>,
+}
+
+impl ToolCx {
+    /// What is set over the environment of this call's command alone.
+    pub fn variables(&self) -> &[(String, String)] {
+        self.read_only.as_ref().map_or(&[], |run| &run.variables)
+    }
 }

@@ -173,7 +173,7 @@ impl Bench {
                 ("TERM".into(), "dumb".into()),
                 ("HOME".into(), scratch.path().display().to_string()),
             ]),
-            variables: Arc::default(),
+            read_only: None,
             state: Arc::default(),
         };
         Self { cx, ports, clock, progress, root, scratch }

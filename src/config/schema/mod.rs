@@ -27,6 +27,8 @@ pub struct Config {
     pub profile: Profile,
     /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default` (the provider's default).
     pub effort: Effort,
+    /// Which commands the kernel confines, where it can.
+    pub sandbox: Sandbox,
     /// Models by role.
     pub tiers: Tiers,
     /// Model providers, by name.
@@ -47,6 +49,19 @@ pub struct Config {
     pub agents: Agents,
     /// Detaching from running work.
     pub detach: Detach,
+}
+
+/// Which commands the kernel confines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// Commands that run without asking because they only read.
+    #[default]
+    Auto,
+    /// All terminal commands: they write in the workspace only and reach no network.
+    Workspace,
+    /// No command.
+    Off,
 }
 
 /// Models by role, each `provider/model`.

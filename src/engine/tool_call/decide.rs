@@ -9,6 +9,7 @@ use tiller_permit::Verdict;
 use tiller_protocol::{
     Access, AskBody, AskReply, Decision, EventBody, PermissionOutcome, ToolOutcome, Touch, names,
 };
+use tiller_tool::ReadRun;
 
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
@@ -71,7 +72,7 @@ impl CallTask {
             let verdict = self.permit.judge(&question);
             let verdict = match verdict {
                 Verdict::Allow { rule, unasked } => {
-                    self.cx.variables = Arc::new(unasked.map(|u| u.variables).unwrap_or_default());
+                    self.cx.read_only = unasked.map(|run| Arc::new(ReadRun::new(run.variables)));
                     return Ok(CallDecision { decision: PermissionOutcome::Allowed, by: rule });
                 }
                 Verdict::Deny { rule, reason } => {

@@ -23,6 +23,7 @@ use crate::watching::Writes;
 pub(crate) mod calls;
 mod cover;
 mod decide;
+mod outside;
 pub(crate) mod words;
 
 pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, what};
@@ -78,9 +79,20 @@ impl CallTask {
         let time = self.services.clock.now();
         let mut step = None;
         let (decided, mut result) = match self.decide().await {
-            Ok(decided) => {
+            Ok(mut decided) => {
                 let start = self.services.clock.mono();
-                match self.execute().await {
+                let mut executed = self.execute().await;
+                if self.blocked() {
+                    match (self.decide_outside().await, &mut executed) {
+                        (Ok(outside), _) => {
+                            decided = outside;
+                            executed = self.execute().await;
+                        }
+                        (Err(note), Ok((result, _))) => result.content.extend(note),
+                        _ => {}
+                    }
+                }
+                match executed {
                     Ok((mut result, kept)) => {
                         step = kept;
                         result.seconds = self.services.since(start);

@@ -1,6 +1,7 @@
 //! Where commands run. Local now; docker and ssh later, behind the same traits.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use crate::ToolCx;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::leftover::Leftover;
 use crate::shell::output::progress::Progress;
-use crate::shell::processes::launch::Exit;
+use crate::shell::processes::launch::{Confiner, Exit};
 
 /// Why a shell could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,8 @@ pub struct Start {
     pub env: Vec<(String, String)>,
     /// Value of `TILLER_CHILD`.
     pub marker: String,
+    /// Confines the shell.
+    pub confiner: Option<Arc<dyn Confiner>>,
 }
 
 /// One command for a shell.

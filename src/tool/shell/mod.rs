@@ -7,6 +7,7 @@
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits of a shell, for other places than this machine |
 //! | `hosted` | programs of other vendors, with or without a terminal |
+//! | `reading` | commands that run without a question, in a confined shell of their own |
 //! | `hints` | what else may explain a failure |
 //! | `local/` | the shell of this machine and its loop; its environment, and what it exports |
 //! | `jobs/` | background processes: starting them, their terminals |
@@ -26,6 +27,7 @@ mod output;
 mod pool;
 mod process;
 mod processes;
+mod reading;
 mod terminal;
 
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
@@ -34,7 +36,7 @@ pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;
 pub use processes::bounds::{Bounds, share_of_memory};
-pub use processes::launch::{Exit, Launch, NoSandbox, Sandbox};
+pub use processes::launch::{Confiner, Exit, Launch, NoSandbox, Sandbox};
 pub use terminal::{Terminal, run_line};
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::shell::local::env_update;
 use crate::shell::processes::end::{self, Zombies};
 use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
-use crate::shell::processes::launch::{NoSandbox, Sandbox};
+use crate::shell::processes::launch::{Confiner, NoSandbox, Sandbox};
 use crate::shell::processes::proc_fs::Family;
 use tiller_protocol::lock;
 
@@ -31,11 +31,21 @@ const ENDED: usize = 1000;
 
 /// One agent's shell, and what outlives it.
 #[derive(Default)]
-struct PooledShell {
-    shell: Option<Box<dyn Shell>>,
-    exports: Vec<u8>,
+pub(crate) struct PooledShell {
+    pub(crate) shell: Option<Box<dyn Shell>>,
+    pub(crate) exports: Vec<u8>,
     /// What shell and exports began with.
-    env: Option<Arc<Vec<(String, String)>>>,
+    pub(crate) env: Option<Arc<Vec<(String, String)>>>,
+    /// A confined shell with the same folder and variables, for commands that only read; `None` after each other
+    /// command, which may change them.
+    pub(crate) reader: Option<Reader>,
+}
+
+/// A confined shell.
+pub(crate) struct Reader {
+    pub(crate) shell: Box<dyn Shell>,
+    /// What it began with.
+    pub(crate) env: Arc<Vec<(String, String)>>,
 }
 
 /// What runs for a session. Cheap to make; the first command starts the first process.
@@ -56,6 +66,8 @@ pub struct ShellPool {
     guardian: Mutex<Option<Guardian>>,
     zombies: Zombies,
     closed: AtomicBool,
+    /// Temporary files of confined commands that have no shell of their own.
+    scratch: Mutex<Option<tempfile::TempDir>>,
 }
 
 impl std::fmt::Debug for ShellPool {
@@ -98,6 +110,7 @@ impl ShellPool {
             guardian: Mutex::default(),
             zombies: Zombies::default(),
             closed: AtomicBool::new(false),
+            scratch: Mutex::default(),
         }
     }
 
@@ -118,6 +131,16 @@ impl ShellPool {
 
     pub(crate) fn sandbox(&self) -> &dyn Sandbox {
         &*self.sandbox
+    }
+
+    /// A folder for temporary files of confined commands, until the session ends.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, ShellError> {
+        let mut scratch = lock(&self.scratch);
+        if scratch.is_none() {
+            let made = tempfile::Builder::new().prefix("tiller-scratch-").tempdir();
+            *scratch = Some(made.map_err(ShellError::system("a folder for temporary files"))?);
+        }
+        Ok(scratch.as_ref().map(|dir| dir.path().to_owned()).unwrap_or_default())
     }
 
     pub(crate) fn session_marker(&self) -> &str {
@@ -193,8 +216,16 @@ impl ShellPool {
         code
     }
 
+    pub(crate) fn slot(&self, cx: &ToolCx) -> Arc<tokio::sync::Mutex<PooledShell>> {
+        lock(&self.slots).entry(cx.agent.clone()).or_default().clone()
+    }
+
+    pub(crate) fn moved_to(&self, folder: PathBuf, cx: &ToolCx) {
+        lock(&self.folders).insert(cx.agent.clone(), folder);
+    }
+
     /// Tells a shell that runs what another screen has brought.
-    async fn refresh(slot: &mut PooledShell, cx: &ToolCx) {
+    pub(crate) async fn refresh(slot: &mut PooledShell, cx: &ToolCx) {
         let old = slot.env.replace(Arc::clone(&cx.child_env));
         let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
         let line = old.filter(|_| !same).and_then(|old| env_update::change(&old, &cx.child_env));
@@ -216,9 +247,10 @@ impl ShellPool {
         sink: &mut Sink,
         cx: &ToolCx,
     ) -> Result<FinishedCommand, ShellError> {
-        let slot = lock(&self.slots).entry(cx.agent.clone()).or_default().clone();
+        let slot = self.slot(cx);
         let mut slot = slot.lock().await;
         self.check_open()?;
+        self.close_reader(&mut slot);
         let before = self.folder(cx);
         if slot.shell.is_none() {
             self.open(&mut slot, &before, cx).await?;
@@ -229,7 +261,7 @@ impl ShellPool {
         }
         let line = Line {
             command,
-            variables: &cx.variables,
+            variables: cx.variables(),
             until: std::time::Instant::now() + limit,
             grace: cx.limits.grace,
             cancel: &cx.cancel,
@@ -263,7 +295,7 @@ impl ShellPool {
             self.sweep();
         }
         let moved = (now != before).then(|| now.clone());
-        lock(&self.folders).insert(cx.agent.clone(), now);
+        self.moved_to(now, cx);
         Ok(FinishedCommand { ended, moved, left })
     }
 
@@ -274,12 +306,26 @@ impl ShellPool {
         cx: &ToolCx,
     ) -> Result<(), ShellError> {
         let folder = if before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
+        let confiner = cx.workspace.worker.clone();
+        slot.shell = Some(self.start(folder, slot.exports.clone(), confiner, cx).await?);
+        Ok(())
+    }
+
+    /// Starts a shell with these exports. `confiner`: confines it.
+    pub(crate) async fn start(
+        &self,
+        folder: PathBuf,
+        exports: Vec<u8>,
+        confiner: Option<Arc<dyn Confiner>>,
+        cx: &ToolCx,
+    ) -> Result<Box<dyn Shell>, ShellError> {
         let start = Start {
             folder,
             workspace: cx.workspace.root.clone(),
-            exports: slot.exports.clone(),
+            exports,
             env: environment::environment(&cx.child_env),
             marker: self.fresh_marker(),
+            confiner,
         };
         end::adopt_orphans();
         let shell = self.backend.open(start).await?;
@@ -287,14 +333,12 @@ impl ShellPool {
             self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         }
         lock(&self.pipes).extend(shell.pipes());
-        slot.shell = Some(shell);
         // A shutdown between the check and here has not seen this shell.
         if let Err(e) = self.check_open() {
             end::kill_now(&self.everything());
-            slot.shell = None;
             return Err(e);
         }
-        Ok(())
+        Ok(shell)
     }
 
     /// Goes to the folder of one call.

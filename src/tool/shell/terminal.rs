@@ -16,6 +16,7 @@ use super::backend::{CommandEnd, ShellError, Sink};
 use super::hints;
 use super::outcome::{CommandOutcome, word};
 use super::pool::JOBS;
+use super::reading;
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
 use crate::shell::output::capture::Text;
@@ -148,9 +149,23 @@ async fn run_in_shell(
 ) -> Result<ToolOutput, ShellError> {
     let begun = Instant::now();
     let mut sink = Sink::new(cx);
-    let ran = cx.state.shells.run(command, folder, limit, &mut sink, cx).await?;
+    let shells = &cx.state.shells;
+    let (ran, reading) = match (&cx.read_only, &cx.workspace.reader) {
+        (Some(reading), Some(reader)) => {
+            let ran = shells.run_reading(reader, command, folder, limit, &mut sink, cx).await;
+            // Nothing has run: the caller may ask whether it may run unconfined.
+            (ran.inspect_err(|_| reading.block())?, Some(reading))
+        }
+        _ => (shells.run(command, folder, limit, &mut sink, cx).await?, None),
+    };
     let text = sink.capture.finish(cx);
     let how = ran.ended.how;
+    if let Some(reading) = reading
+        && ran.ended.exit.is_none_or(|exit| exit.code != 0)
+        && reading::refused(&text.model)
+    {
+        reading.block();
+    }
     let facts = CommandOutcome {
         how,
         exit: ran.ended.exit.map(|e| e.code),

@@ -12,6 +12,7 @@ use crate::{ToolError, ToolOutput};
 
 mod faults;
 mod jobs;
+mod reading;
 mod waiting;
 
 /// For conditions that come true by themselves.

@@ -11,6 +11,7 @@ pub(crate) mod goals;
 pub(crate) mod plan_profile;
 pub(crate) mod questions;
 pub(crate) mod queue;
+pub(crate) mod sandbox;
 pub(crate) mod shell_lines;
 pub(crate) mod side_questions;
 pub(crate) mod timing;

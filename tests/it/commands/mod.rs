@@ -7,4 +7,5 @@ pub(crate) mod help;
 pub(crate) mod import_export;
 pub(crate) mod local_time;
 pub(crate) mod loss_notices;
+pub(crate) mod sandbox;
 pub(crate) mod workflow;

@@ -50,7 +50,7 @@ impl ShellPool {
 eval \"$__tiller_exports\" 2>/dev/null; export TERM=\"$__tiller_t\" TILLER_CHILD=\"$__tiller_m\"; PWD=$__tiller_f; \
 unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         // Variables of this command alone come last, so that nothing that is exported hides them.
-        let text = if cx.variables.is_empty() {
+        let text = if cx.variables().is_empty() {
             format!("{TAKE_OVER}eval \"$1\"")
         } else {
             format!("{TAKE_OVER}eval \"$2 command eval \\\"\\$1\\\"\"")
@@ -60,9 +60,14 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         if program.ends_with("bash") {
             args.extend(["--noprofile".into(), "--norc".into()]);
         }
-        args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(&cx.variables)]);
-        let folder = folder.to_owned();
-        Ok((self.sandbox().wrap(Launch { program, args, env, folder }), marker))
+        args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(cx.variables())]);
+        let launch = Launch { program, args, env, folder: folder.to_owned() };
+        let reader = cx.workspace.reader.as_ref().filter(|_| cx.read_only.is_some());
+        let launch = match reader.or(cx.workspace.worker.as_ref()) {
+            Some(confiner) => confiner.confine(launch, &cx.workspace.root, &self.scratch()?),
+            None => self.sandbox().wrap(launch),
+        };
+        Ok((launch, marker))
     }
 
     /// Starts `command` in the background and puts it on the list.

@@ -87,7 +87,14 @@ impl LocalShell {
             String::new()
         } else {
             let path = dir.path().join("exports");
-            write_private(&path, &start.exports).map_err(system("the shell's environment"))?;
+            let mut code = start.exports;
+            if start.confiner.is_some() {
+                // The exports are those of a shell that may write elsewhere.
+                code.extend(
+                    format!("\nexport TMPDIR={}\n", quote(&dir.path().display().to_string())).bytes(),
+                );
+            }
+            write_private(&path, &code).map_err(system("the shell's environment"))?;
             path.display().to_string()
         };
         let mut args: Vec<String> = Vec::new();
@@ -100,7 +107,11 @@ impl LocalShell {
         let mut env = start.env;
         // From the first moment: a forked subshell shows the environment that its shell began with.
         env.push(("TILLER_CHILD".into(), start.marker.clone()));
-        let launch = sandbox.wrap(Launch { program, args, env, folder: start.folder });
+        let launch = Launch { program, args, env, folder: start.folder };
+        let launch = match &start.confiner {
+            Some(confiner) => confiner.confine(launch, &start.workspace, dir.path()),
+            None => sandbox.wrap(launch),
+        };
         let (control_read, control) = std::io::pipe().map_err(system("a pipe for the shell"))?;
         let (reports, report_write) = std::io::pipe().map_err(system("a pipe for the shell"))?;
         let leader =

@@ -5,7 +5,7 @@
 //! `setsid` program is not on every system (macOS), and a pseudo-terminal would bring a terminal. So
 //! `process-wrap` does it, a small crate that exists for this.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
 use process_wrap::std::{CommandWrap, ProcessSession};
@@ -27,6 +27,12 @@ pub struct Launch {
 pub trait Sandbox: Send + Sync + std::fmt::Debug {
     /// The launch to use instead.
     fn wrap(&self, launch: Launch) -> Launch;
+}
+
+/// Confines a launch that gets a folder for its temporary files.
+pub trait Confiner: Send + Sync + std::fmt::Debug {
+    /// The launch to use instead. `workspace`: the folder of the agent. `scratch`: the folder for temporary files.
+    fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch;
 }
 
 /// Runs things as they are.

@@ -1,0 +1,128 @@
+//! Commands that run without a question because they only read: they run in a confined shell of their own, which has
+//! the folder and the variables of the agent's shell.
+//!
+//! The confined shell is kept until another command changes the agent's shell, so that several commands in a row start
+//! one. What it changes itself is lost then, except for its folder.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::backend::{CommandEnd, Line, Shell, ShellError, Sink};
+use super::local::quote;
+use crate::ToolCx;
+use crate::shell::pool::{FinishedCommand, PooledShell, Reader, ShellPool};
+use crate::shell::processes::launch::Confiner;
+
+/// The longest listing of variables and functions that is taken over, in bytes.
+const LISTING: u64 = 4 << 20;
+
+/// What programs print when the kernel refuses something.
+const REFUSED: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
+
+/// Whether the output of a failed command shows that the kernel refused something.
+pub(crate) fn refused(output: &str) -> bool {
+    let output = output.to_lowercase();
+    REFUSED.iter().any(|words| output.contains(words))
+}
+
+impl ShellPool {
+    /// Runs a command in the agent's confined shell. Commands of one agent wait for each other.
+    ///
+    /// # Errors
+    /// When no confined shell can be started. Nothing has run then.
+    pub(crate) async fn run_reading(
+        &self,
+        reader: &Arc<dyn Confiner>,
+        command: &str,
+        folder: Option<PathBuf>,
+        limit: Duration,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<FinishedCommand, ShellError> {
+        let slot = self.slot(cx);
+        let mut slot = slot.lock().await;
+        self.check_open()?;
+        Self::refresh(&mut slot, cx).await;
+        let before = self.folder(cx);
+        if slot.reader.as_ref().is_some_and(|reader| !Arc::ptr_eq(&reader.env, &cx.child_env)) {
+            self.close_reader(&mut slot);
+        }
+        if slot.reader.is_none() {
+            let folder = if before.is_dir() { before.clone() } else { cx.workspace.root.clone() };
+            let exports = listing(&mut slot).await;
+            let shell = self.start(folder, exports, Some(Arc::clone(reader)), cx).await?;
+            slot.reader = Some(Reader { shell, env: Arc::clone(&cx.child_env) });
+        }
+        let Some(own) = slot.reader.as_mut() else { return Err(ShellError::Missing) };
+        if let Some(folder) = &folder
+            && !go(&mut *own.shell, folder).await?
+        {
+            self.close_reader(&mut slot);
+            return Err(ShellError::system("the folder cannot be entered")(
+                std::io::ErrorKind::NotFound.into(),
+            ));
+        }
+        let line = Line {
+            command,
+            variables: cx.variables(),
+            until: Instant::now() + limit,
+            grace: cx.limits.grace,
+            cancel: &cx.cancel,
+            hard: &cx.hard,
+        };
+        let mut ended = own.shell.run(line, sink, cx).await?;
+        let alive = ended.how == CommandEnd::Done;
+        let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
+        if folder.is_some() {
+            now.clone_from(&before);
+            if alive {
+                let _ = go(&mut *own.shell, &before).await;
+            }
+        }
+        if !alive {
+            self.close_reader(&mut slot);
+        }
+        let moved = (now != before).then(|| now.clone());
+        if let (Some(now), Some(shell)) = (&moved, slot.shell.as_mut()) {
+            // A shell that has died is found by the command that comes next.
+            let _ = go(&mut **shell, now).await;
+        }
+        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
+        if left.is_some() || !alive {
+            self.sweep();
+        }
+        self.moved_to(now, cx);
+        Ok(FinishedCommand { ended, moved, left })
+    }
+
+    /// Ends the confined shell of an agent.
+    pub(crate) fn close_reader(&self, slot: &mut PooledShell) {
+        if let Some(reader) = slot.reader.take()
+            && let Some(root) = reader.shell.root()
+        {
+            // It ends when its control pipe closes.
+            drop(reader);
+            self.forget(root);
+        }
+    }
+}
+
+async fn go(shell: &mut dyn Shell, folder: &std::path::Path) -> Result<bool, ShellError> {
+    shell.whisper(&format!("cd -- {}", quote(&folder.display().to_string()))).await
+}
+
+/// Code that gives another shell the variables, functions and options of the agent's shell. Without a shell, or in one
+/// that cannot list them, the exported variables.
+async fn listing(slot: &mut PooledShell) -> Vec<u8> {
+    let exports = slot.exports.clone();
+    let Some(shell) = slot.shell.as_mut() else { return exports };
+    let Some(path) = shell.pipes().map(|folder| folder.join("listing")) else { return exports };
+    let file = quote(&path.display().to_string());
+    let list = format!("[ -n \"$BASH_VERSION\" ] && {{ declare -p; declare -f; shopt -p; set +o; }} >{file}");
+    let listed = shell.whisper(&list).await;
+    let small = std::fs::metadata(&path).is_ok_and(|meta| meta.len() <= LISTING);
+    let code = if small { std::fs::read(&path).unwrap_or_default() } else { Vec::new() };
+    let _ = std::fs::remove_file(&path);
+    if matches!(listed, Ok(true)) && !code.is_empty() { code } else { exports }
+}
