@@ -17,7 +17,7 @@ use crate::model::{Model, Tracked};
 use crate::text::width;
 use crate::theme::Role;
 use crate::view::layout::PADDING;
-use crate::widget::{draw, sign};
+use crate::widget::{draw, surface};
 
 /// Sessions that are listed.
 const MOST: usize = 3;
@@ -127,8 +127,7 @@ impl RecentSessions {
             if self.selected == Some(n) {
                 let whole =
                     Rect { x: line.x.saturating_sub(PADDING), width: line.width + 2 * PADDING, ..line };
-                draw::paint(buf, whole, cx.theme.style(Role::Selection));
-                draw::put(buf, whole.x, y, sign::SELECTED.text(cx.ascii), cx.theme.style(Role::Accent));
+                surface::selected(cx, whole, buf);
             }
         }
         (self.rows.len() as u16).min(area.height)

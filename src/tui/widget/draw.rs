@@ -2,7 +2,7 @@
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -140,14 +140,33 @@ pub fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
     }
 }
 
-/// Puts a style over an area without touching the text.
+/// Puts a style over an area without touching the text. Where the style reverses, the text loses its colours and is not
+/// dimmed: both would show as spots in the ground, or could not be read on it.
 pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
-    buf.set_style(area.intersection(buf.area), style);
+    let area = area.intersection(buf.area);
+    if style.add_modifier.contains(Modifier::REVERSED) {
+        let plain = Style::new().fg(Color::Reset).bg(Color::Reset).remove_modifier(Modifier::DIM);
+        buf.set_style(area, plain);
+    }
+    buf.set_style(area, style);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reversed_area_has_one_pair_of_colours() {
+        let mut buf = Buffer::empty(Rect::new(0, 0, 4, 1));
+        text(&mut buf, Rect::new(0, 0, 2, 1), "ab", Style::new().fg(Color::Blue).add_modifier(Modifier::DIM));
+        let area = buf.area;
+        paint(&mut buf, area, Style::new().add_modifier(Modifier::REVERSED));
+        for cell in &buf.content {
+            assert_eq!((cell.fg, cell.bg, cell.modifier), (Color::Reset, Color::Reset, Modifier::REVERSED));
+        }
+        paint(&mut buf, area, Style::new().bg(Color::Green));
+        assert_eq!(buf.content[0].bg, Color::Green);
+    }
 
     #[test]
     fn cutting_leaves_a_mark_and_never_a_control() {

@@ -3,7 +3,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use crate::panel::DrawCx;
 use crate::theme::{Role, Theme};
@@ -27,6 +27,13 @@ pub(crate) fn bar(cx: &DrawCx<'_>, area: Rect, tone: Role, buf: &mut Buffer) {
     for y in area.top()..area.bottom() {
         draw::put(buf, area.x, y, sign, style);
     }
+}
+
+/// The selected row of a list: its ground, and the bar at its left.
+pub(crate) fn selected(cx: &DrawCx<'_>, row: Rect, buf: &mut Buffer) {
+    draw::paint(buf, row, cx.theme.style(Role::Selection));
+    let bar = cx.theme.style(Role::Accent).remove_modifier(Modifier::REVERSED);
+    draw::put(buf, row.x, row.y, sign::SELECTED.text(cx.ascii), bar);
 }
 
 /// A horizontal line over the first row of an area.

@@ -63,7 +63,7 @@ impl FirstRun {
         let [words, list, said] = self.parts(area);
         for (n, row) in wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
             let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
-            draw::text(buf, spot, row, cx.theme.style(Role::Strong));
+            draw::text(buf, spot, row, cx.theme.style(Role::Text));
         }
         if self.writing() {
             draw::text(buf, list, ">", cx.theme.style(Role::Accent));

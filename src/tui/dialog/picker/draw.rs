@@ -14,7 +14,7 @@ use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::list::ListLine;
 use crate::widget::table::{Cell, Fit};
-use crate::widget::{draw, input, sign};
+use crate::widget::{draw, input, sign, surface};
 
 /// Columns from which on a preview stands beside the list.
 const WIDE: u16 = 72;
@@ -168,14 +168,7 @@ impl Picker {
                     let whole = Rect { y: spot.y, height: 1, ..list };
                     self.paint_row(cx, item, &fit, (whole, spot), buf);
                     if *at == self.list.chosen {
-                        draw::paint(buf, whole, cx.theme.style(Role::Selection));
-                        draw::put(
-                            buf,
-                            whole.x,
-                            whole.y,
-                            draw::sign(sign::SELECTED),
-                            cx.theme.style(Role::Accent),
-                        );
+                        surface::selected(cx, whole, buf);
                     }
                 }
             }

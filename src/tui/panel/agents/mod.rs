@@ -300,6 +300,9 @@ impl Panel for Agents {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
+        if model.crew.agents.is_empty() {
+            return Vec::new();
+        }
         let mut all = vec![Hint::as_("list.open", "open"), Hint::of("agents.stop")];
         let chosen = match self.chosen() {
             Some(RowTarget::Agent(id)) => model.row(id),
