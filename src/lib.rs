@@ -38,6 +38,7 @@
 //! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, text, tui |
 //!
 //! `tests/engine` drives whole turns of the engine, `tests/it` the program on a terminal; `tests/kit` is what both share.
+//! `tests/battery` holds escapes from sandboxes and everyday jobs inside them, as data, and runs them.
 //!
 //! Each room above `main` is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
 //! list of what it may use.

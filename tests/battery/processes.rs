@@ -1,5 +1,6 @@
 //! The processes of one run, found by the token in their command lines.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,18 +23,19 @@ pub(crate) fn with(token: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process with `token` is alive after the time of grace. Looked for repeatedly, since one that starts itself
-/// again has a new number each time.
-pub(crate) fn survive(token: &str) -> bool {
+/// Whether a process with `token` is alive after the time of grace, or `beat` still grows: a process that starts itself
+/// again has a new number each time, and may be missed.
+pub(crate) fn survive(token: &str, beat: &Path) -> bool {
+    let length = || std::fs::metadata(beat).map_or(0, |m| m.len());
     let end = Instant::now() + GRACE;
-    while Instant::now() < end {
-        // What starts itself again may be missed by one look.
-        if (0..4).all(|_| with(token).is_empty()) {
-            return false;
-        }
+    while Instant::now() < end && (length() > 0 || !with(token).is_empty()) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    (0..50).any(|_| !with(token).is_empty())
+    let before = length();
+    if before > 0 {
+        std::thread::sleep(GRACE);
+    }
+    length() > before || !with(token).is_empty()
 }
 
 /// Ends what is left of a run.

@@ -42,6 +42,12 @@ impl Report {
         tried.filter(|(_, o)| o.yes == yes).map(|(r, o)| format!("{}: {}", r.name, o.said)).collect()
     }
 
+    /// Names of the rows that were tried and could not be observed in the column of this number.
+    pub fn unobserved(&self, column: usize) -> Vec<&str> {
+        let unseen = |r: &&Row| r.cells.get(column).is_some_and(Option::is_none);
+        self.rows.iter().filter(unseen).map(|r| r.name.as_str()).collect()
+    }
+
     /// Number of rows that were tried.
     pub fn tried(&self) -> usize {
         self.rows.iter().filter(|r| r.skipped.is_none()).count()

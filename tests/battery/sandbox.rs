@@ -32,6 +32,9 @@ const CODEX: &str = "TILLER_BATTERY_CODEX";
 /// Variable that names the `srt` to compare with.
 const RUNTIME: &str = "TILLER_BATTERY_SRT";
 
+/// The value of TMPDIR in the sandbox runtime.
+const RUNTIME_TEMPORARY: &str = "/tmp/claude";
+
 impl Sandbox {
     /// The sandboxes of others that variables name.
     pub fn others() -> Vec<Self> {
@@ -85,11 +88,13 @@ impl Sandbox {
                     .collect()
             }
             Self::Runtime { program } => {
+                // Its folder for temporary files, which the program around it makes.
+                std::fs::create_dir_all(RUNTIME_TEMPORARY)?;
                 let settings = scene.own.join("srt.json");
                 let (work, home) = (scene.work.display(), scene.home.display());
                 let text = format!(
                     "{{\"network\": {{\"allowedDomains\": [], \"deniedDomains\": []}}, \"filesystem\": {{\
-                     \"denyRead\": [\"{home}/.ssh\", \"{home}/.aws\"], \"allowWrite\": [\"{work}\"], \"denyWrite\": []}}}}"
+                     \"denyRead\": [\"{home}/.ssh\", \"{home}/.aws\"], \"allowWrite\": [\"{work}\", \"{RUNTIME_TEMPORARY}\"], \"denyWrite\": []}}}}"
                 );
                 std::fs::write(&settings, text)?;
                 let line: Vec<String> = command.iter().map(|w| quote(w)).collect();

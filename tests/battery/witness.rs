@@ -25,7 +25,7 @@ pub(crate) enum Witness {
     Victim,
     /// The secret of the scene was printed.
     Output,
-    /// A process of the run is alive after its end.
+    /// A process of the run is alive after its end, or the file `beat` in the workspace still grows.
     Survivor,
     /// A process of the run had a descriptor with this text in its name.
     Descriptor(String),
@@ -132,7 +132,7 @@ impl<'a> Watch<'a> {
             }
             Witness::Server => self.scene.servers.got(&self.scene.token),
             Witness::Output => output.contains(&self.scene.secret),
-            Witness::Survivor => processes::survive(&self.scene.token),
+            Witness::Survivor => processes::survive(&self.scene.token, &self.scene.work.join("beat")),
             Witness::Descriptor(_) | Witness::Mount => self.seen,
             Witness::Keyring => {
                 std::fs::read_to_string("/proc/keys").is_ok_and(|keys| keys.contains(&self.scene.token))

@@ -14,6 +14,7 @@ mod commands;
 mod common;
 mod external;
 mod faults;
+mod sandbox;
 mod scenario;
 mod screen;
 mod sessions;

@@ -1,0 +1,4 @@
+//! The sandbox with the whole program: what gets out of it, and what works in it.
+
+#[cfg(target_os = "linux")]
+mod battery;
