@@ -23,6 +23,8 @@ pub struct Word {
     pub each: Option<(usize, usize)>,
     /// It is the path of a pipe from which another command of the same line is read: `<(sort a)`.
     pub pipe: bool,
+    /// A program puts names in its place when it runs: `{}` of find, what xargs appends.
+    pub added: bool,
 }
 
 impl Word {

@@ -1,7 +1,7 @@
 //! Escapes and everyday jobs in Tiller's sandbox, beside the sandboxes of others: a table on standard output.
 //!
 //! `TILLER_BATTERY_CODEX` and `TILLER_BATTERY_SRT` name the executables to compare with. `--no-build`: the binary that is
-//! there; `--only escapes` or `--only jobs`; a word: only the rows whose names contain it.
+//! there; `--only escapes`, `--only jobs`, or `--only read`: escapes from the profile `read`; a word: only the rows whose names contain it.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures for people, on standard output")]
 
 use std::path::Path;
@@ -25,10 +25,11 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
 
     let folder = root.join("target/battery");
     let program = root.join("target/debug/tiller");
+    let read = only.as_deref() == Some("read");
     let mut sandboxes: Vec<Sandbox> = [false, true]
-        .map(|bubblewrap| Sandbox::Tiller { program: program.clone(), bubblewrap })
+        .map(|bubblewrap| Sandbox::Tiller { program: program.clone(), bubblewrap, read })
         .into_iter()
-        .chain(Sandbox::others())
+        .chain(if read { Vec::new() } else { Sandbox::others() })
         .collect();
     sandboxes.retain(|s| match s.probe(&folder) {
         Ok(()) => true,
@@ -38,8 +39,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         }
     });
     let mut problems = Vec::new();
-    if wanted("escapes") {
-        let all: Vec<_> = escapes()?.into_iter().filter(|e| named(&e.name)).collect();
+    if wanted("escapes") || read {
+        let all = escapes()?.into_iter().filter(|e| named(&e.name) && (read || !e.writes_workspace()));
+        let all: Vec<_> = all.collect();
         let report = compare_escapes(&all, &sandboxes, &folder, &|row| eprintln!("{row}"))?;
         println!("{report}");
         for (column, sandbox) in sandboxes.iter().enumerate() {

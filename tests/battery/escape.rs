@@ -11,7 +11,11 @@ const FILES: &[(&str, &str)] = &[
     ("processes", include_str!("escapes/processes.toml")),
     ("network", include_str!("escapes/network.toml")),
     ("kernel", include_str!("escapes/kernel.toml")),
+    (READ, include_str!("escapes/read.toml")),
 ];
+
+/// Group of the escapes from a sandbox in which nothing may be written.
+const READ: &str = "read";
 
 /// In front of each script that is written in Python.
 const PRELUDE: &str = include_str!("prelude.py");
@@ -50,6 +54,11 @@ struct File {
 }
 
 impl Escape {
+    /// It is none from a sandbox in which the workspace may be written.
+    pub fn writes_workspace(&self) -> bool {
+        self.group == READ
+    }
+
     /// Interpreter, suffix of the script's file, and the script.
     pub(crate) fn script(&self) -> (&'static str, &'static str, String) {
         match (&self.shell, &self.python) {

@@ -54,7 +54,7 @@ pub fn attempt(escape: &Escape, sandbox: &Sandbox, root: &Path) -> Result<Outcom
         std::fs::write(&wrapper, TERMINAL)?;
         words.splice(0..0, [OsString::from("python3"), wrapper.into()]);
     }
-    let mut watch = Watch::start(&escape.witness, &scene)?;
+    let mut watch = Watch::start(&escape.witness, &scene, escape.writes_workspace())?;
     let (_, output, time) = run(&scene, &words, ESCAPE, || watch.look())?;
     let yes = watch.escaped(&output)?;
     Ok(Outcome { yes, said: last_line(&output), time })

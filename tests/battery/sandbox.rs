@@ -12,10 +12,11 @@ use crate::scene::Scene;
 #[derive(Clone, Debug)]
 pub enum Sandbox {
     None,
-    /// `tiller sandbox run`.
+    /// `tiller sandbox run`, with the profile `read` or `workspace`.
     Tiller {
         program: PathBuf,
         bubblewrap: bool,
+        read: bool,
     },
     /// `codex sandbox`.
     Codex {
@@ -47,8 +48,10 @@ impl Sandbox {
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
-            Self::Tiller { bubblewrap: true, .. } => "tiller bwrap",
-            Self::Tiller { bubblewrap: false, .. } => "tiller",
+            Self::Tiller { bubblewrap: true, read: false, .. } => "tiller bwrap",
+            Self::Tiller { bubblewrap: false, read: false, .. } => "tiller",
+            Self::Tiller { bubblewrap: true, read: true, .. } => "read bwrap",
+            Self::Tiller { bubblewrap: false, read: true, .. } => "read",
             Self::Codex { .. } => "codex",
             Self::Runtime { .. } => "srt",
         }
@@ -71,9 +74,10 @@ impl Sandbox {
     pub(crate) fn words(&self, scene: &Scene, command: &[String]) -> Result<Vec<OsString>> {
         let mut words: Vec<OsString> = match self {
             Self::None => Vec::new(),
-            Self::Tiller { program, bubblewrap } => {
+            Self::Tiller { program, bubblewrap, read } => {
                 let how = if *bubblewrap { "bubblewrap" } else { "landlock" };
-                let fixed = ["sandbox", "run", "--profile", "workspace", "--method", how, "--"];
+                let profile = if *read { "read" } else { "workspace" };
+                let fixed = ["sandbox", "run", "--profile", profile, "--method", how, "--"];
                 std::iter::once(program.as_os_str())
                     .chain(fixed.map(OsStr::new))
                     .map(OsStr::to_owned)

@@ -75,6 +75,8 @@ pub(crate) struct Watch<'a> {
     domain: String,
     /// Seen while it ran.
     seen: bool,
+    /// The workspace counts as well.
+    workspace: bool,
     /// There is one domain name for all runs.
     _alone: Option<MutexGuard<'static, ()>>,
 }
@@ -83,11 +85,12 @@ static ONE_DOMAIN: Mutex<()> = Mutex::new(());
 
 impl<'a> Watch<'a> {
     /// Notes the state before the run.
-    pub(crate) fn start(witness: &'a Witness, scene: &'a Scene) -> Result<Self> {
+    pub(crate) fn start(witness: &'a Witness, scene: &'a Scene, workspace: bool) -> Result<Self> {
         let alone =
             (*witness == Witness::Domain).then(|| ONE_DOMAIN.lock().unwrap_or_else(PoisonError::into_inner));
         let domain = std::fs::read_to_string(DOMAIN).unwrap_or_default();
-        let mut watch = Self { witness, scene, before: String::new(), domain, seen: false, _alone: alone };
+        let mut watch =
+            Self { witness, scene, before: String::new(), domain, seen: false, workspace, _alone: alone };
         watch.before = watch.state()?;
         Ok(watch)
     }
@@ -95,7 +98,8 @@ impl<'a> Watch<'a> {
     fn state(&self) -> Result<String> {
         Ok(match self.witness {
             Witness::Outside | Witness::Later => {
-                format!("{}\n{}", fingerprint(&self.scene.outside)?, fingerprint(&self.scene.home)?)
+                let work = if self.workspace { fingerprint(&self.scene.work)? } else { String::new() };
+                format!("{}\n{}\n{work}", fingerprint(&self.scene.outside)?, fingerprint(&self.scene.home)?)
             }
             Witness::Victim => match &self.scene.victim {
                 Some(victim) => victim.state(),

@@ -184,3 +184,71 @@ fn every_row_of_the_table_is_in_the_corpus() {
     let wrappers = WRAPPERS.iter().filter(|w| !rows.iter().any(|row| row.contains(&format!("{w} "))));
     assert_eq!(wrappers.collect::<Vec<_>>(), Vec::<&&str>::new());
 }
+
+/// A loop never allows what the same command would not be allowed with the word in its place.
+#[test]
+fn a_loop_allows_no_more_than_the_command_with_the_word_written_out() {
+    let tmp = tempfile::tempdir().unwrap();
+    let policy = workspace(tmp.path(), false);
+    let words = [
+        "README.md",
+        "src",
+        "-o",
+        "-delete",
+        "--output=out",
+        "--pre=x",
+        "--help",
+        "/etc/passwd",
+        "/usr/include",
+        "../x",
+        "..",
+        "~",
+        "w out",
+        "1e id",
+        "p",
+        "{print > \"out\"}",
+        "BEGIN{system(\"id\")}",
+        "env",
+        ".",
+        "$ENV",
+        "-n",
+        "-i",
+        "+%F",
+        "01010000",
+        "HEAD",
+        "a[$(id)]",
+        "-exec",
+        "@x",
+        "out",
+        "status",
+        "branch",
+        "-c",
+        "*",
+        "",
+    ];
+    let programs = PROGRAMS
+        .iter()
+        .map(|p| p.name)
+        .chain(["sed", "awk", "jq", "find", "git", "tar", "unzip", "zcat", "printenv"]);
+    let mut allowed = 0;
+    for program in programs {
+        for form in
+            ["{p} W", "{p} W README.md", "{p} README.md W", "{p} -n W README.md", "{p} log W", "{p} . W x"]
+        {
+            let form = form.replace("{p}", program);
+            for word in words {
+                let quoted = format!("'{word}'");
+                let looped = format!("for f in {quoted}; do {}; done", form.replace('W', "\"$f\""));
+                if asks(&policy, &looped) {
+                    continue;
+                }
+                let written = form.replace('W', &quoted);
+                // A text of its own may be anything to these.
+                let prints = matches!(program, "echo" | "printf");
+                assert!(prints || !asks(&policy, &written), "{looped} runs unasked, {written} asks");
+                allowed += 1;
+            }
+        }
+    }
+    assert!(allowed > 500, "{allowed}");
+}

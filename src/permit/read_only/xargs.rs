@@ -15,10 +15,11 @@ pub(super) fn is_run_by_xargs(part: &Part) -> bool {
     part.role == Role::Command && part.wrappers.last().is_some_and(|w| w == "xargs")
 }
 
-/// The part with its fixed words only. `None`: a word from `xargs` is a piece of a larger word.
+/// The part with its fixed words only. `None`: a word from `xargs` is a piece of a larger word, or a word comes from
+/// elsewhere, for instance a variable that holds a path.
 pub(super) fn fixed_words(part: &Part) -> Option<Part> {
     let unknown = |w: &Word| w.dynamic || w.splits;
-    let whole = |w: &&Word| w.text.chars().eq([HOLE]);
+    let whole = |w: &&Word| w.added && w.text.chars().eq([HOLE]);
     if !part.args().iter().filter(|w| unknown(w)).all(|w| whole(&w)) {
         return None;
     }

@@ -35,11 +35,12 @@ pub(super) fn find(base: &str, args: &[Word]) -> Effects {
                 if w.text != "{}" && w.text.contains(char::is_whitespace) {
                     out.unclear = Some("a file's name becomes part of a command".into());
                 }
-                *w = Word { text: w.text.replace("{}", &HOLE.to_string()), dynamic: true, ..w.clone() };
+                let text = w.text.replace("{}", &HOLE.to_string());
+                *w = Word { text, dynamic: true, added: !w.dynamic, ..w.clone() };
             }
         }
         if fd && !argv.iter().any(|w| w.dynamic) {
-            argv.push(Word { splits: true, ..Word::unknown() });
+            argv.push(Word { splits: true, added: true, ..Word::unknown() });
         }
         if argv.is_empty() {
             out.unclear = Some("find -exec without a command".into());

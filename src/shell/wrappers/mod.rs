@@ -78,11 +78,12 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Effects {
     }
     if known.name == "xargs" {
         match replaced(&args[..first.min(args.len())]) {
-            None => rest.push(Word { splits: true, ..Word::unknown() }),
+            None => rest.push(Word { splits: true, added: true, ..Word::unknown() }),
             Some(mark) => {
                 for word in rest.iter_mut().filter(|w| w.text.contains(&mark)) {
                     *word = Word {
                         text: word.text.replace(&mark, &HOLE.to_string()),
+                        added: !word.dynamic,
                         dynamic: true,
                         ..word.clone()
                     };
