@@ -7,7 +7,9 @@ use tiller_protocol::Profile;
 
 use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
 use crate::paths::touched::{self, PathMatch};
-use crate::read_only::{Requirement, RunContext, inside, loops_inside, part_requirements, requirements};
+use crate::read_only::{
+    Requirement, RunContext, inside, loops_inside, part_requirements, requirements, written_out,
+};
 use crate::rules::{Effect, PathUse, Rule, Source, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
@@ -68,7 +70,10 @@ pub(crate) fn judge(
     }
     // Why a command whose words only look may do more here.
     let mut steered = None;
-    if !background && let Some(needs) = requirements(&analysis, &policy.roots, &places) {
+    if !background
+        && let Some(needs) = requirements(&analysis, &policy.roots, &places)
+        && clear_when_written_out(policy, request, &analysis, folder)
+    {
         match place(policy, &places, shell).check(&needs, false) {
             Ok(variables) => {
                 let needs_sandbox = needs.contains(&Requirement::Sandbox);
@@ -103,6 +108,23 @@ pub(crate) fn judge(
         }
         (need, _) => need,
     }
+}
+
+/// Whether no rule, no protected name and no danger stands against the words that the variables of loops stand for.
+fn clear_when_written_out(
+    policy: &Policy,
+    request: &Request<'_>,
+    analysis: &Analysis,
+    folder: &Path,
+) -> bool {
+    let places = &folders(&policy.roots, analysis, folder);
+    written_out(analysis).is_none_or(|written| {
+        policy.protected.check_command(&policy.roots, &written, folder).is_none()
+            && denied(policy, request.agent, request.tool, &written, places).is_none()
+            && asked(policy, request.agent, request.tool, &written, places).is_none()
+            && matches!(by_path(policy, request.agent, &written, places), (None, None))
+            && danger::dangers(&written, &policy.roots, places).is_empty()
+    })
 }
 
 /// Why a git of the command would obey configuration that an agent can write. A rule for git is about what the

@@ -25,6 +25,7 @@ use tiller_shell::{Analysis, Part, Role, Word, changes_programs, is_cosmetic, pr
 use git::git;
 pub(crate) use requirements::{Requirement, RunContext};
 use table::{Operands, PROGRAMS, Program};
+pub(crate) use unroll::written_out;
 
 use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
 

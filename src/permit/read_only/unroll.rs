@@ -1,7 +1,7 @@
 //! Commands in loops: each word that a variable stands for is judged as if it were written.
 
 use super::table::PROGRAMS;
-use tiller_shell::{Part, Word, program_name};
+use tiller_shell::{Analysis, Part, Word, program_name};
 
 /// Commands that one part in loops may stand for.
 const MOST: usize = 200;
@@ -28,6 +28,28 @@ pub(super) fn unroll(part: &Part, loops: &[Word]) -> Option<Vec<Part>> {
     if !is_judged_by_words(part) {
         return Some(vec![part.clone()]);
     }
+    rounds(part, loops)
+}
+
+/// The command as if each word that a variable of a loop stands for were written. `None`: no word is such a variable.
+pub(crate) fn written_out(analysis: &Analysis) -> Option<Analysis> {
+    if !analysis.parts.iter().any(|p| p.argv.iter().any(|w| w.each.is_some())) {
+        return None;
+    }
+    let mut out = analysis.clone();
+    out.parts.clear();
+    for part in &analysis.parts {
+        match rounds(part, &analysis.loops) {
+            Some(parts) => out.parts.extend(parts),
+            None => out.parts.push(part.clone()),
+        }
+    }
+    // Places of parts in the list have changed.
+    out.parts.iter_mut().for_each(|p| p.piped_from = None);
+    Some(out)
+}
+
+fn rounds(part: &Part, loops: &[Word]) -> Option<Vec<Part>> {
     let mut done = Vec::new();
     let mut open = vec![part.clone()];
     while let Some(part) = open.pop() {
