@@ -42,6 +42,37 @@ fn a_cut_beside_room_is_found_and_one_at_the_end_is_not() {
 }
 
 #[test]
+fn a_text_that_finds_no_room_is_noted() {
+    use crate::text::paint::{self, CLIPPED, PaintTarget};
+    let mut cells = Buffer::empty(ratatui::layout::Rect::new(0, 0, 20, 1));
+    let place = PaintTarget { x: 0, y: 0, columns: 8 };
+    for text in ["whole", "blank at the end?".split_at(8).0, "padded      "] {
+        paint::text(&mut cells, place, text, ratatui::style::Style::new());
+    }
+    assert_eq!(CLIPPED.take(), Vec::<String>::new());
+    for text in ["too long for it", "zu groß für es"] {
+        paint::text(&mut cells, place, text, ratatui::style::Style::new());
+    }
+    assert_eq!(CLIPPED.take(), ["too long for it", "zu groß für es"]);
+}
+
+/// What is cut says so, by the mark of a text that was shortened.
+#[test]
+fn nothing_is_cut_without_a_mark() {
+    let look = Look::named("tiller-dark").expect("a shipped theme");
+    let mut found = Vec::new();
+    for size in SIZES {
+        for scene in SCENES {
+            draw(scene, size, &look).expect(scene.name);
+            let cut = crate::text::paint::CLIPPED.take();
+            found.extend(cut.iter().map(|t| format!("{} at {}x{}: {t}", scene.name, size.0, size.1)));
+        }
+    }
+    found.dedup();
+    assert!(found.is_empty(), "cut without a mark:\n{}", found.join("\n"));
+}
+
+#[test]
 fn nothing_is_cut_while_its_row_has_room() {
     let look = Look::named("tiller-dark").expect("a shipped theme");
     let check = |size: (u16, u16)| -> Vec<String> {

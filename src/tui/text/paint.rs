@@ -121,6 +121,21 @@ pub fn byte_at(line: &Line, row: Row, column: usize) -> u32 {
     row.end
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Texts that found no room and were cut without a mark, for the test of all scenes.
+    pub(crate) static CLIPPED: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Notes, in tests, that the rest of a text is not painted.
+fn clipped(text: &str, from: usize) {
+    #[cfg(test)]
+    if !text[from..].trim().is_empty() {
+        CLIPPED.with_borrow_mut(|all| all.push(text.to_owned()));
+    }
+    let _ = (text, from);
+}
+
 struct Painter<'a> {
     buf: &'a mut Buffer,
     x: u16,
@@ -132,16 +147,16 @@ impl Painter<'_> {
     fn text(&mut self, text: &str, style: Style) {
         if text.is_ascii() {
             let mut utf8 = [0; 4];
-            for b in text.bytes() {
+            for (at, b) in text.bytes().enumerate() {
                 if !self.put(char::from(b).encode_utf8(&mut utf8), 1, style) {
-                    return;
+                    return clipped(text, at);
                 }
             }
             return;
         }
-        for g in text.graphemes(true) {
+        for (at, g) in text.grapheme_indices(true) {
             if !self.put(g, grapheme(g), style) {
-                return;
+                return clipped(text, at);
             }
         }
     }
@@ -152,7 +167,7 @@ impl Painter<'_> {
             let style =
                 over.iter().filter(|o| (o.start..o.end).contains(&byte)).fold(style, |s, o| s.patch(o.style));
             if !self.put(g, grapheme(g), style) {
-                return;
+                return clipped(text, at);
             }
         }
     }
