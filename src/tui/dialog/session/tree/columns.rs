@@ -33,9 +33,9 @@ impl Column {
     }
 }
 
-/// The columns that fit beside the text.
-pub(super) fn fit(width: u16) -> Vec<(Column, u16)> {
-    let mut all = Column::ALL.to_vec();
+/// The columns that fit beside the text. `filled`: those in which a row has something to say.
+pub(super) fn fit(width: u16, filled: &[Column]) -> Vec<(Column, u16)> {
+    let mut all: Vec<(Column, u16)> = Column::ALL.into_iter().filter(|(m, _)| filled.contains(m)).collect();
     for goes in Column::GOES {
         let used: u16 = all.iter().map(|(_, w)| w).sum();
         let words = if matches!(goes, Column::Model | Column::Tokens) { MORE_WORDS } else { WORDS };
@@ -53,11 +53,16 @@ mod tests {
 
     #[test]
     fn measures_give_way_and_words_do_not() {
-        let shown = |w| fit(w).iter().map(|(m, _)| m.title()).collect::<Vec<_>>().join(" ");
+        let titles = |w, filled: &[Column]| {
+            fit(w, filled).iter().map(|(m, _)| m.title()).collect::<Vec<_>>().join(" ")
+        };
+        let shown = |w| titles(w, &Column::ALL.map(|(m, _)| m));
         assert_eq!(shown(116), "Time Model Tokens Cost Files");
         assert_eq!(shown(87), "Time Tokens Cost Files");
         assert_eq!(shown(59), "Time Cost Files");
         assert_eq!(shown(52), "Time Cost");
         assert_eq!(shown(40), "");
+        assert_eq!(titles(59, &[Column::Time, Column::Tokens]), "Time", "what no row fills takes no room");
+        assert_eq!(titles(80, &[Column::Time, Column::Tokens]), "Time Tokens");
     }
 }

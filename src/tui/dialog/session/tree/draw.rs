@@ -11,6 +11,7 @@ use super::columns::{Column, fit};
 use super::forest::{LoadState, RowKind, SessionNode, TreeRow};
 use super::shape::Shape;
 use crate::cell::describe::describe;
+use crate::model::Model;
 use crate::panel::DrawCx;
 use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
@@ -146,7 +147,7 @@ impl Browser {
 
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let parts = self.parts(area);
-        let measures = fit(parts.rows.width);
+        let measures = fit(parts.rows.width, &self.filled(cx.model));
         self.paint_head(cx, parts.head, &measures, buf);
         if self.rows.is_empty() {
             let text = self.nothing();
@@ -169,6 +170,47 @@ impl Browser {
             self.side.draw(cx, parts.side, buf);
         }
         self.paint_field(cx, parts.field, buf);
+    }
+
+    /// The columns in which at least one row has something to say.
+    fn filled(&self, model: &Model) -> Vec<Column> {
+        let mut filled = Column::ALL.map(|_| false);
+        for row in &self.rows {
+            for (known, (column, _)) in filled.iter_mut().zip(Column::ALL) {
+                *known = *known || self.is_filled(model, row, column);
+            }
+            if filled.iter().all(|f| *f) {
+                break;
+            }
+        }
+        Column::ALL.into_iter().zip(filled).filter(|(_, f)| *f).map(|((column, _), _)| column).collect()
+    }
+
+    fn is_filled(&self, model: &Model, row: &TreeRow, column: Column) -> bool {
+        let tree = &self.forest.trees[row.tree as usize];
+        match (row.what, tree.shape()) {
+            (RowKind::Title, _) => {
+                let live = model.of_session(tree.session).filter(|_| tree.nested);
+                match column {
+                    Column::Time => true,
+                    Column::Model => live.is_some() || !tree.about.model.is_empty(),
+                    Column::Tokens => live.is_some() || tree.child.tokens > 0,
+                    Column::Cost => live.map_or(tree.about.cost, |a| a.cost).is_some(),
+                    Column::Files => tree.child.files > 0,
+                }
+            }
+            (RowKind::Node(n), Some(shape)) => {
+                let (n, sum) = (n as usize, shape.sums[n as usize]);
+                match column {
+                    Column::Time => true,
+                    Column::Model => sum.model.is_some(),
+                    Column::Tokens => sum.tokens > 0,
+                    Column::Cost => sum.cost.is_some(),
+                    Column::Files => shape.files[n] > 0,
+                }
+            }
+            _ => false,
+        }
     }
 
     fn paint_border(&self, cx: &DrawCx<'_>, parts: &BrowserAreas, buf: &mut Buffer) {

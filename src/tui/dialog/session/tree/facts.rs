@@ -58,11 +58,6 @@ impl Browser {
         if !more.is_empty() {
             facts.push(vec![(more.join(&format!(" {} ", draw::sign(sign::DOT))), Role::Dim)]);
         }
-        let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
-        let names: Fact = badges.map(|b| (format!("{} ", b.text), b.role)).collect();
-        if !names.is_empty() {
-            facts.push(names);
-        }
         facts
     }
 
