@@ -70,9 +70,12 @@ pub(super) fn drew_everything(
     });
 }
 
-/// Cells with a spinner that no dialog covers.
+/// Cells with a spinner that no dialog hides.
 fn spinners(app: &App, layers: &[LayerArea]) -> Vec<Position> {
-    let free = |at: &&Position, from: usize| !layers[from..].iter().any(|l| l.outer.contains(**at));
+    let screen = app.screen.size;
+    let hides =
+        |l: &LayerArea, at: Position| l.outer.contains(at) || l.strips(screen).any(|s| s.contains(at));
+    let free = |at: &&Position, from: usize| !layers[from..].iter().any(|l| hides(l, **at));
     let views = app.views.iter().flat_map(|v| v.spinners()).filter(|at| free(at, 0));
     let dialogs =
         app.layers.iter().enumerate().flat_map(|(n, layer)| {

@@ -19,8 +19,10 @@ type Spans = Vec<(String, Role)>;
 /// A piece with its importance (0 is kept longest).
 struct Piece {
     spans: Spans,
-    /// What is said where there is less room.
+    /// What is said where there is less room; once it is said, the full words.
     brief: Spans,
+    /// The brief words are said.
+    short: bool,
     rank: u8,
     /// Pieces of one group stand close together.
     group: Group,
@@ -41,6 +43,11 @@ enum Group {
 }
 
 impl Piece {
+    fn swap(&mut self) {
+        std::mem::swap(&mut self.spans, &mut self.brief);
+        self.short = !self.short;
+    }
+
     fn width(&self) -> usize {
         self.spans.iter().map(|(t, _)| t.width()).sum()
     }
@@ -111,6 +118,7 @@ pub(crate) fn draw(
             break;
         }
     }
+    lengthen(&mut left, &mut right, fits);
     let end = area.right().saturating_sub(if class > SizeClass::Xs { margin } else { 0 });
     let mut clicks = Vec::new();
     let mut row = |pieces: &[Piece], from: u16| -> u16 {
@@ -160,8 +168,26 @@ fn drop_worst(left: &mut Vec<Piece>, right: &mut Vec<Piece>, least: u8) -> bool 
 
 /// Shortens the least important piece that has a short form; `false` when there is none.
 fn shorten_worst(left: &mut [Piece], right: &mut [Piece]) -> bool {
-    let long = left.iter_mut().chain(right).filter(|p| p.brief != p.spans).max_by_key(|p| p.rank);
-    long.map(|p| p.spans.clone_from(&p.brief)).is_some()
+    let long = left.iter_mut().chain(right).filter(|p| !p.short && p.brief != p.spans).max_by_key(|p| p.rank);
+    long.map(Piece::swap).is_some()
+}
+
+/// Gives the full words back where what was left out since has made room for them, to the most important piece first.
+fn lengthen(left: &mut [Piece], right: &mut [Piece], fits: impl Fn(&[Piece], &[Piece]) -> bool) {
+    let split = left.len();
+    let mut order: Vec<usize> = (0..split + right.len()).collect();
+    let swap = |n: usize, left: &mut [Piece], right: &mut [Piece]| {
+        let piece = if n < split { left.get_mut(n) } else { right.get_mut(n - split) };
+        piece.map(Piece::swap);
+    };
+    order.retain(|n| left.iter().chain(&*right).nth(*n).is_some_and(|p| p.short));
+    order.sort_by_key(|n| left.iter().chain(&*right).nth(*n).map(|p| p.rank));
+    for n in order {
+        swap(n, left, right);
+        if !fits(left, right) {
+            swap(n, left, right);
+        }
+    }
 }
 
 fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>, Vec<Piece>) {
@@ -171,7 +197,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
     let mut put = |group: Group, text: String, brief: String, role: Role, rank: u8| {
         if !text.is_empty() {
             let (spans, brief) = (vec![(text, role)], vec![(brief, role)]);
-            left.push(Piece { spans, brief, rank, group, act: None });
+            left.push(Piece { spans, brief, rank, short: false, group, act: None });
         }
     };
     if let Some(sum) = &s.summary {
@@ -228,7 +254,7 @@ fn usage(cx: &DrawCx<'_>, class: SizeClass) -> Vec<Piece> {
     let s = &cx.model.agent.session;
     let mut out = Vec::new();
     let mut put = |spans: Spans, brief: Spans, rank: u8| {
-        out.push(Piece { spans, brief, rank, group: Group::Use, act: None });
+        out.push(Piece { spans, brief, rank, short: false, group: Group::Use, act: None });
     };
     match s.window {
         Some(window) if window > 0 => {
@@ -265,7 +291,7 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
     let m = cx.model;
     let mut right = Vec::new();
     let mut put = |spans: Spans, brief: Spans, rank: u8, act: Option<&'static str>| {
-        right.push(Piece { spans, brief, rank, group: Group::Right, act });
+        right.push(Piece { spans, brief, rank, short: false, group: Group::Right, act });
     };
     for b in &facts.badges {
         let digit = (format!("{}:", b.view.digit()), Role::Accent);
@@ -323,6 +349,33 @@ mod tests {
     fn small_costs_are_not_nothing() {
         let said: Vec<String> = [0.0, 0.0001, 0.004, 0.0994, 0.0996, 0.83, 12.0].map(money).to_vec();
         assert_eq!(said, ["$0.00", "<$0.001", "$0.004", "$0.099", "$0.10", "$0.83", "$12.00"]);
+    }
+
+    #[test]
+    fn full_words_come_back_where_there_is_room_for_them() {
+        let piece = |words: &str, brief: &str, rank: u8| {
+            let spans = |text: &str| vec![(text.to_owned(), Role::Text)];
+            let mut piece = Piece {
+                spans: spans(words),
+                brief: spans(brief),
+                short: false,
+                rank,
+                group: Group::Place,
+                act: None,
+            };
+            piece.swap();
+            piece
+        };
+        for (room, want) in
+            [(6, ["ab", "cd", "ef"]), (8, ["ab", "cdcd", "ef"]), (12, ["abab", "cdcd", "efef"])]
+        {
+            let mut left = vec![piece("abab", "ab", 3), piece("cdcd", "cd", 1)];
+            let mut right = vec![piece("efef", "ef", 2)];
+            let wide = |l: &[Piece]| l.iter().map(Piece::width).sum::<usize>();
+            lengthen(&mut left, &mut right, |l, r| wide(l) + wide(r) <= room);
+            let said: Vec<_> = left.iter().chain(&right).map(|p| p.spans[0].0.as_str()).collect();
+            assert_eq!(said, want, "{room}");
+        }
     }
 
     #[test]

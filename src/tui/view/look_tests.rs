@@ -98,6 +98,23 @@ fn a_dialog_in_the_composers_place_has_air_above_its_title_on_high_screens() {
     }
 }
 
+/// The ends of words in a narrow strip would be noise.
+#[test]
+fn narrow_strips_beside_a_dialog_are_blank() {
+    for theme in ["tiller-dark", "ansi"] {
+        let mut r = robot(100, 32, theme);
+        scene::play(&mut r);
+        r.run("f1");
+        r.run("wait 500");
+        let layer = *r.app.frame.last.as_ref().unwrap().layers.last().unwrap();
+        let strips: Vec<_> = layer.strips(r.buffer().area).collect();
+        assert!(!strips.is_empty(), "{:?}", layer.outer);
+        for at in strips.iter().flat_map(|s| s.positions()) {
+            assert_eq!(r.buffer().cell(at).unwrap().symbol(), " ", "{theme} {at}");
+        }
+    }
+}
+
 #[test]
 fn all_but_the_footer_is_dimmed_behind_a_dialog() {
     for theme in ["tiller-dark", "tiller-light", "ansi"] {

@@ -11,6 +11,9 @@ use crate::theme::Role;
 use crate::view::layout::{Areas, PADDING, SizeClass, air};
 use crate::widget::{draw, sign, surface};
 
+/// Columns beside a dialog in which no text is read: the ends of words there are noise.
+const NARROW: u16 = 16;
+
 /// Where a dialog lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LayerArea {
@@ -64,6 +67,15 @@ impl LayerArea {
             floats,
             ..none
         }
+    }
+
+    /// The narrow strips beside a floating dialog, in which nothing is shown.
+    pub(in crate::view) fn strips(&self, screen: Rect) -> impl Iterator<Item = Rect> + use<> {
+        let left = Rect { x: screen.x, width: self.outer.x.saturating_sub(screen.x), ..self.outer };
+        let from = self.outer.right();
+        let right = Rect { x: from, width: screen.right().saturating_sub(from), ..self.outer };
+        let narrow = |strip: &Rect| (1..NARROW).contains(&strip.width);
+        [left, right].into_iter().filter(narrow).take(if self.floats { 2 } else { 0 })
     }
 
     /// Ground, title and what marks a question.

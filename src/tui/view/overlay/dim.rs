@@ -31,6 +31,17 @@ pub(crate) fn dim(theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
+/// Leaves nothing but the background of the cells of `area`.
+pub(super) fn blank(area: Rect, buf: &mut Buffer) {
+    for at in area.intersection(buf.area).positions() {
+        if let Some(cell) = buf.cell_mut(at) {
+            let bg = cell.bg;
+            cell.reset();
+            cell.bg = bg;
+        }
+    }
+}
+
 fn mix(of: u8, to: u8) -> u8 {
     let mixed = (u32::from(of) * LEFT + u32::from(to) * (256 - LEFT)) / 256;
     mixed.min(255) as u8

@@ -16,12 +16,17 @@ use crate::view::layout::{Areas, SizeClass};
 use crate::view::{cx, follow};
 use area::full_of;
 pub(crate) use area::{LayerArea, is_covered};
-use dim::dim;
+use dim::{blank, dim};
 
-/// Dims what lies behind floating dialogs, of cells that were drawn since the last time.
+/// Dims what lies behind floating dialogs, of cells that were drawn since the last time. Narrow strips beside a dialog
+/// become blank.
 pub(crate) fn dim_behind(theme: &Theme, layers: &[LayerArea], drawn: Rect, buf: &mut Buffer) {
     if layers.iter().any(|l| l.floats) {
         dim(theme, drawn, buf);
+    }
+    let screen = buf.area;
+    for strip in layers.iter().flat_map(|layer| layer.strips(screen)) {
+        blank(strip.intersection(drawn), buf);
     }
 }
 
