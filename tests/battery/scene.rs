@@ -81,12 +81,19 @@ impl Scene {
             ("LANG", "C.UTF-8".into()),
             ("TERM", "xterm-256color".into()),
             ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            // Where an escape takes `.git` away, the repository around the scene is not meant.
+            ("GIT_CEILING_DIRECTORIES", self.base().display().to_string()),
             ("TILLER_HOME", self.own.join("tiller").display().to_string()),
             ("CODEX_HOME", self.own.join("codex").display().to_string()),
             ("SSH_AUTH_SOCK", self.outside.join("docker.sock").display().to_string()),
         ];
         all.extend(more.map(|(n, v)| (n.to_owned(), v)));
         all
+    }
+
+    /// The folder that holds all of it.
+    fn base(&self) -> &Path {
+        self.work.parent().unwrap_or(&self.work)
     }
 
     /// A program in the workspace, outside of any sandbox, silent.
@@ -106,6 +113,9 @@ impl Scene {
 
     /// What a person does in the repository afterwards.
     pub(crate) fn git_later(&self) {
+        if self.work.join(".git").symlink_metadata().is_err() {
+            return;
+        }
         for script in ["git status", "git diff", "git commit -q --allow-empty -m later", "git log -1"] {
             let _ = self.shell(script);
         }
@@ -185,4 +195,32 @@ fn fill(work: &Path, outside: &Path, home: &Path, secret: &str) -> Result<()> {
     mode(&home.join(".ssh"), 0o700)?;
     mode(&home.join(".ssh/id_ed25519"), 0o600)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_around_the_scene_is_never_touched() {
+        let tmp = tempfile::tempdir().unwrap();
+        let git = |script: &str| {
+            let out = Command::new("sh").args(["-c", script]).current_dir(tmp.path()).output().unwrap();
+            String::from_utf8_lossy(&out.stdout).into_owned()
+        };
+        git("git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one");
+        let scene = Scene::new(&tmp.path().join("inside"), false).unwrap();
+        assert!(scene.shell("git rev-parse HEAD").unwrap());
+        std::fs::rename(scene.work.join(".git"), scene.work.join("gone")).unwrap();
+        assert!(!scene.shell("git rev-parse HEAD").unwrap());
+        assert!(!scene.shell("git config core.fsmonitor evil").unwrap());
+        // What is there but is no repository leads nowhere else either.
+        std::fs::write(scene.work.join(".git"), "gitdir: nowhere\n").unwrap();
+        scene.git_later();
+        std::fs::remove_file(scene.work.join(".git")).unwrap();
+        std::fs::create_dir(scene.work.join(".git")).unwrap();
+        scene.git_later();
+        assert_eq!(git("git rev-list --count --all"), "1\n");
+        assert_eq!(git("git config core.fsmonitor"), "");
+    }
 }
