@@ -475,3 +475,18 @@ fn an_effort_that_no_command_asked_for_is_not_reported() {
     r.cause(Some(CommandId(7)), event());
     assert!(r.screen().contains("Effort high"), "{}", r.screen());
 }
+
+/// A panel without rows says what will appear there, whole also where it is narrow.
+#[test]
+fn an_empty_panel_says_what_appears_there() {
+    for (width, height) in [(80, 24), (118, 32), (160, 45)] {
+        for view in [View::Todo, View::Agents, View::Watch, View::Sessions, View::Terminals] {
+            let mut r = Robot::new(width, height);
+            r.app.focus(view);
+            r.run("wait 10");
+            let (screen, words) = (r.screen(), r.words());
+            assert!(words.contains("appear"), "{view:?} at {width}x{height}: {screen}");
+            assert!(!screen.contains('…'), "{view:?} at {width}x{height}: {screen}");
+        }
+    }
+}

@@ -49,8 +49,12 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("global.aside", "answer later", "Close the question and answer it later")
         .menu(Menu::Agents),
     ActionSpec::new("global.profile", "mode", "Next permission mode").menu(Menu::Agents).ending(),
-    ActionSpec::new("global.effort", "effort", "Next thinking effort; after the highest, the lowest")
-        .menu(Menu::Agents),
+    ActionSpec::new(
+        "global.effort",
+        "effort",
+        "Next thinking effort; after the highest, the model's default",
+    )
+    .menu(Menu::Agents),
     ActionSpec::new("tour.open", "tour", "Start the guided tour"),
     ActionSpec::new("tour.next", "next step", "Next step of the guided tour"),
     ActionSpec::new("tour.end", "end tour", "End the guided tour"),

@@ -43,7 +43,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// Their actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::key_only("report.next", "group by", "Cost by model, by agent, by day")];
+    &[ActionSpec::key_only("report.next", "group by", "Group by model, by agent, or by day")];
 
 /// Rows of the audit, and operations, shown at most.
 const AUDIT: u32 = 1000;

@@ -384,10 +384,14 @@ impl Panel for Agents {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        if cx.model.crew.agents.is_empty() {
-            explain(cx, area, "Agents appear here; /spawn GOAL starts one", buf);
-        }
         let parts = self.parts(area);
+        let crew = &cx.model.crew;
+        if crew.agents.iter().all(|a| a.id.is_main()) && crew.workflows.is_empty() {
+            // Below the main agent, after a blank row.
+            let used = (self.needed + u16::from(self.needed > 0)).min(parts.list.height);
+            let free = Rect { y: parts.list.y + used, height: parts.list.height - used, ..parts.list };
+            explain(cx, free, "Agents appear here; /spawn GOAL starts one", buf);
+        }
         for (line, place) in [(&self.head, parts.head), (&self.sum, parts.sum)] {
             if let Some(line) = line.as_ref().filter(|_| place.height > 0) {
                 let sheet = Sheet::new(vec![line.clone()], usize::from(area.width).max(1));

@@ -635,3 +635,19 @@ fn the_goal_of_an_agent_stands_on_its_row() {
         assert!(r.screen().contains("goal stopped"), "{}", r.screen());
     }
 }
+
+#[test]
+fn without_other_agents_it_says_what_starts_one() {
+    let mut r = Robot::new(118, 32);
+    let says = |r: &Robot| r.screen().contains("/spawn GOAL starts one");
+    r.run("alt-3");
+    assert!(says(&r), "{}", r.screen());
+    let view = agent("main", None, AgentState::Idle);
+    r.event(EventBody::State(StateEvent::AgentChanged { view }));
+    let screen = r.screen();
+    let row = |text: &str| screen.lines().position(|l| l.contains(text));
+    assert!(says(&r) && row("main") < row("/spawn"), "{screen}");
+    let view = agent("main/a1", Some("main"), AgentState::Running);
+    r.event(EventBody::State(StateEvent::AgentChanged { view }));
+    assert!(!says(&r), "{}", r.screen());
+}

@@ -5,7 +5,7 @@ use crate::keymap::scope::DefaultKey;
 
 /// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("compare.next", "next view", "Files, messages, or command output"),
+    ActionSpec::key_only("compare.next", "next view", "Next view: files, messages, or command output"),
     ActionSpec::key_only("compare.other", "other side", "Show or scroll the other side"),
     ActionSpec::key_only("compare.take", "take hunk", "Apply this hunk of the right side to the workspace")
         .deciding(),

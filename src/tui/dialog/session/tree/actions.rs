@@ -15,7 +15,11 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
         "archived",
         "Show or hide archived branches and sessions, and those of `tiller exec`",
     ),
-    ActionSpec::key_only("tree.everywhere", "all projects", "Sessions of all projects, or of this one"),
+    ActionSpec::key_only(
+        "tree.everywhere",
+        "all projects",
+        "Show the sessions of all projects, or of this one",
+    ),
     ActionSpec::key_only("tree.preview", "preview", "Show or hide what the entry says and changed"),
     ActionSpec::key_only("tree.side_down", "preview down", "Scroll the preview down"),
     ActionSpec::key_only("tree.side_up", "preview up", "Scroll the preview up"),
