@@ -7,7 +7,7 @@ use crate::screen::{idle, quit, say};
 
 fn answered(columns: u16, rows: u16) {
     let server = ScriptServer::with(|request: &Recorded, _| match request.text() {
-        text if text.contains("walnut") => says("A nut with a shell."),
+        text if text.contains("walnut") => says("A walnut is a nut."),
         _ => says("Nothing else."),
     });
     let place = Place::anthropic(&server);
@@ -15,15 +15,16 @@ fn answered(columns: u16, rows: u16) {
         let mut term = place.term(&[], columns, rows);
         term.wait_text("Type what you want done");
         say(&mut term, prompt);
-        term.wait_text(if prompt.contains("walnut") { "A nut with a shell." } else { "Nothing else." });
+        term.wait_text(if prompt.contains("walnut") { "A walnut is a nut." } else { "Nothing else." });
         idle(&term);
         assert_eq!(quit(&mut term), 0);
     }
 
     let mut term = place.term(&[], columns, rows);
+    // A session is called by its first message until the model has found a title.
     let screen = term.wait("the sessions", |s| s.contains("Down 1") && s.contains("walnut"));
     let row = |text: &str| screen.lines().position(|l| l.contains(text));
-    assert!(row("anything else?") < row("walnut"), "the last one stands first: {screen}");
+    assert!(row(" else") < row("walnut"), "the last one stands first: {screen}");
     // A digit begins a message.
     term.keys("2 nuts");
     term.wait("the draft", |s| s.contains("▌ 2 nuts"));
@@ -32,9 +33,9 @@ fn answered(columns: u16, rows: u16) {
     term.keys("\x1b[B");
     term.wait("the selected session", |s| s.contains("Enter open"));
     term.keys("2");
-    term.wait_text("A nut with a shell.");
+    term.wait_text("A walnut is a nut.");
     say(&mut term, "and its colour?");
-    term.wait("the answer in that session", |s| s.matches("A nut with a shell.").count() > 1);
+    term.wait("the answer in that session", |s| s.matches("A walnut is a nut.").count() > 1);
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }
