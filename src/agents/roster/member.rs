@@ -163,6 +163,7 @@ impl Member {
             refused: self.order.work.refused,
             folder: self.order.folder.clone(),
             pane: self.view.child.as_ref().and_then(|c| c.pane.clone()).filter(|_| self.state().at_work()),
+            exit: self.view.child.as_ref().and_then(|c| c.exit).filter(|_| !self.state().at_work()),
             goal: self.view.child.as_ref().and_then(|c| c.goal.clone()),
         };
         AgentView { child: Some(Box::new(child)), ..self.view.clone() }

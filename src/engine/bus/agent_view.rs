@@ -60,8 +60,9 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
 pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
     core.identity.child()?;
     let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
-    let pane = core.identity.pane_view();
-    (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
+    let (pane, exit) = (core.identity.pane_view(), core.identity.program_exit());
+    let known = goal.is_some() || pane.is_some() || exit.is_some();
+    known.then(|| Box::new(ChildView { pane, exit, goal, ..ChildView::default() }))
 }
 
 /// Publishes that the agent's row changed.

@@ -201,6 +201,10 @@ pub struct ChildView {
     /// Set while it is a program that runs in a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<Box<PaneView>>,
+    /// Exit code of the program of another vendor that did its work, or 128 and the number of the signal that ended it;
+    /// `None` while it runs, and where Tiller ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
     /// Its goal, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<Box<crate::turn::goal::GoalView>>,

@@ -135,8 +135,17 @@ fn compiler(rest: &str, lines: &[&str], n: usize) -> bool {
     says || (below && located(lines[n].trim()).is_some_and(|(place, _)| place.contains(".go:")))
 }
 
-/// Takes `path:line: ` or `path:line:column: ` off: the place as `path:line`, and the rest.
+/// Takes `path:line: `, `path:line:column: ` or `path(line,column): ` off: the place as `path:line`, and the rest.
 fn located(text: &str) -> Option<(String, &str)> {
+    if let Some((place, rest)) = text.split_once("): ")
+        && let Some((path, at)) = place.rsplit_once('(')
+        && let Some((line, column)) = at.split_once(',')
+    {
+        let number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+        if number(line) && number(column) && path.contains('.') && !path.contains(char::is_whitespace) {
+            return Some((format!("{}:{line}", short(path)), rest));
+        }
+    }
     let colon = text.find(':')?;
     let (path, rest) = (&text[..colon], &text[colon + 1..]);
     if path.is_empty() || path.contains(char::is_whitespace) || !path.contains(['.', '/']) {
@@ -145,7 +154,8 @@ fn located(text: &str) -> Option<(String, &str)> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let after = rest.get(digits..).filter(|_| digits > 0)?.strip_prefix(':')?;
     let column = after.bytes().take_while(u8::is_ascii_digit).count();
-    let after = match after[column..].strip_prefix(':') {
+    // `client.ts:3:9 - error TS2322: ...` is the form of TypeScript for people.
+    let after = match after[column..].strip_prefix(':').or_else(|| after[column..].strip_prefix(" - ")) {
         Some(after) if column > 0 => after,
         _ => after,
     };
@@ -204,14 +214,16 @@ fn read(lines: &[&str], n: usize) -> Cause {
 
 /// The place that lines below or above the cause name.
 fn nearby(lines: &[&str], n: usize) -> Option<String> {
-    let below = lines[n + 1..].iter().take(NEAR).find_map(|l| {
+    // What follows `---- name stdout ----` is about another test.
+    let below = lines[n + 1..].iter().take(NEAR).take_while(|l| !l.starts_with("---- ")).find_map(|l| {
         let text = l.trim();
         if let Some(place) = text.strip_prefix("--> ") {
             return located(&format!("{place}:")).map(|p| p.0);
         }
         if let Some(rest) = text.strip_prefix("at ") {
             let place = rest.rsplit_once('(').map_or(rest, |p| p.1).trim_end_matches(')');
-            let own = !place.starts_with("node:") && !place.contains("node_modules");
+            let own =
+                !["node:", "/rustc/"].iter().any(|f| place.starts_with(f)) && !place.contains("node_modules");
             return located(&format!("{place}:")).map(|p| p.0).filter(|_| own);
         }
         // Go: `/home/ann/client.go:6`, with or without an offset, below the frames of the runtime.
@@ -229,6 +241,13 @@ fn nearby(lines: &[&str], n: usize) -> Option<String> {
     });
     let python = || {
         lines[..n].iter().rev().take(NEAR).find_map(|l| {
+            // pytest: `client.py:1: in <module>`, of files of the project.
+            if let Some((place, rest)) = located(l.trim())
+                && rest.starts_with(" in ")
+                && !l.starts_with('/')
+            {
+                return Some(place);
+            }
             let rest = l.trim().strip_prefix("File \"")?;
             let (path, rest) = rest.split_once("\", line ")?;
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -47,6 +47,48 @@ fn the_cause_is_found_in_the_outputs_of_test_runners_and_compilers() {
         ("gcc", include_str!("data/gcc.txt"), "error: expected ‘,’ or ‘;’ before ‘return’", Some("m.c:4")),
         ("ld", include_str!("data/ld.txt"), "l.c:(.text+0x5): undefined reference to `f'", None),
         ("make", include_str!("data/make.txt"), "error: expected ‘,’ or ‘;’ before ‘return’", Some("m.c:4")),
+        (
+            "cargo test with an error that a test returned",
+            include_str!("data/cargo_message.txt"),
+            "Error: ParseIntError { kind: InvalidDigit }",
+            None,
+        ),
+        (
+            "cargo test with a message",
+            include_str!("data/cargo_message.txt").split_once("---- tests::caps").unwrap().1,
+            "waits 900 s, and at most 30 are allowed",
+            Some("src/lib.rs:16"),
+        ),
+        (
+            "go test with parts",
+            include_str!("data/go_subtest.txt"),
+            "Wait(1) = 900, want 30",
+            Some("client_test.go:7"),
+        ),
+        (
+            "pytest that cannot import",
+            include_str!("data/pytest_collect.txt"),
+            "ModuleNotFoundError: No module named 'httpxx'",
+            Some("client.py:1"),
+        ),
+        (
+            "tsc",
+            include_str!("data/tsc.txt"),
+            "error TS2322: Type 'string | undefined' is not assignable to type 'number'.",
+            Some("client.ts:3"),
+        ),
+        (
+            "tsc for people",
+            "client.ts:3:9 - error TS2322: Type 'string' is not assignable to type 'number'.\n\n3   const n\n",
+            "error TS2322: Type 'string' is not assignable to type 'number'.",
+            Some("client.ts:3"),
+        ),
+        (
+            "make without a rule",
+            include_str!("data/make_rule.txt"),
+            "make: *** No rule to make target 'src/main.o', needed by 'build'.  Stop.",
+            None,
+        ),
         ("shell", include_str!("data/shell.txt"), "bash: line 1: cargoo: command not found", None),
         (
             "cat",
@@ -94,6 +136,10 @@ fn data_of_any_size_and_kind_is_read() {
         "thread 'x' panicked at ",
         "E  ",
         "é.é:1:é",
+        "a.b(1,2): ",
+        "(1,2): x",
+        "é.é(1,é): x",
+        "a.b:1:2 - ",
     ];
     let _ = cause(&odd);
     for one in odd {

@@ -164,6 +164,30 @@ fn a_difference_side_by_side_from_140_columns_on() {
 }
 
 #[test]
+fn the_output_of_a_shell_line_folds_at_twenty_lines() {
+    for (lines, shown_lines) in [(1, 1), (20, 20), (21, 21), (22, 20), (300, 20)] {
+        let output: String = (1..=lines).map(|n| format!("line {n}\n")).collect();
+        let body = Body::Shell {
+            line: "cat notes.txt".into(),
+            output: TextTail::of(&output),
+            exit: Some(0),
+            shared: true,
+            run: None,
+        };
+        let c = cell(body);
+        let folded = shown(&lay(&c, &[], &cx(80), None), 80);
+        let count =
+            |text: &str| text.lines().filter(|l| l.contains("line ") && !l.contains("lines above")).count();
+        assert_eq!(count(&folded), shown_lines, "{folded}");
+        assert!(folded.contains(&format!("| line {lines}\n")), "the end is shown: {folded}");
+        let more = lines - shown_lines;
+        assert_eq!(folded.contains(&format!("+{more} lines above Ctrl-O")), more > 0, "{folded}");
+        let whole = shown(&lay(&c, &[], &CellCx { unfolded: true, ..cx(80) }, None), 80);
+        assert!(count(&whole) == lines && !whole.contains("above"), "{whole}");
+    }
+}
+
+#[test]
 fn nothing_is_wider_than_its_room() {
     for columns in [1, 2, 5, 10, 20, 30, 40, 60, 80, 118, 160, 220] {
         for unfolded in [false, true] {

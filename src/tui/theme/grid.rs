@@ -1,15 +1,17 @@
-//! Colours of a program in a terminal of ours. The sixteen are the person's own; the rest is fitted to what their
-//! terminal can show.
+//! Colours of a program in a terminal of ours. Those that it leaves open are the theme's, the sixteen are the person's own;
+//! the rest is fitted to what their terminal can show.
 
 use ratatui::style::{Color, Modifier, Style};
 use tiller_protocol::{GridStyle, Hue};
 
-use super::Theme;
 use super::color::SIXTEEN;
+use super::{Role, Theme};
 
 /// How a cell looks.
 pub(crate) fn style(theme: &Theme, s: GridStyle) -> Style {
-    let mut style = Style::reset().fg(color(s.fg)).bg(color(s.bg));
+    let fg = color(s.fg).or(theme.style(Role::Text).fg).unwrap_or(Color::Reset);
+    let bg = color(s.bg).or(theme.style(Role::Ground).bg).unwrap_or(Color::Reset);
+    let mut style = Style::reset().fg(fg).bg(bg);
     for (on, modifier) in [
         (s.bold, Modifier::BOLD),
         (s.dim, Modifier::DIM),
@@ -25,11 +27,12 @@ pub(crate) fn style(theme: &Theme, s: GridStyle) -> Style {
     theme.depth.fit(style)
 }
 
-fn color(hue: Hue) -> Color {
+/// `None`: the program leaves it open.
+fn color(hue: Hue) -> Option<Color> {
     match hue {
-        Hue::Default => Color::Reset,
-        Hue::Index(n) => SIXTEEN.get(usize::from(n)).map_or(Color::Indexed(n), |(_, c, _)| *c),
-        Hue::Rgb(r, g, b) => Color::Rgb(r, g, b),
+        Hue::Default => None,
+        Hue::Index(n) => Some(SIXTEEN.get(usize::from(n)).map_or(Color::Indexed(n), |(_, c, _)| *c)),
+        Hue::Rgb(r, g, b) => Some(Color::Rgb(r, g, b)),
     }
 }
 
@@ -37,6 +40,17 @@ fn color(hue: Hue) -> Color {
 mod tests {
     use super::*;
     use crate::theme::Depth;
+
+    #[test]
+    fn what_a_program_leaves_open_looks_as_the_rest_of_the_screen() {
+        for name in ["tiller-light", "tiller-dark", "ansi"] {
+            let theme = Theme::built_in(name, Depth::True).unwrap();
+            let cell = style(&theme, GridStyle::default());
+            let ground = theme.style(Role::Ground).bg.unwrap_or(Color::Reset);
+            let text = theme.style(Role::Text).fg.unwrap_or(Color::Reset);
+            assert_eq!((cell.bg, cell.fg), (Some(ground), Some(text)), "{name}");
+        }
+    }
 
     #[test]
     fn colours_are_fitted_to_what_the_terminal_shows() {

@@ -119,7 +119,7 @@ fn narrow_strips_beside_a_dialog_are_blank() {
 fn all_but_the_footer_is_dimmed_behind_a_dialog() {
     for theme in ["tiller-dark", "tiller-light", "ansi"] {
         for (width, height) in [(80, 24), (118, 32), (160, 45), (220, 60)] {
-            for key in ["ctrl-p", "f1"] {
+            for key in ["ctrl-p", "f1", "ctrl-x m"] {
                 let mut r = robot(width, height, theme);
                 scene::play(&mut r);
                 let before = r.buffer().clone();
@@ -134,6 +134,10 @@ fn all_but_the_footer_is_dimmed_behind_a_dialog() {
                         if !floats || inside || new.symbol().trim().is_empty() || old.symbol() != new.symbol()
                         {
                             continue;
+                        }
+                        if let (Color::Rgb(..), Color::Rgb(..)) = (old.bg, new.bg) {
+                            let ground = r.app.themes.current().style(Role::Ground).bg.unwrap();
+                            assert_eq!(old.bg != new.bg, old.bg != ground, "{theme} {x},{y}");
                         }
                         let dimmed = match (old.fg, new.fg) {
                             (Color::Rgb(..), Color::Rgb(..)) if old.fg != old.bg => old.fg != new.fg,

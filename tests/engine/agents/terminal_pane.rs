@@ -58,7 +58,11 @@ fn toy(place: &Place, script: &str) -> Programs {
 }
 
 async fn started(place: &Place) -> Rig {
-    let toy = toy(place, TALKER);
+    started_with(place, TALKER).await
+}
+
+async fn started_with(place: &Place, script: &str) -> Rig {
+    let toy = toy(place, script);
     let fake = Fake::new([]);
     let mut rig = place
         .start_with(&fake, |p| {
@@ -134,6 +138,15 @@ async fn row(rig: &mut Rig, what: &str, wanted: impl Fn(&AgentView) -> bool) -> 
         Some(view) => view,
         None => rig.until_of(what, |e| found(&e.body)).await,
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn its_row_has_the_exit_code_once_the_program_has_ended() {
+    let place = Place::new();
+    let mut rig = started_with(&place, "stty raw -echo; printf 'no licence\\r\\n'; sleep 1; exit 3").await;
+    let view = row(&mut rig, "its end", |v| v.child.as_ref().is_some_and(|c| c.exit.is_some())).await;
+    let child = view.child.unwrap();
+    assert_eq!((view.state, child.exit, child.pane), (AgentState::Failed, Some(3), None));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -102,6 +102,8 @@ pub(crate) struct ExternalProgram {
     pub(crate) control: Option<tiller_external::Control>,
     /// Its terminal, if it runs in one.
     pub(crate) pane: Pane,
+    /// Exit code of its last run; `None` while it runs, and where Tiller ended it.
+    pub(crate) exit: Option<i32>,
     /// Messages that its driver holds until the program takes them.
     pub(crate) queued: Vec<QueuedMessage>,
 }
@@ -162,6 +164,7 @@ impl ExternalProgram {
             refused: false,
             control: None,
             pane: Pane::default(),
+            exit: None,
             queued: Vec::new(),
         }
     }

@@ -113,7 +113,7 @@ impl ExternalDriver<'_> {
                 return driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
             }
         };
-        outside.control = Some(control);
+        (outside.control, outside.exit) = (Some(control), None);
         let tx = self.core.tx.clone();
         let forward = async move {
             while let Some(said) = said.recv().await {
@@ -362,6 +362,7 @@ impl ExternalDriver<'_> {
 
     pub(crate) fn ended(&mut self, ending: Ending) {
         let Some(o) = self.core.identity.external_mut() else { return };
+        o.exit = ending.exit;
         let said = std::mem::take(&mut o.output.answer);
         let refused = std::mem::take(&mut o.refused);
         // Some programs report their text only at the end; text that was reported is not repeated.

@@ -179,6 +179,11 @@ impl AgentIdentity {
         Some(Box::new(outside.pane.view.clone()))
     }
 
+    /// The exit code of the program's last run, once it has ended by itself.
+    pub(crate) fn program_exit(&self) -> Option<i32> {
+        self.external()?.exit
+    }
+
     /// Whether its screen waits for input while the user looks at another view.
     pub(crate) fn pane_needs_input(&self) -> bool {
         let outside = self.external();

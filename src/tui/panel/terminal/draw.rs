@@ -131,6 +131,9 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
     } else if let Some(a) = t.agent.as_ref().and_then(|id| cx.model.row(id)) {
         let (glyph, word, role) = look(a.state);
         put(buf, &format!("  {glyph} {word}"), role);
+        if let Some(code) = a.child.as_ref().and_then(|c| c.exit) {
+            put(buf, &format!("  exit {code}"), if code == 0 { Role::Dim } else { Role::Error });
+        }
     }
     let mut x = area.right().saturating_sub(end as u16);
     for (text, role) in right {

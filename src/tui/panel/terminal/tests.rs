@@ -259,11 +259,17 @@ fn its_end_releases_and_the_last_picture_stays() {
     let mut view = program(Activity::Idle, 0);
     view.state = AgentState::Done;
     if let Some(child) = &mut view.child {
-        child.pane = None;
+        (child.pane, child.exit) = (None, Some(0));
+    }
+    tell(&mut r, view.clone());
+    let screen = r.screen();
+    assert!(screen.contains("welcome to toy") && screen.contains("✓ done  exit 0"), "{screen}");
+    view.state = AgentState::Failed;
+    if let Some(child) = &mut view.child {
+        child.exit = Some(137);
     }
     tell(&mut r, view);
-    let screen = r.screen();
-    assert!(screen.contains("welcome to toy") && screen.contains("✓ done"), "{screen}");
+    assert!(r.screen().contains("✗ failed  exit 137"), "{}", r.screen());
     r.run("type x");
     assert!(!sent(&r).iter().any(|c| matches!(c, PaneCommand::Type { .. })), "{:?}", sent(&r));
     r.run("r; wait 0");

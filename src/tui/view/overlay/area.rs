@@ -48,7 +48,7 @@ impl LayerArea {
                 let (width, height) = ((width + 2).min(full.width), (height + 1).min(full.height));
                 (float(areas, full, width, height), (1, 0, 1), true)
             }
-            _ => (full, (0, air, 0), false),
+            _ => (full, (air, air, 0), false),
         };
         if areas.class <= SizeClass::Xs && outer.height < 4 {
             return Self { outer, inner: outer, ..none };

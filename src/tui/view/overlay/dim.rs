@@ -1,4 +1,4 @@
-//! What lies behind a dialog: the same text, nearer to its ground.
+//! What lies behind a dialog: the same text and areas, nearer to the ground.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,20 +12,16 @@ const LEFT: u32 = 112;
 /// Dims the cells of `area`. Twice is more than once: only cells that were drawn since the last time.
 pub(crate) fn dim(theme: &Theme, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(buf.area);
-    let ground = theme.style(Role::Ground).bg;
+    let ground = theme.style(Role::Ground).bg.unwrap_or(Color::Reset);
     for y in area.top()..area.bottom() {
         let start = buf.index_of(area.x.min(buf.area.right().saturating_sub(1)), y);
         for cell in &mut buf.content[start..start + usize::from(area.width)] {
-            let below = if let Color::Rgb(..) = cell.bg { cell.bg } else { ground.unwrap_or(Color::Reset) };
-            match (cell.fg, below) {
-                (Color::Rgb(r, g, b), Color::Rgb(to_r, to_g, to_b)) => {
-                    cell.fg = Color::Rgb(mix(r, to_r), mix(g, to_g), mix(b, to_b));
-                    cell.modifier.remove(Modifier::BOLD);
-                }
-                _ => {
-                    cell.modifier.remove(Modifier::BOLD);
-                    cell.modifier.insert(Modifier::DIM);
-                }
+            cell.modifier.remove(Modifier::BOLD);
+            cell.bg = mixed(cell.bg, ground).unwrap_or(cell.bg);
+            let below = if let Color::Rgb(..) = cell.bg { cell.bg } else { ground };
+            match mixed(cell.fg, below) {
+                Some(fg) => cell.fg = fg,
+                None => cell.modifier.insert(Modifier::DIM),
             }
         }
     }
@@ -39,6 +35,16 @@ pub(super) fn blank(area: Rect, buf: &mut Buffer) {
             cell.reset();
             cell.bg = bg;
         }
+    }
+}
+
+/// A colour nearer to another; `None`: one of them is the terminal's own.
+fn mixed(of: Color, to: Color) -> Option<Color> {
+    match (of, to) {
+        (Color::Rgb(r, g, b), Color::Rgb(to_r, to_g, to_b)) => {
+            Some(Color::Rgb(mix(r, to_r), mix(g, to_g), mix(b, to_b)))
+        }
+        _ => None,
     }
 }
 
