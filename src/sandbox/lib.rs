@@ -9,6 +9,7 @@
 //! | [`supervise`] | running one confined command to its end, with nothing left behind |
 //! | [`quarantine`] | protected files, compared and restored where the kernel cannot protect them |
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
+//! | `git_files` | what a repository's configuration names and git obeys or runs |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `linux` | Landlock rules, system call filters, privileges |
 //!
@@ -24,6 +25,7 @@
 mod bubblewrap;
 pub mod confine;
 pub mod confinement;
+mod git_files;
 pub mod launcher;
 #[cfg(target_os = "linux")]
 mod linux;

@@ -49,6 +49,7 @@ pub const PROTECTED: &[&str] = &[
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",
+    ".git/commondir",
     ".tiller",
     ".envrc",
     ".mcp.json",
@@ -155,9 +156,12 @@ impl Policy {
         let writable = self.writable_folders();
         let shared = shared_git_folder(&self.workspace);
         let own = self.protected.iter().map(|path| self.workspace.join(path));
-        let git = [".git"].iter().filter(|_| shared.is_some()).map(|name| self.workspace.join(name));
+        let pointer = shared.iter().map(|_| self.workspace.join(".git"));
         let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
-        let mut all: Vec<PathBuf> = own.chain(git).chain(main).map(|path| real(&path)).collect();
+        let repository = shared.clone().unwrap_or_else(|| self.workspace.join(".git"));
+        let named = crate::git_files::protected(&repository);
+        let mut all: Vec<PathBuf> =
+            own.chain(pointer).chain(main).chain(named).map(|path| real(&path)).collect();
         all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
         // A worktree's `.git` is a file: nothing lies below it.
         all.retain(|path| !path.ancestors().skip(1).any(|above| above.is_file()));

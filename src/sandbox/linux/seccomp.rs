@@ -68,7 +68,7 @@ const REFUSED_HERE: &[i64] = &[];
 const MISSING: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// Changes of modes, owners, times and attributes, which Landlock does not see. Refused where nothing is to be written.
+/// Changes of modes, owners and times, which Landlock does not see. Refused where nothing is to be written.
 const METADATA: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -76,14 +76,6 @@ const METADATA: &[i64] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_utimensat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
 ];
 
 /// The same on all architectures; not in the library yet.
@@ -111,6 +103,35 @@ const TIME_NAMESPACE: u64 = 0x80;
 
 /// Requests that type into a terminal or take it over.
 const TERMINAL: &[u64] = &[0x5412, 0x541C, 0x541D];
+/// Requests that change flags of a file (immutable, append-only), for which a descriptor for reading is enough.
+const FILE_FLAGS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x401c_5820];
+
+/// System V memory, semaphores and queues: their numbers are those of the whole machine, unless in a namespace.
+const SYSTEM_V: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+];
+
+/// Extended attributes, which programs do without where a file system has none.
+const ATTRIBUTES: &[i64] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+];
 
 /// Applies all filters to this thread.
 pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxError> {
@@ -126,8 +147,14 @@ fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, Backen
         let refused = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()
     };
-    let missing = MISSING.iter().map(|number| (*number, Vec::new())).collect();
+    let missing = every(MISSING);
     let mut all = vec![build(missing, libc::ENOSYS)?, build(refused(policy, namespaces)?, libc::EPERM)?];
+    if !namespaces && policy.profile != Profile::Read {
+        // Landlock does not see them, and files outside are not mounted read-only.
+        all.push(build(every(ATTRIBUTES), libc::EOPNOTSUPP)?);
+        // The older call of this kind has to work for files in the workspace.
+        all.push(build(every(&[FCHMODAT2]), libc::ENOSYS)?);
+    }
     if cfg!(target_arch = "x86_64") {
         all.push(only_native_calls());
     }
@@ -152,18 +179,26 @@ fn only_native_calls() -> BpfProgram {
     ]
 }
 
+/// Every call of these.
+fn every(numbers: &[i64]) -> Rules {
+    numbers.iter().map(|number| (*number, Vec::new())).collect()
+}
+
 fn refused(policy: &Policy, namespaces: bool) -> Result<Rules, BackendError> {
-    let mut rules: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|number| (*number, Vec::new())).collect();
+    let mut rules = every(&[REFUSED, REFUSED_HERE].concat());
+    if !namespaces {
+        rules.extend(every(SYSTEM_V));
+    }
     rules.insert(FILE_SETATTR, Vec::new());
     if policy.profile == Profile::Read {
-        rules.extend(METADATA.iter().chain(METADATA_HERE).map(|number| (*number, Vec::new())));
+        rules.extend(every(&[METADATA, METADATA_HERE, ATTRIBUTES].concat()));
     }
     let flags = |bits: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
         bits.iter().map(|bit| rule(vec![masked(0, *bit, *bit)?])).collect()
     };
     rules.insert(libc::SYS_clone, flags(NAMESPACES)?);
     rules.insert(libc::SYS_unshare, flags(&[NAMESPACES, &[TIME_NAMESPACE]].concat())?);
-    let requests = TERMINAL.iter().map(|request| rule(vec![equal(1, *request)?]));
+    let requests = TERMINAL.iter().chain(FILE_FLAGS).map(|request| rule(vec![equal(1, *request)?]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     // On other processes, by number: 0 is the caller.
     for (number, argument) in [

@@ -1,0 +1,111 @@
+//! What a repository's configuration names: files that are a part of it, and folders of hooks. What they say
+//! decides what a later `git` runs.
+
+use std::path::{Path, PathBuf};
+
+/// Included files of included files.
+const DEPTH: u32 = 4;
+/// Submodules that are looked at.
+const MODULES: usize = 200;
+
+/// Files and folders that decide what git runs in the repository of this `.git` folder, beside those that every
+/// repository has. Read before the command, when the configuration can still be trusted.
+pub(crate) fn protected(git: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    if git.is_dir() {
+        configuration(&git.join("config"), git, DEPTH, &mut all);
+        configuration(&git.join("config.worktree"), git, DEPTH, &mut all);
+        modules(&git.join("modules"), &mut all);
+        for worktree in entries(&git.join("worktrees")) {
+            all.extend(["commondir", "gitdir", "config.worktree"].map(|name| worktree.join(name)));
+        }
+    }
+    all
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.path()).take(MODULES).collect()
+}
+
+/// The repositories of submodules, whose names may have several parts.
+fn modules(folder: &Path, all: &mut Vec<PathBuf>) {
+    for module in entries(folder) {
+        if all.len() > MODULES {
+            return;
+        }
+        if module.join("HEAD").is_file() {
+            all.extend([module.join("hooks"), module.join("config")]);
+            configuration(&module.join("config"), &module, DEPTH, all);
+            modules(&module.join("modules"), all);
+        } else if module.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+            modules(&module, all);
+        }
+    }
+}
+
+/// What this file of settings includes, and the folder of hooks that it names.
+fn configuration(file: &Path, git: &Path, depth: u32, all: &mut Vec<PathBuf>) {
+    let Ok(text) = std::fs::read(file) else { return };
+    let mut section = String::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let line = line.trim();
+        if let Some(head) = line.strip_prefix('[') {
+            section = head.split([' ', ']']).next().unwrap_or_default().to_lowercase();
+        }
+        // A setting may stand on the line of its section.
+        let setting = line.rsplit_once(']').filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
+        let Some((name, value)) = setting.split_once('=') else { continue };
+        let value = value.trim().trim_matches('"');
+        let path = match (section.as_str(), name.trim().to_lowercase().as_str()) {
+            ("include" | "includeif", "path") => resolve(value, file.parent().unwrap_or(git)),
+            // Relative to the folder in which hooks run.
+            ("core", "hookspath") => resolve(value, git.parent().unwrap_or(git)),
+            _ => continue,
+        };
+        let included = section != "core";
+        if included && depth > 0 && !all.contains(&path) {
+            all.push(path.clone());
+            configuration(&path, git, depth - 1, all);
+        } else {
+            all.push(path);
+        }
+    }
+}
+
+fn resolve(value: &str, folder: &Path) -> PathBuf {
+    match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => folder.join(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn included_files_hook_folders_and_submodules_are_found() {
+        let tmp = tempfile::tempdir().unwrap();
+        let git = tmp.path().join(".git");
+        std::fs::create_dir_all(git.join("modules/a/b")).unwrap();
+        std::fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        std::fs::write(git.join("modules/a/b/HEAD"), "x").unwrap();
+        let config = "[core]\n\tbare = false\n\tHooksPath = tools/hooks\n[include]\n path = extra\n\
+                      [includeIf \"gitdir:~/x/\"] path = \"../team.cfg\"\n[remote \"x\"]\n\turl = y\n";
+        std::fs::write(git.join("config"), config).unwrap();
+        std::fs::write(git.join("extra"), "[include]\npath = deeper\n[include]\npath = extra\n").unwrap();
+        let found = protected(&git);
+        for name in [
+            "extra",
+            "deeper",
+            "../team.cfg",
+            "modules/a/b/hooks",
+            "modules/a/b/config",
+            "worktrees/w/gitdir",
+        ] {
+            assert!(found.contains(&git.join(name)), "{name}: {found:?}");
+        }
+        assert!(found.contains(&tmp.path().join("tools/hooks")), "{found:?}");
+    }
+}
