@@ -7,7 +7,7 @@ use tiller_engine::{AlwaysWriter, Permit};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
-use crate::app::Setup;
+use crate::app::{Setup, sandbox};
 
 /// Path of the project's rule file in the project.
 pub(super) const PROJECT: &str = ".tiller/permissions.yaml";
@@ -28,6 +28,7 @@ pub(super) fn permit(
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
     let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
+    policy.sandboxed = sandbox::confines_reading(setup);
     let mut notices = Vec::new();
     let tools = policy.tools.clone();
     let user = file(&p.config);

@@ -38,9 +38,9 @@ pub struct Policy {
     pub tools: ToolCatalog,
     /// Reads what is around a command. Without it no command is known to be read-only.
     pub around: Option<Arc<dyn Surroundings>>,
-    /// True when [`ReadOnlyRun`]s run in the sandbox's profile `read`. Commands that are harmless only there ask
-    /// otherwise.
-    pub sandboxed: bool,
+    /// Whether [`ReadOnlyRun`]s run in the sandbox's profile `read`. Commands that are harmless only there ask
+    /// otherwise. Called when one of these is judged, since looking for the means of the system takes a while.
+    pub sandboxed: fn() -> bool,
 }
 
 impl Policy {
@@ -52,7 +52,7 @@ impl Policy {
             roots,
             tools,
             around: None,
-            sandboxed: false,
+            sandboxed: || false,
         }
     }
 

@@ -59,7 +59,7 @@ fn workspace(tmp: &Path, sandboxed: bool) -> Policy {
     }
     let roots = Roots::new(&work, Some(tmp.join("home")), vec![]);
     let policy = Policy::new(roots, crate::testing::tools()).within(Arc::new(Calm));
-    Policy { sandboxed, ..policy }
+    Policy { sandboxed: if sandboxed { || true } else { || false }, ..policy }
 }
 
 /// The share of everyday commands that still ask, in percent, and these commands.

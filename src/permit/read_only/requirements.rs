@@ -37,8 +37,8 @@ pub(crate) struct RunContext<'a> {
     pub(crate) around: Option<&'a dyn Surroundings>,
     /// The shell of this program that runs it. `None`: another program runs it, and its variables cannot be set.
     pub(crate) shell: Option<&'a ShellState>,
-    /// What runs unasked runs in the sandbox.
-    pub(crate) sandboxed: bool,
+    /// Whether what runs unasked runs in the sandbox.
+    pub(crate) sandboxed: fn() -> bool,
 }
 
 impl RunContext<'_> {
@@ -106,7 +106,7 @@ impl RunContext<'_> {
                     }
                 }
                 // What a rule allows beside it runs outside of the sandbox.
-                Requirement::Sandbox if bare || !self.sandboxed => {
+                Requirement::Sandbox if bare || !(self.sandboxed)() => {
                     return Err("it may run what the project brings, which needs the sandbox".into());
                 }
                 Requirement::Sandbox => {}

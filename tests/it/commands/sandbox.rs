@@ -93,3 +93,31 @@ fn a_command_that_runs_without_a_question_is_confined() {
     // The folder for temporary files of a confined shell.
     assert!(shown.contains("/tiller-sh-"), "{shown}");
 }
+
+/// Make runs what the Makefile says even when it only prints: without a question it does so where nothing can be written.
+#[test]
+fn a_command_that_is_harmless_only_in_the_sandbox_asks_where_there_is_none() {
+    for sandbox in ["auto", "off"] {
+        let server =
+            ScriptServer::start([calls("c1", "terminal", json!({"command": "make -n"})), says("Done.")]);
+        let place = Place::anthropic(&server);
+        let confined = !methods(&place).is_empty() && sandbox == "auto";
+        place.config(&format!("sandbox = \"{sandbox}\"\n"));
+        place.file("Makefile", "X := $(shell touch canary)\nall:\n\techo walnut\n");
+        let out = place.run(&["exec", "look"]);
+        if !std::path::Path::new("/usr/bin/make").exists() {
+            println!("skipped: there is no make");
+            return;
+        }
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        assert!(!place.work.join("canary").exists(), "{sandbox}: {results}");
+        assert_eq!(results.contains("walnut"), confined, "{sandbox}: {results}");
+        assert_eq!(results.contains("needs an approval"), !confined, "{sandbox}: {results}");
+        assert_eq!(out.code, Some(if confined { 0 } else { 3 }), "{sandbox}: {out:?}");
+    }
+    // The Makefile does write where nothing confines it; otherwise the test would show nothing.
+    let place = empty();
+    place.file("Makefile", "X := $(shell touch canary)\nall:\n\techo walnut\n");
+    let _ = std::process::Command::new("make").arg("-n").current_dir(&place.work).output();
+    assert!(place.work.join("canary").exists() || !std::path::Path::new("/usr/bin/make").exists());
+}
