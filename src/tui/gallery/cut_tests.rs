@@ -22,7 +22,7 @@ fn cut_beside_room(cells: &Buffer) -> Vec<String> {
             let room = (end..area.right()).take_while(ground).count();
             if room > GAP {
                 let row: String =
-                    (area.left()..area.right()).filter_map(|x| at(x)).map(|c| c.symbol()).collect();
+                    (area.left()..area.right()).filter_map(&at).map(|c| c.symbol()).collect();
                 found.push(format!("{y:2} {room:3} blank: {}", row.trim_end()));
             }
         }
