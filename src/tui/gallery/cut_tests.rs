@@ -21,8 +21,7 @@ fn cut_beside_room(cells: &Buffer) -> Vec<String> {
             let ground = |x: &u16| at(*x).is_some_and(|c| c.symbol() == " " && c.bg == mark.bg);
             let room = (end..area.right()).take_while(ground).count();
             if room > GAP {
-                let row: String =
-                    (area.left()..area.right()).filter_map(&at).map(|c| c.symbol()).collect();
+                let row: String = (area.left()..area.right()).filter_map(&at).map(|c| c.symbol()).collect();
                 found.push(format!("{y:2} {room:3} blank: {}", row.trim_end()));
             }
         }
