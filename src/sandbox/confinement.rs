@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit for a trial of bubblewrap.
 const TRIAL: Duration = Duration::from_secs(3);
@@ -87,24 +87,20 @@ fn try_bubblewrap() -> Result<PathBuf, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| format!("bwrap could not be started: {e}"))?;
-    let until = Instant::now() + TRIAL;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(program),
-            Ok(Some(_)) => {
-                let mut said = String::new();
-                if let Some(mut stderr) = child.stderr.take() {
-                    let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
-                }
-                return Err(said.lines().next().unwrap_or("bwrap failed without a message").to_owned());
+    match crate::wait::child(&mut child, TRIAL) {
+        Ok(Some(status)) if status.success() => Ok(program),
+        Ok(Some(_)) => {
+            let mut said = String::new();
+            if let Some(mut stderr) = child.stderr.take() {
+                let _ = std::io::Read::read_to_string(&mut stderr, &mut said);
             }
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err("bwrap did not end within 3 s".into());
-            }
-            Err(e) => return Err(format!("bwrap: {e}")),
+            Err(said.lines().next().unwrap_or("bwrap failed without a message").to_owned())
         }
+        Ok(None) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err("bwrap did not end within 3 s".into())
+        }
+        Err(e) => Err(format!("bwrap: {e}")),
     }
 }

@@ -11,6 +11,7 @@
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | `git_files` | what a repository's configuration names and git obeys or runs |
 //! | `bubblewrap` | arguments of `bwrap` |
+//! | `wait` | waiting for a process |
 //! | `linux` | Landlock rules, system call filters, privileges |
 //!
 //! Two ways on Linux: Landlock with seccomp, which needs no privilege and no namespace, and bubblewrap around both,
@@ -38,6 +39,9 @@ pub use confine::{Confined, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
 pub use policy::{Network, Policy, Profile};
 pub use probe::{Capability, Held, self_test};
+
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined on this system"))]
+mod wait;
 
 /// Why a command could not be confined. It is not started then.
 #[derive(Debug, thiserror::Error)]

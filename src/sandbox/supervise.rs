@@ -98,7 +98,10 @@ fn end_leftovers() -> usize {
         if living.is_empty() || Instant::now() > until {
             return living.len();
         }
-        std::thread::sleep(Duration::from_millis(1));
+        if let Some(pid) = living.first().and_then(|pid| Pid::from_raw(*pid)) {
+            // Where it cannot be waited for, they are looked for again at once.
+            let _ = crate::wait::ended(pid, Duration::from_millis(20));
+        }
     }
 }
 

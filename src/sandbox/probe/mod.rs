@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiller_tool::shell::Launch;
@@ -210,18 +210,11 @@ fn run(launch: &Launch) -> io::Result<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let until = Instant::now() + LIMIT;
     // What it prints fits into the pipes.
-    let status = loop {
-        match child.try_wait()? {
-            Some(status) => break status,
-            None if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-            None => {
-                child.kill()?;
-                child.wait()?;
-                return Err(io::Error::other("they took too long"));
-            }
-        }
+    let Some(status) = crate::wait::child(&mut child, LIMIT)? else {
+        child.kill()?;
+        child.wait()?;
+        return Err(io::Error::other("they took too long"));
     };
     let mut said = String::new();
     if let Some(out) = &mut child.stdout {

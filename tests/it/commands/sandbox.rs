@@ -61,16 +61,20 @@ fn a_git_hook_does_not_stay() {
 fn nothing_runs_on_after_the_command() {
     let place = empty();
     for method in methods(&place) {
-        let pid = place.work.join("pid");
-        let script =
-            "(setsid sh -c 'echo $$ > pid; while :; do sleep 0.05; echo x >> alive; done' &); sleep 0.3";
-        place.run(&["sandbox", "run", "--method", method, "--", "sh", "-c", script]);
-        assert!(pid.exists(), "{method}");
-        let size = || std::fs::metadata(place.work.join("alive")).map_or(0, |m| m.len());
-        let before = size();
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        assert_eq!(size(), before, "{method}: it lives on");
-        std::fs::remove_file(pid).unwrap();
+        // A name that no other process on this machine has.
+        let name = format!("left-{}-{method}", std::process::id());
+        let script = format!(
+            "(setsid sh -c 'touch started; while :; do sleep 0.05; done' {name} &); \
+                              until [ -e started ]; do sleep 0.01; done"
+        );
+        let out = place.run(&["sandbox", "run", "--method", method, "--", "sh", "-c", &script]);
+        assert_eq!(out.code, Some(0), "{method}: {out:?}");
+        assert!(place.work.join("started").exists(), "{method}");
+        let lines = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = lines.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        let left = lines.filter(|line| String::from_utf8_lossy(line).contains(&name)).count();
+        assert_eq!(left, 0, "{method}: it lives on");
+        std::fs::remove_file(place.work.join("started")).unwrap();
     }
 }
 
