@@ -219,10 +219,11 @@ fn without_comparisons(text: &str) -> String {
             '(' => parens += 1,
             ')' => parens = parens.saturating_sub(1),
             // `>>` is never a comparison.
-            '>' if chars.peek() != Some(&'>') && !out.ends_with('>') => {
-                if chars.peek() == Some(&'=') || braces == 0 || parens > 0 {
-                    continue;
-                }
+            '>' if chars.peek() != Some(&'>')
+                && !out.ends_with('>')
+                && (chars.peek() == Some(&'=') || braces == 0 || parens > 0) =>
+            {
+                continue;
             }
             _ => {}
         }

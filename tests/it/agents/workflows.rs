@@ -175,10 +175,12 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     hang.store(false, Ordering::SeqCst);
     // It has no messages, but it is the last session.
     let mut term = place.term(&["-c"], 118, 25);
-    // It has agents to show, so there is no start screen.
-    term.wait("its row", |s| s.contains("│Agents") && s.contains("w1 ship"));
+    // There is one panel with content, so a badge says it.
+    term.wait("the badge", |s| {
+        s.lines().next().is_some_and(|l| l.contains("3:Agents") && l.contains("interrupted"))
+    });
     term.keys("\x1b3");
-    term.wait("the panel has the focus", |s| s.contains("K stop all"));
+    term.wait("what was interrupted", |s| s.contains("w1 ship") && s.contains("K stop all"));
     picture(&mut term);
     term.wait("how it stood", |s| {
         s.contains("interrupted")
@@ -192,11 +194,11 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     term.wait("the end", |s| s.contains("✓ done") && s.contains("4 of 4 steps"));
     let counts = ["build it", "write docs", "test it", "tell of it"].map(|t| asked(&server, t));
     assert_eq!(counts, [1, 1, 2, 1], "what is done is not run again");
-    term.keys("\x1b");
+    term.keys("\x1b0");
     // Killed before the result was reported to the main agent.
     idle(&term);
     term.kill();
-    let told = "Workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
+    let told = "workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
     let times = |server: &ScriptServer| {
         let last = server
             .bodies()

@@ -155,7 +155,12 @@ fn x1_opening_a_hostile_repository_runs_nothing_of_it_and_connects_nowhere() {
     assert!(!place.user.join("pwned").exists(), "something of the repository was run: {ran:#?}");
     assert_eq!(inside(&place, &ran), Vec::<String>::new());
     assert_eq!(connected, Vec::<String>::new(), "nothing is connected to");
-    for line in &ran {
+    // What the sandbox can do here is tried with a program of the system, before it is needed.
+    let tries_sandbox = |line: &str| {
+        let bubblewrap = line.contains("/bwrap\", [") && line.contains("\"--\", \"/bin/true\"]");
+        bubblewrap || line.contains("execve(\"/bin/true\", [\"/bin/true\"]") || line.contains("\"__sandbox\"")
+    };
+    for line in ran.iter().filter(|line| !tries_sandbox(line)) {
         assert!(line.contains("/git\""), "only git itself may look, with its programs off: {line}");
     }
 }

@@ -242,9 +242,13 @@ impl Panel for Agents {
 
     fn title(&self, model: &Model) -> String {
         // How many need the person or run is said by the groups.
-        match model.crew.agents.iter().filter(|a| a.state.at_work()).count() {
-            0 => "Agents".to_owned(),
-            n => format!("Agents {n} at work"),
+        let agents = &model.crew.agents;
+        let of = |state: AgentState| agents.iter().filter(|a| a.state == state).count();
+        match (agents.iter().filter(|a| a.state.at_work()).count(), of(AgentState::Interrupted)) {
+            (0, 0) => "Agents".to_owned(),
+            // After a restart nothing else says that work was cut off.
+            (0, n) => format!("Agents {n} interrupted"),
+            (n, _) => format!("Agents {n} at work"),
         }
     }
 
