@@ -133,7 +133,7 @@ fn test(json: bool) -> Result<Exit, Notice> {
                 _ => "unknown",
             };
             let why = held.why.map(|why| format!("  {}", clean::plain(why))).unwrap_or_default();
-            text.push_str(&format!("  {mark:8} {:34}{why}", capability.name()).trim_end());
+            text.push_str(format!("  {mark:8} {:34}{why}", capability.name()).trim_end());
             text.push('\n');
         }
     }

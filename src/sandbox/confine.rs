@@ -162,7 +162,7 @@ impl SessionSandbox {
 }
 
 impl Confiner for SessionSandbox {
-    /// Unchanged where this system cannot confine: then the rules alone decide, as the header says.
+    /// Unchanged where this system cannot confine: then the rules alone decide, and `tiller doctor` says so.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
         let policy = Policy { scratch, workspace: workspace.to_owned(), ..self.policy.clone() };

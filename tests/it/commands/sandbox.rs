@@ -13,7 +13,7 @@ fn methods(place: &Place) -> Vec<&'static str> {
         .filter_map(|(name, words)| all.contains(words).then_some(name))
         .collect();
     if present.len() < 2 {
-        println!("skipped: this machine confines only with {present:?}");
+        eprintln!("skipped: this machine confines only with {present:?}");
     }
     present
 }
