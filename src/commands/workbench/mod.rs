@@ -44,7 +44,8 @@ pub(crate) fn resume(common: Common) -> Result<Exit, Notice> {
 pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     let scratch = match demo.at {
         Some(dir) => dir,
-        None => std::env::temp_dir().join(format!("tiller-demo-{}", std::process::id())),
+        None => new_folder(&std::env::temp_dir(), std::process::id())
+            .map_err(|e| unwritable(&std::env::temp_dir(), &e))?,
     };
     lay_out(&scratch)?;
     let common = Common { model: Some("demo/demo".into()), dir: Some(scratch), ..Common::default() };
@@ -54,18 +55,33 @@ pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     run_in_host(setup, open, (!demo.no_tour).then_some("tour.open"))
 }
 
+/// A new folder for the sample project, that only this user can enter. What exists is never taken: it may be the
+/// project of an earlier process with this id, or another user's.
+fn new_folder(parent: &std::path::Path, pid: u32) -> std::io::Result<std::path::PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut n = 1;
+    loop {
+        let suffix = if n == 1 { String::new() } else { format!("-{n}") };
+        let folder = parent.join(format!("tiller-demo-{pid}{suffix}"));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && n < 1000 => n += 1,
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn unwritable(folder: &std::path::Path, e: &std::io::Error) -> Notice {
+    let text = format!("The sample project could not be written to {}: {e}.", folder.display());
+    Notice::new(NoticeKind::User, text).hint("Name another folder with --at.")
+}
+
 /// Time limit for the sample project's repository.
 const LAY_OUT: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Writes the sample project. A folder that is not empty is left alone.
 fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
-    let wrong = |e: std::io::Error| {
-        Notice::new(
-            NoticeKind::User,
-            format!("The sample project could not be written to {}: {e}.", folder.display()),
-        )
-        .hint("Name another folder with --at.")
-    };
+    let wrong = |e: std::io::Error| unwritable(folder, &e);
     std::fs::create_dir_all(folder).map_err(wrong)?;
     if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
         return Err(Notice::new(
@@ -236,4 +252,22 @@ pub(crate) fn show(
         tiller_tui::Exit::Quit => Exit::Done,
         tiller_tui::Exit::Signal(n) => Exit::Signal(u8::try_from(n).unwrap_or(1)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_folder;
+
+    #[test]
+    fn the_sample_project_gets_a_folder_that_did_not_exist() {
+        use std::os::unix::fs::PermissionsExt;
+        let tmp = tempfile::tempdir().unwrap();
+        let first = new_folder(tmp.path(), 7).unwrap();
+        assert_eq!(first, tmp.path().join("tiller-demo-7"));
+        assert_eq!(first.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        // A link that another user left there is not followed.
+        std::os::unix::fs::symlink(&first, tmp.path().join("tiller-demo-7-2")).unwrap();
+        assert_eq!(new_folder(tmp.path(), 7).unwrap(), tmp.path().join("tiller-demo-7-3"));
+        assert!(new_folder(&tmp.path().join("missing"), 7).is_err());
+    }
 }
