@@ -19,6 +19,16 @@ pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     None
 }
 
+/// The line of an agent in the panel or the list of agents, without what stands left of the panel. What the conversation
+/// says of it (`Agent a1 is done`) is no such line.
+pub(crate) fn agent_row(screen: &str, agent: &str) -> String {
+    let in_line = |line: &str| {
+        let before = line.match_indices(agent).map(|(at, _)| &line[..at]).find(|b| !b.ends_with("Agent "))?;
+        Some(line[before.rfind('│').map_or(0, |at| at + '│'.len_utf8())..].to_owned())
+    };
+    screen.lines().find_map(in_line).unwrap_or_default()
+}
+
 fn face(screen: &vt100::Screen, text: &str) -> Option<String> {
     let (row, column) = find(screen, text)?;
     let cell = screen.cell(row, column)?;
@@ -95,12 +105,25 @@ pub(crate) fn words(screen: &str) -> String {
         .join(" ")
 }
 
+/// As [`find`], without what the conversation says of an agent.
+fn listed(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
+    let (_, columns) = screen.size();
+    let place = |(row, line): (usize, String)| {
+        let at = line.match_indices(text).map(|(at, _)| at).find(|at| {
+            let before = line[..*at].trim_end();
+            !before.ends_with("Agent")
+        })?;
+        Some((u16::try_from(row).ok()?, u16::try_from(line[..at].chars().count()).ok()?))
+    };
+    screen.rows(0, columns.get()).enumerate().find_map(place)
+}
+
 /// Moves the selection of a list to the row with `text`: one key at a time, each only after the one before has taken
 /// effect, so that no key is left when the row is reached. Rows may appear, vanish and move meanwhile.
 pub(crate) fn choose(term: &mut Term, text: &str) {
     // The row of `text`, and the selected row in its column.
     let rows = |s: &vt100::Screen| {
-        let (to, column) = find(s, text)?;
+        let (to, column) = listed(s, text)?;
         let inverse = |row: &u16| s.cell(*row, column).is_some_and(vt100::Cell::inverse);
         let height = s.size().0.get();
         let at = if inverse(&to) { Some(to) } else { (0..height).find(inverse) };

@@ -16,9 +16,30 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 struct Seen {
     parser: vt100::Parser,
     raw: Vec<u8>,
+    /// Bytes of `raw` that the emulator has got: those of whole frames.
+    drawn: usize,
     /// When each piece of `raw` was read, and the length of `raw` then.
     marks: Vec<(Instant, usize)>,
     closed: bool,
+}
+
+impl Seen {
+    /// Gives the emulator what has come, without a frame that has only begun: a person sees no half of it either.
+    fn draw(&mut self) {
+        let new = &self.raw[self.drawn..];
+        let length = if self.closed { new.len() } else { whole(new) };
+        self.parser.process(&new[..length]);
+        self.drawn += length;
+    }
+}
+
+/// Length of the bytes before a synchronised update (mode 2026) that has not ended.
+fn whole(bytes: &[u8]) -> usize {
+    let last = |what: &[u8]| bytes.windows(what.len()).rposition(|w| w == what);
+    match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
+        (Some(begun), ended) if ended.is_none_or(|ended| ended < begun) => begun,
+        _ => bytes.len(),
+    }
 }
 
 /// A program on a PTY.
@@ -68,6 +89,7 @@ impl Term {
             Mutex::new(Seen {
                 parser: vt100::Parser::new(cells(rows), cells(cols), 0),
                 raw: Vec::new(),
+                drawn: 0,
                 marks: Vec::new(),
                 closed: false,
             }),
@@ -89,11 +111,11 @@ impl Term {
                 if n == 0 {
                     s.closed = true;
                 } else {
-                    s.parser.process(&buf[..n]);
                     s.raw.extend_from_slice(&buf[..n]);
                     let length = s.raw.len();
                     s.marks.push((at, length));
                 }
+                s.draw();
                 theirs.1.notify_all();
                 if n == 0 {
                     return;
@@ -421,4 +443,17 @@ fn cells(n: u16) -> std::num::NonZeroU16 {
 
 fn trimmed(screen: &str) -> String {
     screen.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn a_frame_is_drawn_when_it_has_ended() {
+        assert_eq!(whole(b"plain"), 5);
+        assert_eq!(whole(b"ab\x1b[?2026hcd"), 2);
+        assert_eq!(whole(b"\x1b[?2026hcd\x1b[?2026l"), 18);
+        assert_eq!(whole(b"\x1b[?2026hcd\x1b[?2026le\x1b[?2026hf"), 19);
+    }
 }

@@ -148,7 +148,9 @@ mod linux {
 
     /// Tries a call that the standard library does not offer, by an interpreter.
     fn system_call(number: i64, arguments: &[i64]) -> Held {
-        const PERL: &str = "print syscall(map { int } @ARGV) == -1 ? 'refused' : 'done'";
+        // The number stands alone: perl takes a list in its place for the length of the list.
+        const PERL: &str = "my ($number, @rest) = map { $_ + 0 } @ARGV; \
+                            print syscall($number, @rest) == -1 ? 'refused' : 'done'";
         const PYTHON: &str = "import sys, ctypes; print('refused' if ctypes.CDLL(None).syscall(*[ctypes.c_long(int(a)) \
                               for a in sys.argv[1:]]) == -1 else 'done')";
         for (program, option, script) in [("perl", "-e", PERL), ("python3", "-c", PYTHON)] {

@@ -53,8 +53,7 @@ fn marks(place: &Place) -> Vec<String> {
 
 /// The row of an agent in the panel.
 fn row(screen: &str, n: usize) -> String {
-    let name = format!("a{n} ");
-    screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
+    crate::screen::agent_row(screen, &format!("a{n} "))
 }
 
 fn workbench(place: &Place, more: &[&str], cols: u16, rows: u16) -> Term {

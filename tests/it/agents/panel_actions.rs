@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
 
 use crate::common::{Place, calls, says, wait};
-use crate::screen::{idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say};
 
 /// The first message of the conversation, and its number of tool results.
 fn task(body: &Value) -> (String, usize) {
@@ -38,12 +38,6 @@ fn server() -> ScriptServer {
     })
 }
 
-/// The line of this agent in the panel.
-fn row(screen: &str, agent: &str) -> String {
-    let name = format!(" {agent}");
-    screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
-}
-
 /// Focuses the panel and selects the agent of this name.
 fn choose(term: &mut Term, agent: &str) {
     term.keys("\x1b3");
@@ -58,14 +52,14 @@ fn keys(cols: u16, rows: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, "part the work");
     term.wait("its row", |s| s.contains("2 at work"));
-    choose(&mut term, "a1 ");
-    term.wait("it is at work", |s| row(s, "a1 ").contains("●"));
+    choose(&mut term, "a1 wait");
+    term.wait("it is at work", |s| agent_row(s, "a1 wait").contains("●"));
 
     // To its item of the plan, and back to its row.
     term.keys("t");
     term.wait("the plan", |s| s.contains("water it") && s.contains("@ go to agent"));
     term.keys("@");
-    term.wait("its row again", |s| s.contains("k end") && !row(s, "a1 ").is_empty());
+    term.wait("its row again", |s| s.contains("k end") && !agent_row(s, "a1 wait").is_empty());
 
     // Its parent waits for it: moving it to the background lets the parent continue.
     let parent = || server.bodies().iter().any(|b| task(b).0.contains("part the work") && task(b).1 == 2);
@@ -93,7 +87,7 @@ fn keys(cols: u16, rows: u16) {
     term.wait_gone("Start a workflow");
 
     // A further agent with a child: the key pressed again within two seconds ends both.
-    choose(&mut term, "a1 ");
+    choose(&mut term, "a1 wait");
     term.keys("S");
     term.wait_text("Start an agent");
     term.keys("grow a branch");
@@ -102,18 +96,18 @@ fn keys(cols: u16, rows: u16) {
     term.wait_gone("Start an agent");
     term.keys("\x1b3");
     wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));
-    term.wait("both at work", |s| row(s, "a2 ").contains("●"));
-    choose(&mut term, "a2 ");
+    term.wait("both at work", |s| agent_row(s, "a2 grow").contains("●"));
+    choose(&mut term, "a2 grow");
     term.keys("k");
     term.wait_text("Press the key again to end a2");
     term.keys("k");
     term.wait_text("was ended; press again to also end what it started");
     term.keys("k");
-    term.wait("its end", |s| row(s, "a2 ").contains("·"));
-    term.wait("the first continues", |s| row(s, "a1 ").contains("●"));
+    term.wait("its end", |s| agent_row(s, "a2 grow").contains("·"));
+    term.wait("the first continues", |s| agent_row(s, "a1 wait").contains("●"));
 
     // Retried with a note. The selected one stays in sight when it has ended.
-    choose(&mut term, "a2 ");
+    choose(&mut term, "a2 grow");
     term.keys("r");
     term.wait_text("Retry a2");
     term.keys("\x1b");
@@ -128,17 +122,17 @@ fn keys(cols: u16, rows: u16) {
     term.wait("answer it later", |s| {
         !s.contains("Enter answer") && s.lines().next().is_some_and(|l| l.contains("▲ 1"))
     });
-    choose(&mut term, "a4 ");
+    choose(&mut term, "a4 ask");
     term.keys("a");
     term.wait("its question again", |s| s.contains("Is it red?") && s.contains("Enter answer"));
     crate::screen::press_until(&mut term, "1", |s| !s.contains("Enter answer"));
-    choose(&mut term, "a4 ");
-    term.wait("its end", |s| row(s, "a4 ").contains("✓"));
+    choose(&mut term, "a4 ask");
+    term.wait("its end", |s| agent_row(s, "a4 ask").contains("✓"));
 
     // All of them.
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
-    term.wait("the end of all", |s| row(s, "a1 ").contains("·"));
+    term.wait("the end of all", |s| agent_row(s, "a1 wait").contains("·"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);

@@ -3,7 +3,7 @@
 use tiller_testkit::{Reply, ScriptServer, Term};
 
 use crate::common::{Place, calls, let_pass, poll, says};
-use crate::screen::{idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say};
 
 /// The last message of the person, or of a parent, in a request.
 fn last_words(body: &serde_json::Value) -> String {
@@ -38,11 +38,6 @@ fn server() -> ScriptServer {
             () => says("Yes."),
         }
     })
-}
-
-/// The line of this agent in the panel.
-fn row(screen: &str, agent: &str) -> String {
-    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
 /// Focuses the panel and selects the first agent below main.
@@ -102,7 +97,7 @@ fn ended(cols: u16, rows: u16) {
     say(&mut term, "/spawn write a note");
     term.wait_text("Agent a1 started");
     panel(&mut term);
-    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
+    term.wait("its end", |s| agent_row(s, "a1 ").contains("✓"));
     // Its changes.
     term.keys("d");
     term.wait("its change", |s| s.contains("note.txt") && s.contains("a walnut stands here"));
@@ -198,14 +193,14 @@ fn at_work(cols: u16, rows: u16) {
     reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);
-    term.wait("both are done", |s| s.contains("Finished 2") && !row(s, "a2 ").contains("●"));
+    term.wait("both are done", |s| s.contains("Finished 2") && !agent_row(s, "a2 ").contains("●"));
     // No agent waits any more: they are in the order of their start.
     panel(&mut term);
     // At once while it waits for a model.
     term.keys("p");
-    term.wait("the pause", |s| row(s, "a1 ").contains("paused"));
+    term.wait("the pause", |s| agent_row(s, "a1 ").contains("paused"));
     term.keys("p");
-    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
+    term.wait("it continues", |s| agent_row(s, "a1 ").contains("●"));
     term.keys("b");
     term.wait_text("a1 wait for ever is working");
     // Without an answer everything is stopped, after a confirmation.
@@ -215,9 +210,9 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_gone("Stop everything?");
     // The focus was on "no": the agent can still be paused, which an ended one cannot.
     term.keys("p");
-    term.wait("the pause", |s| row(s, "a1 ").contains("paused"));
+    term.wait("the pause", |s| agent_row(s, "a1 ").contains("paused"));
     term.keys("p");
-    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
+    term.wait("it continues", |s| agent_row(s, "a1 ").contains("●"));
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
     term.wait("its end", |s| s.contains("Finished 3  1 cancelled"));
@@ -245,7 +240,7 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     say(&mut term, "/spawn look for the walnut");
     term.wait_text("Agent a1 started");
     panel(&mut term);
-    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
+    term.wait("its end", |s| agent_row(s, "a1 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -254,7 +249,7 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     let mut term = place.term(&["-c"], 118, 25);
     term.wait_text("Agent a1 is done");
     term.keys("\x1b3");
-    term.wait("its agent", |s| row(s, "a1 ").contains("✓"));
+    term.wait("its agent", |s| agent_row(s, "a1 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);

@@ -3,7 +3,7 @@
 use tiller_testkit::{Reply, ScriptServer};
 
 use crate::common::{Place, calls, says, shell};
-use crate::screen::{idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say};
 
 fn definition(description: &str, lines: &str) -> String {
     format!("---\ndescription: {description}\n{lines}\n---\nDo it well.\n")
@@ -127,11 +127,6 @@ fn crew_server() -> ScriptServer {
     })
 }
 
-/// The text of the agent's line in the panel.
-fn row(screen: &str, agent: &str) -> String {
-    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
-}
-
 fn opened(cols: u16, lines: u16) {
     let server = crew_server();
     let place = Place::anthropic(&server);
@@ -142,7 +137,7 @@ fn opened(cols: u16, lines: u16) {
     say(&mut term, "/spawn @explorer look around");
     term.keys("\x1b3");
     term.wait("its result", |s| {
-        let row = row(s, "a1 ");
+        let row = agent_row(s, "a1 ");
         row.contains("✓") && (cols < 100 || !row.is_empty())
     });
     term.keys("j");
@@ -200,7 +195,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait_text("▲ a1 ");
     // The dialog ignores keys at first.
     crate::screen::press_until(&mut term, "y", |s| !s.contains("▲ a1 "));
-    term.wait("its end", |s| row(s, "a1 ").contains("✓"));
+    term.wait("its end", |s| agent_row(s, "a1 ").contains("✓"));
     assert!(place.work.join("written.txt").exists());
     term.keys("\x1b");
     idle(&term);
@@ -215,7 +210,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn wait for ever");
     term.keys("\x1b3");
-    term.wait("its row", |s| row(s, "a1 ").contains("●"));
+    term.wait("its row", |s| agent_row(s, "a1 ").contains("●"));
     term.wait_text("K stop all");
     term.keys("j");
     // A message waits for its next step, and is reported as missed when it ends before.
@@ -224,19 +219,19 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.keys("use short words");
     term.wait_text("use short words");
     term.keys("\r");
-    term.wait("the receipt", |s| row(s, "a1 ").contains("queued"));
+    term.wait("the receipt", |s| agent_row(s, "a1 ").contains("queued"));
     term.keys("k");
     term.wait_text("Press the key again to end a1");
     term.keys("k");
     term.wait_text("a1 wait for ever did not read your message");
-    term.wait("its end", |s| row(s, "a1 ").contains("·") && row(s, "a1 ").contains("missed"));
+    term.wait("its end", |s| agent_row(s, "a1 ").contains("·") && agent_row(s, "a1 ").contains("missed"));
     // Retried with a note.
     term.keys("r");
     term.wait_text("Retry a1");
     term.keys("look around first");
     term.wait_text("look around first");
     term.keys("\r");
-    term.wait("the new one", |s| row(s, "a2 ").contains("✓"));
+    term.wait("the new one", |s| agent_row(s, "a2 ").contains("✓"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -251,7 +246,7 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     say(&mut term, "hello");
     term.wait_text("Yes.");
     say(&mut term, "/spawn wait for ever");
-    term.wait("its row", |s| row(s, "a1 ").contains("●"));
+    term.wait("its row", |s| agent_row(s, "a1 ").contains("●"));
     // It is shown a moment before it is stored; a kill in between loses it.
     let stored = || {
         let db = rusqlite::Connection::open(place.home.join("data/tiller.db")).ok()?;
@@ -260,12 +255,12 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     crate::common::wait("its record", || stored().is_some_and(|n| n > 0));
     term.kill();
     let mut term = place.term(&["-c"], 118, 25);
-    term.wait("its row after the restart", |s| row(s, "a1 ").contains("interrupted"));
+    term.wait("its row after the restart", |s| agent_row(s, "a1 ").contains("interrupted"));
     term.keys("\x1b3");
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("u");
-    term.wait("it continues", |s| row(s, "a1 ").contains("●"));
+    term.wait("it continues", |s| agent_row(s, "a1 ").contains("●"));
     term.keys("K");
     crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
     term.wait("all have ended", |s| s.contains("Finished 1  1 cancelled"));

@@ -91,7 +91,6 @@ fn plain_at_a_terminal_asks_by_numbers_and_draws_nothing() {
             assert!(!screen.contains("Both are known."), "{screen}");
             // The second choice: yes, once; blue.
             crate::common::let_deafness_pass();
-            term.keys("2\r");
             asked += 1;
             let again = |s: &str| s.matches("type it again").count();
             let mut too_soon = again(&screen);
