@@ -23,7 +23,10 @@ pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
 /// says of it (`Agent a1 is done`) is no such line.
 pub(crate) fn agent_row(screen: &str, agent: &str) -> String {
     let in_line = |line: &str| {
-        let before = line.match_indices(agent).map(|(at, _)| &line[..at]).find(|b| !b.ends_with("Agent "))?;
+        let before = line
+            .match_indices(agent)
+            .map(|(at, _)| &line[..at])
+            .find(|b| b.ends_with(' ') && !b.ends_with("Agent "))?;
         Some(line[before.rfind('│').map_or(0, |at| at + '│'.len_utf8())..].to_owned())
     };
     screen.lines().find_map(in_line).unwrap_or_default()
