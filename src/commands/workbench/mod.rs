@@ -244,13 +244,17 @@ pub(crate) fn show(
     link.end();
     // The engine has saved everything and ended its children when the thread ends.
     let stopped = engine.join().unwrap_or_else(|_| Err(crate::commands::workbench::session_link::broken()));
-    let exit = exit?;
-    if let Err(notice) = stopped {
-        return Ok(fail(&notice));
-    }
-    Ok(match exit {
+    let exit = match exit? {
         tiller_tui::Exit::Quit => Exit::Done,
         tiller_tui::Exit::Signal(n) => Exit::Signal(u8::try_from(n).unwrap_or(1)),
+    };
+    Ok(match stopped {
+        Ok(()) => exit,
+        // A signal may arrive while the session opens, which then fails: the signal is why the program ends.
+        Err(notice) => match (fail(&notice), exit) {
+            (_, Exit::Signal(n)) => Exit::Signal(n),
+            (failed, _) => failed,
+        },
     })
 }
 
