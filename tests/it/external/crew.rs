@@ -11,7 +11,7 @@ use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
 
 use super::{KEYS, answer, present};
 use crate::common::{Place, at_work, signal, wait};
-use crate::screen::{agent_row, asked, choose, idle, quit, say};
+use crate::screen::{asked, choose, idle, quit, say};
 
 /// An agent of Tiller's that repeats a call without need of approval, until the person (or the test) ends it.
 fn own(body: &Value, done: bool, last: &str) -> Reply {
@@ -40,6 +40,10 @@ fn model(asked: &Recorded, work: &Path, go_on: &AtomicBool) -> Reply {
     } else {
         answer(asked, work)
     }
+}
+
+fn row(screen: &str, agent: &str) -> String {
+    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
 /// Selects this agent in the panel.
@@ -120,9 +124,8 @@ fn three_own_agents_and_two_real_programs_at_once() {
     assert!(shown.contains("please runcmd now"), "whose it is: {shown}");
     term.keys("y");
     wait("its command", || place.work.join("ran.txt").exists());
-    let done = crate::common::poll(super::PATIENCE, || {
-        agent_row(&term.screen(), "a5 ").contains("done").then_some(())
-    });
+    let done =
+        crate::common::poll(super::PATIENCE, || row(&term.screen(), "a5 ").contains("done").then_some(()));
     assert!(done.is_some(), "{}", term.screen());
 
     // One gets a message.
@@ -132,12 +135,12 @@ fn three_own_agents_and_two_real_programs_at_once() {
     term.keys("turn left");
     term.wait_text("turn left");
     term.keys("\r");
-    term.wait("the first", |s| agent_row(s, "a1 ").contains("done"));
+    term.wait("the first", |s| row(s, "a1 ").contains("done"));
 
     // One is paused, and continues.
     to_agent(&mut term, 2);
     term.keys("p");
-    term.wait("its rest", |s| agent_row(s, "a2 ").contains("paused"));
+    term.wait("its rest", |s| row(s, "a2 ").contains("paused"));
     let before = rounds(&server, "own two");
     crate::common::let_pass(std::time::Duration::from_secs(1));
     assert_eq!(rounds(&server, "own two"), before, "who rests asks nothing");
@@ -149,7 +152,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     term.keys("k");
     term.wait_text("Press the key again to end a3");
     term.keys("k");
-    term.wait("the third", |s| agent_row(s, "a3 ").contains("cancelled"));
+    term.wait("the third", |s| row(s, "a3 ").contains("cancelled"));
 
     // One is killed from outside.
     let theirs = of_codex(&place);
@@ -160,7 +163,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
             signal(pid, rustix::process::Signal::KILL);
         }
     }
-    term.wait("the fourth", |s| agent_row(s, "a4 ").contains("failed"));
+    term.wait("the fourth", |s| row(s, "a4 ").contains("failed"));
     wait("nothing of it is left", || of_codex(&place).is_empty());
 
     // The person quits while one works, and returns.
@@ -173,10 +176,10 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let mut term = place.term(&["-c"], 80, 24);
     // Here the panel is shown on request.
     to_agent(&mut term, 2);
-    term.wait("its row", |s| agent_row(s, "a2 ").contains("interrupted"));
+    term.wait("its row", |s| row(s, "a2 ").contains("interrupted"));
     assert_eq!(rounds(&server, "own two"), before, "nobody goes on unasked");
     term.keys("u");
-    term.wait("its end", |s| agent_row(s, "a2 ").contains("done"));
+    term.wait("its end", |s| row(s, "a2 ").contains("done"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
