@@ -12,7 +12,7 @@ use crate::core::msg::Msg;
 use crate::files::msg::{CallScope, FilesMsg, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::{Keeper, NotKept, record};
-use crate::questions::permission::{Question, permission_ask};
+use crate::questions::permission::permission_ask;
 use crate::turn::CallResult;
 
 /// The states and copies that were kept before a call.
@@ -75,18 +75,8 @@ impl CallTask {
         let none = |by: &str| CallDecision { decision: PermissionOutcome::Undecided, by: by.into() };
         let access = self.tool.access(&self.args, &self.cx);
         let access = access.map_err(|e| Box::new((none("the tool"), failed(e))))?;
-        let target = self.tool.target(&self.args);
-        let question = Question {
-            agent: &self.cx.agent,
-            tool: self.tool.name(),
-            verb: &self.tool.verb(),
-            target: &target,
-            touch: self.tool.touch(),
-            args: &self.args,
-            access: &access,
-            profile: self.profile,
-            shell: None,
-        };
+        let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
+        let question = self.question(&verb, &target, &access);
         let rule = format!("no snapshot could be taken before this call: {why}");
         let verdict = Verdict::Ask {
             rule: rule.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{EntryId, Part, Profile, SessionId, ToolOutcome, Touch};
+use tiller_protocol::{Access, EntryId, Part, Profile, SessionId, ToolOutcome, ToolVerb, Touch};
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ use crate::bus::{Bus, EventScope};
 use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::files::record;
-use crate::questions::permission::Permit;
+use crate::questions::permission::{Permit, Question};
 use crate::turn::CallResult;
 use crate::turn::msg::CallDone;
 use crate::undo::before::{self, Reviews};
@@ -74,6 +74,21 @@ pub(crate) struct CallFiles {
 }
 
 impl CallTask {
+    /// A question about this call that no state of a shell bears on.
+    fn question<'q>(&'q self, verb: &'q ToolVerb, target: &'q str, access: &'q [Access]) -> Question<'q> {
+        Question {
+            agent: &self.cx.agent,
+            tool: self.tool.name(),
+            verb,
+            target,
+            touch: self.tool.touch(),
+            args: &self.args,
+            access,
+            profile: self.profile,
+            shell: None,
+        }
+    }
+
     pub(crate) async fn run(mut self) -> CallDone {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();

@@ -7,7 +7,7 @@ use tiller_protocol::{AskBody, AskReply, Decision, Part, PermissionOutcome, Prof
 
 use super::CallTask;
 use super::decide::{CallDecision, Refusal};
-use crate::questions::permission::{Question, permission_ask};
+use crate::questions::permission::permission_ask;
 
 /// The rule of the question.
 const RULE: &str = "blocked by the sandbox";
@@ -49,18 +49,8 @@ impl CallTask {
     async fn ask_outside(&self) -> Option<Result<CallDecision, Refusal>> {
         let agent = self.cx.agent.clone();
         let access = self.tool.access(&self.args, &self.cx).ok()?;
-        let target = self.tool.target(&self.args);
-        let question = Question {
-            agent: &agent,
-            tool: self.tool.name(),
-            verb: &self.tool.verb(),
-            target: &target,
-            touch: self.tool.touch(),
-            args: &self.args,
-            access: &access,
-            profile: self.profile,
-            shell: None,
-        };
+        let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
+        let question = self.question(&verb, &target, &access);
         let verdict =
             Verdict::Ask { rule: RULE.into(), risk: Risk::Low, effects: vec![REASON.into()], always: None };
         let ask = permission_ask(&question, verdict, None)?;
