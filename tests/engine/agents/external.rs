@@ -474,6 +474,9 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     })
     .await;
     assert_eq!(watcher.told(), ["main/a1 runs make it true"]);
+    // States are stored one after the other: with this answer, the state before the call is stored.
+    let message = crate::files::checkpoints::messages(&mut rig).await[0];
+    rig.query(Query::RestorePreview { entry: message }).await;
     std::fs::write(&go, "").unwrap();
     let text = rig.until_of("the end", |e| match &e.body {
         EventBody::Turn(TurnEvent::TurnFinished { text, .. }) if e.agent == agent("main") => {
@@ -502,7 +505,6 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
         crate::agents::delegation::row(e)?.child.map(|c| c.files).filter(|n| *n > 1)
     };
     assert_eq!(rig.until_of("one more", files).await, 2);
-    let message = crate::files::checkpoints::messages(&mut rig).await[0];
     let ReplyEvent::RestorePreviewReply { preview, .. } =
         rig.query(Query::RestorePreview { entry: message }).await
     else {
