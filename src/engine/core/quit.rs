@@ -151,9 +151,9 @@ impl Core {
         }
         let state = std::mem::take(&mut *lock(&self.services.tools.state));
         // Background processes are shared by all agents: the main agent ends them.
-        let mine = self.identity.is_main();
+        let owned = self.identity.owns_session();
         let children = tokio::time::timeout(CHILDREN, async {
-            if mine {
+            if owned {
                 crate::watching::end_children(state).await;
             }
         });
@@ -177,7 +177,7 @@ impl Core {
         if writes.is_err() {
             tracing::error!("the last writes were not answered in time");
         }
-        if mine {
+        if owned {
             let scope = self.lifecycle.quitting.clone().unwrap_or_else(|| self.scope_of(None));
             self.bus.publish(&scope, dispatch::stopped_event());
             self.bus.close();

@@ -10,7 +10,7 @@ use crate::money::reservations::Reservations;
 
 /// Limits the agents of the session, if it has any, to what the budgets of session and day leave.
 pub(crate) fn limit_money(core: &Core) {
-    if core.identity.is_main() && core.money.reservations.has_children() {
+    if core.identity.owns_session() && core.money.reservations.has_children() {
         set_money_limit(core);
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn submit(
 
 /// A session of a run without a screen becomes the user's own with the user's first message in it.
 fn adopt(core: &mut Core) {
-    if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.is_main() {
+    if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.talks_to_user() {
         core.session.info.exec = false;
         // A failure is reported by the writes of the turn.
         drop(core.services.store.sessions().adopt(core.session.id));

@@ -204,7 +204,7 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     let stored = session.head.id.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
-    if core.identity.is_main() {
+    if core.identity.owns_session() {
         core.saves.ended = EndedWork::default();
     }
     core.with_crew(|crew, host| crew.session_opened(host, stored));
@@ -225,7 +225,7 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     drop(core.watching.writes.found());
     core.prompts.pending = pending;
     *lock(&core.files.reviews) = Reviews::default();
-    if core.identity.is_main() {
+    if core.identity.owns_session() {
         core.services.permit.restore(&rules);
     }
     core.money.spent.session = spent.cost;
@@ -240,7 +240,7 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     // Side questions are answered all the same: they are paid for.
     let lines = core.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
     lines.for_each(|(_, l)| l.cancel.cancel());
-    if core.identity.is_main() {
+    if core.identity.owns_session() {
         let old = std::mem::take(&mut *lock(&core.services.tools.state));
         core.spawn(crate::watching::end_children(old));
     }

@@ -69,7 +69,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     let machine =
         Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
     // A message of another agent is not part of the user's prompt history.
-    let history = (in_history && core.identity.is_main()).then(|| prompt.clone());
+    let history = (in_history && core.identity.talks_to_user()).then(|| prompt.clone());
     core.turn.live = Some(RunningTurn {
         no,
         machine,

@@ -47,13 +47,13 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     crate::money::spending::limit_money(core);
     // Limits of session and day are checked by the main agent: the reservations hold what they leave for the other
     // agents.
-    let mains = core.identity.is_main();
+    let checks_budgets = core.identity.owns_session();
     if let Some(notice) =
-        mains.then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core))).flatten()
+        checks_budgets.then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core))).flatten()
     {
         core.notice(notice);
     }
-    if let Some(over) = over_budget(core).filter(|_| mains) {
+    if let Some(over) = over_budget(core).filter(|_| checks_budgets) {
         if core.services.user.human == Human::Absent {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
             return core.turn.inputs.push_back(Input::Prepared(stop));

@@ -29,13 +29,20 @@ impl AgentIdentity {
 }
 
 impl AgentIdentity {
-    pub(crate) fn is_main(&self) -> bool {
+    /// Whether this engine holds what all agents of a session share: permission rules, background processes, the
+    /// budgets of session and day, work that ended while no one listened.
+    pub(crate) fn owns_session(&self) -> bool {
+        matches!(self.kind, AgentKind::Main)
+    }
+
+    /// Whether the messages of its turns are the user's, and belong in the history of prompts.
+    pub(crate) fn talks_to_user(&self) -> bool {
         matches!(self.kind, AgentKind::Main)
     }
 
     /// Another agent started it.
     pub(crate) fn is_child(&self) -> bool {
-        !self.is_main()
+        self.child().is_some()
     }
 
     /// What a child has beyond the main agent; `None`: the main agent.

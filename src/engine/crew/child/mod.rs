@@ -235,7 +235,7 @@ impl ChildDriver<'_> {
 
     /// As [`Self::report_end`], once what it did to the files is written down.
     pub(crate) fn turn_ended(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        if self.core.identity.is_main() {
+        if !self.core.identity.is_child() {
             return;
         }
         let done = self
