@@ -28,6 +28,18 @@ pub(crate) trait Persistent: Serialize + Default + PartialEq + Send + 'static {
 
     /// Removes files beside `path` that the value written there does not use.
     fn sweep(&self, _path: &Path) {}
+
+    /// Whether it is written at once, because an older value on disk would be wrong and not only old.
+    fn urgent(&self) -> bool {
+        false
+    }
+}
+
+/// How long values are gathered before one is written.
+#[derive(Clone, Copy)]
+struct Delays {
+    gather: Duration,
+    longest: Duration,
 }
 
 struct Slot<T> {
@@ -35,11 +47,21 @@ struct Slot<T> {
     /// How many values have come.
     changes: u64,
     done: bool,
+    /// The value that waits is urgent.
+    urgent: bool,
+}
+
+impl<T> Slot<T> {
+    /// Nothing more is gathered.
+    fn closes(&self) -> bool {
+        self.done || self.urgent
+    }
 }
 
 /// Writes the latest value to one file (0600, its folder 0700). Dropping it writes what is left and ends the thread.
 pub(crate) struct Saver<T: Persistent> {
     path: PathBuf,
+    delays: Delays,
     slot: Arc<(Mutex<Slot<T>>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
@@ -47,23 +69,29 @@ pub(crate) struct Saver<T: Persistent> {
 impl<T: Persistent> Saver<T> {
     /// Writes to `path`. Nothing is touched before the first value.
     pub(crate) fn new(path: PathBuf) -> Self {
-        let slot = Slot { next: None, changes: 0, done: false };
-        Self { path, slot: Arc::new((Mutex::new(slot), Condvar::new())), thread: None }
+        Self::with_delays(path, Delays { gather: GATHER, longest: LONGEST })
+    }
+
+    fn with_delays(path: PathBuf, delays: Delays) -> Self {
+        let slot = Slot { next: None, changes: 0, done: false, urgent: false };
+        Self { path, delays, slot: Arc::new((Mutex::new(slot), Condvar::new())), thread: None }
     }
 
     /// Takes the value over. Never waits for the disk.
     pub(crate) fn save(&mut self, value: T) {
         if self.thread.is_none() {
-            let (slot, path) = (Arc::clone(&self.slot), self.path.clone());
+            let (slot, path, delays) = (Arc::clone(&self.slot), self.path.clone(), self.delays);
             self.thread =
-                std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path)).ok();
+                std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path, delays)).ok();
         }
         let mut s = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner);
         s.changes = s.changes.wrapping_add(1);
+        let urgent = value.urgent();
+        s.urgent |= urgent;
         let before = s.next.replace(value);
         drop(s);
         // While something waits, the thread is up already.
-        if before.is_none() {
+        if before.is_none() || urgent {
             self.slot.1.notify_one();
         }
     }
@@ -80,7 +108,7 @@ impl<T: Persistent> Drop for Saver<T> {
     }
 }
 
-fn run<T: Persistent>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
+fn run<T: Persistent>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path, delays: Delays) {
     let mut s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if s.next.is_none() {
@@ -92,13 +120,15 @@ fn run<T: Persistent>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
         }
         // It looks now and then, so that a key need not wake it.
         let first = Instant::now();
-        while !s.done && first.elapsed() < LONGEST {
+        while !s.closes() && first.elapsed() < delays.longest {
             let seen = s.changes;
-            s = slot.1.wait_timeout_while(s, GATHER, |s| !s.done).unwrap_or_else(PoisonError::into_inner).0;
+            let waited = slot.1.wait_timeout_while(s, delays.gather, |s| !s.closes());
+            s = waited.unwrap_or_else(PoisonError::into_inner).0;
             if s.changes == seen {
                 break;
             }
         }
+        s.urgent = false;
         if let Some(value) = s.next.take() {
             drop(s);
             if let Err(e) = write(path, &value) {
@@ -167,4 +197,45 @@ pub(crate) fn private_options() -> std::fs::OpenOptions {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).mode(0o600);
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Default, PartialEq, Serialize, Deserialize)]
+    struct Value {
+        urgent: bool,
+        n: u32,
+    }
+
+    impl Persistent for Value {
+        fn urgent(&self) -> bool {
+            self.urgent
+        }
+    }
+
+    #[test]
+    fn an_urgent_value_is_written_without_the_delay() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("value");
+        let hour = Duration::from_secs(3600);
+        let mut saver = Saver::with_delays(path.clone(), Delays { gather: hour, longest: hour });
+        saver.save(Value { urgent: false, n: 1 });
+        saver.save(Value { urgent: true, n: 2 });
+        let end = Instant::now() + Duration::from_secs(60);
+        while !path.exists() {
+            assert!(Instant::now() < end, "it was not written");
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        let read = || serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()).unwrap().n;
+        assert_eq!(read(), 2);
+        // The next one is gathered again: only its end writes it.
+        saver.save(Value { urgent: false, n: 3 });
+        assert_eq!(read(), 2);
+        drop(saver);
+        assert_eq!(read(), 3);
+    }
 }

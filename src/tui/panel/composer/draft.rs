@@ -37,6 +37,11 @@ impl Persistent for Draft {
     fn sweep(&self, path: &Path) {
         pictures::sweep(path, self.clone().messages());
     }
+
+    /// A message that was sent: on disk it would still be the text of the composer, and could be sent again.
+    fn urgent(&self) -> bool {
+        !self.sent.is_empty()
+    }
 }
 
 impl Draft {
