@@ -48,8 +48,9 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     // Limits of session and day are checked by the main agent: the reservations hold what they leave for the other
     // agents.
     let checks_budgets = core.identity.owns_session();
-    if let Some(notice) =
-        checks_budgets.then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core))).flatten()
+    if let Some(notice) = checks_budgets
+        .then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core)))
+        .flatten()
     {
         core.notice(notice);
     }

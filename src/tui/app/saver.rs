@@ -81,8 +81,10 @@ impl<T: Persistent> Saver<T> {
     pub(crate) fn save(&mut self, value: T) {
         if self.thread.is_none() {
             let (slot, path, delays) = (Arc::clone(&self.slot), self.path.clone(), self.delays);
-            self.thread =
-                std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path, delays)).ok();
+            self.thread = std::thread::Builder::new()
+                .name("draft".into())
+                .spawn(move || run(&slot, &path, delays))
+                .ok();
         }
         let mut s = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner);
         s.changes = s.changes.wrapping_add(1);
