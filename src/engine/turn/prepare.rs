@@ -112,7 +112,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         // The agent waits until others have settled their reservations.
         ReservationResult::Wait(answered) => core.child_driver().wait_for_budget(may_compact, answered),
         // Another agent spent something meanwhile.
-        ReservationResult::Over(_) if mains && over_budget(core).is_some() => {
+        ReservationResult::Over(_) if checks_budgets && over_budget(core).is_some() => {
             prepare(core, may_compact);
         }
         ReservationResult::Over(why) => {
