@@ -11,6 +11,8 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Color;
 
+use super::pen::blank;
+
 /// Bytes that must be saved: moving costs about as many.
 const GAIN: isize = 40;
 
@@ -20,8 +22,12 @@ const FAR: usize = 12;
 /// Cells of a row that are compared as one.
 const CHUNK: usize = 8;
 
-/// Bytes for going to a place and setting a look.
-const PLACE: isize = 6;
+/// Bytes for going to a place, shared among the chunks of a row.
+const PLACE: isize = 2;
+
+/// Bytes for another colour within a chunk: one of sixteen, or any.
+const NAMED: isize = 5;
+const COLOR: isize = 16;
 
 /// Bytes for margins at the sides.
 const SIDES: isize = 24;
@@ -103,19 +109,29 @@ fn chunk(cells: &[Cell]) -> Chunk {
     let mut key = cells.len() as u64;
     let mut mix = |word: u64| key = (key.rotate_left(5) ^ word).wrapping_mul(BY);
     let mut bytes = PLACE;
+    let mut before: Option<&Cell> = None;
     for cell in cells {
-        let look = u64::from(number(cell.fg)) << 34 ^ u64::from(number(cell.bg)) << 8;
-        let look = look ^ u64::from(cell.modifier.bits()).rotate_right(14);
+        let empty = blank(cell);
+        // Of an empty cell only the background is seen.
+        let look = if empty { 0 } else { u64::from(number(cell.fg)) << 34 };
+        let modifier = if empty { 0 } else { u64::from(cell.modifier.bits()).rotate_right(14) };
+        let look = look ^ u64::from(number(cell.bg)) << 8 ^ modifier;
         match cell.symbol().as_bytes() {
             [b] => {
                 mix(look ^ u64::from(*b));
-                bytes += 1;
+                bytes += isize::from(!empty);
             }
             symbol => {
                 mix(look);
                 symbol.chunks(8).for_each(|part| mix(part.iter().fold(0, |all, b| all << 8 | u64::from(*b))));
                 bytes += signed(symbol.len());
             }
+        }
+        if !empty {
+            if before.is_some_and(|b| (b.fg, b.bg, b.modifier) != (cell.fg, cell.bg, cell.modifier)) {
+                bytes += if matches!(cell.fg, Color::Rgb(..)) { COLOR } else { NAMED };
+            }
+            before = Some(cell);
         }
     }
     Chunk { key, bytes }
@@ -159,7 +175,7 @@ impl RowMove {
         let (top, bottom) = (self.top + 1, self.bottom);
         let (left, right) = (self.columns.start + 1, self.columns.end);
         let _ = if self.columns.len() == usize::from(width) {
-            write!(out, "\x1b[{top};{bottom}r\x1b[{top};1H\x1b[{n}{how}\x1b[r")
+            write!(out, "\x1b[{top};{bottom}r\x1b[{top}H\x1b[{n}{how}\x1b[r")
         } else {
             let sides = format_args!("\x1b[?69h\x1b[{left};{right}s");
             write!(out, "{sides}\x1b[{top};{bottom}r\x1b[{top};{left}H\x1b[{n}{how}\x1b[r\x1b[?69l")

@@ -24,9 +24,9 @@ impl Screen {
         let (width, height) = (self.cells[0].len(), self.cells.len());
         let mut rest = out;
         while let Some(c) = rest.chars().next() {
-            if let Some(more) = rest.strip_prefix("\r\n") {
-                self.at = (self.at.0 + 1, 0);
-                rest = more;
+            if c == '\r' || c == '\n' {
+                self.at = if c == '\r' { (self.at.0, 0) } else { (self.at.0 + 1, self.at.1) };
+                rest = &rest[1..];
                 continue;
             }
             let Some(body) = rest.strip_prefix("\x1b[") else {
@@ -53,8 +53,14 @@ impl Screen {
                     assert!(self.sides, "without the mode it saves the cursor");
                     self.columns = n[0] - 1..n[1];
                 }
-                "H" => self.at = (n[0] - 1, n[1] - 1),
+                "H" => self.at = (n.first().unwrap_or(&1) - 1, n.get(1).unwrap_or(&1) - 1),
+                "B" => self.at.0 += n.first().unwrap_or(&1),
                 "C" => self.at.1 += n.first().unwrap_or(&1),
+                "G" => self.at.1 = n[0] - 1,
+                "K" => {
+                    let (y, x) = self.at;
+                    self.cells[y][x..].fill(' ');
+                }
                 "X" => {
                     let (y, x) = self.at;
                     self.cells[y][x..x + n[0]].fill(' ');

@@ -10,8 +10,10 @@ use crate::app::state::Layer;
 use crate::model::{Revisions, Slice};
 use crate::panel::View;
 use crate::theme::Role;
+pub(super) use crate::view::frame_state::FrameParts;
 use crate::view::frame_state::{Chrome, LastFrame};
-use crate::view::layout::{Areas, LayoutRequest, SizeClass};
+use crate::view::layout::{Areas, SizeClass};
+use crate::view::overlay::cover::CoverSource;
 use crate::view::overlay::{self, LayerArea};
 use crate::view::view_panel::{PanelFacts, ViewPanel};
 use crate::view::{cx, frame, layout_request, notice_bar};
@@ -45,34 +47,17 @@ pub(super) fn chrome_of(app: &App) -> Chrome {
     }
 }
 
-/// Whether something besides dialogs lies over the views: then every frame draws everything.
-fn has_overlay(app: &App) -> bool {
-    !app.keys.pending.is_empty() || !app.toasts.is_empty() || app.model.tour.step().is_some()
+/// Notes a frame that drew everything.
+pub(super) fn drew_everything(app: &mut App, parts: FrameParts, slices: &Revisions) {
+    note_wakes(app, &parts);
+    let (scopes, active_scopes) = (app.view_scopes(), app.scopes());
+    app.frame.last = Some(LastFrame { parts, scopes, active_scopes, slices: *slices });
 }
 
-/// Notes a frame that drew everything. `layers`: see [`App::layer_areas`]; `chrome`: what it drew around the panels.
-pub(super) fn drew_everything(
-    app: &mut App,
-    request: LayoutRequest,
-    layers: Vec<LayerArea>,
-    chrome: Chrome,
-    slices: &Revisions,
-) {
-    note_wakes(app, &layers);
-    // What lies over the views now has to go from them later.
-    app.frame.last = (!has_overlay(app)).then(|| LastFrame {
-        request,
-        scopes: app.view_scopes(),
-        active_scopes: app.scopes(),
-        layers,
-        slices: *slices,
-        chrome,
-    });
-}
-
-/// Cells with a spinner that no dialog hides.
-fn spinners(app: &App, layers: &[LayerArea]) -> Vec<Position> {
+/// Cells with a spinner that nothing hides.
+fn spinners(app: &App, parts: &FrameParts) -> Vec<Position> {
     let screen = app.screen.size;
+    let layers = &parts.layers;
     let hides =
         |l: &LayerArea, at: Position| l.outer.contains(at) || l.strips(screen).any(|s| s.contains(at));
     let free = |at: &&Position, from: usize| !layers[from..].iter().any(|l| hides(l, **at));
@@ -81,12 +66,12 @@ fn spinners(app: &App, layers: &[LayerArea]) -> Vec<Position> {
         app.layers.iter().enumerate().flat_map(|(n, layer)| {
             layer.spinners().iter().filter(move |at| free(at, (n + 1).min(layers.len())))
         });
-    views.chain(dialogs).copied().collect()
+    views.chain(dialogs).copied().filter(|at| !parts.cover.hides(*at)).collect()
 }
 
 /// Shows the present sign of each spinner: all that moves on the screen while something runs.
-fn spin(app: &mut App, layers: &[LayerArea], buf: &mut Buffer) {
-    let cells = spinners(app, layers);
+fn spin(app: &mut App, parts: &FrameParts, buf: &mut Buffer) {
+    let cells = spinners(app, parts);
     let Some(sign) = cx!(app, &[], false).spinner().filter(|_| !cells.is_empty()) else { return };
     for at in cells {
         let Some(cell) = buf.cell_mut(at).filter(|c| c.symbol() != sign) else { continue };
@@ -96,11 +81,11 @@ fn spin(app: &mut App, layers: &[LayerArea], buf: &mut Buffer) {
 }
 
 /// Notes when the screen changes by itself.
-fn note_wakes(app: &mut App, layers: &[LayerArea]) {
+fn note_wakes(app: &mut App, parts: &FrameParts) {
     let frame = sign::SPINNER_FRAME.as_millis() as i64;
     let left = frame - app.model.now.millis().rem_euclid(frame);
     let left = std::time::Duration::from_millis(left.unsigned_abs());
-    app.frame.spin = (!spinners(app, layers).is_empty()).then(|| app.model.mono + left);
+    app.frame.spin = (!spinners(app, parts).is_empty()).then(|| app.model.mono + left);
     app.frame.chrome_wake = app.next_wake();
     let panels =
         app.views.iter().filter_map(ViewPanel::wake).chain(app.layers.iter().filter_map(Layer::wake));
@@ -111,10 +96,8 @@ fn note_wakes(app: &mut App, layers: &[LayerArea]) {
 pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Option<Option<Position>> {
     let mut last = app.frame.last.take()?;
     let scopes = app.view_scopes();
-    if has_overlay(app) || buf.area != last.request.screen || scopes != last.scopes {
-        return None;
-    }
-    if app.scopes() != last.active_scopes {
+    let active_scopes = app.scopes();
+    if buf.area != last.parts.request.screen || scopes != last.scopes || active_scopes != last.active_scopes {
         return None;
     }
     if !last.slices.same(slices, Slice::SHARED) {
@@ -122,16 +105,17 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     }
     let late = app.frame.chrome_wake.is_some_and(|w| w <= app.model.mono);
     let notices = (late || !last.slices.same(slices, CHROME)).then(|| app.notice_lines(buf.area));
-    let rows = notices.as_ref().map_or(last.request.notices, |lines| lines.len() as u16);
-    if layout_request::request(app, buf.area, rows) != last.request {
+    let rows = notices.as_ref().map_or(last.parts.request.notices, |lines| lines.len() as u16);
+    if layout_request::request(app, buf.area, rows) != last.parts.request {
         return None;
     }
     let areas = app.screen.areas.clone().filter(|a| a.class != SizeClass::Tiny)?;
-    let layers = overlay::layer_areas(app, &areas, buf.area, 0);
-    if layers != last.layers {
+    let cover = CoverSource::of(app, &areas, &cx!(app, &active_scopes, false), buf.area);
+    let layers = overlay::layer_areas(app, &areas, buf.area, cover.spare);
+    if !last.parts.cover.stays(app, &cover) || layers != last.parts.layers {
         return None;
     }
-    let covered = overlay::is_covered(&layers, &areas, buf.area, 0);
+    let covered = overlay::is_covered(&layers, &areas, buf.area, cover.spare);
     app.frame.drawn.clear();
     let mut cursor = if covered { None } else { panels(app, &areas, &layers, &scopes, slices, buf) };
     // Measuring a dialog may change its hints: header and footer come after it.
@@ -140,25 +124,27 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     }
     let chrome = chrome_of(app);
     // What is ready and the last sessions stand below the composer of the start screen.
-    if (notices.is_some() || chrome.recent != last.chrome.recent) && areas.start.area() > 0 {
+    if (notices.is_some() || chrome.recent != last.parts.chrome.recent) && areas.start.area() > 0 {
         return None;
     }
-    if notices.is_some() || chrome != last.chrome {
+    if notices.is_some() || chrome != last.parts.chrome {
         // Narrow screens have one line for header and footer, and a mark beside the composer.
         if areas.class <= SizeClass::S {
             return None;
         }
         let before = app.frame.drawn.len();
-        draw_chrome(app, &areas, notices, &layers, buf);
+        draw_chrome(app, &areas, notices, &layers, covered, buf);
         if !layers.is_empty() {
             cursor = draw_layers(app, &layers, before, slices, buf);
         }
-        last.chrome = chrome;
+        last.parts.chrome = chrome;
     }
-    spin(app, &layers, buf);
+    last.parts.cover.draw_again(app, &areas, &layers, buf);
+    spin(app, &last.parts, buf);
+    note_wakes(app, &last.parts);
+    cursor = cursor.filter(|_| !last.parts.cover.hides_cursor());
     last.slices = *slices;
     app.frame.last = Some(last);
-    note_wakes(app, &layers);
     Some(cursor)
 }
 
@@ -208,12 +194,13 @@ fn panels(
 }
 
 /// Draws header and footer and, unless a dialog fills the screen, titles and the notice bar; the last one only when
-/// there are new lines for it. `layers`: the dialogs.
+/// there are new lines for it. `layers`: the dialogs; `covered`: one of them fills the screen.
 fn draw_chrome(
     app: &mut App,
     areas: &Areas,
     notices: Option<Vec<notice_bar::NoticeLine>>,
     layers: &[LayerArea],
+    covered: bool,
     buf: &mut Buffer,
 ) {
     let scopes = app.scopes();
@@ -224,7 +211,7 @@ fn draw_chrome(
     app.screen.header_clicks = app.status(areas, &cx, buf);
     app.frame.drawn.extend([areas.header, areas.footer].into_iter().filter(|r| r.area() > 0));
     overlay::dim_behind(app.themes.current(), layers, areas.header, buf);
-    if overlay::is_covered(layers, areas, buf.area, 0) {
+    if covered {
         return;
     }
     let cx = cx!(app, &scopes, false);

@@ -224,7 +224,7 @@ fn while_a_call_runs_only_its_spinner_moves_and_few_bytes_are_written() {
 fn a_spinner_that_a_dialog_covers_wakes_nothing_and_stays_below_it() {
     let s = Screen::of(Robot::new(118, 32));
     assert!(s.r.app.frame.spin.is_some());
-    let at = super::spinners(&s.r.app, &[])[0];
+    let at = super::spinners(&s.r.app, &s.r.app.frame.last.as_ref().unwrap().parts)[0];
     // It fills the screen, or lies over the cell.
     for open in ["tree.open", "palette.open"] {
         let mut s = Screen::of(Robot::new(118, 32));
@@ -252,4 +252,56 @@ fn with_reduced_motion_nothing_spins() {
     let s = Screen::of(Robot::with(118, 32, ui));
     assert_eq!(s.r.app.frame.spin, None);
     assert!(s.r.app.sleep().is_some_and(|t| t > std::time::Duration::ZERO), "the time of the call goes on");
+}
+
+/// A frame that streamed words cause, below what lies over the views: the views that are drawn. What was drawn in parts
+/// is what drawing all of it gives.
+fn words_below(s: &mut Screen, what: &str) -> Vec<View> {
+    s.draw();
+    s.r.app.update(Msg::Tick);
+    s.draw();
+    assert_eq!(s.frame(), (vec![], vec![]), "{what}: nothing changed");
+    s.event("main", EventBody::Turn(TurnEvent::TextDelta { text: " and more words of the reply".into() }));
+    let drawn = s.frame().0;
+    assert_ne!(*s.r.app.drawn(), [s.buf.area], "{what}: everything was drawn");
+    // Enough of it that the rows below a toast move.
+    s.event("main", EventBody::Turn(TurnEvent::TextDelta { text: "\n\nwords\n\nof\n\nit".repeat(20) }));
+    s.frame();
+    assert_ne!(*s.r.app.drawn(), [s.buf.area], "{what}: everything was drawn");
+    let partly = s.buf.clone();
+    s.r.app.redraw();
+    s.draw();
+    assert!(partly == s.buf, "{what}: a part was drawn as the whole is");
+    drawn
+}
+
+#[test]
+fn below_toasts_key_sequences_and_the_tour_only_what_changes_is_drawn() {
+    for (width, height) in [(220, 60), (118, 32), (80, 24)] {
+        let screen = |steps: &str| {
+            let mut s = Screen::of(Robot::new(width, height));
+            s.r.run("wait 2000; esc; wait 2000");
+            assert!(s.r.app.layers.is_empty());
+            steps.split(' ').filter(|k| !k.is_empty()).for_each(|k| s.key(k));
+            s
+        };
+        let mut s = screen("");
+        s.r.app.say("A toast of two words or more");
+        assert_eq!(words_below(&mut s, "toast"), [View::Conversation]);
+        assert!(crate::testing::text_of(&s.buf).contains("A toast of two"));
+        let mut s = screen("ctrl-x");
+        assert!(!s.r.app.keys.pending.is_empty());
+        assert_eq!(words_below(&mut s, "keys"), [View::Conversation]);
+        s.r.clock.advance(s.r.app.which_delay());
+        s.draw();
+        assert_eq!(*s.r.app.drawn(), [s.buf.area], "the keys that can follow appear");
+        assert_eq!(words_below(&mut s, "keys that can follow"), [View::Conversation]);
+        let mut s = screen("");
+        let step = ("Do this".to_owned(), "And that.".to_owned(), String::new());
+        *s.r.app.model.tour = crate::model::tour::Tour::new(&[step]);
+        assert!(s.r.app.act(crate::keymap::action::Action("tour.open")));
+        assert!(s.r.app.layers.is_empty());
+        assert_eq!(words_below(&mut s, "tour"), [View::Conversation]);
+        assert!(crate::testing::text_of(&s.buf).contains("Do this"));
+    }
 }

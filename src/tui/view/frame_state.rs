@@ -8,6 +8,7 @@ use crate::model::{Revision, Revisions};
 use crate::panel::{Attention, Hint};
 use crate::view::layout::LayoutRequest;
 use crate::view::overlay::area::LayerArea;
+use crate::view::overlay::cover::Cover;
 
 /// The frames so far, as far as the next one depends on them.
 #[derive(Default)]
@@ -39,17 +40,24 @@ impl FrameState {
     }
 }
 
+/// The parts of a frame and what they were made from, the panels aside.
+pub(super) struct FrameParts {
+    pub(super) request: LayoutRequest,
+    /// The dialogs by their ids, each with the cells that it filled.
+    pub(super) layers: Vec<LayerArea>,
+    pub(super) chrome: Chrome,
+    /// What lies over all of it.
+    pub(super) cover: Cover,
+}
+
 /// What the last frame was made from.
 pub(super) struct LastFrame {
-    pub(super) request: LayoutRequest,
+    pub(super) parts: FrameParts,
     /// Sections of the key file whose keys the panels name.
     pub(super) scopes: Vec<&'static str>,
     /// Sections of the key file that are active.
     pub(super) active_scopes: Vec<&'static str>,
-    /// The dialogs by their ids, each with the cells that it filled.
-    pub(super) layers: Vec<LayerArea>,
     pub(super) slices: Revisions,
-    pub(super) chrome: Chrome,
 }
 
 /// What header, footer and borders show of the panels and of the app's own state.

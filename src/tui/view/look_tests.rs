@@ -106,7 +106,7 @@ fn narrow_strips_beside_a_dialog_are_blank() {
         scene::play(&mut r);
         r.run("f1");
         r.run("wait 500");
-        let layer = *r.app.frame.last.as_ref().unwrap().layers.last().unwrap();
+        let layer = *r.app.frame.last.as_ref().unwrap().parts.layers.last().unwrap();
         let strips: Vec<_> = layer.strips(r.buffer().area).collect();
         assert!(!strips.is_empty(), "{:?}", layer.outer);
         for at in strips.iter().flat_map(|s| s.positions()) {
@@ -125,7 +125,7 @@ fn all_but_the_footer_is_dimmed_behind_a_dialog() {
                 let before = r.buffer().clone();
                 r.run(key);
                 r.run("wait 500");
-                let covers = r.app.frame.last.as_ref().unwrap().layers.clone();
+                let covers = r.app.frame.last.as_ref().unwrap().parts.layers.clone();
                 let floats = covers.iter().any(|l| l.floats);
                 for y in 0..height - 1 {
                     for x in 0..width {

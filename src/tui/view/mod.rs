@@ -32,6 +32,7 @@ use crate::theme::Role;
 use crate::view::header::{Badge, HeaderClick, HeaderFacts};
 use crate::view::layout::{Areas, SizeClass, ViewArea};
 use crate::view::layout_request::RAIL;
+use crate::view::overlay::cover::CoverSource;
 use crate::view::view_panel::ViewPanel;
 use crate::widget::draw;
 
@@ -120,9 +121,9 @@ impl App {
         }
         let docked = layout_request::docked(self);
         // A box that takes the whole screen hides all but header and footer.
-        let spare = overlay::toast_rows(self, &areas, &cx!(self, &scopes, false), buf.area);
-        let layers = overlay::layer_areas(self, &areas, buf.area, spare);
-        let covered = overlay::is_covered(&layers, &areas, buf.area, spare);
+        let cover = CoverSource::of(self, &areas, &cx!(self, &scopes, false), buf.area);
+        let layers = overlay::layer_areas(self, &areas, buf.area, cover.spare);
+        let covered = overlay::is_covered(&layers, &areas, buf.area, cover.spare);
         if covered {
             // Toasts may stand in rows that the dialog leaves.
             draw::clear(buf, areas.body(buf.area), self.themes.current().style(Role::Ground));
@@ -156,12 +157,11 @@ impl App {
         let chrome = changes::chrome_of(self);
         let cx = cx!(self, &scopes, false);
         overlay::dim_behind(cx.theme, &layers, areas.header, buf);
-        self.toasts.draw(&cx, overlay::toast_room(&areas, &layers, buf.area), buf);
-        if overlay::draw_which_key(self, &areas, &cx, buf) {
-            cursor = None;
-        }
+        let cover = overlay::cover::draw(self, cover, &areas, &layers, &cx, buf);
+        let cursor = cursor.filter(|_| !cover.hides_cursor());
         self.screen.areas = Some(areas);
-        changes::drew_everything(self, request, layers, chrome, slices);
+        let parts = changes::FrameParts { request, layers, chrome, cover };
+        changes::drew_everything(self, parts, slices);
         cursor
     }
 

@@ -23,6 +23,8 @@ const WIDEST: usize = 96;
 #[derive(Default)]
 pub(crate) struct Toasts {
     list: Vec<Toast>,
+    /// Counts the changes of the list.
+    revision: u64,
 }
 
 struct Toast {
@@ -43,6 +45,7 @@ impl Toasts {
         let same = |t: &Toast| !subject.is_empty() && t.subject == subject;
         self.list.retain(|t| t.notice.message != notice.message && !same(t));
         self.list.push(Toast { until: now + stay, notice, subject });
+        self.revision += 1;
         if self.list.len() > MOST {
             self.list.remove(0);
         }
@@ -50,7 +53,14 @@ impl Toasts {
 
     /// Drops toasts whose time is over.
     pub(crate) fn expire(&mut self, now: Duration) {
+        let before = self.list.len();
         self.list.retain(|t| t.until > now);
+        self.revision += u64::from(self.list.len() < before);
+    }
+
+    /// Another number for another list.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// None is on the screen.
@@ -104,7 +114,8 @@ impl Toasts {
     }
 
     /// Draws them at the bottom right of `area`, newest lowest: each on a ground of its own, with a bar in its tone.
-    pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    /// Returns the cells that they fill.
+    pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) -> Rect {
         let mut bottom = area.bottom();
         let ground = surface::raised(cx.theme);
         let all = self.laid(cx, area.width, area.height);
@@ -120,5 +131,6 @@ impl Toasts {
                 draw::text(buf, line, row, cx.theme.style(Role::Text));
             }
         }
+        Rect { x: area.right() - width, y: bottom, width, height: area.bottom() - bottom }
     }
 }

@@ -47,15 +47,15 @@ impl Group {
     }
 }
 
-/// Draws it above the footer, over the whole width.
-pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut Buffer) {
+/// Draws it above the footer, over the whole width. Returns the cells that it fills.
+pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut Buffer) -> Rect {
     let groups = groups(cx, pending);
     let screen = buf.area;
     let room = screen.width.saturating_sub(4);
     let bottom = if areas.footer.area() > 0 { areas.footer.y } else { screen.bottom() };
     let (rows, hidden) = arrange(groups, room, bottom.saturating_sub(4));
     if rows.is_empty() {
-        return;
+        return Rect::ZERO;
     }
     let height: u16 = rows.iter().map(|r| row_height(r)).sum::<u16>() + rows.len() as u16 - 1;
     let area =
@@ -83,6 +83,7 @@ pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut 
         }
         y += step + 1;
     }
+    area
 }
 
 fn draw_group(cx: &DrawCx<'_>, group: &Group, spot: Rect, buf: &mut Buffer) {

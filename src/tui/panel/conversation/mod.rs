@@ -158,6 +158,12 @@ impl ConversationPanel {
         panel
     }
 
+    /// The colours of code that is shown are not there yet.
+    #[cfg(test)]
+    pub(crate) fn waits_for_colours(&self) -> bool {
+        self.view.waits_for_colours()
+    }
+
     /// The next page, when what is visible comes near the top, or the search wants everything.
     fn page(&mut self, model: &Model) -> Vec<Effect> {
         let conv = &model.agent.conversation;

@@ -178,6 +178,12 @@ impl Viewport {
         }
     }
 
+    /// The colours of code that is shown are not there yet.
+    #[cfg(test)]
+    pub(crate) fn waits_for_colours(&self) -> bool {
+        self.highlighter.busy()
+    }
+
     /// When something changes without an event, besides the spinner: highlighting, running times.
     pub fn moving(&self, conv: &Conversation) -> Option<std::time::Duration> {
         if self.highlighter.busy() {

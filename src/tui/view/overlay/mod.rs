@@ -1,6 +1,7 @@
 //! The dialogs: where they lie, the ground and the title that they get from the view, and what lies behind them.
 
 pub(crate) mod area;
+pub(in crate::view) mod cover;
 mod dim;
 
 use ratatui::buffer::Buffer;
@@ -8,13 +9,11 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
 use crate::app::state::Owner;
-use crate::dialog::commands::which_key;
 use crate::model::Revisions;
 use crate::panel::DrawCx;
 use crate::theme::Theme;
-use crate::view::layout::{Areas, SizeClass};
+use crate::view::layout::Areas;
 use crate::view::{cx, follow};
-use area::full_of;
 pub(crate) use area::{LayerArea, is_covered};
 use dim::{blank, dim};
 
@@ -98,39 +97,4 @@ pub(crate) fn are_layers_drawn(app: &App, slices: &Revisions) -> bool {
 pub(crate) fn layer_cursor(app: &App) -> Option<Position> {
     let area = *app.screen.boxes.last()?;
     app.layers.last()?.panel().cursor(area, &app.model).filter(|p| area.contains(*p))
-}
-
-/// Where toasts go: above the composer; with a dialog on the screen above or below it, never over it.
-pub(crate) fn toast_room(areas: &Areas, layers: &[LayerArea], screen: Rect) -> Rect {
-    let main = areas.main.inner;
-    let Some(outer) = layers.last().map(|l| l.outer) else { return main };
-    let full = full_of(areas, screen, 0);
-    let above = Rect { height: outer.y.saturating_sub(full.y), ..full };
-    let below = Rect { y: outer.bottom(), height: full.bottom().saturating_sub(outer.bottom()), ..full };
-    if below.height >= above.height { below } else { above }
-}
-
-/// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
-pub(crate) fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
-    let Some(top) = app.layers.last().filter(|_| !app.toasts.is_empty()) else { return 0 };
-    let full = full_of(areas, screen, 0);
-    let area = LayerArea::new(top.placement(&app.model), areas, screen, 0).outer;
-    let free = full.height.saturating_sub(area.height);
-    let most = full.height / 3;
-    let need = app.toasts.rows(cx, full.width, most);
-    if free >= need { 0 } else { need }
-}
-
-/// Draws the keys that can follow, once they are due. `true`: they lie over the place of the cursor.
-pub(crate) fn draw_which_key(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) -> bool {
-    if app.keys.pending.is_empty() || areas.class == SizeClass::Tiny {
-        return false;
-    }
-    let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
-    if due {
-        dim(cx.theme, areas.header, buf);
-        dim(cx.theme, areas.body(buf.area), buf);
-        which_key::draw(cx, &app.keys.pending, areas, buf);
-    }
-    due
 }
