@@ -229,10 +229,10 @@ fn k_a_token_of_a_streamed_reply_takes_few_bytes() {
     let _ = highlight::colour("rust", &[code_lines(&mut Words(1), 40)]);
     // Most bytes for each token, in each size.
     let replies = [
-        ("English", english(), [10.0, 10.0]),
-        ("mixed", mixed(), [19.0, 18.0]),
-        ("code", code(), [16.0, 15.0]),
-        ("CJK", cjk(), [12.5, 12.0]),
+        ("English", english(), [9.6, 9.2]),
+        ("mixed", mixed(), [18.6, 17.8]),
+        ("code", code(), [15.0, 14.1]),
+        ("CJK", cjk(), [12.0, 11.4]),
     ];
     let mut over = Vec::new();
     for (name, tokens, limits) in &replies {

@@ -47,11 +47,14 @@ fn stopped(vars: &'static [&'static str], change: impl FnOnce(&mut UiOptions)) -
     (l, sink)
 }
 
-/// What the loop's app shows.
+/// What the loop's app shows. It draws into the frame before.
 fn shown(l: &mut Loop) -> ratatui::buffer::Buffer {
-    let mut buf = ratatui::buffer::Buffer::empty(Rect::new(0, 0, 80, 24));
-    l.app.draw(&mut buf);
-    buf
+    let area = Rect::new(0, 0, 80, 24);
+    if l.buf.area != area {
+        l.buf = ratatui::buffer::Buffer::empty(area);
+    }
+    l.app.draw(&mut l.buf);
+    l.buf.clone()
 }
 
 const THEME: &str = "inherits = \"gruvbox-dark\"\n[roles]\nbar = \"on #123456\"\n";
