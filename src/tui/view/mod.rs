@@ -157,7 +157,7 @@ impl App {
         let chrome = changes::chrome_of(self);
         let cx = cx!(self, &scopes, false);
         overlay::dim_behind(cx.theme, &layers, areas.header, buf);
-        let cover = overlay::cover::draw(self, cover, &areas, &layers, &cx, buf);
+        let cover = overlay::cover_draw::draw(self, cover, &areas, &layers, &cx, buf);
         let cursor = cursor.filter(|_| !cover.hides_cursor());
         self.screen.areas = Some(areas);
         let parts = changes::FrameParts { request, layers, chrome, cover };

@@ -1,81 +1,33 @@
 //! What lies over views and dialogs without taking keys: toasts, and the keys that can follow those pressed so far. While
 //! it stays as it is, a frame draws what has changed below it, and it again where that reaches under it.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::area::full_of;
-use super::{LayerArea, dim};
-use crate::app::App;
-use crate::dialog::commands::which_key;
 use crate::keymap::Chord;
-use crate::panel::DrawCx;
-use crate::view::cx;
-use crate::view::layout::{Areas, SizeClass};
 
 /// What the cover is made from, besides theme, keys and layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::view) struct CoverSource {
     /// Revision of the list of toasts.
-    toasts: u64,
+    pub(super) toasts: u64,
     /// Rows at the bottom that a dialog leaves to toasts.
     pub(in crate::view) spare: u16,
     /// Keys pressed so far.
-    pending: Vec<Chord>,
+    pub(super) pending: Vec<Chord>,
     /// The keys that can follow are shown.
-    keys_shown: bool,
+    pub(super) keys_shown: bool,
 }
 
 /// The cover as it was drawn.
 #[derive(Clone, Debug)]
 pub(in crate::view) struct Cover {
     pub(in crate::view) source: CoverSource,
-    toasts: Rect,
-    keys: Rect,
-}
-
-impl CoverSource {
-    pub(in crate::view) fn of(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> Self {
-        let due = app.keys.which || app.model.mono >= app.keys.since + app.which_delay();
-        Self {
-            toasts: app.toasts.revision(),
-            spare: toast_rows(app, areas, cx, screen),
-            pending: app.keys.pending.clone(),
-            keys_shown: due && !app.keys.pending.is_empty() && areas.class > SizeClass::Tiny,
-        }
-    }
-
-    /// Whether it can be kept while what lies below it is drawn: the keys dim toasts.
-    fn can_stay(&self, app: &App) -> bool {
-        !self.keys_shown || app.toasts.is_empty()
-    }
-}
-
-/// Draws the cover over a frame that was drawn as a whole.
-pub(in crate::view) fn draw(
-    app: &App,
-    source: CoverSource,
-    areas: &Areas,
-    layers: &[LayerArea],
-    cx: &DrawCx<'_>,
-    buf: &mut Buffer,
-) -> Cover {
-    let toasts = app.toasts.draw(cx, toast_room(areas, layers, buf.area), buf);
-    let mut keys = Rect::ZERO;
-    if source.keys_shown {
-        dim::dim(cx.theme, areas.header, buf);
-        dim::dim(cx.theme, areas.body(buf.area), buf);
-        keys = which_key::draw(cx, &app.keys.pending, areas, buf);
-    }
-    Cover { source, toasts, keys }
+    /// Cells of the toasts, and of the keys.
+    pub(super) toasts: Rect,
+    pub(super) keys: Rect,
 }
 
 impl Cover {
-    /// Whether the cover of the next frame is this one.
-    pub(in crate::view) fn stays(&self, app: &App, source: &CoverSource) -> bool {
-        self.source == *source && source.can_stay(app)
-    }
-
     /// Whether it hides the cell.
     pub(in crate::view) fn hides(&self, at: Position) -> bool {
         self.toasts.contains(at) || self.keys.contains(at)
@@ -85,55 +37,4 @@ impl Cover {
     pub(in crate::view) fn hides_cursor(&self) -> bool {
         self.source.keys_shown
     }
-
-    /// Lies over the parts that were drawn below it.
-    pub(in crate::view) fn draw_again(
-        &self,
-        app: &mut App,
-        areas: &Areas,
-        layers: &[LayerArea],
-        buf: &mut Buffer,
-    ) {
-        let scopes = app.scopes();
-        let cx = cx!(app, &scopes, false);
-        let drawn = &app.frame.drawn;
-        let mut again = Vec::new();
-        if self.source.keys_shown {
-            let dims = [areas.header, areas.body(buf.area)];
-            for (n, part) in drawn.iter().enumerate() {
-                // What was drawn twice is dimmed once.
-                let new = part.positions().filter(|at| !drawn[..n].iter().any(|r| r.contains(*at)));
-                for at in new.filter(|at| dims.iter().any(|r| r.contains(*at))) {
-                    dim::dim(cx.theme, Rect { x: at.x, y: at.y, width: 1, height: 1 }, buf);
-                }
-            }
-            if drawn.iter().any(|r| r.intersects(self.keys)) {
-                again.push(which_key::draw(&cx, &app.keys.pending, areas, buf));
-            }
-        } else if drawn.iter().any(|r| r.intersects(self.toasts)) {
-            again.push(app.toasts.draw(&cx, toast_room(areas, layers, buf.area), buf));
-        }
-        app.frame.drawn.extend(again);
-    }
-}
-
-/// Where toasts go: above the composer; with a dialog on the screen above or below it, never over it.
-fn toast_room(areas: &Areas, layers: &[LayerArea], screen: Rect) -> Rect {
-    let main = areas.main.inner;
-    let Some(outer) = layers.last().map(|l| l.outer) else { return main };
-    let full = full_of(areas, screen, 0);
-    let above = Rect { height: outer.y.saturating_sub(full.y), ..full };
-    let below = Rect { y: outer.bottom(), height: full.bottom().saturating_sub(outer.bottom()), ..full };
-    if below.height >= above.height { below } else { above }
-}
-
-/// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
-fn toast_rows(app: &App, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
-    let Some(top) = app.layers.last().filter(|_| !app.toasts.is_empty()) else { return 0 };
-    let full = full_of(areas, screen, 0);
-    let area = LayerArea::new(top.placement(&app.model), areas, screen, 0).outer;
-    let free = full.height.saturating_sub(area.height);
-    let most = full.height / 3;
-    let need = app.toasts.rows(cx, full.width, most);
-    if free >= need { 0 } else { need }
 }

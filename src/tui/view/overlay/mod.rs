@@ -2,6 +2,7 @@
 
 pub(crate) mod area;
 pub(in crate::view) mod cover;
+pub(in crate::view) mod cover_draw;
 mod dim;
 
 use ratatui::buffer::Buffer;
