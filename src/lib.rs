@@ -26,6 +26,7 @@
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol, fs |
 //! | [`sandbox`] | commands confined by the kernel: policy, launcher, self-test | tool |
+//! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
@@ -84,6 +85,7 @@ pub use tiller_provider as provider;
 pub use tiller_sandbox as sandbox;
 pub use tiller_snapshot as snapshot;
 pub use tiller_store as store;
+pub use tiller_terminals as terminals;
 pub use tiller_tool as tool;
 pub use tiller_tui as tui;
 pub use tiller_watch as watch;

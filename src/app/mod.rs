@@ -7,6 +7,7 @@
 //! | `rules` | permission rules from files and flags |
 //! | `settings` | the present settings, shared by screen and engine |
 //! | `sandbox` | which commands of the session are confined |
+//! | `terminals` | the terminals of the settings |
 //! | `trust` | the question about what the folder brings |
 //! | `watch` | the watcher for the engine |
 //! | [`start`] | the engine on its own threads |
@@ -33,6 +34,7 @@ pub(crate) mod settings;
 pub mod setup;
 pub(crate) mod spill;
 pub mod start;
+mod terminals;
 mod trust;
 mod watch;
 

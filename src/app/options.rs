@@ -17,6 +17,9 @@ pub struct Common {
     /// How much the model thinks
     #[arg(long, value_enum, value_name = "EFFORT")]
     pub effort: Option<EffortArg>,
+    /// Run commands at this terminal of your settings
+    #[arg(long, value_name = "NAME")]
+    pub terminal: Option<String>,
     /// Work in this folder
     #[arg(short = 'C', long = "dir", value_name = "DIR")]
     pub dir: Option<PathBuf>,

@@ -17,7 +17,7 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
-use crate::app::{Setup, definitions, definitions::workflows, logs, rules, sandbox, trust, watch};
+use crate::app::{Setup, definitions, definitions::workflows, logs, rules, sandbox, terminals, trust, watch};
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
 #[derive(Clone, Debug, Default)]
@@ -186,11 +186,13 @@ impl Running {
         }
         let config = setup.config.config.clone();
         let providers = shared.providers();
+        let terminals = terminals::session(&setup);
         let workspace = Workspace::new(&setup.project)
             .map_err(|e| internal("The folder cannot be opened", &e))?
             .protect(policy.protected.as_fn())
             .mask(shared.secrets())
             .confine(sandbox::reader(&setup), sandbox::worker(&setup))
+            .at(terminals::of_main(&setup, &terminals)?)
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;
         let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
@@ -280,6 +282,7 @@ impl Running {
                 delegation: Arc::new(tiller_agents::Delegation),
                 programs: Some(programs),
                 folders: Some(Arc::new(tiller_watch::git::worktree::make)),
+                terminals: Some(terminals),
                 workflows: Some(flows),
                 roles: Roles::new(roles),
             },

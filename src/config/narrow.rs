@@ -20,6 +20,7 @@ const NEVER: &[(&str, &str)] = &[
     ("model", "it could select a model that costs you money"),
     ("tiers", "it could select models that cost you money"),
     ("mcp", "it could start programs"),
+    ("terminals", "it could run commands on your other machines"),
     ("sandbox", "it could let commands run outside the sandbox"),
     ("hooks", "it could start programs"),
     ("commands", "it could start programs"),

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::{Bounds, Confiner};
+use crate::shell::{Bounds, Confiner, Elsewhere};
 
 /// What the engine does for tools.
 #[async_trait]
@@ -115,6 +115,8 @@ pub struct Workspace {
     pub(crate) reader: Option<Arc<dyn Confiner>>,
     /// Confines all other commands; `None`: they run as they are.
     pub(crate) worker: Option<Arc<dyn Confiner>>,
+    /// Where commands run instead of on this machine.
+    pub(crate) terminal: Option<Arc<dyn Elsewhere>>,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
     pub(crate) declared: crate::files::path::declared::DeclaredPaths,
     /// The journal of change sets while they are published; `None`: there is no journal.
@@ -151,6 +153,7 @@ impl Workspace {
             unreadable: Arc::new(|_| None),
             reader: None,
             worker: None,
+            terminal: None,
             declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
             seen: Mutex::new(HashMap::new()),
@@ -196,12 +199,30 @@ impl Workspace {
         self
     }
 
-    /// Takes the masking, the journal of change sets and the sandbox from another workspace.
+    /// Runs commands at this terminal; `None`: on this machine. Elsewhere this machine's kernel confines nothing.
+    #[must_use]
+    pub fn at(mut self, terminal: Option<Arc<dyn Elsewhere>>) -> Self {
+        self.terminal = terminal;
+        self
+    }
+
+    /// The terminal at which commands run, when that is not this machine.
+    pub fn terminal(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.terminal.as_ref()
+    }
+
+    /// Why a path (absolute) may not be written, in words; `None` when it may.
+    pub fn protection(&self, path: &Path) -> Option<String> {
+        (self.protected)(path)
+    }
+
+    /// Takes the masking, the journal of change sets, the sandbox and the terminal from another workspace.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.publishes = other.publishes.clone();
         self.reader = other.reader.clone();
         self.worker = other.worker.clone();
+        self.terminal = other.terminal.clone();
         self.mask(Arc::clone(&other.secrets))
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tiller_protocol::mask::{has_mask, masks};
 use tiller_protocol::{Access, Part, Touch};
 
+use crate::shell::elsewhere;
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
@@ -22,6 +23,13 @@ pub const MASKED: &str = "[Values masked as [redacted ...] are kept in the file:
 /// # Errors
 /// Those of the tool, and [`ToolError::Tell`] after a panic.
 pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+    elsewhere::before(tool.touch(), cx).await?;
+    let result = run_alone(tool, args, cx).await;
+    elsewhere::after(tool.touch(), result, cx).await
+}
+
+/// [`run_guarded`], with the files as they are here.
+async fn run_alone(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
     // The tool's own state is behind locks that are taken over when poisoned.
     match AssertUnwindSafe(async { tool.run(args, cx).await }).catch_unwind().await {
         Ok(Ok(mut out)) => {

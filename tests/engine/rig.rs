@@ -101,6 +101,7 @@ fn crew() -> CrewConfig {
         delegation: Arc::new(tiller_agents::Delegation),
         programs: None,
         folders: None,
+        terminals: None,
         workflows: None,
         roles: Roles::new(tiller_config::agents::Definitions::default()),
     }

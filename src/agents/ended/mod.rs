@@ -49,6 +49,7 @@ impl CrewDriver<'_> {
             cost: known.then(|| cost.usd()),
             seconds: end.seconds,
             folder: member.order.folder.clone(),
+            terminal: member.terminal(),
             error: if state == AgentState::Done { String::new() } else { error },
             ..Report::default()
         });

@@ -93,6 +93,7 @@ impl Roster {
                 summary: member.view.act.to_string(),
                 tokens: self.reservations.used(id).0,
                 folder: member.order.folder.clone(),
+                terminal: member.terminal(),
                 ..Report::default()
             },
         }

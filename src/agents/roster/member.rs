@@ -135,6 +135,11 @@ impl Member {
         Grant { id: &self.id, role: self.role.as_deref(), brief: &self.order.brief }
     }
 
+    /// The terminal elsewhere where its commands run.
+    pub(crate) fn terminal(&self) -> Option<String> {
+        self.order.brief.terminal.clone().filter(|name| name != "local")
+    }
+
     pub(crate) fn state(&self) -> AgentState {
         self.view.state
     }
@@ -162,6 +167,7 @@ impl Member {
             took: report.filter(|_| !self.state().at_work()).map_or(0.0, |r| r.seconds),
             refused: self.order.work.refused,
             folder: self.order.folder.clone(),
+            terminal: self.terminal().unwrap_or_default(),
             pane: self.view.child.as_ref().and_then(|c| c.pane.clone()).filter(|_| self.state().at_work()),
             exit: self.view.child.as_ref().and_then(|c| c.exit).filter(|_| !self.state().at_work()),
             goal: self.view.child.as_ref().and_then(|c| c.goal.clone()),
@@ -184,12 +190,12 @@ impl Member {
     }
 }
 
-/// Cleans the row of an agent of an imported session. Its task and report stay; its folder, the session of its external
-/// program and anything that would start by itself are removed, because an imported file must not set them.
+/// Cleans the row of an agent of an imported session. Its task and report stay; its folder, its terminal, the
+/// session of its external program and anything that would start by itself are removed, because an imported file must not set them.
 pub fn from_elsewhere(mut row: AgentRow) -> AgentRow {
     let mut order: Order = serde_json::from_value(row.brief).unwrap_or_default();
     (order.folder, order.theirs, order.transport) = (String::new(), None, None);
-    (order.booked, order.counted) = Default::default();
+    (order.booked, order.counted, order.brief.terminal) = Default::default();
     row.brief = serde_json::to_value(&order).unwrap_or_default();
     if row.state.at_work() {
         row.state = AgentState::Interrupted;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiller_config::agents::{Pick, Tier};
+use tiller_config::agents::{Definition, Pick, Tier};
 use tiller_config::schema::Agents;
 use tiller_engine::crew::{narrowed, profile_of};
 use tiller_external::{Adapter, Transport};
@@ -88,6 +88,7 @@ impl CrewDriver<'_> {
             // An external program could do what its parent may not.
             return Err(format!("an external program may run commands, and you may not: {YOURSELF}"));
         }
+        let brief = self.resolve_terminal(brief, role.as_deref(), parent)?;
         let folder = parent.filter(|_| !brief.isolated).map(|p| p.order.folder.clone()).unwrap_or_default();
         self.crew.names += 1;
         let id = by.child(&format!("a{}", self.crew.names));
@@ -112,6 +113,28 @@ impl CrewDriver<'_> {
         self.crew.line.push_back(id.clone());
         self.store_member(&id);
         Ok(id)
+    }
+
+    /// A brief that names the terminal where its commands run, when that is not the main agent's.
+    fn resolve_terminal(
+        &self,
+        mut brief: Brief,
+        role: Option<&Definition>,
+        parent: Option<&Member>,
+    ) -> Result<Brief, String> {
+        let own = brief.terminal.take().filter(|name| !name.is_empty());
+        if let Some(name) = &own {
+            if brief.cli.is_some() {
+                return Err("an external program runs on this machine: leave terminal out".into());
+            }
+            self.host.check_terminal(name)?;
+        }
+        let role = role.and_then(|r| r.terminal.clone());
+        if let Some(name) = role.as_ref().filter(|_| own.is_none()) {
+            self.host.check_terminal(name)?;
+        }
+        brief.terminal = own.or(role).or_else(|| parent.and_then(|p| p.order.brief.terminal.clone()));
+        Ok(brief)
     }
 
     /// A brief in its normal form: either a role or an external program.

@@ -24,6 +24,7 @@ const KEYS: &[&str] = &[
     "permissions",
     "limits",
     "cli",
+    "terminal",
     "may",
 ];
 /// Characters of a name, and of a description, at most.
@@ -91,6 +92,7 @@ impl Check<'_> {
             permissions: Narrowing::default(),
             limits: AgentLimits::default(),
             cli: None,
+            terminal: None,
             may: None,
             prompt: parts.body,
         };
@@ -113,6 +115,7 @@ impl Check<'_> {
                 "permissions" => it.permissions = self.permissions(value),
                 "limits" => it.limits = self.limits(value),
                 "cli" => it.cli = self.one_of(value, "cli", "program", self.known.clis),
+                "terminal" => it.terminal = self.text(value, "terminal").filter(|name| !name.is_empty()),
                 "may" => it.may = Some(self.may(value)),
                 other => self.unknown(&key.referenced, other, "", KEYS),
             }

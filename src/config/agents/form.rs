@@ -29,6 +29,9 @@ pub struct Definition {
     pub limits: AgentLimits,
     /// A program of another vendor that does the work.
     pub cli: Option<String>,
+    /// The terminal where its commands run; `None`: as the agent that starts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
     /// Layers of the system prompt that it gets besides its own prompt; `None`: all.
     pub may: Option<BTreeSet<String>>,
     /// The body of the file.

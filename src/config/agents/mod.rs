@@ -11,6 +11,7 @@
 //! permissions: { profile: ask, deny: [terminal(git push*)] }      # can only narrow
 //! limits: { turns: 30, seconds: 900, tokens: 400000, cost: 0.50 }
 //! cli: claude                 # another vendor's program does the work
+//! terminal: build             # its commands run there
 //! may: [project, memory]      # layers of the system prompt; left out: all
 //! ---
 //! You review changes. ...

@@ -5,6 +5,7 @@ mod files;
 mod limits;
 mod provider;
 mod screen;
+mod terminals;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use limits::{Agents, Budget, Context, Limits};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
+pub use terminals::{Terminal, TerminalFiles, TerminalKind};
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +51,8 @@ pub struct Config {
     pub agents: Agents,
     /// Detaching from running work.
     pub detach: Detach,
+    /// Places where commands of agents run, by name.
+    pub terminals: BTreeMap<String, Terminal>,
 }
 
 /// Which commands the kernel confines.

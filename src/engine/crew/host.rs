@@ -1,5 +1,6 @@
 //! The loop of the main agent's engine, as its crew uses it.
 
+use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use tiller_config::Config;
@@ -12,6 +13,7 @@ use tiller_protocol::{
 use tiller_provider::{ProviderError, Providers};
 use tiller_store::{Store, Ticket};
 use tiller_tool::Workspace;
+use tiller_tool::shell::Elsewhere;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::{ClientId, EventScope};
@@ -248,11 +250,28 @@ impl CrewHost<'_> {
         self.core.lifecycle.agents.push(task);
     }
 
-    /// The services of the last of `chain`: never more than those of the agent above it. `folder`: its folder, if that is not
-    /// the workspace; else empty.
+    /// Whether commands of an agent can run at a terminal of this name.
     ///
     /// # Errors
-    /// A sentence, when the folder cannot be opened.
+    /// A sentence, when they cannot.
+    pub fn check_terminal(&self, name: &str) -> Result<(), String> {
+        self.terminal(name, &self.core.services.workspace.root).map(drop)
+    }
+
+    /// The terminal of this name for a folder; `None`: this machine's own.
+    fn terminal(&self, name: &str, root: &Path) -> Result<Option<Arc<dyn Elsewhere>>, String> {
+        match &self.core.services.crew.terminals {
+            Some(terminals) => terminals.find(name, root),
+            None if name == "local" => Ok(None),
+            None => Err("there are no other terminals here".into()),
+        }
+    }
+
+    /// The services of the last of `chain`: never more than those of the agent above it. `folder`: its folder, if that is not
+    /// the workspace; else empty. Its task says at which terminal its commands run; without that it is the main agent's.
+    ///
+    /// # Errors
+    /// A sentence, when the folder cannot be opened or the terminal cannot be used.
     pub fn child_services(&self, chain: &[Grant<'_>], folder: &str) -> Result<ChildServices, String> {
         let folder = match folder {
             "" => None,
@@ -263,7 +282,12 @@ impl CrewHost<'_> {
                 Some(opened.protect(inside).like(&self.core.services.workspace))
             }
         };
-        let services = self.core.services.child(chain, folder);
+        let main = &self.core.services.workspace;
+        let named = chain.last().and_then(|member| member.brief.terminal.as_deref());
+        let named = named.or_else(|| main.terminal().map(|t| t.name()));
+        let root = folder.as_ref().map_or(&main.root, |f| &f.root);
+        let terminal = named.map_or(Ok(None), |name| self.terminal(name, root))?;
+        let services = self.core.services.child(chain, folder, terminal);
         let services = services.map_err(|e| format!("the folder cannot be opened: {e}"))?;
         Ok(ChildServices(Arc::new(services)))
     }

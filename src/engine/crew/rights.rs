@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, Profile, ToolGrant};
 use tiller_tool::crew::{Brief, DelegateTask};
+use tiller_tool::shell::Elsewhere;
 use tiller_tool::{Tool, Workspace};
 
 use crate::core::Core;
@@ -22,11 +23,16 @@ pub struct Grant<'a> {
 
 impl Services {
     /// The services of a child, the last of `chain`; its ancestors come first. `folder`: its own, when it has
-    /// one.
+    /// one. `terminal`: where its commands run, when that is not this machine.
     ///
     /// # Errors
     /// When the folder cannot be opened.
-    pub(crate) fn child(&self, chain: &[Grant<'_>], folder: Option<Workspace>) -> std::io::Result<Self> {
+    pub(crate) fn child(
+        &self,
+        chain: &[Grant<'_>],
+        folder: Option<Workspace>,
+        terminal: Option<Arc<dyn Elsewhere>>,
+    ) -> std::io::Result<Self> {
         let own = folder.is_some();
         let workspace = match folder {
             Some(folder) => folder,
@@ -42,7 +48,7 @@ impl Services {
             permit = permit.moved(&workspace.root);
         }
         let agent = chain.last().map_or_else(AgentId::main, |m| m.id.clone());
-        let workspace = workspace.forbid(permit.unreadable(&agent));
+        let workspace = workspace.forbid(permit.unreadable(&agent)).at(terminal);
         Ok(Self {
             store: self.store.clone(),
             config: Arc::clone(&self.config),

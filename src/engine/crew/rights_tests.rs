@@ -147,6 +147,7 @@ fn definition() -> impl Strategy<Value = Definition> {
             permissions: Narrowing { profile, ask, deny },
             limits: AgentLimits::default(),
             cli: None,
+            terminal: None,
             may: None,
             prompt: String::new(),
         }
@@ -217,6 +218,7 @@ fn strictness(permit: &Permit, who: &AgentId, profile: Profile, call: &(&str, To
         access: &call.2,
         profile,
         shell: None,
+        terminal: None,
     };
     permit.judge(&question).strictness()
 }
@@ -241,7 +243,7 @@ fn nobody_has_more(cases: u32) {
         let mut above = (world.permit.clone(), AgentId::main(), session, world.tools_of(&[]));
         for depth_now in 1..=all.len() {
             let member = &chain[depth_now - 1];
-            let below = world.child(&all[..depth_now], None).unwrap();
+            let below = world.child(&all[..depth_now], None, None).unwrap();
             let profile = narrowed(member.profile, session);
             prop_assert!(profile <= above.2);
             for tool in &below.tools.visible {
@@ -307,6 +309,7 @@ thread_local! {
             delegation: Arc::new(NoDelegation),
             programs: None,
             folders: None,
+            terminals: None,
             workflows: None,
             roles: Roles::new(Definitions::default()),
         };
@@ -317,7 +320,7 @@ thread_local! {
 
 impl Services {
     fn copy(&self) -> Self {
-        let mut copy = self.child(&[], None).unwrap();
+        let mut copy = self.child(&[], None, None).unwrap();
         copy.tools.visible.clone_from(&self.tools.visible);
         copy
     }

@@ -47,6 +47,8 @@ pub(crate) struct Question<'a> {
     pub(crate) profile: Profile,
     /// State of the shell that runs its command.
     pub(crate) shell: Option<&'a ShellState>,
+    /// The terminal elsewhere where its command runs.
+    pub(crate) terminal: Option<&'a str>,
 }
 
 impl Permit {
@@ -261,6 +263,10 @@ pub(crate) fn permission_ask(
     let shown = if shown.is_empty() { q.target.to_owned() } else { shown.join("\n") };
     let folder =
         q.access.iter().find_map(|a| if let Access::Run { folder, .. } = a { Some(folder) } else { None });
+    let folder = folder.map(|folder| match q.terminal {
+        Some(terminal) => format!("{terminal}:{folder}"),
+        None => folder.clone(),
+    });
     let runs =
         matches!(q.access, [Access::Run { .. }]) && q.args.get("command").is_some_and(Value::is_string);
     let why =
@@ -270,7 +276,7 @@ pub(crate) fn permission_ask(
         verb: q.verb,
         shown: &shown,
         arguments: q.args,
-        folder: folder.map(String::as_str).unwrap_or_default(),
+        folder: folder.as_deref().unwrap_or_default(),
         diff: diff.as_deref(),
         why,
         editable: runs,

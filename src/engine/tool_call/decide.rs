@@ -68,6 +68,7 @@ impl CallTask {
                 access: &access,
                 profile: self.profile,
                 shell: shell.as_ref(),
+                terminal: self.cx.workspace.terminal().map(|t| t.name()),
             };
             let verdict = self.permit.judge(&question);
             let verdict = match verdict {
@@ -128,6 +129,7 @@ impl CallTask {
                 access: &read,
                 profile: self.profile,
                 shell: None,
+                terminal: None,
             };
             matches!(self.permit.judge(&question), Verdict::Allow { .. })
         })

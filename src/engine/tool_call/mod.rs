@@ -86,7 +86,18 @@ impl CallTask {
             access,
             profile: self.profile,
             shell: None,
+            terminal: self.cx.workspace.terminal().map(|t| t.name()),
         }
+    }
+
+    /// The call for the audit, with the terminal elsewhere where it ran.
+    fn audited(&self) -> String {
+        let mut args = self.args.clone();
+        let there = self.cx.workspace.terminal().filter(|_| self.tool.touch() == Touch::Execute);
+        if let (Some(terminal), Some(fields)) = (there, args.as_object_mut()) {
+            fields.insert("terminal".into(), terminal.name().into());
+        }
+        what(&self.services.redaction.redact, &args)
     }
 
     pub(crate) async fn run(mut self) -> CallDone {
@@ -131,7 +142,7 @@ impl CallTask {
             session: self.cx.session,
             agent: self.cx.agent.0.clone(),
             tool: self.tool.name().to_owned(),
-            what: what(&self.services.redaction.redact, &self.args),
+            what: self.audited(),
             decision: decided.decision,
             by: decided.by,
             seconds: result.seconds,

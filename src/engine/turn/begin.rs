@@ -126,6 +126,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
         unreadable: Some(core.services.workspace.forbidden()),
+        terminal: core.services.workspace.terminal().map(|t| t.describe()),
         ..PromptFacts::default()
     }
 }

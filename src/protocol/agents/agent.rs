@@ -198,6 +198,9 @@ pub struct ChildView {
     /// The agent's own working folder; empty when it works in the session's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// The terminal elsewhere where its commands run; empty: where those of the main agent run.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub terminal: String,
     /// Set while it is a program that runs in a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<Box<PaneView>>,

@@ -41,6 +41,10 @@ pub struct Brief {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
     pub isolated: bool,
+    /// Where its commands run: a terminal of the settings, or `local`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub terminal: Option<String>,
     /// External program: claude, codex, gemini, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]

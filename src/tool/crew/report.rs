@@ -173,6 +173,9 @@ pub struct Report {
     /// Its own folder, if it had one. It is kept.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// The terminal elsewhere where its commands ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
     /// Why it is not done.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,

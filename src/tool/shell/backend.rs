@@ -1,4 +1,4 @@
-//! Where commands run. Local now; docker and ssh later, behind the same traits.
+//! Where commands run: on this machine (`local`) or elsewhere (`elsewhere`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
+use crate::shell::local::quote;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::leftover::Leftover;
 use crate::shell::output::progress::Progress;
@@ -29,6 +30,9 @@ pub enum ShellError {
     /// It started but did not come to its first prompt.
     #[error("the shell did not start within {0} s")]
     Silent(u64),
+    /// The terminal elsewhere cannot be used: which, why, and what to do.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The pool was shut down.
     #[error("the session is ending; no new command is started")]
     Closed,
@@ -84,9 +88,20 @@ impl Sink {
         Self { capture: Capture::default(), progress: Progress::new(cx.progress.clone()) }
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8], cx: &ToolCx) {
+    /// Takes output.
+    pub fn push(&mut self, bytes: &[u8], cx: &ToolCx) {
         self.capture.push(bytes, cx);
         self.progress.push(bytes);
+    }
+
+    /// When [`Sink::send`] is to be called; `None` while nothing waits.
+    pub fn due(&self) -> Option<Instant> {
+        self.progress.due()
+    }
+
+    /// Shows what has come, if it is time.
+    pub fn send(&mut self) {
+        self.progress.send();
     }
 }
 
@@ -122,6 +137,8 @@ pub struct CommandResult {
     pub stuck: usize,
     /// What was done because it took too much of the machine.
     pub excess: Option<String>,
+    /// What else the model has to know, for instance that a connection broke.
+    pub note: Option<String>,
 }
 
 /// A shell that keeps its folder, environment and functions between commands.
@@ -137,6 +154,14 @@ pub trait Shell: Send {
 
     /// Runs one line of Tiller, for instance `cd`. True when it succeeded.
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError>;
+
+    /// Goes to a folder of this machine, or to the one that stands for it. True when it succeeded.
+    async fn enter(&mut self, folder: &std::path::Path) -> Result<bool, ShellError> {
+        self.whisper(&format!("cd -- {}", quote(&folder.display().to_string()))).await
+    }
+
+    /// Ends it in order, where dropping it is not enough.
+    async fn close(&mut self) {}
 
     /// Number and start of the process, for the sweep at the end. `None` when it is elsewhere.
     fn root(&self) -> Option<(i32, u64)>;

@@ -5,7 +5,8 @@
 //! | `terminal` | the tool that runs a command; `outcome` words its result |
 //! | `process` | the tool that looks after background processes |
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
-//! | `backend` | the traits of a shell, for other places than this machine |
+//! | `backend` | the traits of a shell |
+//! | `elsewhere` | the traits of terminals elsewhere |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `reading` | commands that run without a question, in a confined shell of their own |
 //! | `hints` | what else may explain a failure |
@@ -18,6 +19,7 @@
 //! other's folder; calls of one agent come one after the other.
 
 pub mod backend;
+pub mod elsewhere;
 mod hints;
 mod hosted;
 mod jobs;
@@ -30,6 +32,8 @@ mod processes;
 mod reading;
 mod terminal;
 
+pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
+pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;
 pub use output::leftover::Leftover;

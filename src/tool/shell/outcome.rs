@@ -21,6 +21,8 @@ pub(crate) struct CommandOutcome {
     pub stuck: usize,
     /// What was done because it took too much of the machine.
     pub excess: Option<String>,
+    /// What else the model has to know.
+    pub note: Option<String>,
     /// It ran in the persistent shell, which is gone after all but a normal end.
     pub shell: bool,
 }
@@ -48,6 +50,9 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     }
     if let Some(excess) = &facts.excess {
         notes.push(format!("[{excess}]"));
+    }
+    if let Some(note) = &facts.note {
+        notes.push(format!("[{note}]"));
     }
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));

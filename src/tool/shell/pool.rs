@@ -10,8 +10,9 @@ use std::time::Duration;
 use tiller_protocol::{AgentId, ProcessRow, ShellState};
 
 use super::backend::{Backend, CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
-use super::local::{Local, quote};
+use super::local::Local;
 use crate::ToolCx;
+use crate::shell::elsewhere::Elsewhere;
 use crate::shell::jobs::Job;
 use crate::shell::local::env_update;
 use crate::shell::processes::end::{self, Zombies};
@@ -54,8 +55,7 @@ pub struct ShellPool {
     marker: OnceLock<String>,
     count: AtomicU64,
     sandbox: Arc<dyn Sandbox>,
-    backend: Arc<dyn Backend>,
-    slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<PooledShell>>>>,
+    pub(super) slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<PooledShell>>>>,
     folders: Mutex<HashMap<AgentId, PathBuf>>,
     states: Mutex<HashMap<AgentId, ShellState>>,
     jobs: Mutex<BTreeMap<u64, Arc<Job>>>,
@@ -68,11 +68,13 @@ pub struct ShellPool {
     closed: AtomicBool,
     /// Temporary files of confined commands that have no shell of their own.
     scratch: Mutex<Option<tempfile::TempDir>>,
+    /// Terminals elsewhere that were used.
+    pub(super) places: Mutex<Vec<Arc<dyn Elsewhere>>>,
 }
 
 impl std::fmt::Debug for ShellPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ShellPool").field("backend", &self.backend).finish_non_exhaustive()
+        f.debug_struct("ShellPool").field("sandbox", &self.sandbox).finish_non_exhaustive()
     }
 }
 
@@ -98,7 +100,6 @@ impl ShellPool {
         Self {
             marker: OnceLock::new(),
             count: AtomicU64::new(0),
-            backend: Arc::new(Local { sandbox: sandbox.clone() }),
             sandbox,
             slots: Mutex::default(),
             folders: Mutex::default(),
@@ -111,6 +112,7 @@ impl ShellPool {
             zombies: Zombies::default(),
             closed: AtomicBool::new(false),
             scratch: Mutex::default(),
+            places: Mutex::default(),
         }
     }
 
@@ -121,6 +123,10 @@ impl ShellPool {
 
     /// Which programs the agent's shell runs by their names now.
     pub(crate) fn state(&self, cx: &ToolCx) -> ShellState {
+        if cx.workspace.terminal().is_some() {
+            // Which programs there are is not known: none of them is taken for harmless.
+            return ShellState { path: String::new(), redefined: vec!["*".into()] };
+        }
         let mut state = lock(&self.states).get(&cx.agent).cloned().unwrap_or_default();
         if state.path.is_empty() {
             let path = cx.child_env.iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
@@ -209,7 +215,9 @@ impl ShellPool {
         let Some(slot) = slot else { return Vec::new() };
         let slot = slot.lock().await;
         let mut code = slot.exports.clone();
-        if let Some(line) = slot.env.as_deref().and_then(|old| env_update::change(old, &cx.child_env)) {
+        if cx.workspace.terminal().is_none()
+            && let Some(line) = slot.env.as_deref().and_then(|old| env_update::change(old, &cx.child_env))
+        {
             code.push(b'\n');
             code.extend_from_slice(line.as_bytes());
         }
@@ -227,6 +235,10 @@ impl ShellPool {
     /// Tells a shell that runs what another screen has brought.
     pub(crate) async fn refresh(slot: &mut PooledShell, cx: &ToolCx) {
         let old = slot.env.replace(Arc::clone(&cx.child_env));
+        // The other side has its own environment.
+        if cx.workspace.terminal().is_some() {
+            return;
+        }
         let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
         let line = old.filter(|_| !same).and_then(|old| env_update::change(&old, &cx.child_env));
         if let (Some(line), Some(shell)) = (line, slot.shell.as_mut()) {
@@ -281,7 +293,7 @@ impl ShellPool {
             // For this call only: go back, so that the next command finds the folder that it knows.
             now = before.clone();
             if alive && let Some(shell) = slot.shell.as_mut() {
-                let _ = shell.whisper(&format!("cd -- {}", quote(&before.display().to_string()))).await;
+                let _ = shell.enter(&before).await;
             }
         }
         if !alive {
@@ -305,7 +317,8 @@ impl ShellPool {
         before: &std::path::Path,
         cx: &ToolCx,
     ) -> Result<(), ShellError> {
-        let folder = if before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
+        let there = cx.workspace.terminal().is_some();
+        let folder = if there || before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
         let confiner = cx.workspace.worker.clone();
         slot.shell = Some(self.start(folder, slot.exports.clone(), confiner, cx).await?);
         Ok(())
@@ -328,7 +341,13 @@ impl ShellPool {
             confiner,
         };
         end::adopt_orphans();
-        let shell = self.backend.open(start).await?;
+        let shell = match cx.workspace.terminal() {
+            Some(place) => {
+                self.uses(place);
+                place.open(Start { env: Vec::new(), confiner: None, ..start }).await?
+            }
+            None => Local { sandbox: Arc::clone(&self.sandbox) }.open(start).await?,
+        };
         if let Some(root) = shell.root() {
             self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         }
@@ -349,9 +368,8 @@ impl ShellPool {
         before: &std::path::Path,
         cx: &ToolCx,
     ) -> Result<(), ShellError> {
-        let go = format!("cd -- {}", quote(&folder.display().to_string()));
         if let Some(shell) = slot.shell.as_mut()
-            && shell.whisper(&go).await?
+            && shell.enter(folder).await?
         {
             return Ok(());
         }
@@ -359,7 +377,7 @@ impl ShellPool {
         slot.shell = None;
         self.open(slot, before, cx).await?;
         if let Some(shell) = slot.shell.as_mut()
-            && shell.whisper(&go).await?
+            && shell.enter(folder).await?
         {
             return Ok(());
         }
@@ -420,6 +438,7 @@ impl ShellPool {
         if self.marker.get().is_none() {
             return 0;
         }
+        self.close_there().await;
         let left = end::end(&self.everything(), LAST_GRACE, None).await;
         lock(&self.jobs).clear();
         lock(&self.slots).clear();

@@ -18,6 +18,7 @@ use crate::shell::jobs::{Job, Kind};
 use crate::shell::processes::end;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema, text};
 use tiller_protocol::lock;
+use tokio_util::sync::CancellationToken;
 
 /// Lines of one page of `log`.
 const PAGE: usize = 200;
@@ -318,6 +319,9 @@ fn send(job: &Job, input: &Input) -> Result<String, ToolError> {
 
 async fn kill(job: &Job, cx: &ToolCx) -> String {
     let ended = job.exit.borrow().is_some();
+    if let Some(there) = &job.there {
+        return kill_there(job, there, ended).await;
+    }
     let left = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
     let mut exit = job.exit.clone();
     let _ = tokio::time::timeout(Duration::from_secs(1), exit.wait_for(Option::is_some)).await;
@@ -326,5 +330,18 @@ async fn kill(job: &Job, cx: &ToolCx) -> String {
         (true, 0) => format!("{}: it had already ended", job.id),
         (false, 0) => format!("{}: killed", job.id),
         (_, n) => format!("{}: {n} processes could not be ended", job.id),
+    }
+}
+
+/// How long a process elsewhere may take to end after it was asked to.
+const END_THERE: Duration = Duration::from_secs(8);
+
+async fn kill_there(job: &Job, end: &CancellationToken, ended: bool) -> String {
+    end.cancel();
+    let mut exit = job.exit.clone();
+    match tokio::time::timeout(END_THERE, exit.wait_for(Option::is_some)).await {
+        _ if ended => format!("{}: it had already ended", job.id),
+        Ok(_) => format!("{}: killed", job.id),
+        Err(_) => format!("{}: its terminal did not answer; it may still run there", job.id),
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::backend::{CommandEnd, Line, Shell, ShellError, Sink};
+use super::backend::{CommandEnd, Line, ShellError, Sink};
 use super::local::quote;
 use crate::ToolCx;
 use crate::shell::pool::{FinishedCommand, PooledShell, Reader, ShellPool};
@@ -56,7 +56,7 @@ impl ShellPool {
         }
         let Some(own) = slot.reader.as_mut() else { return Err(ShellError::Missing) };
         if let Some(folder) = &folder
-            && !go(&mut *own.shell, folder).await?
+            && !own.shell.enter(folder).await?
         {
             self.close_reader(&mut slot);
             return Err(ShellError::system("the folder cannot be entered")(
@@ -77,7 +77,7 @@ impl ShellPool {
         if folder.is_some() {
             now.clone_from(&before);
             if alive {
-                let _ = go(&mut *own.shell, &before).await;
+                let _ = own.shell.enter(&before).await;
             }
         }
         if !alive {
@@ -86,7 +86,7 @@ impl ShellPool {
         let moved = (now != before).then(|| now.clone());
         if let (Some(now), Some(shell)) = (&moved, slot.shell.as_mut()) {
             // A shell that has died is found by the command that comes next.
-            let _ = go(&mut **shell, now).await;
+            let _ = shell.enter(now).await;
         }
         let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
         if left.is_some() || !alive {
@@ -106,10 +106,6 @@ impl ShellPool {
             self.forget(root);
         }
     }
-}
-
-async fn go(shell: &mut dyn Shell, folder: &std::path::Path) -> Result<bool, ShellError> {
-    shell.whisper(&format!("cd -- {}", quote(&folder.display().to_string()))).await
 }
 
 /// Code that gives another shell the variables, functions and options of the agent's shell. Without a shell, or in one

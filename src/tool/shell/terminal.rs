@@ -98,7 +98,7 @@ impl Tool for Terminal {
         let input: Input = schema::read(&args)?;
         check(&input.command)?;
         let folder = input.folder(cx);
-        if let Some(folder) = folder.as_ref().filter(|f| !f.is_dir()) {
+        if let Some(folder) = folder.as_ref().filter(|f| cx.workspace.terminal().is_none() && !f.is_dir()) {
             return Err(ToolError::Tell(format!("workdir is not a folder: {}", folder.display())));
         }
         let result = if input.background == Some(true) {
@@ -150,14 +150,15 @@ async fn run_in_shell(
     let begun = Instant::now();
     let mut sink = Sink::new(cx);
     let shells = &cx.state.shells;
-    let (ran, reading) = match (&cx.read_only, &cx.workspace.reader) {
-        (Some(reading), Some(reader)) => {
-            let ran = shells.run_reading(reader, command, folder, limit, &mut sink, cx).await;
-            // Nothing has run: the caller may ask whether it may run unconfined.
-            (ran.inspect_err(|_| reading.block())?, Some(reading))
-        }
-        _ => (shells.run(command, folder, limit, &mut sink, cx).await?, None),
-    };
+    let (ran, reading) =
+        match (&cx.read_only, cx.workspace.reader.as_ref().filter(|_| cx.workspace.terminal().is_none())) {
+            (Some(reading), Some(reader)) => {
+                let ran = shells.run_reading(reader, command, folder, limit, &mut sink, cx).await;
+                // Nothing has run: the caller may ask whether it may run unconfined.
+                (ran.inspect_err(|_| reading.block())?, Some(reading))
+            }
+            _ => (shells.run(command, folder, limit, &mut sink, cx).await?, None),
+        };
     let text = sink.capture.finish(cx);
     let how = ran.ended.how;
     if let Some(reading) = reading
@@ -176,6 +177,7 @@ async fn run_in_shell(
         waited: ran.ended.waited || how == CommandEnd::TimedOut && hints::prompt(&text.model),
         stuck: ran.ended.stuck,
         excess: ran.ended.excess,
+        note: ran.ended.note,
         shell: true,
     };
     Ok(finish(text, &facts))

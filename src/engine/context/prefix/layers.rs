@@ -81,6 +81,8 @@ pub(crate) struct PromptFacts {
     pub role: Option<AgentRole>,
     /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
+    /// Where its commands run, as a sentence; `None`: on this machine.
+    pub terminal: Option<String>,
 }
 
 impl PromptFacts {
@@ -312,6 +314,9 @@ fn runtime(facts: &PromptFacts) -> String {
     }
     for line in facts.changed.iter().take(20) {
         let _ = write!(s, "\n  {line}");
+    }
+    if let Some(terminal) = &facts.terminal {
+        let _ = write!(s, "\nTerminal: {terminal}");
     }
     if !facts.processes.is_empty() {
         let _ = write!(s, "\nRunning: {}", facts.processes.join("; "));

@@ -156,6 +156,8 @@ pub struct CrewConfig {
     pub programs: Option<crate::crew::Programs>,
     /// Makes folders for agents that work apart. `None`: they cannot be made.
     pub folders: Option<Folders>,
+    /// Terminals elsewhere. `None`: there are none.
+    pub terminals: Option<Arc<dyn tiller_tool::shell::Terminals>>,
     /// Where workflows are found. `None`: there are none with a name.
     pub workflows: Option<Workflows>,
     /// Kinds of agents by name.

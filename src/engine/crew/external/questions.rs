@@ -49,6 +49,7 @@ impl ExternalDriver<'_> {
                     profile: self.core.session.profile,
                     // The program's own shell runs it, in which Tiller can set nothing.
                     shell: None,
+                    terminal: None,
                 };
                 let mut verdict = permit.judge(&question);
                 let mut stricter = |other: Verdict| {

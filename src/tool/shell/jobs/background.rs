@@ -12,7 +12,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 use crate::ToolCx;
-use crate::shell::backend::ShellError;
+use crate::shell::backend::{ShellError, Start};
+use crate::shell::elsewhere::ProcessThere;
 use crate::shell::jobs::{Job, Kind, Output, drain};
 use crate::shell::local::assignments;
 use crate::shell::output::leftover::Leftover;
@@ -36,6 +37,11 @@ impl ShellPool {
         cx: &ToolCx,
     ) -> Result<(Launch, String), ShellError> {
         self.check_open()?;
+        if let Some(place) = cx.workspace.terminal() {
+            self.uses(place);
+            let launch = place.on_terminal(self.start_there(folder, cx).await, command).await?;
+            return Ok((launch, self.fresh_marker()));
+        }
         let own = environment::outside(&env, &cx.workspace.root);
         let program = environment::find("bash", &own)
             .or_else(|| environment::find("sh", &own))
@@ -81,6 +87,11 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
         let system = ShellError::system;
+        if let Some(place) = cx.workspace.terminal() {
+            self.uses(place);
+            let started = place.start(self.start_there(folder, cx).await, command).await?;
+            return self.list_there(started, command, cx);
+        }
         let (launch, marker) =
             self.command(command, folder, environment::environment(&cx.child_env), cx).await?;
         let (stdin, input) = std::io::pipe().map_err(system("a pipe"))?;
@@ -110,9 +121,48 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             exit: leader.exit,
             family,
             guard,
+            there: None,
             reader: Some(reader),
         });
         self.recheck()?;
+        Ok(job)
+    }
+
+    /// What a command elsewhere begins with.
+    async fn start_there(&self, folder: &Path, cx: &ToolCx) -> Start {
+        Start {
+            folder: folder.to_owned(),
+            workspace: cx.workspace.root.clone(),
+            exports: self.exports(cx).await,
+            ..Start::default()
+        }
+    }
+
+    /// Puts a command that runs elsewhere on the list.
+    fn list_there(&self, started: ProcessThere, command: &str, cx: &ToolCx) -> Result<Arc<Job>, ShellError> {
+        let ProcessThere { output: out, input, exit, end } = started;
+        let pipe = Receiver::from_owned_fd(out).map_err(ShellError::system("a pipe"))?;
+        let output = Output::new(cx);
+        let reader = drain(pipe, output.clone(), None);
+        let guard = Guard::start(Family::default(), cx.limits.bounds, Some(exit.clone()));
+        // For the end of the session.
+        self.session_marker();
+        let cancel = end.clone();
+        let job = self.list_job(|id| Job {
+            id,
+            command: command.to_owned(),
+            agent: cx.agent.clone(),
+            started: Instant::now(),
+            kind: Mutex::new(Kind::Piped { input: Some(input) }),
+            output,
+            typed: Mutex::default(),
+            exit,
+            family: Family::default(),
+            guard,
+            there: Some(end),
+            reader: Some(reader),
+        });
+        self.check_open().inspect_err(|_| cancel.cancel())?;
         Ok(job)
     }
 
@@ -177,6 +227,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             exit,
             family,
             guard,
+            there: None,
             reader: None,
         };
         let job = if live.is_none() { self.list_job(make) } else { Arc::new(make(String::new())) };
@@ -211,6 +262,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             exit,
             family,
             guard,
+            there: None,
             reader: Some(reader),
         });
         job.id.clone()

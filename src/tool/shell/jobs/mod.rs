@@ -14,6 +14,7 @@ use tiller_protocol::{AgentId, ProcessRow, ProcessState, lock};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
 use crate::output::Spill;
@@ -151,6 +152,8 @@ pub(crate) struct Job {
     pub exit: watch::Receiver<Option<Exit>>,
     pub family: Family,
     pub guard: Guard,
+    /// Ends it, when it runs elsewhere.
+    pub there: Option<CancellationToken>,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,
 }

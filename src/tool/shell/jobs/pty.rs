@@ -65,6 +65,7 @@ pub(crate) async fn run(
         waited: waited || how == CommandEnd::TimedOut && hints::prompt(&text.model),
         stuck,
         excess: job.guard.said(),
+        note: None,
         shell: false,
     };
     Ok(terminal::finish(text, &facts))

@@ -174,7 +174,18 @@ impl LocalShell {
         };
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
-        Ok(CommandResult { how, exit, folder, exports, state, leftover, waited, stuck, excess: guard.said() })
+        Ok(CommandResult {
+            how,
+            exit,
+            folder,
+            exports,
+            state,
+            leftover,
+            waited,
+            stuck,
+            excess: guard.said(),
+            note: None,
+        })
     }
 }
 

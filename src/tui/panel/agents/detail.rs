@@ -163,6 +163,9 @@ fn facts(model: &Model, a: &AgentView, answer: &str) -> Vec<Line> {
     if let Some(folder) = child.map(|c| c.folder.as_str()).filter(|f| !f.is_empty()) {
         lines.push(fact("Folder", folder, Role::Text));
     }
+    if let Some(terminal) = child.map(|c| c.terminal.as_str()).filter(|t| !t.is_empty()) {
+        lines.push(fact("Terminal", terminal, Role::Text));
+    }
     lines
 }
 

@@ -78,7 +78,12 @@ pub(super) fn agent_row(
     let needs = waits(model, a);
     let (glyph, word, role) = look(if needs { AgentState::Waiting } else { a.state });
     let child = a.child.as_deref();
-    let mut row = new_row(indent, (glyph, role), name(model, a, path));
+    let mut called = name(model, a, path);
+    // As in the prompt of a shell: where its commands run.
+    if let Some(terminal) = child.map(|c| c.terminal.as_str()).filter(|t| !t.is_empty()) {
+        called.push_str(&format!(" @{terminal}"));
+    }
+    let mut row = new_row(indent, (glyph, role), called);
     row.state = state(model, a);
     let (program, vendor) = by(a);
     row.figure(MODEL, program, vendor);

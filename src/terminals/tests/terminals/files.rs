@@ -1,0 +1,172 @@
+//! Files that are copied to the other side and back.
+
+use super::*;
+use std::os::unix::fs::symlink;
+use tiller_tool::files::{EditFile, ReadFile};
+
+impl There {
+    fn remote(&self, path: &str) -> PathBuf {
+        self.home.join("work").join(path)
+    }
+
+    fn at_home(&self, path: &str) -> String {
+        std::fs::read_to_string(self.bench.root.join(path)).unwrap_or_else(|e| format!("error: {e}"))
+    }
+
+    fn away(&self, path: &str) -> String {
+        std::fs::read_to_string(self.remote(path)).unwrap_or_else(|e| format!("error: {e}"))
+    }
+}
+
+#[tokio::test]
+async fn files_go_there_before_a_command_and_come_back_after_it() {
+    let there = There::pod(30);
+    there.bench.file("src/main.rs", "fn main() {}\n");
+    there.bench.file("with blank/ü 'q' $x", "odd\n");
+    there.bench.file(".gitignore", "target/\n*.log\n");
+    there.bench.file("target/big", "built here");
+    there.bench.file(".git/config", "[core]\n");
+    program(&there.bench.root.join("run.sh"), "#!/bin/sh\necho run\n");
+    assert_eq!(
+        there.run("cat src/main.rs; cat with*/*; ./run.sh; ls -A").await,
+        "fn main() {}\nodd\nrun\n.gitignore\nrun.sh\nsrc\nwith blank"
+    );
+    there.run("echo changed >>src/main.rs; mkdir -p new/deep; echo n >new/deep/f; chmod +x new/deep/f; mkdir target; echo o >target/out; rm run.sh; mkdir .git; echo evil >.git/config").await;
+    assert_eq!(there.at_home("src/main.rs"), "fn main() {}\nchanged\n");
+    assert_eq!(there.at_home("new/deep/f"), "n\n");
+    assert!(
+        std::fs::metadata(there.bench.root.join("new/deep/f")).unwrap().permissions().mode() & 0o100 != 0
+    );
+    assert!(!there.bench.root.join("target/out").exists() && !there.bench.root.join("run.sh").exists());
+    assert_eq!(there.at_home(".git/config"), "[core]\n", "git's own files are not taken");
+    // The other way, with an edit of the agent: it is there without another command.
+    there.bench.say(&ReadFile, json!({"path": "src/main.rs"})).await;
+    let edited =
+        there.bench.say(&EditFile, json!({"path": "src/main.rs", "old": "changed", "new": "edited"})).await;
+    assert!(edited.starts_with("edited"), "{edited}");
+    assert_eq!(there.away("src/main.rs"), "fn main() {}\nedited\n");
+    std::fs::remove_file(there.bench.root.join("new/deep/f")).unwrap();
+    there.run("true").await;
+    assert!(!there.remote("new/deep/f").exists());
+    there.end().await;
+}
+
+#[tokio::test]
+async fn a_file_that_changed_on_both_sides_is_kept_twice() {
+    let there = There::pod(30);
+    there.bench.file("a", "one\n");
+    there.bench.file("b", "one\n");
+    there.run("true").await;
+    // While the command runs, somebody edits here.
+    let edit = async {
+        until("the command runs", || there.away("a") == "there\n").await;
+        there.bench.file("a", "here\n");
+    };
+    let (said, ()) = tokio::join!(there.run("echo there >a; echo there >b; sleep 1"), edit);
+    assert!(said.contains("changed here and at build") && said.ends_with(".build: a]"), "{said}");
+    assert_eq!(
+        (there.at_home("a"), there.at_home("a.build"), there.at_home("b")),
+        ("here\n".into(), "there\n".into(), "there\n".into())
+    );
+    there.run("true").await;
+    assert_eq!(there.away("a"), "here\n", "the version of here holds");
+    // A background process there and an edit here, before the next command.
+    std::fs::write(there.remote("b"), "later there\n").unwrap();
+    there.bench.file("b", "later here\n");
+    there.run("true").await;
+    assert_eq!((there.away("b"), there.at_home("b.build")), ("later here\n".into(), "later there\n".into()));
+    there.end().await;
+}
+
+#[tokio::test]
+async fn protected_names_links_and_unreadable_files_are_judged_as_here() {
+    let mut there = There::pod(30);
+    there.change(|w| {
+        w.protect(Arc::new(|p: &Path| p.ends_with("locked").then(|| "it is protected".into())))
+            .forbid(Arc::new(|p: &Path| p.ends_with(".env").then(|| "a rule".into())))
+    });
+    let out = there.bench.scratch.path().join("outside");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("key"), "secret").unwrap();
+    symlink(&out, there.bench.root.join("dir")).unwrap();
+    there.bench.file("locked", "mine\n");
+    there.bench.file(".env", "KEY=1\n");
+    assert_eq!(there.run("ls -A").await, "locked");
+    let said = there
+        .run("echo x >locked; mkdir dir; echo x >dir/key; echo x >dir/new; ln -s /etc/passwd link")
+        .await;
+    assert!(said.contains("not taken from build") && said.contains("locked (it is protected)"), "{said}");
+    assert_eq!(there.at_home("locked"), "mine\n");
+    assert_eq!(std::fs::read_to_string(out.join("key")).unwrap(), "secret");
+    assert!(!out.join("new").exists() && !there.bench.root.join("link").exists());
+    there.end().await;
+}
+
+/// A link there does not lead what is sent out of the folder.
+#[tokio::test]
+async fn nothing_is_written_through_a_link_of_the_other_side() {
+    let there = There::pod(30);
+    there.bench.file("a", "1");
+    let out = there.home.join("outside");
+    std::fs::create_dir_all(&out).unwrap();
+    there.run(&format!("ln -s {} sub", out.display())).await;
+    there.bench.file("sub/x", "1");
+    let said = there.run("true").await;
+    assert!(said.contains("could not be written"), "{said}");
+    assert!(!out.join("x").exists());
+}
+
+#[tokio::test]
+async fn a_folder_with_files_of_others_is_refused_and_an_empty_one_removes_nothing_here() {
+    let there = There::pod(30);
+    std::fs::create_dir_all(there.remote("")).unwrap();
+    std::fs::write(there.remote("theirs"), "x").unwrap();
+    there.bench.file("a", "1");
+    there.bench.file("b", "1");
+    let said = there.run("true").await;
+    assert!(said.contains("has files that do not come from here"), "{said}");
+    assert!(there.remote("theirs").exists() && !there.remote("a").exists());
+    std::fs::remove_file(there.remote("theirs")).unwrap();
+    there.run("true").await;
+    assert_eq!(there.away("a"), "1");
+    let said = there.run("rm -f a b").await;
+    assert!(said.contains("all files are gone there; nothing was removed here"), "{said}");
+    assert_eq!(there.at_home("a"), "1");
+    for n in 0..120 {
+        there.bench.file(&format!("many/{n}"), "x");
+    }
+    there.run("true").await;
+    let said = there.run("rm -rf many").await;
+    assert!(said.contains("Nothing was removed"), "{said}");
+    assert_eq!(there.at_home("many/7"), "x");
+    there.end().await;
+}
+
+/// What both sides were like is known over a restart: nothing is sent again, nothing is lost.
+#[tokio::test]
+async fn a_restart_finds_what_changed_meanwhile() {
+    let there = There::pod(30);
+    there.bench.file("a", "1\n");
+    there.bench.file("b", "1\n");
+    there.run("true").await;
+    std::fs::write(there.remote("a"), "changed there\n").unwrap();
+    there.bench.file("b", "changed here\n");
+    let scratch = there.bench.scratch.path().to_owned();
+    let setting = Setting {
+        kind: TerminalKind::Kubernetes,
+        pod: Some("builder-0".into()),
+        folder: Some(scratch.join("there/work").display().to_string()),
+        ..Setting::default()
+    };
+    let vars = vec![("PATH".to_owned(), format!("{}:/usr/bin:/bin", scratch.join("bin").display()))];
+    let session = Session::new(BTreeMap::from([("build".to_owned(), setting)]), vars, scratch.join("state"));
+    let mut again = There {
+        bench: there.bench,
+        place: session.find("build", &scratch.join("work").canonicalize().unwrap()).unwrap().unwrap(),
+        home: there.home,
+    };
+    again.change(|w| w);
+    assert_eq!(again.run("cat a b").await, "changed there\nchanged here");
+    assert_eq!(again.at_home("a"), "changed there\n");
+    again.end().await;
+}
