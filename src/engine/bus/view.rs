@@ -30,6 +30,7 @@ pub(crate) fn summary(core: &Core) -> SessionSummary {
         open_in: None,
         interrupted: core.session.interrupted.clone(),
         preview: String::new(),
+        git_branch: core.session.info.git_branch.clone(),
     }
 }
 

@@ -71,6 +71,8 @@ pub(crate) struct SessionInfo {
     pub(crate) archived: bool,
     /// Made by a run without a screen.
     pub(crate) exec: bool,
+    /// The git branch of the last turn, as stored.
+    pub(crate) git_branch: String,
 }
 
 /// The head that entries are added to.

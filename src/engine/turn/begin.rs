@@ -107,6 +107,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
 pub(crate) fn turn_started(core: &mut Core) {
     let scope = core.scope();
     core.bus.publish(&scope, EventBody::Turn(TurnEvent::TurnStarted {}));
+    crate::watching::feed::keep_branch(core);
     core.child_driver().turn_started();
     agent_view::agent_changed(core);
     let steering = core.prompts.steering();

@@ -26,6 +26,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
             core.context.news.set("git", format!("the git branch is now {}", git.branch));
         }
         core.state(None, StateEvent::GitChanged { git });
+        keep_branch(core);
     }
     if seen.changes.is_empty() {
         return;
@@ -55,6 +56,17 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
     let over = core.watching.feed.len().saturating_sub(FEED);
     core.watching.feed.drain(..over);
     core.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });
+}
+
+/// Stores the git branch for the lists of sessions, once the session has a message.
+pub(crate) fn keep_branch(core: &mut Core) {
+    let Some(git) = &core.watching.git else { return };
+    let own = core.identity.is_main() && !core.session.read_only && core.session.has_words();
+    if own && core.session.info.git_branch != git.branch {
+        core.session.info.git_branch.clone_from(&git.branch);
+        // A failure is reported by the writes of the turn.
+        drop(core.services.store.sessions().set_git_branch(core.session.id, &git.branch));
+    }
 }
 
 pub(crate) fn watch_diff(core: &mut Core, client: ClientId, cause: CommandId, path: String) {

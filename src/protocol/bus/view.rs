@@ -206,6 +206,9 @@ pub struct SessionSummary {
     pub interrupted: Option<String>,
     #[serde(default)]
     pub preview: String,
+    /// The git branch that was checked out at its last turn; empty: none is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub git_branch: String,
 }
 
 /// Where a model is known from. It is sent as text: `local server on 11434`.

@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0009_estimated.sql"),
     include_str!("../schema/0010_origin.sql"),
     include_str!("../schema/0011_drafts.sql"),
+    include_str!("../schema/0012_git_branch.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

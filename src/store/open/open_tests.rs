@@ -305,6 +305,27 @@ fn drafts_of_version_10_join_the_history_of_prompts() {
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
+/// Version 12 knows the git branch of a session; of older ones none is known.
+#[test]
+fn the_git_branch_of_a_session_is_kept_and_those_of_version_11_have_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..11], NOW).unwrap();
+    let s = session_id(1);
+    conn.execute(
+        "INSERT INTO sessions(id, project, created, used, used_order, head) VALUES(?1, '/w', 0, 0, 1, 'main')",
+        [s.0],
+    )
+    .unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let branch = || store.sessions().list(&Filter::default()).unwrap()[0].git_branch.clone();
+    assert_eq!(branch(), "");
+    store.sessions().set_git_branch(s, "retry-after").wait().unwrap();
+    assert_eq!(branch(), "retry-after");
+}
+
 #[test]
 fn a_second_store_on_the_same_folder_works() {
     let (dir, one) = scratch();

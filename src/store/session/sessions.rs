@@ -90,7 +90,8 @@ pub struct Filter {
 }
 
 const COLUMNS: &str = "s.id, s.title, s.project, s.created, s.used, s.entries, s.model, s.cost, s.archived, \
-   s.preview, s.profile, s.head, s.budget, s.spawned_by, s.trashed, l.pid, l.start, l.boot, l.space, r.what, l.nonce, s.origin";
+   s.preview, s.profile, s.head, s.budget, s.spawned_by, s.trashed, l.pid, l.start, l.boot, l.space, r.what, l.nonce, s.origin,
+   s.git_branch";
 const FROM: &str = "sessions s LEFT JOIN leases l ON l.session = s.id AND l.head = s.head
    LEFT JOIN running r ON r.session = s.id AND r.head = s.head";
 
@@ -114,6 +115,7 @@ fn from_row(row: &Row<'_>, judge: &LivenessCheck) -> rusqlite::Result<SessionRow
             archived: row.get(8)?,
             exec: MadeBy::of(&row.get::<_, String>("origin")?) != MadeBy::Person,
             preview: row.get(9)?,
+            git_branch: row.get("git_branch")?,
             // A running turn is interrupted only when no process works on it.
             interrupted: if holder.is_some() { None } else { what },
             open_in: holder.map(|h| h.pid.to_string()),
@@ -337,6 +339,12 @@ impl Sessions<'_> {
     pub fn set_model(&self, id: SessionId, model: &ModelRef) -> Ticket<()> {
         let model = model.0.clone();
         self.store.write(move |conn| change(conn, id, "model", &model))
+    }
+
+    /// The git branch that is checked out in the session's workspace.
+    pub fn set_git_branch(&self, id: SessionId, branch: &str) -> Ticket<()> {
+        let branch = branch.to_owned();
+        self.store.write(move |conn| change(conn, id, "git_branch", &branch))
     }
 
     /// The session's permission profile.

@@ -95,6 +95,7 @@ impl Bench {
             open_in: None,
             interrupted: None,
             preview: String::new(),
+            git_branch: String::new(),
         };
         let snapshot = Snapshot {
             seq: 0,

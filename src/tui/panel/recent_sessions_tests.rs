@@ -25,6 +25,7 @@ fn summary(id: SessionId, title: &str, minutes: i64, entries: u64) -> SessionSum
         open_in: None,
         interrupted: None,
         preview: String::new(),
+        git_branch: String::new(),
     }
 }
 

@@ -99,6 +99,33 @@ fn git(branch: &str) -> WatchReport {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_list_of_sessions_names_the_git_branch_that_a_session_was_last_used_in() {
+    use tiller_protocol::command::Query;
+    use tiller_protocol::event::ReplyEvent;
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("ok"));
+    let watcher = Arc::new(Scripted::default());
+    let given = Arc::clone(&watcher) as Arc<dyn Watcher>;
+    let mut rig = place.start_with(&fake, |p| p.files.watcher = Some(given)).await;
+    watcher.sees(git("main"));
+    rig.turn("one").await;
+    for branch in ["main", "topic"] {
+        watcher.sees(git(branch));
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        // Saved by another thread: not at once.
+        loop {
+            let list =
+                Query::Sessions { everywhere: false, filter: String::new(), archived: false, trashed: false };
+            let ReplyEvent::SessionsReply { sessions } = rig.query(list).await else { panic!("no list") };
+            if sessions[0].git_branch == branch {
+                break;
+            }
+            assert!(std::time::Instant::now() < end, "not {branch}: {sessions:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_person_changes_is_told_at_the_end_of_the_next_message_and_nothing_else() {
     let place = Place::new();
     for name in ["read.txt", "mine.txt", "made.txt", "unread.txt"] {

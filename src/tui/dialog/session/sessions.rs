@@ -80,6 +80,7 @@ const COLUMNS: &[Column] = &[
     Column::text("Title").grows(),
     Column::text("").rank(1),
     Column::path("Folder").rank(4),
+    Column::path("Git branch").rank(5),
     Column::right("Used"),
     Column::number("Entries").rank(3),
     Column::number("Cost").rank(2),
@@ -255,15 +256,18 @@ impl Source for Sessions {
             let here = Some(s.id) == current;
             let (state, role) = self.state(s, here);
             let cost = s.cost.map_or(String::new(), |c| cents(c.usd()));
-            let item =
-                Item { more: format!("{} {}", s.project, s.preview), ..Item::new(s.id.to_string(), name(s)) }
-                    .group(day(s.used, now))
-                    .current(here)
-                    .cell(Cell::new(state, role))
-                    .cell(Cell::dim(if self.everywhere { s.project.as_str() } else { "" }))
-                    .cell(Cell::dim(ago(s.used, now)))
-                    .cell(Cell::number(s.entries.to_string(), ""))
-                    .cell(Cell::number(cost, ""));
+            let item = Item {
+                more: format!("{} {} {}", s.project, s.git_branch, s.preview),
+                ..Item::new(s.id.to_string(), name(s))
+            }
+            .group(day(s.used, now))
+            .current(here)
+            .cell(Cell::new(state, role))
+            .cell(Cell::dim(if self.everywhere { s.project.as_str() } else { "" }))
+            .cell(Cell::dim(s.git_branch.as_str()))
+            .cell(Cell::dim(ago(s.used, now)))
+            .cell(Cell::number(s.entries.to_string(), ""))
+            .cell(Cell::number(cost, ""));
             if here { item.sign(draw::sign(sign::FULL), Role::Strong) } else { item }
         };
         self.rows.iter().map(item).collect()
@@ -355,6 +359,9 @@ impl Source for Sessions {
         let s = self.row(Some(item))?;
         let mut text = if s.preview.is_empty() { String::new() } else { format!("{}\n\n", s.preview) };
         text.push_str(&format!("Model    {}\nFolder   {}\n", s.model, s.project));
+        if !s.git_branch.is_empty() {
+            text.push_str(&format!("Branch   {}\n", s.git_branch));
+        }
         text.push_str(&format!("Started  {}\n", s.created.to_rfc3339()[..16].replace('T', " ")));
         if let Some(pid) = &s.open_in {
             text.push_str(&format!("Open in  process {pid}\n"));

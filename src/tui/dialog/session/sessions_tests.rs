@@ -27,6 +27,7 @@ fn rows() -> Vec<SessionSummary> {
             open_in: (i == 1).then(|| "4711".into()),
             interrupted: None,
             preview: format!("preview {i}"),
+            git_branch: if i == 1 { "retry-after".into() } else { String::new() },
         })
         .collect()
 }

@@ -136,6 +136,7 @@ impl Script {
             open_in: None,
             interrupted: None,
             preview: String::new(),
+            git_branch: String::new(),
         };
         let snapshot = Snapshot {
             seq: 0,

@@ -61,6 +61,7 @@ fn opened(w: u16, h: u16) -> Robot {
         open_in: None,
         interrupted: None,
         preview: String::new(),
+        git_branch: String::new(),
     };
     r.app.model.agent.session.summary = Some(summary.clone());
     let child = ChildView { session: Some(id(22)), ..ChildView::default() };

@@ -66,6 +66,7 @@ pub(crate) fn sample() -> Browser {
         open_in: None,
         interrupted: None,
         preview: String::new(),
+        git_branch: String::new(),
     };
     let mut browser = Browser::of(Some(session));
     let list = ReplyEvent::SessionsReply { sessions: vec![summary] };

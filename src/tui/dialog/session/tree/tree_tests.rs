@@ -27,6 +27,7 @@ fn summary(n: u32, title: &str, ago: i64) -> SessionSummary {
         open_in: None,
         interrupted: None,
         preview: String::new(),
+        git_branch: String::new(),
     }
 }
 
