@@ -21,7 +21,7 @@ pub const ACTIONS: &[ActionSpec] = &[
         "more",
         "Start a key sequence; a box shows the keys that can follow",
     ),
-    ActionSpec::key_only("global.which_key", "all keys", "Show at once the keys that can follow"),
+    ActionSpec::key_only("global.which_key", "all keys", "Show the keys that can follow right away"),
     ActionSpec::key_only("global.literal", "literal", "Send the leader key itself to the pane"),
     ActionSpec::key_only("global.escape", "back", "One step back: close, leave, or stop what is running"),
     ActionSpec::key_only(

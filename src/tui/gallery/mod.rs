@@ -130,8 +130,14 @@ pub fn draw_looks(
 
 /// Plays a scene to its end.
 fn play(scene: &Scene, size: (u16, u16), look: &Look) -> Result<Stage, String> {
+    play_with(scene, size, look, |_| {})
+}
+
+/// Plays a scene to its end, with more settings than its own.
+fn play_with(scene: &Scene, size: (u16, u16), look: &Look, settings: fn(&mut Ui)) -> Result<Stage, String> {
     let mut ui = Ui::default();
     (scene.settings)(&mut ui);
+    settings(&mut ui);
     let mut stage = Stage::new(size, ui, look)?;
     (scene.play)(&mut stage);
     match stage.mistakes() {

@@ -14,7 +14,7 @@ use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind
 use self::abandoned_branches::AbandonedBranch;
 use super::conversation::GoTo;
 use super::empty_view::explain;
-use super::rows::{Rows, clock};
+use super::times::clock;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::reader::text::Text;
@@ -27,6 +27,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
+use crate::widget::line_list::LineList;
 use crate::widget::{draw, sign};
 
 /// Registers the panel.
@@ -80,7 +81,7 @@ enum SessionRow {
 /// The panel.
 #[derive(Default)]
 pub struct SessionsPanel {
-    rows: Rows,
+    rows: LineList,
     what: Vec<SessionRow>,
     left: Vec<AbandonedBranch>,
     /// The main agent's abandoned branches, while another agent is on the screen.
@@ -238,7 +239,7 @@ impl Panel for SessionsPanel {
     }
 
     fn placement(&self, width: u16, model: &Model) -> Placement {
-        Placement::Rows(Rows::height(self.lines(model, width).0, width))
+        Placement::Rows(LineList::height(self.lines(model, width).0, width))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -298,7 +299,7 @@ impl Panel for SessionsPanel {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.what.is_empty() {
-            explain(cx, area, "Your messages appear here, and where you branched", buf);
+            explain(cx, area, "Your messages and branches appear here", buf);
         }
         self.rows.draw(cx, area, buf);
     }

@@ -7,7 +7,6 @@ use tiller_protocol::command::TodoCommand;
 use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoStatus};
 
 use super::empty_view::explain;
-use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Task};
 use crate::input::escape::EscapeStep;
@@ -19,6 +18,7 @@ use crate::registry::PanelEntry;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
+use crate::widget::line_list::LineList;
 use crate::widget::{draw, input, sign};
 
 /// Registers the panel.
@@ -62,7 +62,7 @@ const GAUGE: usize = 6;
 /// The panel.
 #[derive(Default)]
 pub struct Todo {
-    rows: Rows,
+    rows: LineList,
     /// The item that is being edited (`None`: a new one), and its text.
     edit: Option<(Option<String>, Edit)>,
 }
@@ -191,7 +191,7 @@ impl Panel for Todo {
     }
 
     fn placement(&self, width: u16, model: &Model) -> Placement {
-        Placement::Rows(Rows::height(all(model), width) + u16::from(self.edit.is_some()))
+        Placement::Rows(LineList::height(all(model), width) + u16::from(self.edit.is_some()))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -295,7 +295,7 @@ impl Panel for Todo {
         let taken = u16::from(self.edit.is_some());
         let area = Rect { height: area.height.saturating_sub(taken), ..area };
         let lines = all(cx.model);
-        let fits = Rows::height(lines.clone(), area.width) <= area.height;
+        let fits = LineList::height(lines.clone(), area.width) <= area.height;
         let lines = if cx.focus || fits { lines } else { folded(cx.model, usize::from(area.height)) };
         self.rows.set(lines, area);
         Refresh::default()

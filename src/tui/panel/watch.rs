@@ -9,7 +9,7 @@ use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Not
 
 use super::empty_view::explain;
 use super::headings;
-use super::rows::{Rows, clock};
+use super::times::clock;
 use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -23,6 +23,7 @@ use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
 use crate::view::words::grouped;
+use crate::widget::line_list::LineList;
 use crate::widget::{draw, sign};
 
 /// Registers the panel.
@@ -54,7 +55,7 @@ const LEAST: usize = 12;
 /// The panel.
 #[derive(Default)]
 pub struct Watch {
-    rows: Rows,
+    rows: LineList,
     /// The change for each line; `None`: the name of a group.
     shown: Vec<Option<FileChange>>,
     /// Changes since the panel was looked at.

@@ -277,6 +277,14 @@ fn fit(theme: &mut Theme, mixes: &[Mix]) {
         let tint = color::tint_256(bg, mark, word).filter(|c| !around.contains(&Some(*c)));
         theme.styles[role as usize].bg = Some(tint.unwrap_or_else(|| color::grey_256(bg, &around)));
     }
+    // A selected row of a diff differs from the rows around it.
+    let bands = [Role::Ground, Role::Band, AddedBand, RemovedBand].map(|r| theme.style(r).bg);
+    let selection = Role::Selection as usize;
+    if let Some(bg) = full[selection].bg.filter(|_| depth == Depth::TwoFiftySix)
+        && bands.contains(&theme.styles[selection].bg)
+    {
+        theme.styles[selection].bg = Some(color::grey_256(bg, &bands));
+    }
     for (word, band) in [(AddedWord, AddedBand), (RemovedWord, RemovedBand)] {
         if theme.style(word).bg == theme.style(band).bg {
             let style = theme.style(word).add_modifier(Modifier::BOLD | Modifier::UNDERLINED);

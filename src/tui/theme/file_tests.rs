@@ -142,6 +142,7 @@ fn the_words_of_a_diff_keep_their_hue_with_256_colours_and_its_bands_are_seen() 
             for below in [Role::Ground, Role::Band] {
                 assert_ne!(bg(band), bg(below), "{name}: {band:?} is seen on {below:?}");
             }
+            assert_ne!(bg(band), bg(Role::Selection), "{name}: a selected row of a diff is seen");
         }
         assert_ne!(bg(Role::AddedWord), bg(Role::RemovedWord), "{name}");
         for role in [Role::AddedWord, Role::RemovedWord] {

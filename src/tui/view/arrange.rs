@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::panel::View;
-use crate::view::layout::{self, Preset, SizeClass};
+use crate::view::layout::{self, SizeClass};
 use crate::view::layout_request;
 
 /// Names and help.
@@ -56,7 +56,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
             "This terminal shows one view at a time; layouts need 112 columns"
         }
         "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
-            "The layout is already the normal one"
+            "The layout is already the default one"
         }
         _ => return None,
     })
@@ -140,7 +140,7 @@ fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
     loop {
         app.screen.zoom = app.screen.zoom.turn(up);
         if app.screen.zoom == before {
-            app.say("This pane has its largest size");
+            app.say("This pane is already as large as it can be");
             break;
         }
         if looks(app) != now {
@@ -154,6 +154,38 @@ fn rail(app: &mut App) -> Vec<Effect> {
     app.screen.rail = !app.screen.rail;
     let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
     if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
+/// How conversation and rail share a wide screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Preset {
+    /// What the prose leaves to the rail.
+    #[default]
+    Normal,
+    /// Half for the rail: many agents, long plans.
+    Half,
+    /// The conversation alone.
+    Alone,
+}
+
+impl Preset {
+    /// The next one, round and round.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Normal => Self::Half,
+            Self::Half => Self::Alone,
+            Self::Alone => Self::Normal,
+        }
+    }
+
+    /// In words.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "conversation and sidebar",
+            Self::Half => "half and half",
+            Self::Alone => "conversation only",
+        }
+    }
 }
 
 /// What the layout is now.
@@ -204,7 +236,10 @@ mod tests {
                     r.app.redraw();
                     let after = r.msg(crate::app::msg::Msg::Tick).screen();
                     let changed = r.app.screen.zoom != zoom && after != before;
-                    assert!(changed || after.contains("largest size"), "{width}x{height} {view:?}\n{after}");
+                    assert!(
+                        changed || after.contains("already as large as it can be"),
+                        "{width}x{height} {view:?}\n{after}"
+                    );
                 }
                 assert!(view != View::Composer || r.app.screen.zoom == Zoom::Normal);
             }

@@ -69,6 +69,8 @@ pub struct HeaderFacts {
     pub badges: Vec<Badge>,
     /// Lasting states: errors not yet looked at.
     pub errors: usize,
+    /// The start screen is shown, which says below the composer which model is ready.
+    pub start: bool,
 }
 
 /// A view that is not on the screen: `2:Todo 3/7`.
@@ -222,12 +224,12 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
     }
     if s.model.is_demo() {
         put(Group::Model, "demo".into(), "demo".into(), Role::Demo, 1);
-    } else {
+    } else if !facts.start {
         let said = |n| draw::cut_middle(s.model.model(), n);
         put(Group::Model, said(28), said(12), Role::Text, 3);
     }
     let used = s.effort.used;
-    if used != Effort::Default && !s.model.0.is_empty() {
+    if used != Effort::Default && !s.model.0.is_empty() && !facts.start {
         put(Group::Model, used.word().into(), used.word().into(), Role::Dim, 4);
     }
     let space = if class > SizeClass::Xs { " " } else { "" };

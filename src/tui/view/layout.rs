@@ -61,38 +61,6 @@ impl Zoom {
     }
 }
 
-/// How conversation and rail share a wide screen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preset {
-    /// What the prose leaves to the rail.
-    #[default]
-    Normal,
-    /// Half for the rail: many agents, long plans.
-    Half,
-    /// The conversation alone.
-    Alone,
-}
-
-impl Preset {
-    /// The next one, round and round.
-    pub fn next(self) -> Self {
-        match self {
-            Self::Normal => Self::Half,
-            Self::Half => Self::Alone,
-            Self::Alone => Self::Normal,
-        }
-    }
-
-    /// In words.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Normal => "conversation and sidebar",
-            Self::Half => "half and half",
-            Self::Alone => "conversation only",
-        }
-    }
-}
-
 /// One section of the rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -321,12 +289,14 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
     let footer = s.height - 1;
     let band_top = footer - composer;
     let top = 1 + air;
+    // A blank row stands above the lines of the notice bar; on low screens one between them and the title of a dialog.
+    let blank = air.max(u16::from(w.docked));
     let notices = match alone || w.notices == 0 {
         true => 0,
-        false => (w.notices + air).min((band_top - rule).saturating_sub(top + 3)),
+        false => (w.notices + blank).min((band_top - rule).saturating_sub(top + 3)),
     };
     // A blank row alone says nothing.
-    let notices = if notices > air { notices } else { 0 };
+    let notices = if notices > blank { notices } else { 0 };
     let body = band_top - rule - notices;
     let band = row(s, band_top, composer);
     let inside = trimmed(band, PADDING, PADDING);
@@ -345,7 +315,10 @@ fn whole(w: &LayoutRequest, class: SizeClass) -> Areas {
         tree: tree.and_then(|r| stack(&tree_section, w, r, air).pop()),
         rail: rail.map_or_else(Vec::new, |r| stack(&sides.sections, w, r, air)),
         bands: tree.into_iter().chain(rail).collect(),
-        notices: below_air(trimmed(notices_band, PADDING, PADDING), air),
+        notices: Rect {
+            height: notices.saturating_sub(blank),
+            ..below_air(trimmed(notices_band, PADDING, PADDING), air)
+        },
         notices_band,
         rule: row(s, body, rule),
         composer: match w.docked {
@@ -420,6 +393,17 @@ struct Sides {
     sections: Vec<Section>,
 }
 
+/// The prose leaves room for the session tree at the left.
+pub(crate) fn has_tree(screen: u16, measure: u16) -> bool {
+    screen.saturating_sub(measure.saturating_add(PADDING)) >= TWO_PANELS
+}
+
+/// Columns of a side panel, its padding included; with the session tree there are two.
+pub(crate) fn panel_columns(screen: u16, measure: u16, tree: bool) -> u16 {
+    let spare = screen.saturating_sub(measure.saturating_add(PADDING));
+    (if tree { spare / 2 } else { spare }).clamp(PANEL, WIDEST_PANEL)
+}
+
 /// Panels are shown when at least two sections have something to show, or one of them has the focus.
 fn sides(w: &LayoutRequest, main_view: View) -> Sides {
     let shown = |x: &&Section| (x.rows > 0 || x.view == w.focus) && x.view != main_view;
@@ -428,12 +412,13 @@ fn sides(w: &LayoutRequest, main_view: View) -> Sides {
     if !w.rail || (sections.len() < 2 && !focused) {
         return Sides::default();
     }
-    let spare = w.screen.width.saturating_sub(w.measure.saturating_add(PADDING));
     if w.half || (w.zoom == Zoom::Half && focused) {
         return Sides { tree: 0, rail: w.screen.width / 2, sections };
     }
-    let tree = sections.len() > 1 && sections.iter().any(|x| x.view == View::Sessions) && spare >= TWO_PANELS;
-    let columns = (if tree { spare / 2 } else { spare }).clamp(PANEL, WIDEST_PANEL);
+    let tree = sections.len() > 1
+        && sections.iter().any(|x| x.view == View::Sessions)
+        && has_tree(w.screen.width, w.measure);
+    let columns = panel_columns(w.screen.width, w.measure, tree);
     if tree {
         sections.retain(|x| x.view != View::Sessions);
     }

@@ -10,8 +10,15 @@ use crate::view::layout::{self, LayoutRequest, Section, SizeClass};
 /// Sections of the rail, in their fixed order.
 pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
 
-/// Columns for which the rows of a section are counted: those of a narrow panel without its padding.
-pub(crate) const RAIL_COLUMNS: u16 = 30;
+/// Columns for which the rows of a section are counted: those of a side panel without its padding.
+pub(crate) fn rail_columns(app: &App, screen: Rect) -> u16 {
+    let (width, measure) = (screen.width, app.model.ui.measure.max(20));
+    let columns = match app.screen.half {
+        true => width / 2,
+        false => layout::panel_columns(width, measure, layout::has_tree(width, measure)),
+    };
+    columns.saturating_sub(2)
+}
 
 /// What the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {

@@ -90,11 +90,12 @@ impl App {
     /// Brings what the layout needs to know of the panels up to date.
     pub(super) fn count_views(&mut self, screen: Rect, slices: &Revisions) {
         let start = self.model.is_start() && layout::has_start(screen);
+        let rail = layout_request::rail_columns(self, screen);
         for view in &mut self.views {
             let columns = match view.view {
                 View::Composer if start => layout::start_columns(screen),
                 View::Composer => screen.width.saturating_sub(2 * layout::PADDING),
-                _ => layout_request::RAIL_COLUMNS,
+                _ => rail,
             };
             view.count(&self.model, slices, columns);
         }
@@ -246,7 +247,8 @@ impl App {
                 Badge { view, title: facts.title.clone() }
             })
             .collect();
-        let facts = HeaderFacts { badges, errors: self.unseen_errors() };
+        let start = areas.start.area() > 0;
+        let facts = HeaderFacts { badges, errors: self.unseen_errors(), start };
         let hints = self.hints();
         if areas.class == SizeClass::Xs {
             // The keys are more important than the place.

@@ -1,4 +1,4 @@
-//! Boxes, titles and cutting with a mark.
+//! Text and styles on cells, and cutting with a mark.
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
@@ -6,9 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::panel::DrawCx;
 use crate::text::clean;
-use crate::theme::Role;
 
 pub use tiller_text::sign::lines;
 
@@ -83,35 +81,6 @@ pub fn clean(text: &str) -> String {
         return text.to_owned();
     }
     clean::plain(&text.replace(['\t', '\n', '\r'], " ")).into_owned()
-}
-
-/// A box with a title; returns what is inside. Clears what was below.
-pub fn boxed(buf: &mut Buffer, area: Rect, title: &str, cx: &DrawCx<'_>) -> Rect {
-    clear(buf, area, cx.theme.style(Role::Band));
-    if area.width < 2 || area.height < 2 {
-        return area;
-    }
-    let l = lines(cx.ascii);
-    let style = cx.theme.style(if cx.focus { Role::Accent } else { Role::Border });
-    let (right, bottom) = (area.right() - 1, area.bottom() - 1);
-    for x in area.x + 1..right {
-        put(buf, x, area.y, l.h, style);
-        put(buf, x, bottom, l.h, style);
-    }
-    for y in area.y + 1..bottom {
-        put(buf, area.x, y, l.v, style);
-        put(buf, right, y, l.v, style);
-    }
-    for (c, (x, y)) in
-        l.corners.iter().zip([(area.x, area.y), (right, area.y), (area.x, bottom), (right, bottom)])
-    {
-        put(buf, x, y, c, style);
-    }
-    if !title.is_empty() && area.width > 6 {
-        let room = Rect { x: area.x + 2, width: area.width - 4, height: 1, ..area };
-        text(buf, room, &format!(" {title} "), cx.theme.style(Role::Strong));
-    }
-    Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
 }
 
 /// Blanks `area` in `style`.

@@ -5,6 +5,7 @@
 //! | [`edit`] | text with a caret and the readline set; one line or many |
 //! | [`input`] | a one-line field made of it, with its actions `edit.*` |
 //! | [`list`] | which row is chosen and which rows are visible, with names of groups; the actions `list.*` |
+//! | `line_list` | lines of which one is chosen; each may wrap |
 //! | [`table`] | rows in columns, the figures at the right |
 //! | [`buttons`] | labels with keys, wrapped |
 //! | [`field`] | a field of several rows, drawn through the cleaner |
@@ -12,7 +13,7 @@
 //! | [`sign`] | the signs of the screen, the spinner, the gauge |
 //! | [`diff`] | the one drawing of a diff |
 //! | `surface` | grounds, bars, and the lines that stand for them without colours |
-//! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
+//! | [`draw`] | text and styles on cells, cutting with a mark, scroll marks |
 
 pub(crate) mod activity_table;
 pub mod buttons;
@@ -21,6 +22,7 @@ pub mod draw;
 pub mod edit;
 pub mod field;
 pub mod input;
+pub(crate) mod line_list;
 pub mod list;
 pub mod scroll;
 pub(crate) mod surface;

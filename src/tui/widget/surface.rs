@@ -36,6 +36,22 @@ pub(crate) fn selected(cx: &DrawCx<'_>, row: Rect, buf: &mut Buffer) {
     draw::put(buf, row.x, row.y, sign::SELECTED.text(cx.ascii), bar);
 }
 
+/// The selected row of a list without a bar: its ground; where the theme has no look for it, reversed.
+pub(crate) fn chosen(cx: &DrawCx<'_>, row: Rect, buf: &mut Buffer) {
+    let style = cx.theme.style(Role::Selection);
+    let style = if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style };
+    draw::paint(buf, row, style);
+}
+
+/// A selected row whose text keeps its colours, where the theme has a ground for it.
+pub(crate) fn chosen_code(cx: &DrawCx<'_>, row: Rect, buf: &mut Buffer) {
+    let style = cx.theme.style(Role::Selection);
+    match style.bg.filter(|_| !style.add_modifier.contains(Modifier::REVERSED)) {
+        Some(bg) => buf.set_style(row.intersection(buf.area), Style::new().bg(bg)),
+        None => chosen(cx, row, buf),
+    }
+}
+
 /// A horizontal line over the first row of an area.
 pub(crate) fn rule(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {

@@ -7,10 +7,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{FirstRun, SetupStep};
 use crate::model::Model;
 use crate::panel::DrawCx;
-use crate::panel::rows::Rows;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
+use crate::widget::line_list::LineList;
 use crate::widget::wrap::wrap;
 use crate::widget::{draw, input};
 
@@ -30,7 +30,7 @@ impl FirstRun {
     /// Rows that all of it needs.
     pub(super) fn rows_needed(&self, columns: u16, model: &Model) -> u16 {
         let (words, said) = self.heights(columns);
-        let list = if self.writing() { 1 } else { Rows::height(self.list(model), columns) };
+        let list = if self.writing() { 1 } else { LineList::height(self.list(model), columns) };
         // Blank rows below the text, and before what was said.
         let gaps = 1 + u16::from(said > 0);
         words.saturating_add(list.max(4)).saturating_add(gaps + said)

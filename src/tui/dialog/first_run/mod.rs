@@ -24,12 +24,12 @@ use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
-use crate::panel::rows::Rows;
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
 use crate::registry::{Dialog, Opener};
 use crate::widget::edit::Edit;
+use crate::widget::line_list::LineList;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -105,7 +105,7 @@ enum SetupChoice {
 /// The dialog.
 pub struct FirstRun {
     step: SetupStep,
-    rows: Rows,
+    rows: LineList,
     field: Edit,
     said: Option<String>,
     /// The URL that is being asked.
@@ -125,7 +125,7 @@ pub(crate) struct SetupNeeded;
 
 impl Default for FirstRun {
     fn default() -> Self {
-        let (rows, field) = (Rows::default(), Edit::default());
+        let (rows, field) = (LineList::default(), Edit::default());
         let (found, said, tried) = (Vec::new(), None, None);
         Self { step: SetupStep::Menu, rows, field, said, tried, found, had: false, came: None }
     }
@@ -422,7 +422,7 @@ impl FirstRun {
             ]);
         } else {
             // The text may be a key: it must not be shown in the composer.
-            self.said = Some("Choose first what it is, then paste it again".into());
+            self.said = Some("Choose what it is first, then paste it again".into());
         }
         Reply::done()
     }

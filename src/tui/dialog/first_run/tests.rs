@@ -208,7 +208,11 @@ fn words_typed_or_pasted_into_it_go_to_the_composer() {
     // One word may be a key: it is not shown.
     let mut r = opened();
     r.run("paste sk-secret");
-    assert!(r.screen().contains("Choose first") && !r.screen().contains("sk-secret"), "{}", r.screen());
+    assert!(
+        r.screen().contains("Choose what it is first") && !r.screen().contains("sk-secret"),
+        "{}",
+        r.screen()
+    );
 }
 
 #[test]

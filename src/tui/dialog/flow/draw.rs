@@ -8,13 +8,13 @@ use tiller_protocol::{AgentState, StepState, StepView, WorkflowView};
 use super::totals::{self, StepTotals};
 use super::{Flow, FlowAreas, agents, graph};
 use crate::panel::DrawCx;
-use crate::panel::rows::lasting;
+use crate::panel::times::lasting;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::{clean, paint, width};
 use crate::theme::Role;
 use crate::view::words::{money, short};
 use crate::widget::activity_table::{ActivityRow, ActivityTable, ColumnNames, FigureColumn, push_figure};
-use crate::widget::{draw, sign};
+use crate::widget::{draw, sign, surface};
 
 /// Cells of the gauge of done steps.
 const GAUGE: usize = 10;
@@ -282,7 +282,7 @@ impl Flow {
             paint_line(buf, spot, line, cx);
             let step = self.shape.get(n).and_then(|r| flow.steps.get(r.step?));
             if step.is_some_and(|s| s.id == self.step) {
-                draw::paint(buf, spot, cx.theme.style(Role::Selection));
+                surface::chosen(cx, spot, buf);
             }
         }
         let hidden = self.lines.rows.len().saturating_sub(self.top + usize::from(list.height));

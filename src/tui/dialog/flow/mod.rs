@@ -122,7 +122,8 @@ impl Flow {
     /// below a line the selected step.
     fn parts(&self, area: Rect) -> FlowAreas {
         let line = |there: bool, left: u16| u16::from(there).min(left);
-        let top = area.height.min(1);
+        let air = u16::from(area.height >= AIRY);
+        let top = area.height.min(1) + air;
         let head = line(self.lines.head.is_some() && area.height > 12, area.height - top);
         let sum = line(self.lines.sum.is_some(), area.height - top - head);
         let left = area.height - top - head - sum;
@@ -131,8 +132,10 @@ impl Flow {
         let head = Rect { y: area.y + top, height: head, ..area };
         let list = Rect { y: head.bottom(), height: rows, ..area };
         let sum = Rect { y: list.bottom(), height: sum, ..area };
-        let rule = Rect { y: sum.bottom(), height: (left - rows).min(1), ..area };
-        let below = Rect { y: rule.bottom(), height: left - rows - rule.height, ..area };
+        let gap = air.min(left - rows);
+        let left = left - rows - gap;
+        let rule = Rect { y: sum.bottom() + gap, height: left.min(1), ..area };
+        let below = Rect { y: rule.bottom(), height: left - rule.height, ..area };
         FlowAreas { head, list, sum, rule, below }
     }
 
@@ -141,6 +144,9 @@ impl Flow {
         usize::from(area.height.saturating_sub((area.height / 3).clamp(4, 12) + 4))
     }
 }
+
+/// Rows from which on there are blank rows around the table.
+const AIRY: u16 = 26;
 
 /// Where the parts of the dialog are.
 struct FlowAreas {

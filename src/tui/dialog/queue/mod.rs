@@ -21,7 +21,6 @@ use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
-use crate::panel::rows::Rows;
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -29,6 +28,7 @@ use crate::registry::{Dialog, Opener};
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
+use crate::widget::line_list::LineList;
 use crate::widget::{draw, field};
 
 /// Registers the dialog.
@@ -63,7 +63,7 @@ const LEAST: u16 = 5;
 /// The dialog.
 #[derive(Default)]
 pub struct Queue {
-    rows: Rows,
+    rows: LineList,
     /// Messages as listed, and the chosen one.
     ids: Vec<QueueId>,
     chosen: Option<QueueId>,
@@ -210,7 +210,7 @@ impl Panel for Queue {
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let columns = model.window.screen.0.saturating_sub(6).max(1);
         let field = self.edit.as_ref().map_or(0, |(.., e)| field::rows(e, columns).clamp(1, FIELD));
-        let need = Rows::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
+        let need = LineList::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
         if model.window.screen.0 < 60 || model.window.screen.1 < 16 {
             Placement::Full
         } else {

@@ -5,7 +5,7 @@ use tiller_protocol::restore::StepFile;
 use tiller_protocol::{Op, OpId};
 
 use crate::dialog::picker::Item;
-use crate::panel::rows::clock;
+use crate::panel::times::clock;
 use crate::theme::Role;
 use crate::widget::table::Cell;
 

@@ -242,7 +242,7 @@ impl Report {
     /// What the list says when it is empty: what appears there.
     fn nothing(&self) -> &'static str {
         match self.ask {
-            CommandBody::Query(Query::Audit { .. }) => "Calls of tools appear here, with what allowed them",
+            CommandBody::Query(Query::Audit { .. }) => "Tool calls appear here, with what allowed them",
             CommandBody::Query(Query::Ops { .. }) => {
                 "Nothing to undo yet: branches, restores and new names appear here"
             }

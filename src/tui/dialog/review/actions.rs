@@ -132,7 +132,7 @@ impl Review {
             "review.side" => match self.beside {
                 Some(beside) => s.show.side = Some(!beside),
                 None => {
-                    let why = "The pane is too narrow for side by side";
+                    let why = "The pane is too narrow for a side-by-side view";
                     return Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why)));
                 }
             },

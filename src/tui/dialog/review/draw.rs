@@ -2,7 +2,6 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::{Modifier, Style};
 
 use super::state::{ReviewFile, shown};
 use super::{CommentField, Phase, Review};
@@ -14,7 +13,7 @@ use crate::text::sheet::Sheet;
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffLayout};
-use crate::widget::{draw, sign};
+use crate::widget::{draw, sign, surface};
 
 /// From this width on, the files stand at the left.
 const TWO: u16 = 70;
@@ -216,7 +215,7 @@ impl Review {
             let row = Rect { y: parts.files.y + (k - from) as u16, height: 1, ..parts.files };
             paint_line(cx, &file_row(f, counts, row.width.into(), cx.ascii), row, buf);
             if k == self.state.file {
-                buf.set_style(row, chosen(cx));
+                surface::chosen(cx, row, buf);
             }
         }
         let bar = draw::sign(sign::COLUMN);
@@ -238,9 +237,7 @@ impl Review {
             });
             if picked {
                 // The text keeps its colours, where there are colours.
-                let style = chosen(cx);
-                let style = style.bg.map_or(style, |bg| Style::new().bg(bg));
-                buf.set_style(Rect { y, height: 1, ..body }, style);
+                surface::chosen_code(cx, Rect { y, height: 1, ..body }, buf);
             }
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + self.rows);
@@ -325,9 +322,4 @@ fn file_row(f: &ReviewFile, counts: (usize, usize), columns: usize, ascii: bool)
     line.pad_to(columns.saturating_sub(right), Look::of(Role::Text));
     line.push_slice(&figures, 0, figures.text().len());
     line
-}
-
-fn chosen(cx: &DrawCx<'_>) -> Style {
-    let style = cx.theme.style(Role::Selection);
-    if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style }
 }

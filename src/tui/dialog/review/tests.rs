@@ -379,7 +379,7 @@ fn the_key_for_sides_always_changes_something_or_says_why_not() {
     }
     let mut r = open(38, 25);
     r.run("|");
-    assert!(r.words().contains("too narrow for side by side"), "{}", r.screen());
+    assert!(r.words().contains("too narrow for a side-by-side view"), "{}", r.screen());
 }
 
 #[test]

@@ -260,9 +260,11 @@ impl Search {
     /// What the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.loaded) {
-            (true, _) => "What is found in the text of your sessions appears here",
+            (true, _) => "Matches in the text of your sessions appear here",
             (false, false) => "Loading...",
-            (false, true) if self.page.behind > 0 => "Nothing found so far; not all entries are searched yet",
+            (false, true) if self.page.behind > 0 => {
+                "Nothing found so far; not all entries have been searched"
+            }
             (false, true) => "Nothing found in this scope; try a wider one",
         }
     }

@@ -8,7 +8,7 @@ use super::row::{NEAR, by, look, time, wants};
 use super::totals::{ended, waits};
 use crate::model::Model;
 use crate::panel::DrawCx;
-use crate::panel::rows::lasting;
+use crate::panel::times::lasting;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::paint;
 use crate::text::sheet::Sheet;

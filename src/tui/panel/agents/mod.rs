@@ -30,7 +30,6 @@ use self::totals::{ended, waits};
 use self::tree::{AgentTree, ListStyle, processes};
 use super::empty_view::explain;
 use super::headings;
-use super::rows::Rows;
 use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -44,6 +43,7 @@ use crate::text::line::Line;
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint};
 use crate::widget::activity_table::WIDE;
+use crate::widget::line_list::LineList;
 
 /// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
@@ -143,7 +143,7 @@ const LOOK: Duration = Duration::from_secs(3);
 /// The panel.
 #[derive(Default)]
 pub struct Agents {
-    rows: Rows,
+    rows: LineList,
     what: Vec<RowTarget>,
     /// The row for which the stop key was pressed last, when, and how often.
     stopped: Option<(RowTarget, Duration, u32)>,
@@ -259,7 +259,7 @@ impl Panel for Agents {
     fn placement(&self, width: u16, model: &Model) -> Placement {
         let list = AgentTree::of(model).list(model, width, self.style(""));
         let more = u16::from(list.head.is_some()) + u16::from(list.sum.is_some());
-        Placement::Rows(Rows::height(list.lines, width).saturating_add(more))
+        Placement::Rows(LineList::height(list.lines, width).saturating_add(more))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -363,7 +363,7 @@ impl Panel for Agents {
             self.finished = Some(true);
             list = tree.list(cx.model, area.width, self.style(&answer));
         }
-        let rows = Rows::height(list.lines.clone(), area.width);
+        let rows = LineList::height(list.lines.clone(), area.width);
         self.needed = rows;
         self.head = list.head.filter(|_| area.height > rows.min(3));
         self.sum = list.sum.filter(|_| area.height > 6);

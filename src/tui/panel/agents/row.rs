@@ -8,7 +8,7 @@ use tiller_protocol::{
 use super::totals::{AgentTotals, ended, waits};
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell, ToolCell, ToolState};
-use crate::panel::rows::lasting;
+use crate::panel::times::lasting;
 use crate::text::line::Look;
 use crate::theme::Role;
 use crate::view::words::{goal, money, short};

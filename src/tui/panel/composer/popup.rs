@@ -18,7 +18,7 @@ use crate::text::wrap;
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::table::{Cell, Column, Widths};
-use crate::widget::{draw, sign};
+use crate::widget::{draw, surface};
 
 /// Rows of the list at most.
 pub(crate) const ROWS: usize = 8;
@@ -246,8 +246,7 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
             paint::row(buf, place, &text, *row, cx.theme, &[]);
         }
         if i == selected {
-            draw::paint(buf, line, cx.theme.style(Role::Selection));
-            draw::put(buf, line.x, line.y, draw::sign(sign::SELECTED), cx.theme.style(Role::Accent));
+            surface::selected(cx, line, buf);
         }
     }
     count(popup, cx, Rect { width: left, ..area }, buf);

@@ -11,7 +11,7 @@ use crate::panel::DrawCx;
 use crate::text::paint::{self, PaintTarget, StyleRange};
 use crate::text::{shorten, width};
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, surface};
 
 /// Highlights over the text.
 #[derive(Clone, Copy, Default)]
@@ -36,7 +36,7 @@ pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Re
         if over.cursor == Some(seen.key) && cx.focus {
             let first = seen.y + laid.gap.saturating_sub(seen.from).min(seen.rows - 1);
             let line = Rect { y: area.y + first as u16, height: 1, ..area };
-            buf.set_style(line.intersection(area), chosen(cx));
+            surface::chosen(cx, line.intersection(area), buf);
         }
     }
 }

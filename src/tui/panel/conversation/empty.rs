@@ -4,8 +4,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use tiller_protocol::{AgentState, AgentView};
+use tiller_protocol::{AgentState, AgentView, Effort};
 
+use crate::dialog::settings::profile;
 use crate::keymap::action::Action;
 use crate::panel::DrawCx;
 use crate::panel::recent_sessions::Recent;
@@ -15,11 +16,11 @@ use crate::theme::Role;
 use crate::view::layout;
 use crate::widget::{draw, sign};
 
-/// Keys worth knowing first: their actions, and what they do.
-const KEYS: &[(&str, &str)] = &[
-    ("palette.open", "find and run any action"),
-    ("help.open", "all keys and commands"),
-    ("global.profile", "what the agent may do without asking"),
+/// What is worth trying after the first message: an action with a key, or a command; and what it does. The footer names
+/// the keys of modes, palette and help.
+const TRIES: &[(&str, &str)] = &[
+    ("history.open", "find a message you sent before"),
+    ("/plan", "plan first; no edits or commands until you approve"),
 ];
 
 /// The name in two rows.
@@ -65,7 +66,7 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
         lines.push((hint.into(), Role::Dim));
     }
     if row.state.at_work() {
-        lines.push(("Messages that you send now are delivered then.".into(), Role::Dim));
+        lines.push(("It receives the messages you send now at its next step.".into(), Role::Dim));
     }
     lines
 }
@@ -74,7 +75,8 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
 fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     let mut lines = wordmark(cx);
     lines.push((String::new(), Role::Text));
-    lines.extend([ready(cx), (String::new(), Role::Text)]);
+    let ready = ready(cx).into_iter().map(|(text, _)| text).collect();
+    lines.extend([(ready, Role::Text), (String::new(), Role::Text)]);
     lines.extend(things_to_try(cx).into_iter().map(|(key, what)| {
         let line = if key.is_empty() { what.to_owned() } else { format!("{key:<11} {what}") };
         (line, Role::Dim)
@@ -89,36 +91,53 @@ fn wordmark(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     }
 }
 
-/// What is ready, in one line.
-fn ready(cx: &DrawCx<'_>) -> (String, Role) {
-    let model = &cx.model.agent.session.model;
+/// What is ready, in one line: the model, and the mode with what it lets run.
+fn ready(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
+    let session = &cx.model.agent.session;
+    let model = &session.model;
     let (full, free) = (sign::FULL.text(cx.ascii), sign::EMPTY.text(cx.ascii));
-    match (model.0.is_empty(), model.is_demo()) {
-        (true, _) => (format!("{free} no model yet: you can type, your message is kept"), Role::Text),
-        (_, true) => {
-            (format!("{full} demo model: a script, not a language model; no key, no network"), Role::Text)
-        }
-        _ => (format!("{full} {}", clean::plain(&model.0)), Role::Text),
+    let dot = (format!(" {} ", sign::DOT.text(cx.ascii)), Role::Dim);
+    let mut spans = match (model.0.is_empty(), model.is_demo()) {
+        (true, _) => vec![
+            (format!("{free} "), Role::Dim),
+            ("no model yet: you can type, your message is kept".into(), Role::Text),
+        ],
+        (_, true) => vec![
+            (format!("{full} "), Role::Ok),
+            ("demo model: a script, not a language model; no key, no network".into(), Role::Text),
+        ],
+        _ => vec![(format!("{full} "), Role::Ok), (clean::plain(&model.0).into_owned(), Role::Text)],
+    };
+    if session.effort.used != Effort::Default && !model.0.is_empty() && !model.is_demo() {
+        spans.push((format!(" {}", session.effort.used.word()), Role::Dim));
     }
+    // The header says the mode in a word.
+    let mode = profile::meaning(session.profile).to_owned();
+    let used: usize = spans.iter().map(|(text, _)| crate::text::width(text)).sum();
+    let columns = layout::start_columns(Rect { width: cx.model.window.screen.0, ..Rect::ZERO });
+    if used + 3 + mode.len() <= usize::from(columns) {
+        spans.extend([dot, (mode, Role::Dim)]);
+    }
+    spans
 }
 
-/// Three things to try, each with its key in the composer, wherever the focus is.
+/// Three things to try, the last two with a key of the composer or a command.
 fn things_to_try(cx: &DrawCx<'_>) -> Vec<(String, &'static str)> {
     let key = |id: &'static str| {
         let there = cx.keys.describe(Action(id), &["composer", "global"]);
         there.unwrap_or_else(|| cx.key(id))
     };
+    let key = |what: &'static str| if what.starts_with('/') { what.to_owned() } else { key(what) };
     let first = (String::new(), "Type what you want done and press Enter");
-    std::iter::once(first).chain(KEYS.iter().map(|(id, what)| (key(id), *what))).collect()
+    std::iter::once(first).chain(TRIES.iter().map(|(id, what)| (key(id), *what))).collect()
 }
 
 /// What stands below the composer while nothing was said: what is ready, the last sessions, and what to try.
 pub(crate) fn below(cx: &DrawCx<'_>, area: Rect, recent: Option<&Recent>, buf: &mut Buffer) {
-    let (ready, _) = ready(cx);
-    let (mark, words) = ready.split_once(' ').unwrap_or(("", &ready));
-    let tone = if cx.model.agent.session.model.0.is_empty() { Role::Dim } else { Role::Ok };
     let mut rest = area;
-    row(cx, &mut rest, &[(mark, tone), (" ", Role::Text), (words, Role::Text)], buf);
+    let ready = ready(cx);
+    let ready: Vec<(&str, Role)> = ready.iter().map(|(text, role)| (text.as_str(), *role)).collect();
+    row(cx, &mut rest, &ready, buf);
     skip(&mut rest, 1);
     let rows = recent.map_or(0, |r| r.draw(cx, rest, buf));
     skip(&mut rest, rows + u16::from(rows > 0));

@@ -13,7 +13,7 @@ use crate::app::state::Owner;
 use crate::model::Revisions;
 use crate::panel::DrawCx;
 use crate::theme::Theme;
-use crate::view::layout::Areas;
+use crate::view::layout::{Areas, air};
 use crate::view::{cx, follow};
 pub(crate) use area::{LayerArea, is_covered};
 use dim::{blank, dim};
@@ -34,8 +34,13 @@ pub(crate) fn dim_behind(theme: &Theme, layers: &[LayerArea], drawn: Rect, buf: 
 pub(crate) fn layer_areas(app: &App, areas: &Areas, screen: Rect, spare: u16) -> Vec<LayerArea> {
     let area = |layer: &crate::app::state::Layer| {
         let place = layer.panel().placement(screen.width, &app.model);
+        let made = LayerArea::new(place, areas, screen, spare);
         let asks = layer.question(&app.model).is_some();
-        LayerArea { id: layer.id, asks, ..LayerArea::new(place, areas, screen, spare) }
+        // The buttons of a question do not touch the footer.
+        let air =
+            if asks && made.outer == area::full_of(areas, screen, spare) { air(screen.height) } else { 0 };
+        let inner = Rect { height: made.inner.height.saturating_sub(air), ..made.inner };
+        LayerArea { id: layer.id, asks, inner, ..made }
     };
     app.layers.iter().map(area).collect()
 }

@@ -21,7 +21,7 @@ use crate::panel::{
 };
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
-use crate::widget::{draw, sign};
+use crate::widget::{draw, surface};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -162,8 +162,7 @@ impl Help {
                 let off = entry.disabled.is_some() && !matches!(entry.does, Does::Draft(_));
                 draw::text(buf, rest, entry.label, cx.theme.style(if off { Role::Dim } else { Role::Text }));
                 if (c, r) == self.at && spot.height > 0 {
-                    draw::paint(buf, spot, cx.theme.style(Role::Selection));
-                    draw::put(buf, spot.x, spot.y, draw::sign(sign::SELECTED), cx.theme.style(Role::Accent));
+                    surface::selected(cx, spot, buf);
                 }
             }
         }

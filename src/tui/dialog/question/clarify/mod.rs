@@ -32,7 +32,7 @@ use crate::text::sheet::Sheet;
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
-use crate::widget::{draw, field, input, sign};
+use crate::widget::{draw, field, input, sign, surface};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -317,7 +317,7 @@ impl Clarify {
 /// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Clarify {
     let choices: Vec<String> = ["the old one", "the new one", "both, behind a flag"].map(Into::into).to_vec();
-    let question = "Which of the two clients shall keep the retry logic?";
+    let question = "Which of the two clients should keep the retry logic?";
     let body = AskBody::Clarify {
         question: question.into(),
         choices: choices.clone(),

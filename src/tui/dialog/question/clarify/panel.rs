@@ -165,7 +165,7 @@ impl Panel for Clarify {
                 &[],
             );
             if (chosen.0..chosen.1).contains(&n) && !self.writing {
-                draw::paint(buf, Rect { y, height: 1, ..list }, cx.theme.style(Role::Selection));
+                surface::chosen(cx, Rect { y, height: 1, ..list }, buf);
                 if n == chosen.0 {
                     draw::put(buf, list.x, y, sign::CLOSED.text(cx.ascii), cx.theme.style(Role::Selection));
                 }

@@ -7,6 +7,7 @@ use tiller_protocol::{AskBody, AskReply};
 use crate::app::effect::{Effect, External, Job, Task, Token};
 use crate::dialog::question::program::QuestionButton;
 use crate::text::line::{Line, Look, Wrap};
+use crate::text::markdown_lines;
 use crate::theme::Role;
 
 /// Names the job that reads the file.
@@ -17,17 +18,12 @@ const MOST: u64 = 256 << 10;
 /// Text of the plan's file, or why it cannot be read.
 type Read = Result<String, String>;
 
-/// The plan as it is shown.
+/// The plan as it is shown: Markdown, and below it where it is stored.
 pub(super) fn lines(file: &str, plan: &str) -> Vec<Line> {
-    let mut all: Vec<Line> = plan
-        .trim_end()
-        .lines()
-        .map(|l| {
-            let role = if l.starts_with('#') { Role::Strong } else { Role::Text };
-            Line::strict(l, Look::of(role), Wrap::Word)
-        })
-        .collect();
-    all.push(Line::strict(&format!("The plan is in {file}."), Look::of(Role::Dim), Wrap::Word));
+    let mut all = vec![Line::new(Wrap::Word)];
+    all.extend(markdown_lines(plan.trim(), None));
+    all.push(Line::new(Wrap::Word));
+    all.push(Line::strict(&format!("Stored in {file}"), Look::of(Role::Dim), Wrap::Word));
     all
 }
 

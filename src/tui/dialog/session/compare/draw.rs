@@ -3,28 +3,25 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::RestoreFile;
+use tiller_protocol::compare::SideRun;
 use tiller_protocol::compare::Speaker;
-use tiller_protocol::compare::{ComparedSide, SideRun};
 
+use super::head::{self, HeadAreas};
 use super::{CommandRun, Compare, CompareTab};
-use crate::cell::thousands;
 use crate::panel::DrawCx;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::paint;
-use crate::text::{Row, clean, shorten_end, shorten_middle, width};
+use crate::text::{clean, markdown_lines, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffLayout};
 use crate::widget::{draw, sign};
 
 /// From this width on there are two columns.
 const TWO: u16 = 90;
-/// Rows of the head: names, figures.
-const HEAD: u16 = 3;
-
 /// Parts of the dialog.
 pub(super) struct CompareAreas {
     pub(super) wide: bool,
-    head: Rect,
+    pub(super) head: HeadAreas,
     pub(super) left: Rect,
     pub(super) right: Rect,
     /// The command that is being written.
@@ -35,10 +32,8 @@ impl Compare {
     pub(super) fn parts(&self, area: Rect) -> CompareAreas {
         let wide = area.width >= TWO;
         let field_rows = u16::from(self.typing.is_some()).min(area.height);
-        let head_rows = HEAD.min(area.height - field_rows);
         let field = Rect { y: area.bottom() - field_rows, height: field_rows, ..area };
-        let head = Rect { height: head_rows, ..area };
-        let body = Rect { y: head.bottom(), height: area.height - field_rows - head_rows, ..area };
+        let (head, body) = head::split(Rect { height: area.height - field_rows, ..area });
         let (left, right) = match (self.view, wide) {
             (CompareTab::Files, true) => split(body, (area.width / 3).clamp(24, 50)),
             (CompareTab::Files, false) => {
@@ -78,11 +73,12 @@ impl Compare {
             }
             self.diff.scroll.measure_counted(parts.right.width.into(), parts.right.height.into());
         } else {
+            let other = self.stale || self.width != area.width;
             for (right, area) in [(false, parts.left), (true, parts.right)] {
                 let n = usize::from(right);
-                if self.stale {
+                if other {
                     let lines = match self.view {
-                        CompareTab::Talk => self.talk(right),
+                        CompareTab::Talk => self.talk(right, area.width.into()),
                         _ => self.output(right),
                     };
                     self.sides[n].set(lines);
@@ -121,11 +117,16 @@ impl Compare {
         (lines, at)
     }
 
-    fn talk(&self, right: bool) -> Vec<Line> {
+    fn talk(&self, right: bool, columns: usize) -> Vec<Line> {
         let Some(c) = &self.compared else { return Vec::new() };
         let side = if right { &c.right } else { &c.left };
         let mut lines = Vec::new();
         for said in &side.said {
+            if said.who == Speaker::Agent {
+                lines.extend(markdown_lines(&said.text, Some(columns)));
+                lines.push(Line::new(Wrap::Word));
+                continue;
+            }
             for text in said.text.lines() {
                 let mut line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
                 if said.who == Speaker::You {
@@ -186,7 +187,9 @@ impl Compare {
         }
         if parts.wide {
             let bar = draw::sign(sign::COLUMN);
-            for y in parts.right.y..parts.right.bottom() {
+            // Above messages and output the sides stand in the same columns.
+            let top = if self.view == CompareTab::Files { parts.right.y } else { parts.head.sides.y };
+            for y in top..parts.right.bottom() {
                 let place = paint::PaintTarget { x: parts.right.x - 2, y, columns: 1 };
                 paint::text(buf, place, bar, cx.theme.style(Role::Border));
             }
@@ -198,57 +201,6 @@ impl Compare {
             let field = Rect { x: f.x + used, width: f.width - used, ..f };
             crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Raised));
         }
-    }
-
-    fn paint_head(
-        &self,
-        cx: &DrawCx<'_>,
-        c: &tiller_protocol::compare::Comparison,
-        parts: &CompareAreas,
-        buf: &mut Buffer,
-    ) {
-        let head = parts.head;
-        let row = |n: u16| Rect { y: head.y + n, height: u16::from(n < head.height), ..head };
-        let sides =
-            [("left", &c.left), ("right", &c.right)].map(|(which, side)| figures(which, side, cx.ascii));
-        let widths: Vec<usize> = (0..FIGURES)
-            .map(|k| sides.iter().map(|s| width(&s[k])).max().unwrap_or(0))
-            .map(|w| w.min(usize::from(head.width) / 2))
-            .collect();
-        for (n, side) in sides.iter().enumerate() {
-            let chosen = self.right == (n == 1) && self.view != CompareTab::Files;
-            let mut line = Line::new(Wrap::Cut);
-            line.push(if chosen { sign::CLOSED.text(cx.ascii) } else { " " }, Look::of(Role::Accent));
-            line.push(" ", Look::of(Role::Text));
-            for (k, (cell, w)) in side.iter().zip(&widths).enumerate().filter(|(_, (_, w))| **w > 0) {
-                let cell = shorten_middle(cell, *w, cx.ascii);
-                let spare = " ".repeat(w.saturating_sub(width(&cell)));
-                // Names stand at the left, figures at the right of their columns.
-                let (before, after) = if k < 2 { ("", spare.as_str()) } else { (spare.as_str(), "") };
-                let role = if k == 1 { Role::Strong } else { Role::Dim };
-                line.push_strict(&format!("{before}{cell}{after}"), Look::of(role));
-                line.push("   ", Look::of(Role::Text));
-            }
-            draw_line(cx, &line, row(n as u16), buf);
-        }
-        let mut tabs = Line::new(Wrap::Cut);
-        for (view, name) in
-            [(CompareTab::Files, " files "), (CompareTab::Talk, " messages "), (CompareTab::Run, " command ")]
-        {
-            tabs.push(name, Look::of(if view == self.view { Role::Selection } else { Role::Dim }));
-            tabs.push(" ", Look::of(Role::Text));
-        }
-        let base = clean::plain(&c.base_line);
-        let note = match c.notes.first() {
-            Some(note) => note.clone(),
-            None if base.is_empty() => String::new(),
-            None => format!("since \"{base}\""),
-        };
-        let more = if c.more > 0 { format!("{} more files are not listed  ", c.more) } else { String::new() };
-        let room = usize::from(head.width).saturating_sub(width(tabs.text()) + 2);
-        let note = shorten_end(&clean::plain(&format!("{more}{note}")), room, cx.ascii);
-        tabs.push(&format!("  {note}"), Look::of(Role::Dim));
-        draw_line(cx, &tabs, row(2), buf);
     }
 
     pub(super) fn cursor_at(&self, area: Rect) -> Option<Position> {
@@ -271,39 +223,6 @@ fn split(body: Rect, left: u16) -> (Rect, Rect) {
     let left = left.min(body.width.saturating_sub(3));
     let right = Rect { x: body.x + left + 3, width: body.width.saturating_sub(left + 3), ..body };
     (Rect { width: left, ..body }, right)
-}
-
-/// Columns of a side in the head.
-const FIGURES: usize = 7;
-
-/// `left`, `main`, `4 entries`, `1 agent`, `↑1.2k ↓300`, `$0.02`, `3 files`.
-fn figures(which: &str, side: &ComparedSide, ascii: bool) -> [String; FIGURES] {
-    let count =
-        |n: u64, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
-    let tokens = format!(
-        "{}{} {}{}",
-        sign::UP.text(ascii),
-        thousands(side.usage.context()),
-        sign::DOWN.text(ascii),
-        thousands(side.usage.output)
-    );
-    [
-        which.to_owned(),
-        clean::plain(&side.name).into_owned(),
-        count(side.entries, "entry", "entries"),
-        if side.agents == 0 { String::new() } else { count(u64::from(side.agents), "agent", "agents") },
-        tokens,
-        side.cost.map_or(String::new(), |c| format!("${:.2}", c.usd())),
-        count(side.files.len() as u64, "file", "files"),
-    ]
-}
-
-fn draw_line(cx: &DrawCx<'_>, line: &Line, area: Rect, buf: &mut Buffer) {
-    if area.height > 0 {
-        let row = Row { line: 0, start: 0, end: line.text().len() as u32 };
-        let place = paint::PaintTarget { x: area.x, y: area.y, columns: area.width };
-        paint::row(buf, place, line, row, cx.theme, &[]);
-    }
 }
 
 fn ended(run: &SideRun) -> Line {

@@ -3,6 +3,7 @@
 
 mod actions;
 mod draw;
+mod head;
 pub(crate) mod pick;
 mod sample;
 
@@ -22,12 +23,12 @@ use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::diff::{Hunk, Patch};
 use crate::widget::diff::DiffScroll;
 use crate::widget::edit::Edit;
+use crate::widget::line_list::LineList;
 use crate::widget::scroll::Scroll;
 
 /// Registers the dialog.
@@ -74,7 +75,7 @@ pub struct Compare {
     view: CompareTab,
     /// The side that is scrolled, and shown where there is room for one only.
     right: bool,
-    files: Rows,
+    files: LineList,
     hunks: Vec<Hunk>,
     hunk: usize,
     /// The difference of the chosen file, left and right of the others.
@@ -97,7 +98,7 @@ impl Compare {
             failed: None,
             view: CompareTab::Files,
             right: false,
-            files: Rows::default(),
+            files: LineList::default(),
             hunks: Vec::new(),
             hunk: 0,
             diff: DiffScroll::default(),
@@ -208,13 +209,7 @@ impl Panel for Compare {
     }
 
     fn title(&self, _model: &Model) -> String {
-        match &self.compared {
-            Some(c) => {
-                let name = |n: &str| crate::widget::draw::cut_middle(&crate::text::clean::plain(n), 30);
-                format!("Compare  {} | {}", name(&c.left.name), name(&c.right.name))
-            }
-            None => "Compare".into(),
-        }
+        "Compare".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -9,7 +9,7 @@ use super::Compare;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Picker, Source};
 use crate::model::Model;
-use crate::panel::rows::clock;
+use crate::panel::times::clock;
 
 #[derive(Default)]
 struct ComparableBranches {

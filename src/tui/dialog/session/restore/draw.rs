@@ -8,7 +8,7 @@ use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 use super::Restore;
 use super::choice::FileChoice;
 use crate::panel::DrawCx;
-use crate::panel::rows::clock;
+use crate::panel::times::clock;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint, shorten_middle, width};

@@ -25,13 +25,13 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell};
-use crate::panel::rows::Rows;
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
 use crate::registry::Dialog;
 use crate::text::clean;
 use crate::widget::diff::DiffScroll;
+use crate::widget::line_list::LineList;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -65,7 +65,7 @@ pub(crate) struct Restore {
     preview: Option<RestorePreview>,
     /// The marks of each file, in the preview's order.
     choices: Vec<FileChoice>,
-    rows: Rows,
+    rows: LineList,
     /// Of the chosen file.
     hunk: usize,
     diff: DiffScroll,
@@ -90,7 +90,7 @@ impl Restore {
             branch: None,
             preview: None,
             choices: Vec::new(),
-            rows: Rows::default(),
+            rows: LineList::default(),
             hunk: 0,
             diff: DiffScroll::default(),
             stale: true,

@@ -23,7 +23,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.preview", "preview", "Show or hide what the entry says and changed"),
     ActionSpec::key_only("tree.side_down", "preview down", "Scroll the preview down"),
     ActionSpec::key_only("tree.side_up", "preview up", "Scroll the preview up"),
-    ActionSpec::key_only("tree.name", "name", "Give the branch of this row a name, or the session a title"),
+    ActionSpec::key_only("tree.name", "name", "Name the branch of this row, or rename the session"),
     ActionSpec::key_only("tree.tag", "tag", "Name this entry; an empty name removes the tag"),
     ActionSpec::key_only("tree.archive", "archive", "Archive or unarchive the branch or session").deciding(),
     ActionSpec::key_only(

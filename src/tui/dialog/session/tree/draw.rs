@@ -17,7 +17,7 @@ use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::view::words::short;
-use crate::widget::{draw, input, sign};
+use crate::widget::{draw, input, sign, surface};
 
 /// From this width on, the preview stands beside the rows.
 const WIDE: u16 = 100;
@@ -159,10 +159,7 @@ impl Browser {
             let line = Rect { y, height: 1, ..parts.rows };
             self.paint_row(cx, row, &measures, line, buf);
             if n == self.list.chosen {
-                let style = cx.theme.style(Role::Selection);
-                let shown =
-                    if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style };
-                draw::paint(buf, line, shown);
+                surface::chosen(cx, line, buf);
             }
         }
         if parts.side.width > 0 {
@@ -338,19 +335,27 @@ impl Browser {
         if tree.about.open_in && ![self.origin.here, self.origin.root].contains(&Some(tree.session)) {
             notes.push_str("  open elsewhere");
         }
-        if !open && tree.found > 0 {
-            notes.push_str(&format!("  {} found", tree.found));
-        } else if !open {
-            let n = tree.about.entries;
-            notes.push_str(&format!("  {n} {}", if n == 1 { "entry" } else { "entries" }));
-        }
+        let count = match (open, tree.found, tree.about.entries) {
+            (true, ..) => String::new(),
+            (_, 0, 1) => "1 entry".into(),
+            (_, 0, n) => format!("{n} entries"),
+            (_, found, _) => format!("{found} found"),
+        };
+        let title = clean::plain(title);
         let room = usize::from(pen.end.saturating_sub(pen.x)).saturating_sub(width(&notes));
+        // The preview says how many entries there are.
+        let count = if self.side_shown && tree.found == 0 { String::new() } else { count };
+        let need = if count.is_empty() { 0 } else { width(&count) + 2 };
         let style = match tree.nested {
             true => cx.theme.style(Role::Text),
             false => cx.theme.style(Role::Strong).add_modifier(Modifier::BOLD),
         };
-        pen.put(&shorten_end(&clean::plain(title), room, cx.ascii), style);
+        pen.put(&shorten_end(&title, room.saturating_sub(need), cx.ascii), style);
         pen.put(&notes, cx.theme.style(Role::Dim));
+        if need > 0 {
+            pen.x = pen.end.saturating_sub(width(&count) as u16);
+            pen.put(&count, cx.theme.style(Role::Dim));
+        }
         ColumnTexts {
             bright: self.origin.here == Some(tree.session),
             time: tree.about.time.map_or_else(String::new, |t| when(t, cx.now)),

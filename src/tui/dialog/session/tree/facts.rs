@@ -28,6 +28,14 @@ fn labelled(label: &str, text: &str) -> Line {
 }
 
 impl Browser {
+    /// The text of the selected entry is a model's.
+    pub(super) fn is_markdown(&self) -> bool {
+        let node = self.at().and_then(|at| at.node).map(|(shape, n, _)| &shape.tree.nodes[n as usize]);
+        node.is_some_and(|n| {
+            matches!(n.kind, NodeKind::Assistant | NodeKind::Compaction | NodeKind::BranchSummary)
+        })
+    }
+
     /// Facts of the selected entry, besides its text.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let Some(at) = self.at() else { return Vec::new() };

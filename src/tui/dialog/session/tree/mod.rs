@@ -310,7 +310,7 @@ impl Panel for Browser {
         }
         if let Some(entry) = self.chosen_entry() {
             let facts = self.facts();
-            self.side.measure(parts.side, entry, facts);
+            self.side.measure(parts.side, (entry, self.is_markdown()), facts);
             // What has come into view with this size is requested before the next key.
             let missing = self.preview_missing().then_some(Duration::ZERO);
             return Refresh::after(missing.or(self.side.colours.wake()));

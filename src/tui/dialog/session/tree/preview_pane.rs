@@ -9,7 +9,7 @@ use tiller_protocol::tree::EntryPreview;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::sheet::Sheet;
-use crate::text::{clean, paint};
+use crate::text::{clean, markdown_lines, paint};
 use crate::theme::Role;
 use crate::widget::diff::{self, DiffColours, DiffLayout, DiffText};
 use crate::widget::draw;
@@ -67,8 +67,8 @@ impl PreviewPane {
         self.top = if down { (self.top + by).min(last) } else { self.top.saturating_sub(by) };
     }
 
-    /// Lays it out for an area.
-    pub(super) fn measure(&mut self, area: Rect, entry: EntryId, facts: Vec<Fact>) {
+    /// Lays it out for an area. The entry says whether its text is Markdown.
+    pub(super) fn measure(&mut self, area: Rect, (entry, markdown): (EntryId, bool), facts: Vec<Fact>) {
         let mark = (entry, (area.width, area.height), self.of(entry).is_some());
         if self.made != Some(mark) || self.facts != facts {
             self.colours.begin();
@@ -77,7 +77,7 @@ impl PreviewPane {
         }
         self.facts = facts;
         self.made = Some(mark);
-        let lines = self.lines(entry, area.width);
+        let lines = self.lines(entry, area.width, markdown);
         self.take(lines, area);
     }
 
@@ -97,7 +97,7 @@ impl PreviewPane {
         self.top = self.top.min(rows.saturating_sub(self.page));
     }
 
-    fn lines(&mut self, entry: EntryId, columns: u16) -> Vec<Line> {
+    fn lines(&mut self, entry: EntryId, columns: u16, markdown: bool) -> Vec<Line> {
         let dim = |text: &str| Line::strict(text, Look::of(Role::Dim), Wrap::Word);
         let fact = |fact: &Fact| {
             let mut line = Line::new(Wrap::Word);
@@ -112,7 +112,10 @@ impl PreviewPane {
             return lines;
         };
         let text = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Word);
-        lines.extend(clean::lines(&p.text).map(text));
+        match markdown {
+            true => lines.extend(markdown_lines(&p.text, Some(columns.into()))),
+            false => lines.extend(clean::lines(&p.text).map(text)),
+        }
         if p.cut {
             lines.push(dim("More of it in the conversation"));
         }

@@ -1,23 +1,23 @@
-//! Rows of a side panel: each thing is one line, cut to the width when it is only looked at, wrapped when
-//! the panel has the focus. One is chosen.
+//! A list of lines, each of which may wrap to several rows: one is chosen, and words can be searched for. Tables of figures
+//! are lines that [`crate::widget::table`] made.
 
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::Time;
 
-use super::{DrawCx, Hint};
 use crate::input::escape::EscapeStep;
 use crate::panel::find::Find;
+use crate::panel::{DrawCx, Hint};
 use crate::text::line::Line;
 use crate::text::paint;
 use crate::text::sheet::Sheet;
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::list::ListState;
+use crate::widget::{draw, surface};
 
-/// The rows and which of them is chosen.
+/// The lines and which of them is chosen.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct LineList {
     sheet: Sheet,
     /// Number of the chosen line.
     pub(crate) chosen: usize,
@@ -35,7 +35,7 @@ fn split(area: Rect, find: bool) -> (Rect, Rect) {
     (list, Rect { y: list.bottom(), height: line, ..area })
 }
 
-impl Rows {
+impl LineList {
     /// Takes the lines for an area, and shows the chosen one.
     pub(crate) fn set(&mut self, lines: Vec<Line>, area: Rect) {
         self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
@@ -73,7 +73,7 @@ impl Rows {
         height - usize::from(follow)
     }
 
-    /// Rows of the chosen line.
+    /// LineList of the chosen line.
     fn span(&self) -> (usize, usize) {
         let n = self.chosen as u32;
         let from = self.sheet.rows.partition_point(|r| r.line < n);
@@ -142,19 +142,11 @@ impl Rows {
         if self.typing() {
             return false;
         }
-        let last = self.sheet.lines.len().saturating_sub(1);
-        self.chosen = match id {
-            "list.down" => self.chosen + 1,
-            "list.up" => self.chosen.saturating_sub(1),
-            "list.page_down" => self.chosen + self.page,
-            "list.page_up" => self.chosen.saturating_sub(self.page),
-            "list.first" => 0,
-            "list.last" => last,
-            _ => return false,
-        }
-        .min(last);
+        let mut list = ListState { chosen: self.chosen, top: 0 };
+        let moved = list.act(id, self.sheet.lines.len(), self.page);
+        self.chosen = list.chosen;
         self.show();
-        true
+        moved
     }
 
     /// A click chooses; a second one on the same line is `true`: open it.
@@ -196,7 +188,7 @@ impl Rows {
                 &[],
             );
             if cx.focus && (chosen.0..chosen.1).contains(&n) {
-                draw::paint(buf, Rect { y, height: 1, ..area }, cx.theme.style(Role::Selection));
+                surface::chosen(cx, Rect { y, height: 1, ..area }, buf);
             }
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + visible);
@@ -217,35 +209,13 @@ impl Rows {
     }
 }
 
-/// `10:41` where the person is. Tests are in UTC.
-pub(crate) fn clock(time: Time) -> String {
-    let zone = crate::zone::local();
-    match jiff::Timestamp::from_millisecond(time.millis()) {
-        Ok(t) => {
-            let t = t.to_zoned(zone);
-            format!("{:02}:{:02}", t.hour(), t.minute())
-        }
-        Err(_) => "--:--".into(),
-    }
-}
-
-/// `41s`, `2m`, `1h05`.
-pub(crate) fn lasting(ms: i64) -> String {
-    let s = (ms / 1000).max(0);
-    match s {
-        0..60 => format!("{s}s"),
-        60..3600 => format!("{}m", s / 60),
-        _ => format!("{}h{:02}", s / 3600, s % 3600 / 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::text::line::{Look, Wrap};
 
-    fn rows(count: usize, height: u16) -> Rows {
-        let mut rows = Rows::default();
+    fn rows(count: usize, height: u16) -> LineList {
+        let mut rows = LineList::default();
         let lines = (0..count).map(|n| Line::strict(&format!("row {n}"), Look::of(Role::Text), Wrap::Cut));
         rows.set(lines.collect(), Rect::new(0, 0, 20, height));
         rows
