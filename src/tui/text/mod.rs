@@ -18,3 +18,22 @@ pub(crate) fn markdown_lines(source: &str, columns: Option<usize>) -> Vec<Line> 
     let doc = markdown::Doc::parse(source, opts);
     (0..doc.stack().lines()).filter_map(|n| doc.stack().line(n).cloned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_becomes_lines_without_its_marks_and_without_controls() {
+        for columns in [None, Some(80)] {
+            let lines = markdown_lines(
+                "# Plan\n\n1. `wait` in\u{1b}[2J it\n\n| a | b |\n|---|---|\n| c | d |\n",
+                columns,
+            );
+            let text: Vec<&str> = lines.iter().map(Line::text).collect();
+            assert_eq!(text[0], "Plan", "{text:?}");
+            assert!(text.iter().all(|l| !l.contains(['#', '`', '\u{1b}'])), "{text:?}");
+            assert_eq!(text.iter().any(|l| l.contains("a: c")), columns.is_none(), "{text:?}");
+        }
+    }
+}

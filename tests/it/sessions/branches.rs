@@ -127,7 +127,7 @@ fn story(inner: bool) {
     });
     term.keys("\r");
     term.wait("the files of both", |s| {
-        s.contains("files   messages   command")
+        s.contains("   Messages   Command")
             && s.contains("A a.txt")
             && s.contains("D b.txt")
             && s.contains("M shared.txt")
@@ -143,7 +143,7 @@ fn story(inner: bool) {
     });
     // One file of the first solution, and its change of a file that both changed.
     term.keys("\t");
-    term.wait_text("files   messages   command");
+    term.wait_text("   Messages   Command");
     term.keys("T");
     term.wait_text("Taken from main: a.txt");
     assert_eq!(place.read("a.txt"), "way a\n");
@@ -153,7 +153,7 @@ fn story(inner: bool) {
     term.wait_text("Taken from main: shared.txt");
     assert_eq!(place.read("shared.txt"), TEN.replace("9\n", "nine\n").replace("2\n", "two\n"));
     term.keys("q");
-    term.wait_gone("files   messages   command");
+    term.wait_gone("   Messages   Command");
 
     command(&mut term, "/undo");
     wait("the file as it was", || place.read("shared.txt") == TEN.replace("2\n", "two\n"));

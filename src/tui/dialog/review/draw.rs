@@ -47,7 +47,7 @@ impl Review {
         if area.width >= TWO {
             let w = (area.width / 4).clamp(24, 44);
             let files = Rect { width: w, ..inner };
-            let body = Rect { x: area.x + w + 2, width: area.width - w - 2, ..inner };
+            let body = Rect { x: area.x + w + 3, width: area.width - w - 3, ..inner };
             ReviewAreas { files, head: Rect { height: 0, ..body }, body, field }
         } else {
             let head = Rect { height: inner.height.min(1), ..inner };

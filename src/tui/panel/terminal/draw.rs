@@ -13,6 +13,7 @@ use crate::panel::empty_view::explain;
 use crate::panel::{DrawCx, Reply};
 use crate::text::width::width;
 use crate::theme::Role;
+use crate::view::layout::{PADDING, SizeClass};
 use crate::widget::{draw, sign};
 
 /// Where the program's cells are.
@@ -101,6 +102,10 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
     let right = [(right.0, Role::Accent), (format!(" {}", right.1), Role::Dim)];
     let ground = cx.theme.style(if t.entered { Role::Selection } else { Role::Raised });
     draw::paint(buf, area, ground);
+    let (columns, rows) = cx.model.window.screen;
+    let titled = SizeClass::of(columns, rows) > SizeClass::Xs;
+    let pad = if titled { PADDING.min(area.width / 2) } else { 0 };
+    let area = Rect { x: area.x + pad, width: area.width - 2 * pad, ..area };
     let room = usize::from(area.width);
     let end = right.iter().map(|(text, _)| width(text)).sum::<usize>().min(room);
     let mut x = area.x;
@@ -115,10 +120,13 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         };
         x += draw::text(buf, Rect { x, width: left, ..area }, text, style);
     };
-    put(buf, name, Role::Strong);
+    // The title of the view says the name, where there is one.
+    if !titled {
+        put(buf, &format!("{name}  "), Role::Strong);
+    }
     if let Some(view) = view {
         let (glyph, words, role) = standing(view);
-        put(buf, &format!("  {glyph} "), role);
+        put(buf, &format!("{glyph} "), role);
         put(buf, &words, role);
         let bells = view.bells.saturating_sub(cx.model.bells_seen(t.agent.as_ref()));
         if bells > 0 {
@@ -130,7 +138,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         }
     } else if let Some(a) = t.agent.as_ref().and_then(|id| cx.model.row(id)) {
         let (glyph, word, role) = look(a.state);
-        put(buf, &format!("  {glyph} {word}"), role);
+        put(buf, &format!("{glyph} {word}"), role);
         if let Some(code) = a.child.as_ref().and_then(|c| c.exit) {
             put(buf, &format!("  exit {code}"), if code == 0 { Role::Dim } else { Role::Error });
         }
