@@ -61,7 +61,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
 /// Stores the git branch for the lists of sessions, once the session has a message.
 pub(crate) fn keep_branch(core: &mut Core) {
     let Some(git) = &core.watching.git else { return };
-    let own = core.identity.is_main() && !core.session.read_only && core.session.has_words();
+    let own = core.identity.owns_session() && !core.session.read_only && core.session.has_words();
     if own && core.session.info.git_branch != git.branch {
         core.session.info.git_branch.clone_from(&git.branch);
         // A failure is reported by the writes of the turn.
