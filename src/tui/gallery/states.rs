@@ -93,7 +93,7 @@ fn failures() -> [Notice; 3] {
             NoticeKind::Config,
             "keys.toml, line 12: there is no action 'composer.sent'. Did you mean composer.send?",
         )
-        .hint("correct the line; the keys of before hold until then"),
+        .hint("correct the line; the last valid key bindings stay in use"),
     ]
 }
 
