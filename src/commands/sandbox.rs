@@ -10,7 +10,7 @@ use tiller_sandbox::{
     Capability, Confined, Confinement, Held, Method, Network, Policy, Profile, probe, supervise,
 };
 use tiller_text::clean;
-use tiller_tool::shell::Launch;
+use tiller_tool::shell::{Launch, blocked_words};
 
 use crate::commands::args::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 use crate::commands::{Exit, json_line, say};
@@ -71,6 +71,10 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
     for violation in &ended.violations {
         // Standard error may be closed.
         let _ = writeln!(err, "tiller: {}", clean::plain(&violation.words()));
+    }
+    let serious: Vec<_> = ended.blocked.into_iter().filter(|action| !action.minor).collect();
+    if ended.code != 0 && !serious.is_empty() {
+        let _ = writeln!(err, "tiller: the sandbox blocked: {}", clean::plain(&blocked_words(&serious)));
     }
     if ended.left > 0 {
         let _ = writeln!(err, "tiller: {} of its processes could not be ended", ended.left);

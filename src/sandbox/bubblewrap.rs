@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::policy::{Network, Policy};
 
-/// Everything up to the program, `--` included. `program`: the launcher, which must be visible inside.
-pub(crate) fn arguments(policy: &Policy, folder: &Path, program: &Path) -> Vec<String> {
+/// Everything up to the program, `--` included. `visible`: what must be visible inside, as the launcher.
+pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<String> {
     let mut args: Vec<String> =
         ["--unshare-all", "--new-session", "--cap-drop", "ALL"].map(str::to_owned).into();
     if policy.network == Network::All {
@@ -23,7 +23,7 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, program: &Path) -> Vec<S
     let tmp = Path::new("/tmp");
     let writable = policy.writable_folders();
     // What lies in the folder that the private one hides is shown again, read-only.
-    for path in [folder, program, &policy.workspace] {
+    for path in [folder, &policy.workspace].into_iter().chain(visible.iter().copied()) {
         if path.starts_with(tmp) && path != tmp && !writable.iter().any(|w| path.starts_with(w)) {
             mount("--ro-bind", path, path);
         }
@@ -82,7 +82,7 @@ mod tests {
         }
         let work = top.join("work");
         let policy = Policy::new(Profile::Workspace, &work, &top.join("scratch"), Some(&top.join("home")));
-        let args = arguments(&policy, &work, Path::new("/usr/bin/tiller"));
+        let args = arguments(&policy, &work, &[Path::new("/usr/bin/tiller")]);
         let at = |kind: &str, path: &str| {
             let path = top.join(path).display().to_string();
             let hit = args.windows(2).position(|two| two[0] == kind && two[1] == path);

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use tiller_tool::shell::{Confiner, Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
 use crate::launcher::{MARK, Spec, Step};
 use crate::policy::{Policy, Profile};
+#[cfg(target_os = "linux")]
+use crate::supervisor;
 
 /// A way to confine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,10 +103,25 @@ impl Confined {
     }
 
     /// The launch of `step` in the sandbox.
-    pub(crate) fn step(&self, mut launch: Launch, step: Step) -> Launch {
+    pub(crate) fn step(&self, launch: Launch, step: Step) -> Launch {
+        self.change(launch, step, None)
+    }
+
+    /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
+    /// `watch`. Start it once, soon.
+    pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
+        #[cfg(target_os = "linux")]
+        let supervisor = Confinement::find().notification.then(|| supervisor::start(self, watch)).flatten();
+        #[cfg(not(target_os = "linux"))]
+        let (supervisor, _) = (None, watch);
+        self.change(launch, Step::Exec, supervisor)
+    }
+
+    pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
         let namespaces = self.method == Method::Bubblewrap;
         let command = step == Step::Exec;
-        let mut args = self.launcher.args(&Spec { policy: self.policy.clone(), namespaces, step });
+        let spec = Spec { policy: self.policy.clone(), namespaces, supervisor: supervisor.clone(), step };
+        let mut args = self.launcher.args(&spec);
         if command {
             args.push(launch.program.display().to_string());
             args.append(&mut launch.args);
@@ -113,7 +130,9 @@ impl Confined {
         launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
         match (self.method, &Confinement::find().bubblewrap) {
             (Method::Bubblewrap, Some(program)) => {
-                let mut all = bubblewrap::arguments(&self.policy, &launch.folder, &self.launcher.program);
+                let visible: Vec<&Path> =
+                    std::iter::once(self.launcher.program.as_path()).chain(supervisor.as_deref()).collect();
+                let mut all = bubblewrap::arguments(&self.policy, &launch.folder, &visible);
                 all.push(self.launcher.program.display().to_string());
                 all.append(&mut args);
                 Launch { program: program.clone(), args: all, ..launch }

@@ -15,6 +15,8 @@ pub struct Confinement {
     pub landlock: u32,
     /// System call filters.
     pub seccomp: bool,
+    /// System calls can wait for a supervisor.
+    pub notification: bool,
     /// `bwrap`, if it can create namespaces here.
     pub bubblewrap: Option<PathBuf>,
     /// Why bubblewrap is not used, in the words of `bwrap` where it said something.
@@ -49,13 +51,14 @@ impl Confinement {
 
     #[cfg(target_os = "linux")]
     fn look() -> Self {
-        let seccomp = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
-            .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"));
+        let actions = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+        let can = |what: &str| actions.split_whitespace().any(|action| action == what);
+        let (seccomp, notification) = (can("errno"), can("user_notif"));
         let (bubblewrap, no_bubblewrap) = match try_bubblewrap() {
             Ok(path) => (Some(path), None),
             Err(why) => (None, Some(why)),
         };
-        Self { landlock: crate::linux::landlock::version(), seccomp, bubblewrap, no_bubblewrap }
+        Self { landlock: crate::linux::landlock::version(), seccomp, notification, bubblewrap, no_bubblewrap }
     }
 
     #[cfg(not(target_os = "linux"))]

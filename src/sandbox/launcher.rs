@@ -4,7 +4,7 @@
 //! starts this program with the policy as an argument; it restricts itself and replaces itself by the command, so that
 //! nothing of the policy is left in the arguments or the environment of the command.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,9 @@ pub(crate) struct Spec {
     pub policy: Policy,
     /// It runs inside of bubblewrap.
     pub namespaces: bool,
+    /// The folder in which it finds its supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<PathBuf>,
     pub step: Step,
 }
 
@@ -79,7 +82,10 @@ pub(crate) fn launch(mut args: impl Iterator<Item = std::ffi::OsString>) -> Exit
 
 #[cfg(target_os = "linux")]
 fn restrict(spec: &Spec) -> Result<(), SandboxError> {
-    crate::linux::restrict(&spec.policy, spec.namespaces)
+    // Afterwards no socket can be made.
+    let supervisor = spec.supervisor.as_deref().map(crate::supervisor::channel::connect).transpose();
+    let supervisor = supervisor.map_err(|e| SandboxError::new("the supervisor cannot be reached", e))?;
+    crate::linux::restrict(&spec.policy, spec.namespaces, supervisor)
 }
 
 #[cfg(not(target_os = "linux"))]

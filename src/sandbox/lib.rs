@@ -7,6 +7,7 @@
 //! | [`confine`] | the change of a launch so that it runs confined; the seam of `tiller_tool` |
 //! | [`launcher`] | the first steps of a confined process: it restricts itself, then becomes the command |
 //! | [`supervise`] | running one confined command to its end, with nothing left behind |
+//! | `supervisor` | system calls of a command that wait for an answer: what it was refused is known |
 //! | [`quarantine`] | protected files, compared and restored where the kernel cannot protect them |
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | `git_files` | what a repository's configuration names and git obeys or runs |
@@ -20,7 +21,7 @@
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
-//! It may use `tool` (the trait that it implements). What is not here: which commands run in which profile (`tool`,
+//! It may use `tool` (the trait that it implements) and `seccomp` (the listener of a filter). What is not here: which commands run in which profile (`tool`,
 //! `engine`), rules about the text of commands (`permit`), and the words of the screen.
 
 mod bubblewrap;
@@ -34,6 +35,8 @@ pub mod policy;
 pub mod probe;
 pub mod quarantine;
 pub mod supervise;
+#[cfg(target_os = "linux")]
+mod supervisor;
 
 pub use confine::{Confined, Method, SessionSandbox, confined};
 pub use confinement::Confinement;

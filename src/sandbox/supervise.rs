@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tiller_tool::shell::{Launch, Sandbox};
+use tiller_tool::shell::{BlockedAction, CommandWatch, Launch};
 
 use crate::confine::Confined;
 use crate::quarantine::{Guard, Violation};
@@ -25,6 +25,8 @@ pub struct Ended {
     pub code: i32,
     /// Protected files that it changed.
     pub violations: Vec<Violation>,
+    /// What it was refused, as far as its supervisor saw it.
+    pub blocked: Vec<BlockedAction>,
     /// Processes that could not be ended.
     pub left: usize,
 }
@@ -42,7 +44,8 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
         false => None,
     };
     adopt_orphans()?;
-    let launch = confined.wrap(launch);
+    let watch = CommandWatch::default();
+    let launch = confined.watched(launch, &watch);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let mut child = Command::new(&launch.program)
         .args(&launch.args)
@@ -65,7 +68,7 @@ pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result
     handle.close();
     let _ = relay.join();
     let violations = guard.map_or_else(Vec::new, |guard| guard.restore(quarantine));
-    Ok(Ended { code: code(status?), violations, left })
+    Ok(Ended { code: code(status?), violations, blocked: watch.blocked.take(), left })
 }
 
 fn code(status: ExitStatus) -> i32 {

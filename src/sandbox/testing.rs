@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output};
 
-use tiller_tool::shell::{Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Launch, Sandbox};
 
 use crate::confine::{Confined, Launcher, Method};
 use crate::confinement::Confinement;
@@ -84,7 +84,15 @@ impl Place {
 
     /// Runs `script` in a shell in the workspace.
     pub(crate) fn run(&self, confined: &Confined, script: &str) -> Output {
-        let launch = confined.wrap(self.launch(script));
+        self.start(confined.wrap(self.launch(script)))
+    }
+
+    /// The same with a supervisor, which tells `watch`.
+    pub(crate) fn run_watched(&self, confined: &Confined, script: &str, watch: &CommandWatch) -> Output {
+        self.start(confined.watched(self.launch(script), watch))
+    }
+
+    pub(crate) fn start(&self, launch: Launch) -> Output {
         Command::new(&launch.program)
             .args(&launch.args)
             .env_clear()

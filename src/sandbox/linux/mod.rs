@@ -5,17 +5,23 @@ pub(crate) mod landlock;
 pub(crate) mod seccomp;
 
 use std::collections::HashSet;
+use std::os::unix::net::UnixStream;
 
 use caps::{CapSet, Capability};
 
 use crate::SandboxError;
 use crate::policy::{Policy, Profile};
 
-/// Restricts this thread. `namespaces`: it runs inside of bubblewrap.
+/// Restricts this thread. `namespaces`: it runs inside of bubblewrap. `supervisor`: a connection to what decides about
+/// watched system calls.
 ///
 /// # Errors
 /// When one of the restrictions cannot be applied; some may hold then, so the process must end.
-pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxError> {
+pub(crate) fn restrict(
+    policy: &Policy,
+    namespaces: bool,
+    supervisor: Option<UnixStream>,
+) -> Result<(), SandboxError> {
     if policy.profile == Profile::Off {
         return Ok(());
     }
@@ -25,7 +31,7 @@ pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxE
     } else if !namespaces {
         return Err(SandboxError("the kernel has no Landlock".into()));
     }
-    seccomp::restrict(policy, namespaces)
+    seccomp::restrict(policy, namespaces, supervisor)
 }
 
 /// Drops the capabilities of the root user. Outside of namespaces one stays: access to files of other users, which

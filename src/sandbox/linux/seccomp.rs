@@ -1,8 +1,12 @@
 //! System calls that Landlock does not see, or that are ways around it.
 //!
+//! With a supervisor, one of the filters does not refuse by itself: its calls wait for the supervisor, which also sees
+//! those that change files by their names.
+//!
 //! A filter sees numbers and arguments, not what pointers lead to: a socket can be refused, an address cannot.
 
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -11,6 +15,8 @@ use seccompiler::{
 
 use crate::SandboxError;
 use crate::policy::{Network, Policy, Profile};
+use crate::supervisor::calls::{self, OpenFlags};
+use crate::supervisor::channel;
 
 /// Rules by the number of the system call. No rule: every call of it is refused.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -102,7 +108,7 @@ const NAMESPACES: &[u64] =
 const TIME_NAMESPACE: u64 = 0x80;
 
 /// Requests that type into a terminal or take it over.
-const TERMINAL: &[u64] = &[0x5412, 0x541C, 0x541D];
+pub(crate) const TERMINAL: &[u64] = &[0x5412, 0x541C, 0x541D];
 /// Requests that change flags of a file (immutable, append-only), for which a descriptor for reading is enough.
 const FILE_FLAGS: &[u64] = &[0x4008_6602, 0x4004_6602, 0x401c_5820];
 
@@ -133,22 +139,74 @@ const ATTRIBUTES: &[i64] = &[
     REMOVEXATTRAT,
 ];
 
-/// Applies all filters to this thread.
-pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxError> {
-    for program in programs(policy, namespaces).map_err(|e| SandboxError::new("seccomp", e))? {
-        seccompiler::apply_filter(&program).map_err(|e| SandboxError::new("seccomp", e))?;
+/// Applies all filters to this thread. `supervisor`: gets the listener of the calls that are refused or watched; without
+/// one, or where the kernel has no listeners, they are refused here.
+pub(crate) fn restrict(
+    policy: &Policy,
+    namespaces: bool,
+    supervisor: Option<UnixStream>,
+) -> Result<(), SandboxError> {
+    let failed = |e: &dyn std::fmt::Display| SandboxError::new("seccomp", e);
+    for program in programs(policy, namespaces).map_err(|e| failed(&e))? {
+        seccompiler::apply_filter(&program).map_err(|e| failed(&e))?;
     }
-    Ok(())
+    if let Some(stream) = supervisor {
+        let watched = watched(policy, namespaces).map_err(|e| failed(&e))?;
+        if let Ok(listener) = tiller_seccomp::install(&notifying(&watched)) {
+            return channel::send(&stream, listener)
+                .map_err(|e| SandboxError::new("the supervisor does not respond", e));
+        }
+    }
+    let refused = refused(policy, namespaces).and_then(|rules| build(rules, libc::EPERM));
+    seccompiler::apply_filter(&refused.map_err(|e| failed(&e))?).map_err(|e| failed(&e))
 }
 
-fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, BackendError> {
+fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let build = |rules: Rules, errno: i32| -> Result<BpfProgram, BackendError> {
-        let refused = SeccompAction::Errno(errno.unsigned_abs());
-        SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()
+    let refused = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?.try_into()
+}
+
+/// The calls that wait for a supervisor: what is refused, and what changes files by their names.
+fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError> {
+    let mut rules = refused(policy, namespaces)?;
+    for call in calls::all() {
+        let when = match call.open {
+            OpenFlags::Argument(index) => {
+                let index = u8::try_from(index).unwrap_or_default();
+                let mode = libc::O_ACCMODE as u64;
+                let flag = |flag: i32| rule(vec![masked(index, flag as u64, flag as u64)?]);
+                vec![
+                    rule(vec![masked(index, mode, libc::O_WRONLY as u64)?])?,
+                    rule(vec![masked(index, mode, libc::O_RDWR as u64)?])?,
+                    flag(libc::O_CREAT)?,
+                    flag(libc::O_TRUNC)?,
+                ]
+            }
+            _ => Vec::new(),
+        };
+        rules.insert(call.number, when);
+    }
+    if namespaces && policy.network != Network::All {
+        rules.insert(libc::SYS_connect, Vec::new());
+    }
+    build(rules, libc::EPERM)
+}
+
+/// The same filter, whose matches wait for a supervisor instead of failing.
+fn notifying(filter: &BpfProgram) -> Vec<tiller_seccomp::Instruction> {
+    const RETURN: u16 = 0x06;
+    let refused = u32::from(SeccompAction::Errno(libc::EPERM.unsigned_abs()));
+    let step = |at: &sock_filter| {
+        let k = if at.code == RETURN && at.k == refused { tiller_seccomp::NOTIFY } else { at.k };
+        tiller_seccomp::Instruction { code: at.code, jt: at.jt, jf: at.jf, k }
     };
-    let missing = every(MISSING);
-    let mut all = vec![build(missing, libc::ENOSYS)?, build(refused(policy, namespaces)?, libc::EPERM)?];
+    filter.iter().map(step).collect()
+}
+
+/// The filters that refuse by themselves, with an error that programs expect.
+fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, BackendError> {
+    let mut all = vec![build(every(MISSING), libc::ENOSYS)?];
     if !namespaces && policy.profile != Profile::Read {
         // Landlock does not see them, and files outside are not mounted read-only.
         all.push(build(every(ATTRIBUTES), libc::EOPNOTSUPP)?);
@@ -279,7 +337,16 @@ mod tests {
                 let mut policy = Policy::new(profile, Path::new("/"), Path::new("/"), None);
                 policy.network = network;
                 for namespaces in [false, true] {
-                    let all = programs(&policy, namespaces).unwrap();
+                    let mut all = programs(&policy, namespaces).unwrap();
+                    all.push(build(refused(&policy, namespaces).unwrap(), libc::EPERM).unwrap());
+                    let watched = watched(&policy, namespaces).unwrap();
+                    let notifying = notifying(&watched);
+                    assert!(notifying.iter().any(|step| step.code == 6 && step.k == tiller_seccomp::NOTIFY));
+                    assert!(
+                        !notifying.iter().any(|step| step.code == 6 && step.k >> 16 == 5),
+                        "refused unseen"
+                    );
+                    all.push(watched);
                     assert!(all.iter().all(|p| !p.is_empty() && p.len() < 4096), "{profile:?} {network:?}");
                 }
             }

@@ -7,6 +7,7 @@
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits of a shell |
 //! | `elsewhere` | the traits of terminals elsewhere |
+//! | `blocked` | what a sandbox has refused to a command |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `reading` | commands that run without a question, in a confined shell of their own |
 //! | `hints` | what else may explain a failure |
@@ -19,6 +20,7 @@
 //! other's folder; calls of one agent come one after the other.
 
 pub mod backend;
+mod blocked;
 pub mod elsewhere;
 mod hints;
 mod hosted;
@@ -33,6 +35,7 @@ mod reading;
 mod terminal;
 
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
+pub use blocked::{BlockedAction, BlockedKind, BlockedLog, CommandWatch, Refusals, blocked_words};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;

@@ -1,0 +1,135 @@
+//! The thread behind a call: its memory, its descriptors and folders, its name.
+//!
+//! Everything here goes by the number of a thread, which may be another one's when the caller is ended: what was read
+//! counts only if the call still waits afterwards (`Listener::waits`).
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use crate::supervisor::calls::PathArgument;
+
+/// The longest path, its end included.
+const LONGEST: usize = 4096;
+const PAGE: u64 = 4096;
+
+/// The caller of one call.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    thread: u32,
+    memory: OnceCell<File>,
+}
+
+impl Caller {
+    pub(crate) fn new(thread: u32) -> Self {
+        Self { thread, memory: OnceCell::new() }
+    }
+
+    pub(crate) fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    fn memory(&self) -> Result<&File, Errno> {
+        if let Some(memory) = self.memory.get() {
+            return Ok(memory);
+        }
+        let file = File::open(format!("/proc/{}/mem", self.thread))
+            .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::PERM))?;
+        Ok(self.memory.get_or_init(|| file))
+    }
+
+    /// Bytes of its memory.
+    ///
+    /// # Errors
+    /// `FAULT` when nothing is there, others when its memory may not be read.
+    pub(crate) fn bytes<const N: usize>(&self, pointer: u64) -> Result<[u8; N], Errno> {
+        let mut bytes = [0; N];
+        self.memory()?.read_exact_at(&mut bytes, pointer).map_err(|_| Errno::FAULT)?;
+        Ok(bytes)
+    }
+
+    /// A text that ends with a zero, without it.
+    ///
+    /// # Errors
+    /// `FAULT` when nothing is there, `NAMETOOLONG` when it is longer than a path, others when its memory may not be
+    /// read.
+    pub(crate) fn text(&self, pointer: u64) -> Result<Vec<u8>, Errno> {
+        let memory = self.memory()?;
+        let mut text = Vec::with_capacity(256);
+        let mut buffer = [0; 256];
+        let mut at = pointer;
+        while text.len() < LONGEST {
+            // Not over the end of a page: the next one may not be there.
+            let rest = usize::try_from(PAGE - at % PAGE).unwrap_or(buffer.len()).min(buffer.len());
+            let got = memory.read_at(&mut buffer[..rest], at).map_err(|_| Errno::FAULT)?;
+            if got == 0 {
+                return Err(Errno::FAULT);
+            }
+            let part = &buffer[..got];
+            if let Some(end) = part.iter().position(|byte| *byte == 0) {
+                text.extend_from_slice(&part[..end]);
+                return if text.len() < LONGEST { Ok(text) } else { Err(Errno::NAMETOOLONG) };
+            }
+            text.extend_from_slice(part);
+            at = at.checked_add(got as u64).ok_or(Errno::FAULT)?;
+        }
+        Err(Errno::NAMETOOLONG)
+    }
+
+    /// What a link below its folder in /proc leads to.
+    fn open(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = format!("/proc/{}/{name}", self.thread);
+        openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty())
+    }
+
+    pub(crate) fn root(&self) -> Result<OwnedFd, Errno> {
+        self.open("root", OFlags::DIRECTORY)
+    }
+
+    /// What one of its descriptors stands for.
+    ///
+    /// # Errors
+    /// `BADF` when it has none of this number.
+    pub(crate) fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
+        self.open(&format!("fd/{number}"), OFlags::empty()).map_err(|e| match e {
+            Errno::NOENT => Errno::BADF,
+            e => e,
+        })
+    }
+
+    /// Where a relative path of this argument begins.
+    ///
+    /// # Errors
+    /// `BADF` for a descriptor that it has not.
+    pub(crate) fn base(&self, argument: PathArgument, args: &[u64; 6]) -> Result<OwnedFd, Errno> {
+        let number = argument.folder.map(|index| descriptor_number(args[index]));
+        match number {
+            None | Some(libc::AT_FDCWD) => self.open("cwd", OFlags::DIRECTORY),
+            Some(number) if number < 0 => Err(Errno::BADF),
+            Some(number) => self.descriptor(number),
+        }
+    }
+
+    /// Name of its program; empty when it is gone.
+    pub(crate) fn program(&self) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
+        let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).unwrap_or_default().trim();
+        let name = std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+        String::from_utf8_lossy(&name).trim().to_owned()
+    }
+
+    /// Number of its process.
+    pub(crate) fn process(&self) -> Option<u32> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+    }
+}
+
+/// The kernel reads the lower half of an argument that is a descriptor.
+pub(crate) fn descriptor_number(argument: u64) -> i32 {
+    (argument & 0xffff_ffff) as u32 as i32
+}

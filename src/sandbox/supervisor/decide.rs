@@ -1,0 +1,184 @@
+//! What becomes of a call that waits.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat};
+use rustix::io::Errno;
+use tiller_seccomp::{Answer, Call, Listener};
+use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
+
+use crate::policy::Profile;
+use crate::supervisor::caller::Caller;
+use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
+use crate::supervisor::refusal;
+use crate::supervisor::scope::Scope;
+use crate::supervisor::walk::{Entry, Walk, path_of};
+
+/// Decides about the calls of one command and its descendants.
+pub(crate) struct Judge {
+    pub(super) scope: Scope,
+    pub(super) watch: CommandWatch,
+}
+
+/// What is to be told of a call, if it still waits.
+struct Note {
+    kind: BlockedKind,
+    target: String,
+    minor: bool,
+}
+
+impl Note {
+    fn path(kind: BlockedKind, path: &Path) -> Self {
+        Self { kind, target: path.display().to_string(), minor: false }
+    }
+}
+
+impl Judge {
+    /// The answer to a call. What it was refused is in the log before the caller can go on.
+    pub(crate) fn decide(&self, call: &Call, listener: &Listener) -> Answer {
+        let caller = Caller::new(call.thread);
+        let (answer, note) = match calls::find(call.number) {
+            Some(file) => self.file(call, file, &caller),
+            None if call.number == libc::SYS_connect => (Answer::Continue, self.connection(call, &caller)),
+            None => {
+                let meaning = refusal::explain(call.number, &call.args);
+                let note = Note { kind: meaning.kind, target: meaning.words, minor: meaning.minor };
+                (Answer::Fail(libc::EPERM), Some(note))
+            }
+        };
+        if let Some(note) = note {
+            let program = caller.program();
+            if listener.waits(call.id) {
+                let Note { kind, target, minor } = note;
+                self.watch.blocked.push(BlockedAction { kind, target, program, minor });
+            }
+        }
+        answer
+    }
+
+    /// A call that changes files by their names. The kernel decides about it; the note says what it will decide.
+    fn file(&self, call: &Call, file: &FileCall, caller: &Caller) -> (Answer, Option<Note>) {
+        let names = [Some(file.at), file.to];
+        let mut note = None;
+        for at in names.into_iter().flatten() {
+            let outside = match self.outside(call, file, at, caller) {
+                Ok(outside) => outside,
+                // The kernel finds the same, and says it.
+                Err(_) => continue,
+            };
+            note = note.or(outside);
+        }
+        // Landlock cannot refuse names below a writable folder. Who changes the name meanwhile gets through here, so they
+        // are compared after the command as well.
+        let protected = !self.scope.namespaces && self.scope.profile == Profile::Workspace;
+        match &note {
+            Some(note) if protected && self.scope.holds(Path::new(&note.target)) => (
+                Answer::Fail(libc::EACCES),
+                Some(Note { kind: note.kind, target: note.target.clone(), minor: false }),
+            ),
+            _ => (Answer::Continue, note),
+        }
+    }
+
+    /// The refusal that the policy implies for this name. `None`: it may be changed, or the call fails for other reasons.
+    fn outside(
+        &self,
+        call: &Call,
+        file: &FileCall,
+        at: PathArgument,
+        caller: &Caller,
+    ) -> Result<Option<Note>, Errno> {
+        let path = caller.text(call.args[at.path])?;
+        // Files of the kernel: what of them may be written is no question of folders.
+        if path.starts_with(b"/dev/") {
+            return Ok(None);
+        }
+        let base = caller.base(at, &call.args)?;
+        let flags = self.open_flags(call, file, caller)?;
+        let mut walk = Walk::new(caller);
+        let follows = match file.open {
+            OpenFlags::None => call.number == libc::SYS_truncate,
+            _ => flags & (libc::O_NOFOLLOW as u64) == 0,
+        };
+        let entry = if follows { walk.last(base, &path)? } else { walk.entry(base, &path)? };
+        let full = entry.path()?;
+        let allowed = match file.kind {
+            BlockedKind::Remove | BlockedKind::Rename => self.scope.may_go(&full),
+            _ => self.scope.contains(&full),
+        };
+        if allowed {
+            return Ok(None);
+        }
+        let exists = exists(&entry);
+        let creates = flags & (libc::O_CREAT as u64) != 0;
+        let opens = file.open != OpenFlags::None || file.kind == BlockedKind::Write;
+        let only_reads =
+            flags & (libc::O_ACCMODE | libc::O_TRUNC) as u64 == 0 && file.open != OpenFlags::None;
+        let would_work = match (opens, exists) {
+            (true, true) if only_reads => false,
+            (true, true) => may_write(&full),
+            (true, false) => creates && folder_allows(&entry),
+            // The name must be free for a new one, and there for the others.
+            (false, exists) => (exists != (file.kind == BlockedKind::Create)) && folder_allows(&entry),
+        };
+        // A new name of a file that is renamed need not be there.
+        let new_name = file.to == Some(at) && folder_allows(&entry);
+        if !(would_work || new_name) {
+            return Ok(None);
+        }
+        let kind = if opens && !exists { BlockedKind::Create } else { file.kind };
+        Ok(Some(Note::path(kind, &full)))
+    }
+
+    fn open_flags(&self, call: &Call, file: &FileCall, caller: &Caller) -> Result<u64, Errno> {
+        Ok(match file.open {
+            OpenFlags::None => 0,
+            OpenFlags::Fixed(flags) => flags,
+            OpenFlags::Argument(index) => call.args[index],
+            OpenFlags::Structure(index) => u64::from_ne_bytes(caller.bytes(call.args[index])?),
+        })
+    }
+
+    /// A connection that leads nowhere, since the command has a network of its own.
+    fn connection(&self, call: &Call, caller: &Caller) -> Option<Note> {
+        let address = address(call, caller)?;
+        let resolver = address.port() == 53;
+        if !resolver && (address.ip().is_loopback() || address.ip().is_unspecified()) {
+            return None;
+        }
+        let target = if resolver { "a name server".into() } else { address.to_string() };
+        Some(Note { kind: BlockedKind::Connect, target, minor: false })
+    }
+}
+
+/// The address of an internet socket.
+fn address(call: &Call, caller: &Caller) -> Option<SocketAddr> {
+    let length = call.args[2] & 0xffff_ffff;
+    let head: [u8; 8] = (length >= 16).then(|| caller.bytes(call.args[1]).ok()).flatten()?;
+    let port = u16::from_be_bytes([head[2], head[3]]);
+    let ip = match u16::from_ne_bytes([head[0], head[1]]) {
+        2 => IpAddr::V4(Ipv4Addr::new(head[4], head[5], head[6], head[7])),
+        10 if length >= 24 => {
+            let bytes: [u8; 24] = caller.bytes(call.args[1]).ok()?;
+            let ip: [u8; 16] = bytes[8..24].try_into().ok()?;
+            IpAddr::V6(Ipv6Addr::from(ip)).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+fn exists(entry: &Entry) -> bool {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(&entry.folder, entry.name(), flags, Mode::empty()).is_ok()
+}
+
+/// Whether this process could change names in the folder: otherwise the call fails without a sandbox, too.
+fn folder_allows(entry: &Entry) -> bool {
+    path_of(&entry.folder).is_ok_and(|path| may_write(&path))
+}
+
+fn may_write(path: &Path) -> bool {
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}

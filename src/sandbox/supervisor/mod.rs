@@ -1,0 +1,86 @@
+//! The supervisor of a confined command: it sees the system calls that a filter hands to it, before the kernel performs
+//! them.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `channel` | the way of the filter's listener from the launcher to the supervisor |
+//! | `calls` | which calls change files, and where their arguments are |
+//! | `caller` | memory, descriptors and folders of the thread behind a call |
+//! | `walk` | what a path of that thread means |
+//! | `scope` | what the policy lets it change |
+//! | `decide` | the answer to a call |
+//! | `refusal` | what a refused call was for, in words |
+//!
+//! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
+//! last process that has the filter. If it ends before, every call of the filter fails with ENOSYS: nothing is let
+//! through.
+
+pub(crate) mod caller;
+pub(crate) mod calls;
+pub(crate) mod channel;
+mod decide;
+mod refusal;
+mod scope;
+mod walk;
+
+use std::path::PathBuf;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tiller_seccomp::Listener;
+use tiller_tool::shell::CommandWatch;
+
+use crate::confine::Confined;
+use decide::Judge;
+use scope::Scope;
+
+/// Of the thread, in bytes.
+const STACK: usize = 512 << 10;
+
+/// Starts the supervisor of a command that is about to be started. Gives the folder in which the launcher finds it;
+/// `None` where there can be none: then the filter alone decides.
+pub(crate) fn start(confined: &Confined, watch: &CommandWatch) -> Option<PathBuf> {
+    let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
+    let folder = meeting.folder();
+    let judge = Judge { scope: Scope::new(&confined.policy, confined.method), watch: watch.clone() };
+    let serve = move || {
+        if let Some(listener) = meeting.listener() {
+            judge.watch.supervised();
+            serve(&listener, &judge);
+        }
+    };
+    let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
+    thread.spawn(serve).ok()?;
+    Some(folder)
+}
+
+/// Answers calls until no process has the filter any more.
+fn serve(listener: &Listener, judge: &Judge) {
+    listener.prefer_synchronous();
+    loop {
+        let mut waiting = [PollFd::new(listener, PollFlags::IN)];
+        match poll(&mut waiting, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        let ready = waiting[0].revents();
+        if !ready.contains(PollFlags::IN) {
+            // All have ended.
+            return;
+        }
+        match listener.receive() {
+            Ok(Some(call)) => {
+                let answer = judge.decide(&call, listener);
+                if listener.answer(call.id, answer).is_err() {
+                    return;
+                }
+            }
+            Ok(None) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

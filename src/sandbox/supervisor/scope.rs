@@ -1,0 +1,88 @@
+//! What a sandboxed command may change, by the names of files.
+
+use std::path::{Path, PathBuf};
+
+use crate::confine::Method;
+use crate::policy::{Policy, Profile};
+
+/// The policy of one command, as its supervisor asks it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    pub(crate) profile: Profile,
+    /// The command runs in namespaces of its own.
+    pub(crate) namespaces: bool,
+    writable: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+impl Scope {
+    pub(crate) fn new(policy: &Policy, method: Method) -> Self {
+        let namespaces = method == Method::Bubblewrap;
+        let mut writable = policy.writable_folders();
+        if policy.profile == Profile::Workspace {
+            writable.push("/dev/shm".into());
+        }
+        if namespaces {
+            // A private one.
+            writable.push("/tmp".into());
+        }
+        let mut protected = policy.protected_paths();
+        if namespaces {
+            // Mounts lie over those that exist; the others can be made, and are compared afterwards.
+            protected.retain(|path| path.symlink_metadata().is_ok());
+        }
+        Self { profile: policy.profile, namespaces, writable, protected }
+    }
+
+    /// Whether files below this path may be changed, by its real name.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| path.starts_with(folder)) && !self.protects(path)
+    }
+
+    /// Whether an entry may be removed or renamed: the writable folders themselves may not, and neither may what contains
+    /// something protected.
+    pub(crate) fn may_go(&self, path: &Path) -> bool {
+        self.contains(path)
+            && !self.writable.iter().any(|folder| folder.starts_with(path))
+            && !self.protected.iter().any(|name| name.starts_with(path) && name.symlink_metadata().is_ok())
+    }
+
+    /// Whether Landlock would let it be changed although it is protected.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| path.starts_with(folder))
+    }
+
+    fn protects(&self, path: &Path) -> bool {
+        self.protected.iter().any(|name| path.starts_with(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scope_is_that_of_the_policy() {
+        let tmp = tempfile::tempdir_in("/var/tmp").unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["work/.git/hooks", "scratch"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let policy = Policy::new(Profile::Workspace, &top.join("work"), &top.join("scratch"), None);
+        let scope = Scope::new(&policy, Method::Landlock);
+        for (path, inside, may_go) in [
+            ("work/a", true, true),
+            ("work/.git/HEAD", true, true),
+            ("work/.git", true, false),
+            ("work/.git/hooks/x", false, false),
+            ("work/.envrc", false, false),
+            ("work", true, false),
+            ("workshop", false, false),
+            ("scratch/x", true, true),
+            ("", false, false),
+        ] {
+            assert_eq!(scope.contains(&top.join(path)), inside, "{path}");
+            assert_eq!(scope.may_go(&top.join(path)), may_go, "{path}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Real commands with a supervisor, in each way that this machine has.
+
+use std::time::{Duration, Instant};
+
+use tiller_tool::shell::{BlockedKind, CommandWatch, blocked_words};
+
+use super::channel::Meeting;
+use crate::confine::{Confined, Method};
+use crate::confinement::Confinement;
+use crate::policy::Profile;
+use crate::testing::{Place, methods};
+
+/// The ways to confine in which calls can be supervised, or a note that the test is skipped.
+fn supervised() -> Vec<Method> {
+    if Confinement::find().notification {
+        return methods();
+    }
+    println!("skipped: this kernel has no user notification");
+    Vec::new()
+}
+
+/// What `script` was refused, as `kind target program`. Paths are below the place.
+fn refused(profile: Profile, method: Method, script: &str) -> (Vec<String>, bool) {
+    let place = Place::new();
+    let watch = CommandWatch::default();
+    let out = place.run_watched(&place.confined(profile, method), script, &watch);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(watch.is_supervised(), "{method:?}: {script}: {said}");
+    let top = format!("{}/", place.top.display());
+    let row = |a: tiller_tool::shell::BlockedAction| {
+        format!("{:?} {} {}", a.kind, a.target.replace(&top, ""), a.program)
+    };
+    let serious = watch.blocked.take().into_iter().filter(|a| !a.minor);
+    (serious.map(row).collect(), out.status.success())
+}
+
+#[test]
+fn what_was_refused_is_known_by_kind_path_and_program() {
+    for method in supervised() {
+        for (script, expected) in [
+            ("touch ../outside/new", "Create outside/new touch"),
+            ("echo x >> ../outside/old", "Write outside/old sh"),
+            ("ln -s ../outside way; echo x > way/new", "Create outside/new sh"),
+            ("ln -s ../outside/old way; echo x > way", "Write outside/old sh"),
+            ("mkdir ../outside/d", "Create outside/d mkdir"),
+            ("rm ../outside/old", "Remove outside/old rm"),
+            ("mv ../outside/old here", "Rename outside/old mv"),
+            ("touch here; mv here ../outside/moved", "Rename outside/moved mv"),
+            ("ln -s x ../outside/l", "Create outside/l ln"),
+            ("truncate -s 0 ../outside/old", "Write outside/old truncate"),
+            ("cd ../outside; rm ./old", "Remove outside/old rm"),
+            ("cd ../outside && exec touch new", "Create outside/new touch"),
+        ] {
+            let (all, done) = refused(Profile::Workspace, method, script);
+            assert!(!done, "{method:?}: {script}");
+            // Programs try other ways: `mv` copies.
+            assert_eq!(all.first().map(String::as_str), Some(expected), "{method:?}: {script}: {all:?}");
+            assert!(all.iter().all(|row| row.contains("outside/")), "{method:?}: {script}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn what_may_be_done_or_would_fail_anyway_is_no_refusal() {
+    for method in supervised() {
+        for script in [
+            "echo x > here && mkdir d && mv here d/ && ln d/here e && rm -r d e",
+            "echo x > $TMPDIR/x && echo x > /dev/null && cat ../outside/old",
+            "touch ../missing/x; cat ../missing/y; rm ../outside/none; rmdir ../outside/none; true",
+            "mkdir ../outside; rm -f ../outside/none; true",
+            "exec 3<>/dev/null; echo x > /dev/stdout; true",
+            "touch .git/index.lock && mv .git/index.lock .git/index",
+        ] {
+            let (all, done) = refused(Profile::Workspace, method, script);
+            assert!(done, "{method:?}: {script}");
+            assert_eq!(all, [""; 0], "{method:?}: {script}");
+        }
+    }
+}
+
+#[test]
+fn a_reading_command_is_refused_the_workspace_too() {
+    for method in supervised() {
+        let (all, done) = refused(Profile::Read, method, "touch here");
+        // It goes on to set the times.
+        assert!(!done && all[0] == "Create work/here touch", "{method:?}: {all:?}");
+        let (all, done) = refused(Profile::Read, method, "echo x > $TMPDIR/x; cat .git/config");
+        assert_eq!((all, done), (vec![], true), "{method:?}");
+    }
+}
+
+#[test]
+fn protected_names_are_refused_and_told() {
+    for method in supervised() {
+        for (script, expected) in [
+            ("echo x > .git/hooks/pre-commit", "Create work/.git/hooks/pre-commit sh"),
+            ("echo x >> .git/config", "Write work/.git/config sh"),
+            ("mv .git moved", "Rename work/.git mv"),
+            ("rm -f .git/config", "Remove work/.git/config rm"),
+        ] {
+            let (all, done) = refused(Profile::Workspace, method, script);
+            assert_eq!((all, done), (vec![expected.to_owned()], false), "{method:?}: {script}");
+        }
+    }
+}
+
+#[test]
+fn the_network_is_told_by_what_was_tried() {
+    for method in supervised() {
+        let script = "perl -MSocket -e 'socket(S, AF_INET, SOCK_STREAM, 0) or exit 1; \
+                      connect(S, sockaddr_in(443, inet_aton(\"192.0.2.7\"))) or exit 1'";
+        let (all, done) = refused(Profile::Read, method, script);
+        assert!(!done, "{method:?}");
+        let expected = match method {
+            Method::Landlock => "Socket the network perl",
+            Method::Bubblewrap => "Connect 192.0.2.7:443 perl",
+        };
+        assert_eq!(all, [expected], "{method:?}");
+    }
+}
+
+#[test]
+fn without_its_supervisor_a_command_can_change_nothing() {
+    for method in supervised() {
+        let place = Place::new();
+        let confined = place.confined(Profile::Workspace, method);
+        let meeting = Meeting::new(&confined.policy.writable_folders()).unwrap();
+        let launch = confined.found_by(place.launch("mkdir made; echo $?; mkdir made 2>&1"), &meeting);
+        // It takes the listener and is gone.
+        let thread = std::thread::spawn(|| drop(meeting.listener()));
+        let out = place.start(launch);
+        thread.join().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(!out.status.success() && said.contains("not implemented"), "{method:?}: {said}");
+        assert!(!place.top.join("work/made").exists(), "{method:?}");
+    }
+}
+
+#[test]
+fn a_launcher_without_its_supervisor_starts_nothing() {
+    for method in supervised() {
+        let place = Place::new();
+        let confined = place.confined(Profile::Workspace, method);
+        let meeting = Meeting::new(&confined.policy.writable_folders()).unwrap();
+        let launch = confined.found_by(place.launch("touch made"), &meeting);
+        drop(meeting);
+        assert!(!place.start(launch).status.success(), "{method:?}");
+        assert!(!place.top.join("work/made").exists(), "{method:?}");
+    }
+}
+
+/// Threads of this program that supervise.
+fn threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let name =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.map(name).filter(|name| name.trim() == "tiller-supervis").count()
+}
+
+#[test]
+fn a_supervisor_ends_with_the_last_process_of_its_command() {
+    for method in supervised() {
+        let place = Place::new();
+        let watch = CommandWatch::default();
+        let confined = place.confined(Profile::Workspace, method);
+        let before = threads();
+        place.run_watched(&confined, "touch a; (touch b) & wait", &watch);
+        let until = Instant::now() + Duration::from_secs(20);
+        while threads() > before && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(threads() <= before, "{method:?}");
+    }
+}
+
+/// Prints what the supervisor costs.
+#[test]
+fn starting_with_a_supervisor_costs_little() {
+    for method in supervised() {
+        let place = Place::new();
+        let confined = place.confined(Profile::Workspace, method);
+        let time = |watched: bool, script: &str| {
+            let mut all: Vec<Duration> = (0..15)
+                .map(|_| {
+                    let watch = CommandWatch::default();
+                    let start = Instant::now();
+                    let out = match watched {
+                        true => place.run_watched(&confined, script, &watch),
+                        false => place.run(&confined, script),
+                    };
+                    assert!(out.status.success());
+                    start.elapsed()
+                })
+                .collect();
+            all.sort();
+            all[all.len() / 2]
+        };
+        let (without, with) = (time(false, "true"), time(true, "true"));
+        println!("{method:?}: a command {without:?}, with a supervisor {with:?}");
+        let script = "i=0; while [ $i -lt 1000 ]; do : > x; i=$((i+1)); done";
+        let (plain, seen) = (time(false, script), time(true, script));
+        println!("{method:?}: an open for writing costs {:?} more", seen.saturating_sub(plain) / 1000);
+    }
+}
+
+#[test]
+fn words_name_what_was_blocked() {
+    let watch = CommandWatch::default();
+    let place = Place::new();
+    for method in supervised() {
+        place.run_watched(&place.confined(Profile::Workspace, method), "touch ../outside/new", &watch);
+    }
+    let all = watch.blocked.take();
+    if !all.is_empty() {
+        assert_eq!(all[0].kind, BlockedKind::Create);
+        assert_eq!(blocked_words(&all), format!("creating {}/outside/new (touch)", place.top.display()));
+    }
+}
+
+impl Confined {
+    /// The launch with the supervisor that waits at this meeting.
+    fn found_by(&self, launch: tiller_tool::shell::Launch, meeting: &Meeting) -> tiller_tool::shell::Launch {
+        self.change(launch, crate::launcher::Step::Exec, Some(meeting.folder()))
+    }
+}
