@@ -16,8 +16,9 @@ enum Certainty {
     Random,
 }
 
-/// A word, with or without quotes.
-const WORD: &str = r#"(?:"(?P<d>[^"\n]{3,400})"|'(?P<s>[^'\n]{3,400})'|(?P<b>[^\s"'|;<>]{4,400}))"#;
+/// A word, with or without quotes. No part of these patterns counts to hundreds: each count is a copy of what it repeats,
+/// and together they took four megabytes. [`parts`] bounds where they look.
+const WORD: &str = r#"(?:"(?P<d>[^"\n]{3,})"|'(?P<s>[^'\n]{3,})'|(?P<b>[^\s"'|;<>]{4,}))"#;
 
 /// The name of a variable whose value is a secret.
 const NAME: &str =
@@ -34,36 +35,36 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     (
         "password",
         Certainty::Yes,
-        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n){0,400}?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]{1,80}:(?P<v>[^\s'"\\]{3,200})"#,
+        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n)*?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]+:(?P<v>[^\s'"\\]{3,})"#,
     ),
     (
         "password",
         Certainty::Likely,
-        r"START(?:mysql[a-z]{0,10}|mariadb[a-z-]{0,10})\b(?:[^\n|;]|\\\n){0,300}?[ \t]-pWORD",
+        r"START(?:mysql[a-z]{0,10}|mariadb[a-z-]{0,10})\b(?:[^\n|;]|\\\n)*?[ \t]-pWORD",
     ),
     ("password", Certainty::Yes, r"STARTsshpass[ \t](?:-[a-oq-z][ \t]){0,3}-p[ \t]{0,3}WORD"),
-    ("password", Certainty::Likely, r"STARTredis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)[ \t]{1,3}WORD"),
-    ("password", Certainty::Likely, r"STARTlogin\b[^\n|;]{0,200}?[ \t]-p[ \t]{1,3}WORD"),
-    ("password", Certainty::Yes, r"-pass(?:in|out)?[ \t]{1,3}pass:(?P<v>[^\s'\x22]{4,200})"),
+    ("password", Certainty::Likely, r"STARTredis-cli\b[^\n|;]*?[ \t](?:-a|--pass)[ \t]{1,3}WORD"),
+    ("password", Certainty::Likely, r"STARTlogin\b[^\n|;]*?[ \t]-p[ \t]{1,3}WORD"),
+    ("password", Certainty::Yes, r"-pass(?:in|out)?[ \t]{1,3}pass:(?P<v>[^\s'\x22]{4,})"),
     (
         "registry token",
         Certainty::Likely,
-        r#"(?:^|[\s:/"'])_auth["']?\s{0,3}[=:]\s{0,3}["']?(?P<v>[A-Za-z0-9+/=_-]{8,400})"#,
+        r#"(?:^|[\s:/"'])_auth["']?\s{0,3}[=:]\s{0,3}["']?(?P<v>[A-Za-z0-9+/=_-]{8,})"#,
     ),
     (
         "registry token",
         Certainty::Likely,
-        r#"\\{0,7}"auth\\{0,7}"\s{0,3}:\s{0,3}\\{0,7}"(?P<v>[A-Za-z0-9+/=_-]{12,400})"#,
+        r#"\\{0,7}"auth\\{0,7}"\s{0,3}:\s{0,3}\\{0,7}"(?P<v>[A-Za-z0-9+/=_-]{12,})"#,
     ),
     (
         "password",
         Certainty::Yes,
-        r#"STARTmachine\s{1,9}\S{1,200}\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){0,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
+        r#"STARTmachine\s{1,9}\S+\s{1,9}(?:(?:login|account)\s{1,9}\S+\s{1,9}){0,2}password\s{1,9}(?P<v>[^\s\\"]{3,})"#,
     ),
     (
         "password",
         Certainty::Yes,
-        r#"STARTdefault\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){1,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
+        r#"STARTdefault\s{1,9}(?:(?:login|account)\s{1,9}\S+\s{1,9}){1,2}password\s{1,9}(?P<v>[^\s\\"]{3,})"#,
     ),
     ("password", Certainty::Likely, r"STARTrequirepass[ \t]{1,3}WORD"),
     // Files of variables in other forms: `ENV NAME value`, `- name: NAME` and `value: value` below.
@@ -72,42 +73,37 @@ const GIVEN: &[(&str, Certainty, &str)] = &[
     (
         "password",
         Certainty::Random,
-        r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,200})\\{0,7}""#,
+        r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,})\\{0,7}""#,
     ),
-    (
-        "secret",
-        Certainty::Random,
-        r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,200})\\{0,7}""#,
-    ),
+    ("secret", Certainty::Random, r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,})\\{0,7}""#),
     (
         "password",
         Certainty::Likely,
-        r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,200})"#,
+        r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,})"#,
     ),
     (
         "secret",
         Certainty::Random,
-        r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,200})"#,
+        r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,})"#,
     ),
-    ("password", Certainty::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,200})</"),
+    ("password", Certainty::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,})</"),
     (
         "password",
         Certainty::Random,
-        r"(?i:identified by|with password|for \S{1,80} = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,200})'",
+        r"(?i:identified by|with password|for \S+ = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,})'",
     ),
     (
         "password",
         Certainty::Random,
-        r#"(?:auth=|BasicAuth)\(\s?["'][^"'\s]{1,80}["']\s?,\s?["'](?P<v>[^"'\n]{6,200})["']"#,
+        r#"(?:auth=|BasicAuth)\(\s?["'][^"'\s]+["']\s?,\s?["'](?P<v>[^"'\n]{6,})["']"#,
     ),
-    (
-        "secret",
-        Certainty::Random,
-        r#"[Aa]uthorization["']\s?[:=]\s?["'](?P<v>[A-Za-z0-9._~+/=-]{16,400})["']"#,
-    ),
+    ("secret", Certainty::Random, r#"[Aa]uthorization["']\s?[:=]\s?["'](?P<v>[A-Za-z0-9._~+/=-]{16,})["']"#),
 ];
 
-static PATTERN: LazyPattern = LazyPattern::new(|| {
+static PATTERN: LazyPattern = LazyPattern::new(|| regex(&pattern()));
+
+/// All of [`GIVEN`] as one.
+fn pattern() -> String {
     let all: Vec<String> = GIVEN
         .iter()
         .enumerate()
@@ -122,8 +118,8 @@ static PATTERN: LazyPattern = LazyPattern::new(|| {
             format!("(?:{pattern})")
         })
         .collect();
-    regex(&format!("(?m){}", all.join("|")))
-});
+    format!("(?m){}", all.join("|"))
+}
 
 /// With one of these such a place begins.
 pub(crate) const SIGNS: &[&str] = &[
@@ -226,6 +222,37 @@ pub(crate) fn given(text: &str, found: &mut Vec<Span>) {
             if secret {
                 found.push((part.start + span.start..part.start + span.end, name));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that the compiled pattern may take.
+    const SIZE: usize = 256 << 10;
+
+    #[test]
+    fn k_the_pattern_takes_little_memory() {
+        // It is kept twice, for both directions, and what a search needs once more for each thread.
+        let limited =
+            regex::bytes::RegexBuilder::new(&format!("(?-u){}", pattern())).size_limit(SIZE).build();
+        assert!(limited.is_ok(), "{:?}", limited.err());
+    }
+
+    /// Values of several hundred characters are masked to their end.
+    #[test]
+    fn a_long_value_is_masked_as_a_whole() {
+        let value = "aB3xK9mQ2pL7wR5tY8uZ".repeat(30);
+        for line in [
+            format!("deploy --token {value} --yes"),
+            format!("deploy --api-key '{value}'"),
+            format!("curl -u me:{value} x"),
+        ] {
+            let shown = crate::redact::Redactor::default().redact(&line);
+            assert!(!shown.contains("aB3x"), "{shown}");
+            assert!(shown.starts_with(line.split_once("aB3x").unwrap().0), "{shown}");
         }
     }
 }
