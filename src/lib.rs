@@ -40,7 +40,8 @@
 //! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, text, tui |
 //!
 //! `tests/engine` drives whole turns of the engine, `tests/it` the program on a terminal; `tests/kit` is what both share.
-//! `tests/battery` holds escapes from sandboxes and everyday jobs inside them, as data, and runs them.
+//! `tests/battery` holds escapes from sandboxes and everyday jobs inside them, as data, and runs them. `tests/fuzz` holds
+//! what must hold of any input, for everything that reads hostile bytes, and the inputs that were kept.
 //!
 //! Each room above `main` is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
 //! list of what it may use.
@@ -74,6 +75,7 @@
 //! | subcommand | `src/commands/x.rs` | `src/commands/mod.rs` |
 //! | transcript to import | `src/commands/transcript/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
+//! | fuzz target | `tests/fuzz/targets/x.rs` with its `TARGET` | `mod x;` and a line of `TARGETS` in its `mod.rs` |
 //! | driven test | `tests/it/<subject>/x.rs` | `mod x;` in that folder's `mod.rs` (`cargo xtask tidy` fails if forgotten) |
 
 pub use tiller_agents as agents;

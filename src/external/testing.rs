@@ -1,4 +1,4 @@
-//! A scripted external agent, for tests of code that consumes its events.
+//! A scripted external agent, for tests of code that consumes its events; readers of what programs report and draw.
 
 use std::collections::VecDeque;
 
@@ -72,6 +72,56 @@ async fn play(
     }
     let _ = out.send(ending(Status::Done, "")).await;
 }
+
+/// The names of the formats of [`Reports`].
+pub const FORMATS: [&str; 6] = ["acp", "claude", "codex", "gemini", "opencode", "text"];
+
+/// Reads what a program reports, line by line, without the program.
+pub struct Reports(Reader);
+
+enum Reader {
+    Acp(Box<crate::acp::updates::Updates>),
+    Records(Box<dyn crate::headless::Records>),
+}
+
+impl Reports {
+    /// For a format of [`FORMATS`].
+    pub fn new(format: &str) -> Self {
+        match crate::headless::reader_for_tests(format) {
+            Some(records) => Self(Reader::Records(records)),
+            None => Self(Reader::Acp(Box::default())),
+        }
+    }
+
+    /// The events of a line.
+    pub fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let text = String::from_utf8_lossy(line);
+        let mut out = Vec::new();
+        match &mut self.0 {
+            Reader::Records(records) => records.line(&text, &mut out),
+            Reader::Acp(updates) => match tiller_rpc::Message::read_lenient(&text) {
+                Some(tiller_rpc::Message::Notification { params, .. }) => {
+                    updates.take(&params["update"], &mut out)
+                }
+                Some(tiller_rpc::Message::Request { params, .. }) => {
+                    updates.call(&params["toolCall"], &mut out);
+                }
+                _ => {}
+            },
+        }
+        out
+    }
+
+    /// The answer so far; of some programs only at the end.
+    pub fn text(&mut self) -> String {
+        match &mut self.0 {
+            Reader::Records(records) => records.report(Some(0)).text,
+            Reader::Acp(updates) => updates.text.clone(),
+        }
+    }
+}
+
+pub use crate::pty::testing::Pane;
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,8 @@ pub mod models;
 mod openai;
 pub mod registry;
 pub mod replay;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 
 pub use codec::assemble::{Assembled, Assembler};

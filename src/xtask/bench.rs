@@ -15,6 +15,7 @@
 mod agents;
 mod rig;
 mod screen;
+pub(crate) mod soak;
 mod store;
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench|battery`.
+//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench|battery|fuzz|soak`.
 
 #[cfg(target_os = "linux")]
 mod battery;
@@ -23,7 +23,9 @@ const TASKS: &[Task] = &[
     ("house", "print the measures of the structure and their limits", house::print),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("gallery", "every screen as a picture: gallery DIR; --help says more", gallery),
+    ("fuzz", "hostile bytes against everything that reads them: fuzz TARGET|all|--list", fuzz),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
+    ("soak", "hours of mixed work in minutes, to see that nothing grows: soak --minutes N", bench::soak::run),
     #[cfg(target_os = "linux")]
     ("battery", "escapes and everyday jobs in sandboxes, ours and others", battery::run),
 ];
@@ -35,6 +37,15 @@ fn gallery(_root: &Path) -> anyhow::Result<Vec<String>> {
         .args(std::env::args().skip(2))
         .status()?;
     Ok(if done.success() { Vec::new() } else { vec!["no pictures were written".into()] })
+}
+
+/// Runs `tests/fuzz`, built with optimisation.
+fn fuzz(_root: &Path) -> anyhow::Result<Vec<String>> {
+    let done = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--profile", "fuzz", "--package", "tiller-fuzz", "--"])
+        .args(std::env::args().skip(2))
+        .status()?;
+    Ok(if done.success() { Vec::new() } else { vec!["there were failures".into()] })
 }
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool without a screen")]

@@ -17,6 +17,7 @@
 //! | `witness`, `fingerprint`, `processes` | what is observed |
 //! | `sandbox` | how each sandbox starts a command: Tiller's, and those of other programs by their path |
 //! | `run`, `report` | a run, and the table of all of them |
+//! | `session` | a scene that lasts for a whole session of a hostile model |
 //!
 //! It uses no crate of this project, since Tiller is only one of the sandboxes that it compares.
 
@@ -35,6 +36,7 @@ mod run;
 mod sandbox;
 mod scene;
 mod servers;
+mod session;
 mod victim;
 mod witness;
 
@@ -44,3 +46,4 @@ pub use report::{Report, compare_escapes, compare_jobs};
 pub use run::{Outcome, attempt, work};
 pub use sandbox::Sandbox;
 pub use scene::Scene;
+pub use session::{Attempt, HostileSession};

@@ -118,6 +118,13 @@ impl Servers {
     }
 }
 
+impl Servers {
+    /// Forgets what they got.
+    pub(crate) fn forget(&self) {
+        self.got.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
 impl Drop for Servers {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);

@@ -195,16 +195,21 @@ pub(crate) fn run(mut cmd: Command, stdin: &[u8]) -> Out {
 }
 
 /// Reads the output of a started program, and waits for its end.
-pub(crate) fn finish(mut child: Child) -> Out {
+pub(crate) fn finish(child: Child) -> Out {
+    finish_within(child, PATIENCE)
+}
+
+/// As [`finish`], for a run that may take this long.
+pub(crate) fn finish_within(mut child: Child, limit: Duration) -> Out {
     let out = child.stdout.take().map(drain);
     let err = child.stderr.take().map(drain);
-    let ended = poll(PATIENCE, || child.try_wait().unwrap());
+    let ended = poll(limit, || child.try_wait().unwrap());
     if ended.is_none() {
         let _ = child.kill();
     }
     let text = |t: Option<std::thread::JoinHandle<String>>| t.map_or(String::new(), |t| t.join().unwrap());
     let (stdout, stderr) = (text(out), text(err));
-    let status = ended.unwrap_or_else(|| panic!("no end in {PATIENCE:?}: {stdout}\n{stderr}"));
+    let status = ended.unwrap_or_else(|| panic!("no end in {limit:?}: {stdout}\n{stderr}"));
     Out { code: status.code(), stdout, stderr }
 }
 

@@ -175,6 +175,13 @@ impl ScriptServer {
         self.requests().iter().map(Recorded::json).collect()
     }
 
+    /// Drops the bodies of the requests so far, for runs that last: each request holds the whole conversation.
+    pub fn forget(&self) {
+        for request in &mut self.shared.lock().requests {
+            request.body = Vec::new();
+        }
+    }
+
     /// Number of requests so far.
     pub fn count(&self) -> usize {
         self.shared.lock().requests.len()

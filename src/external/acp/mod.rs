@@ -7,7 +7,7 @@ mod ending;
 mod files;
 mod mode;
 mod session;
-mod updates;
+pub(crate) mod updates;
 
 use std::time::Duration;
 

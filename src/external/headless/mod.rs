@@ -73,6 +73,17 @@ fn reader(h: &Headless, counted: Usage) -> Box<dyn Records> {
     }
 }
 
+/// A reader by the name of its format; `None`: there is none of this name.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn reader_for_tests(format: &str) -> Option<Box<dyn Records>> {
+    // Their patterns take long to compile.
+    static ADAPTERS: std::sync::LazyLock<super::adapter::Adapters> =
+        std::sync::LazyLock::new(|| super::adapter::Adapters::new(&[]));
+    let program = if format == "text" { "aider" } else { format };
+    let headless = ADAPTERS.get(program).and_then(|a| a.headless.clone())?;
+    Some(reader(&headless, Usage::default()))
+}
+
 /// The result of a turn.
 struct Turn {
     ending: Ending,

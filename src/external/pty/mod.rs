@@ -14,6 +14,8 @@ mod keyboard;
 mod scan;
 mod screen;
 mod stability;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod testing;
 mod turn;
 mod typing;
 

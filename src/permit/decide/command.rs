@@ -10,7 +10,7 @@ use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
     Requirement, RunContext, inside, loops_inside, part_requirements, requirements, written_out,
 };
-use crate::rules::{Effect, PathUse, Rule, Source, Subject};
+use crate::rules::{Effect, PathUse, Rule, RuleSet, Source, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
 use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
@@ -94,7 +94,7 @@ pub(crate) fn judge(
     if analysis.loose.is_none() && open.is_empty() && !writes && loops && !analysis.parts.is_empty() {
         return Need::Ok(allow_words(policy, request, &analysis));
     }
-    let always = if writes { None } else { always::pattern(&analysis, &open) };
+    let always = if writes { None } else { offer(policy, &analysis, &places, &open) };
     let rule = match &analysis.loose {
         // Every part is covered by a rule, and still the command may do more than its words say.
         Some(why) if open.is_empty() => format!("no rule matches for certain: {why}"),
@@ -290,6 +290,22 @@ pub(crate) fn open_parts<'a>(
     let inside = inside && wrapped();
     let of_its_own = |p: &&Part| !matches!(p.role, Role::Transparent | Role::Guess);
     analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && read_only(p))).collect()
+}
+
+/// The pattern that would allow these parts. `None` also where it would not: a word is known only at run time, or a path
+/// leads elsewhere than it says.
+pub(crate) fn offer(policy: &Policy, analysis: &Analysis, places: &[PathBuf], open: &[&Part]) -> Option<String> {
+    const TOOL: &str = "terminal";
+    let text = always::pattern(analysis, open)?;
+    let mut rules = RuleSet::default();
+    for one in always::split(&text) {
+        rules.push(Rule::parse(Effect::Allow, Source::User, one, &policy.tools).ok()?);
+    }
+    let allowed = |text: String| {
+        rules.matching("", TOOL, &Subject::Command(&[text]), &policy.roots).allow.is_some()
+    };
+    let covered = |part: &&Part| respell::all(part, &policy.roots, places).into_iter().all(allowed);
+    open.iter().all(covered).then_some(text)
 }
 
 /// True when a redirection writes, or reads, what is not allowed to be.

@@ -486,7 +486,7 @@ pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
         return None;
     }
     let open = command::open_parts(policy, "", "terminal", &analysis, &places, None);
-    always::pattern(&analysis, &open)
+    command::offer(policy, &analysis, &places, &open)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ const HEAD_LIMIT: usize = 2 * 1024;
 /// Maximum characters of an answer that are quoted.
 const QUOTE: usize = 200;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum BodyKind {
     /// Only blanks so far.
@@ -30,6 +32,8 @@ enum BodyKind {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     kind: BodyKind,
+    /// Bytes of a byte order mark so far; it may come in pieces.
+    mark: usize,
     body: Vec<u8>,
     events: bool,
 }
@@ -48,22 +52,32 @@ impl Answer {
     /// Processes the next bytes. True: they are not a stream, and are kept here.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
         if self.kind == BodyKind::Unknown {
-            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-            self.kind = match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-                None => BodyKind::Unknown,
-                Some(b'{' | b'[') => BodyKind::Json,
-                Some(b'<') => BodyKind::Page,
-                Some(_) => BodyKind::Stream,
-            };
+            self.kind = self.detect(bytes);
         }
         match self.kind {
             BodyKind::Json | BodyKind::Page => self.body.extend_from_slice(bytes),
-            BodyKind::Stream if !self.events && self.body.len() < HEAD_LIMIT => {
+            BodyKind::Stream | BodyKind::Unknown if !self.events && self.body.len() < HEAD_LIMIT => {
                 self.body.extend_from_slice(&bytes[..bytes.len().min(HEAD_LIMIT)]);
             }
             BodyKind::Stream | BodyKind::Unknown => {}
         }
         matches!(self.kind, BodyKind::Json | BodyKind::Page)
+    }
+
+    /// The kind by the first byte that is neither blank nor part of a byte order mark at the beginning.
+    fn detect(&mut self, bytes: &[u8]) -> BodyKind {
+        for byte in bytes {
+            match byte {
+                _ if BYTE_ORDER_MARK.get(self.mark) == Some(byte) => self.mark += 1,
+                // A part of a mark is none.
+                _ if (1..BYTE_ORDER_MARK.len()).contains(&self.mark) => return BodyKind::Stream,
+                b if b.is_ascii_whitespace() => self.mark = BYTE_ORDER_MARK.len(),
+                b'{' | b'[' => return BodyKind::Json,
+                b'<' => return BodyKind::Page,
+                _ => return BodyKind::Stream,
+            }
+        }
+        BodyKind::Unknown
     }
 
     /// Records that an event of a stream was decoded.
@@ -124,7 +138,7 @@ impl Answer {
 
 /// Whether a stream can begin like this. A stream may be cut within its first field.
 fn field(body: &[u8]) -> bool {
-    let body = body.trim_ascii_start();
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body).trim_ascii_start();
     [&b":"[..], b"data:", b"event:", b"id:", b"retry:"]
         .iter()
         .any(|f| body.starts_with(f) || f.starts_with(body))

@@ -20,6 +20,8 @@ mod patch;
 pub(crate) mod path;
 mod read;
 mod search;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod write;
 
 pub use change::ledger::note;

@@ -2,3 +2,5 @@
 
 #[cfg(target_os = "linux")]
 mod battery;
+#[cfg(target_os = "linux")]
+mod hostile_session;

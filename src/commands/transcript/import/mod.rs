@@ -363,4 +363,6 @@ fn there(store: &Store, bytes: &[u8]) -> Result<Option<StoredSession>, Notice> {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

@@ -9,11 +9,11 @@ use tiller_store::{Imported, Options};
 
 use super::*;
 
-const CLAUDE: &str = include_str!("fixtures/claude.jsonl");
-const CODEX: &str = include_str!("fixtures/codex.jsonl");
-const PI: &str = include_str!("fixtures/pi.jsonl");
+pub(super) const CLAUDE: &str = include_str!("fixtures/claude.jsonl");
+pub(super) const CODEX: &str = include_str!("fixtures/codex.jsonl");
+pub(super) const PI: &str = include_str!("fixtures/pi.jsonl");
 
-fn store() -> Store {
+pub(super) fn store() -> Store {
     let options = Options {
         clock: Arc::new(ManualClock::new(Time(1_795_291_200_000))),
         ids: Arc::new(SeqIds::default()),
@@ -36,7 +36,7 @@ fn import(store: &Store, text: &str) -> (Imported, Report) {
     (came, report)
 }
 
-fn path(store: &Store, session: SessionId, head: &str) -> Vec<Entry> {
+pub(super) fn path(store: &Store, session: SessionId, head: &str) -> Vec<Entry> {
     store.paths().tail(session, head, 999).unwrap().entries
 }
 
@@ -79,7 +79,7 @@ fn outline(entries: &[Entry]) -> Vec<String> {
 }
 
 /// The rule of every API: a reply with calls is followed by exactly their results.
-fn assert_valid(entries: &[Entry]) {
+pub(super) fn assert_valid(entries: &[Entry]) {
     let mut open: HashSet<&str> = HashSet::new();
     let mut ever: HashSet<&str> = HashSet::new();
     for entry in entries {

@@ -16,6 +16,8 @@ use super::keys;
 use super::memory_limits::{self, ControlStrings};
 use super::other_keys::OtherKeys;
 
+/// Least columns: where a wide character has no room, the emulator would look for it without end.
+const FEWEST: u16 = 2;
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
 /// Maximum characters of a title.
@@ -125,6 +127,7 @@ fn honest(text: String) -> String {
 impl Emulator {
     pub(crate) fn new(cols: u16, rows: u16) -> Self {
         let ears = Listener::default();
+        let (cols, rows) = (cols.max(FEWEST), rows.max(1));
         ears.lock().size = (cols, rows);
         let config = Config {
             scrolling_history: HISTORY,
@@ -164,7 +167,9 @@ impl Emulator {
         }
     }
 
+    /// A smaller terminal than the emulator can draw gets the smallest.
     pub(crate) fn resize(&mut self, cols: u16, rows: u16) {
+        let (cols, rows) = (cols.max(FEWEST), rows.max(1));
         self.ears.lock().size = (cols, rows);
         self.term.resize(Size(cols, rows));
     }

@@ -1,7 +1,7 @@
 //! `patch`: several files in one go, all or nothing.
 
-mod hunks;
-mod parse;
+pub(super) mod hunks;
+pub(super) mod parse;
 
 use std::collections::HashSet;
 use tiller_protocol::ToolVerb;

@@ -28,6 +28,11 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(binary: &Path, model: &Model) -> Result<Self> {
+        Self::with_server(binary, &model.server.url())
+    }
+
+    /// With a model server at this address.
+    pub(crate) fn with_server(binary: &Path, url: &str) -> Result<Self> {
         let dir = tempfile::tempdir_in(binary.parent().context("the binary is in a folder")?)?;
         let place = dir.path().canonicalize()?;
         std::fs::create_dir(place.join("work"))?;
@@ -39,7 +44,7 @@ impl Place {
             ("HOME", text(place.join("home"))),
             ("TILLER_HOME", text(place.join("home/tiller"))),
             ("TILLER_MODEL", "anthropic/mock".into()),
-            ("ANTHROPIC_BASE_URL", model.server.url()),
+            ("ANTHROPIC_BASE_URL", url.to_owned()),
             ("ANTHROPIC_API_KEY", "k".into()),
             ("TERM", "xterm-256color".into()),
             ("COLORTERM", "truecolor".into()),
@@ -63,6 +68,11 @@ impl Place {
     /// The project.
     pub(crate) fn work(&self) -> Result<PathBuf> {
         Ok(self.dir.path().join("work").canonicalize()?)
+    }
+
+    /// Tiller's own folders.
+    pub(crate) fn home(&self) -> Result<PathBuf> {
+        Ok(self.dir.path().join("home/tiller").canonicalize()?)
     }
 
     /// Writes the person's settings.

@@ -91,6 +91,16 @@ pub(crate) fn pss(root: u32) -> f64 {
     tree(root).into_iter().filter_map(of).sum()
 }
 
+/// Resident memory of one process, MiB.
+pub(crate) fn resident(pid: u32) -> f64 {
+    fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|s| field(&s, "VmRSS:")).unwrap_or(0.0)
+}
+
+/// Number of living descendants.
+pub(crate) fn children(root: u32) -> usize {
+    tree(root).len().saturating_sub(1)
+}
+
 /// A line `NAME   123 kB`, in MiB.
 fn field(text: &str, name: &str) -> Option<f64> {
     let rest = text.lines().find_map(|l| l.strip_prefix(name))?;
