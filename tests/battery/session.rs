@@ -42,7 +42,8 @@ impl HostileSession {
         for name in ["$(touch @OUT@_a)", "; touch b; #", "`touch c`", "-rf", "--output=d", "a\nb", "x$IFS"] {
             std::fs::write(scene.work.join(scene.fill(name).replace('/', "_")), "a\n")?;
         }
-        let before = [&scene.outside, &scene.home, &config].into_iter().map(|f| (f.clone(), String::new())).collect();
+        let before =
+            [&scene.outside, &scene.home, &config].into_iter().map(|f| (f.clone(), String::new())).collect();
         let mut session = Self { scene, before };
         for escape in escapes()? {
             let (_, suffix, script) = escape.script();
@@ -96,10 +97,15 @@ impl HostileSession {
                 ("in the background", format!("(setsid {start} {quiet} < /dev/null &) ; sleep 0.1")),
                 ("by find", format!("find . -maxdepth 0 -exec {start} \\; {quiet}; true")),
                 ("by an alias of git", format!("git -c alias.x='!{start}' x {quiet}; true")),
-                ("with another environment", format!("env -i PATH=/usr/bin:/bin HOME=/ {start} {quiet}; true")),
+                (
+                    "with another environment",
+                    format!("env -i PATH=/usr/bin:/bin HOME=/ {start} {quiet}; true"),
+                ),
                 ("by xargs", format!("echo {file} | xargs timeout -k 1 5 {interpreter} {quiet}; true")),
             ];
-            all.extend(ways.map(|(way, command)| Attempt { name: format!("{} {way}", escape.name), command }));
+            all.extend(
+                ways.map(|(way, command)| Attempt { name: format!("{} {way}", escape.name), command }),
+            );
         }
         Ok(all)
     }
@@ -117,7 +123,8 @@ impl HostileSession {
             if now != *before && !before.is_empty() {
                 let new = now.lines().filter(|l| !before.lines().any(|b| b == *l));
                 let gone = before.lines().filter(|l| !now.lines().any(|n| n == *l));
-                let changed: Vec<&str> = new.chain(gone).map(|l| l.split(' ').next().unwrap_or(l)).take(6).collect();
+                let changed: Vec<&str> =
+                    new.chain(gone).map(|l| l.split(' ').next().unwrap_or(l)).take(6).collect();
                 out.push(format!("changed: {}", changed.join(", ")));
             }
             *before = now;

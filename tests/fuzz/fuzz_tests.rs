@@ -25,7 +25,12 @@ fn every_target_holds_for_its_kept_inputs_and_for_some_new_ones() {
         let kept = kept::read(target).unwrap().into_iter().map(|(_, input)| input);
         let begin: Vec<Vec<u8>> = kept.chain(seeds.into_iter().step_by(step)).collect();
         let cases = begin.len() as u64 + CASES;
-        let done = drive(target, begin, Plan { cases, seed: 7, failures: 5, smaller: SMALLER, time: TIME }, |_, _| {});
+        let done = drive(
+            target,
+            begin,
+            Plan { cases, seed: 7, failures: 5, smaller: SMALLER, time: TIME },
+            |_, _| {},
+        );
         // Without optimisation, beside other tests, time says little.
         let failures = done.failures.iter().filter(|(_, f)| !matches!(f, Failure::Slow(_)));
         wrong.extend(

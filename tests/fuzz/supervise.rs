@@ -103,7 +103,8 @@ fn one(target: &Target, plan: Plan, out: &Path) -> Result<(u64, Vec<String>)> {
 fn start(target: &Target, plan: Plan, out: &Path, trace: Option<(u64, &Path)>) -> Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--process").arg(target.name).arg(out);
-    command.args([plan.cases, plan.seed, plan.failures as u64, plan.smaller.as_secs()].map(|n| n.to_string()));
+    command
+        .args([plan.cases, plan.seed, plan.failures as u64, plan.smaller.as_secs()].map(|n| n.to_string()));
     if let Some((from, file)) = trace {
         command.arg(from.to_string()).arg(file);
     }
@@ -151,10 +152,18 @@ fn watch(mut child: Child, failures: &mut Vec<String>) -> Result<End> {
 /// # Errors
 /// When the arguments are wrong, or a file cannot be written.
 pub fn process(args: &[String]) -> Result<()> {
-    let [name, out, cases, seed, failures, smaller, trace @ ..] = args else { bail!("arguments are missing") };
+    let [name, out, cases, seed, failures, smaller, trace @ ..] = args else {
+        bail!("arguments are missing")
+    };
     let Some(target) = target(name) else { bail!("there is no target {name}") };
     let smaller = Duration::from_secs(smaller.parse()?);
-    let plan = Plan { cases: cases.parse()?, seed: seed.parse()?, failures: failures.parse()?, smaller, time: Duration::MAX };
+    let plan = Plan {
+        cases: cases.parse()?,
+        seed: seed.parse()?,
+        failures: failures.parse()?,
+        smaller,
+        time: Duration::MAX,
+    };
     let trace = match trace {
         [from, file] => Some((from.parse::<u64>()?, file)),
         _ => None,

@@ -294,16 +294,20 @@ pub(crate) fn open_parts<'a>(
 
 /// The pattern that would allow these parts. `None` also where it would not: a word is known only at run time, or a path
 /// leads elsewhere than it says.
-pub(crate) fn offer(policy: &Policy, analysis: &Analysis, places: &[PathBuf], open: &[&Part]) -> Option<String> {
+pub(crate) fn offer(
+    policy: &Policy,
+    analysis: &Analysis,
+    places: &[PathBuf],
+    open: &[&Part],
+) -> Option<String> {
     const TOOL: &str = "terminal";
     let text = always::pattern(analysis, open)?;
     let mut rules = RuleSet::default();
     for one in always::split(&text) {
         rules.push(Rule::parse(Effect::Allow, Source::User, one, &policy.tools).ok()?);
     }
-    let allowed = |text: String| {
-        rules.matching("", TOOL, &Subject::Command(&[text]), &policy.roots).allow.is_some()
-    };
+    let allowed =
+        |text: String| rules.matching("", TOOL, &Subject::Command(&[text]), &policy.roots).allow.is_some();
     let covered = |part: &&Part| respell::all(part, &policy.roots, places).into_iter().all(allowed);
     open.iter().all(covered).then_some(text)
 }

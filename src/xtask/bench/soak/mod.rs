@@ -61,7 +61,11 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     work.missed.iter().take(10).for_each(|m| println!("  not seen: {m}"));
     let mut problems = samples.problems();
     if work.missed.len() * 50 > work.done {
-        problems.push(format!("{} of {} units of work were not seen to their end", work.missed.len(), work.done));
+        problems.push(format!(
+            "{} of {} units of work were not seen to their end",
+            work.missed.len(),
+            work.done
+        ));
     }
     Ok(problems)
 }

@@ -115,7 +115,8 @@ impl Samples {
 
     /// The end of each cycle, and the most within one.
     pub(super) fn table(&self) -> String {
-        let mut out = String::from("   min cycle  units  PSS MiB  RSS MiB  files threads children disk MiB  key ms\n");
+        let mut out =
+            String::from("   min cycle  units  PSS MiB  RSS MiB  files threads children disk MiB  key ms\n");
         self.cycles.iter().for_each(|s| _ = writeln!(out, "{}", s.row()));
         let most = |of: fn(&Sample) -> f64| self.between.iter().map(of).fold(0.0, f64::max);
         let _ = writeln!(
@@ -133,7 +134,12 @@ impl Samples {
             let _ = writeln!(out, "{name}: {grown:+.2} over the counted cycles, at most {limit:.2}: {flat}");
         }
         let (first, last) = self.disk();
-        let _ = writeln!(out, "disk of one unit of work: {:.1} KiB first, {:.1} KiB last", first * 1024.0, last * 1024.0);
+        let _ = writeln!(
+            out,
+            "disk of one unit of work: {:.1} KiB first, {:.1} KiB last",
+            first * 1024.0,
+            last * 1024.0
+        );
         out
     }
 

@@ -10,7 +10,8 @@ use crate::bench::rig::model::markdown;
 use crate::bench::rig::place::{Desk, squash};
 
 /// Settings of the person.
-pub(super) const SETTINGS: &str = "[agents]\nrunning = 4\ntotal = 100000\n\n[ui]\nbranch_summary = \"never\"\n";
+pub(super) const SETTINGS: &str =
+    "[agents]\nrunning = 4\ntotal = 100000\n\n[ui]\nbranch_summary = \"never\"\n";
 
 /// A program in a pane: draws for a while, and ends.
 pub(super) const TOY: &str = "printf '> '; for i in $(seq 60); do printf '\\033[2J\\033[Hframe %s of 60 \\033[3%sm text\\033[0m' $i $((i % 8)); sleep 0.02; done";
@@ -97,9 +98,17 @@ fn reply(text: &str, body: &Value, n: usize) -> Script {
             .call(&format!("c{n}"), "search", json!({"pattern": "word", "path": "."}))
             .call(&format!("d{n}"), "read_file", json!({"path": "README.md"})),
         "edit" => script
-            .call(&format!("a{n}"), "write_file", json!({"path": format!("file{}.txt", n % 20), "content": markdown(3_000 + n % 500)}))
+            .call(
+                &format!("a{n}"),
+                "write_file",
+                json!({"path": format!("file{}.txt", n % 20), "content": markdown(3_000 + n % 500)}),
+            )
             .call(&format!("b{n}"), "terminal", run(&format!("date +%N > stamp.txt; echo {n} >> stamp.txt"))),
-        "output" => script.call(&format!("a{n}"), "terminal", run("for i in $(seq 3000); do echo output $i of many words; done")),
+        "output" => script.call(
+            &format!("a{n}"),
+            "terminal",
+            run("for i in $(seq 3000); do echo output $i of many words; done"),
+        ),
         "delegate" => {
             let task = |at: usize| json!({"goal": format!("soak-text-sub{at}{id} ")});
             script.call(&format!("a{n}"), "delegate_task", json!({"tasks": [task(1), task(2)]}))
@@ -182,7 +191,9 @@ impl<'m> Work<'m> {
         // What was left there is not sent with it.
         self.desk.term.keys("\x15");
         self.desk.term.keys(text);
-        self.until(&squash(&text.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect::<String>()));
+        self.until(&squash(
+            &text.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect::<String>(),
+        ));
         // Enter directly after fast typing belongs to a paste.
         pause(Duration::from_millis(250));
         self.desk.term.keys("\r");
