@@ -73,7 +73,7 @@ fn reader(h: &Headless, counted: Usage) -> Box<dyn Records> {
     }
 }
 
-/// A reader by the name of its format; `None`: there is none of this name.
+/// A reader by the name of its format; `None`: the name is unknown.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn reader_for_tests(format: &str) -> Option<Box<dyn Records>> {
     // Their patterns take long to compile.
