@@ -74,6 +74,7 @@
 //! | kind of agent, program of another vendor | `assets/agents/x.md`, `assets/adapters/x.toml` | the built-in list (user folders need none) |
 //! | subcommand | `src/commands/x.rs` | `src/commands/mod.rs` |
 //! | transcript to import | `src/commands/transcript/import/x.rs` | `FORMATS` in its `mod.rs` |
+//! | kind of terminal | `src/terminals/kinds/x.rs` | `mod x;` and a line of `make` in its `mod.rs`; a variant of `TerminalKind` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
 //! | fuzz target | `tests/fuzz/targets/x.rs` with its `TARGET` | `mod x;` and a line of `TARGETS` in its `mod.rs` |
 //! | driven test | `tests/it/<subject>/x.rs` | `mod x;` in that folder's `mod.rs` (`cargo xtask tidy` fails if forgotten) |

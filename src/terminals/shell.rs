@@ -118,11 +118,12 @@ impl RemoteShell {
             Some(below) => format!("~/{}", quote(below)),
             None => quote(&root),
         };
-        if let Some(report) =
-            shell.ask_line(&format!("command mkdir -p -- {go} && (cd -- {go} && pwd -P)")).await?
-        {
-            shell.folder = report.1.trim_end_matches('\n').to_owned();
-        }
+        let line = format!("command mkdir -p -- {go} && cd -- {go} && pwd -P");
+        let Some((_, output)) = shell.ask_line(&line).await? else {
+            shell.close().await;
+            return Err(crate::failed(&shell.way.title, format!("the folder {root} cannot be used there")));
+        };
+        shell.folder = output.trim_end_matches('\n').to_owned();
         let first = shell.start.folder.clone();
         let below = first.strip_prefix(&root).map(|below| format!("{}{below}", shell.folder));
         let line = format!("cd -- {}", quote(&below.unwrap_or(first)));

@@ -55,7 +55,7 @@ pub(super) fn listing(bytes: &[u8]) -> BTreeMap<String, String> {
 /// Whether a path of the other side stays below the folder and outside of git's own folder.
 pub(super) fn below(path: &str) -> bool {
     !path.is_empty()
-        && !path.contains(['\0', '\n'])
+        && !path.contains(['\0', '\n', '\t'])
         && path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git"))
 }
 

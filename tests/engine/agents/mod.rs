@@ -13,5 +13,6 @@ pub(crate) mod skills;
 pub(crate) mod stored;
 pub(crate) mod stress;
 pub(crate) mod terminal_pane;
+pub(crate) mod terminals;
 pub(crate) mod user_commands;
 pub(crate) mod workflows;
