@@ -23,7 +23,7 @@ const FRAME: usize = 1 << 30;
 /// What is kept of the program's error output, in bytes.
 const ERRORS: usize = 8 << 10;
 /// From the end of the requests to the end of the program.
-const LEAVE: Duration = Duration::from_secs(3);
+const LEAVE: Duration = Duration::from_secs(20);
 
 /// What comes back.
 #[derive(Debug, PartialEq, Eq)]

@@ -26,6 +26,8 @@ const TRIES: &[Duration] = &[
 ];
 /// After KILL, until the other side has to say that all has ended.
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// Until the other side has ended a shell, at the end of the session.
+const LEAVE: Duration = Duration::from_secs(4);
 /// Until the answer to a line of Tiller.
 const WHISPER: Duration = Duration::from_secs(30);
 
@@ -342,7 +344,9 @@ impl Shell for RemoteShell {
         };
         if how != CommandEnd::Done {
             // The pool drops it; what is left of it there goes now.
-            self.close().await;
+            if let Some(link) = self.link.take() {
+                link.ask("quit", &[]).await;
+            }
         }
         let exit = report.as_ref().map(|r| Exit { code: r.status });
         let (folder, exports) = match report {
@@ -388,8 +392,11 @@ impl Shell for RemoteShell {
     }
 
     async fn close(&mut self) {
-        if let Some(link) = self.link.take() {
+        if let Some(mut link) = self.link.take() {
             link.ask("quit", &[]).await;
+            // The program may end right after this.
+            let ended = async { while link.next().await.is_some() {} };
+            let _ = tokio::time::timeout(LEAVE, ended).await;
         }
     }
 }

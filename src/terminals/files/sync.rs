@@ -111,7 +111,9 @@ impl Sync {
         here: &BTreeMap<String, Stamp>,
         known: &mut Known,
     ) -> Result<Option<Notes>, ShellError> {
-        if *here == known.here && !self.fresh {
+        // Over a connection that broke at rest the folder may be another one, too.
+        let fresh = self.fresh || self.link.as_ref().is_none_or(Link::closed);
+        if *here == known.here && !fresh {
             return Ok(None);
         }
         // What changed there meanwhile comes first: sending must not replace it unseen.

@@ -139,9 +139,8 @@ follow() {
 signal() {
   pid=$(cat "$d/pid" 2>/dev/null) || return
   kill -"$1" -"$pid" 2>/dev/null || kill -"$1" "$pid" 2>/dev/null
-  for p in /proc/[0-9]*; do
-    grep -q "TILLER_CHILD=$key" "$p/environ" 2>/dev/null && kill -"$1" "${p#/proc/}" 2>/dev/null
-  done
+  grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null |
+    while IFS=/ read -r _ _ p _; do kill -"$1" "$p" 2>/dev/null; done
 }
 
 finish() {

@@ -19,6 +19,5 @@ pid=$(cat "$1/pid" 2>/dev/null)
 key=${1##*/}
 rm -rf "$1"
 kill -KILL -"$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null
-for p in /proc/[0-9]*; do
-  grep -q "TILLER_CHILD=$key" "$p/environ" 2>/dev/null && kill -KILL "${p#/proc/}" 2>/dev/null
-done
+grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null |
+  while IFS=/ read -r _ _ p _; do kill -KILL "$p" 2>/dev/null; done
