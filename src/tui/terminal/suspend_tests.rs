@@ -57,7 +57,7 @@ fn shown(l: &mut Loop) -> ratatui::buffer::Buffer {
     l.buf.clone()
 }
 
-const THEME: &str = "inherits = \"gruvbox-dark\"\n[roles]\nbar = \"on #123456\"\n";
+const THEME: &str = "inherits = \"gruvbox-dark\"\n[roles]\nground = \"fg on #123456\"\n";
 
 #[test]
 fn a_changed_key_file_and_theme_are_seen_at_once_and_a_wrong_one_changes_nothing() {
