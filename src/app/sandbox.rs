@@ -1,20 +1,51 @@
-//! Which commands of a session are confined, by the setting `sandbox`.
+//! Which programs of a session are confined, by the settings `sandbox`, `sandbox_caches` and `agents.sandbox`.
+//!
+//! Every place of the program that starts a process, and how it is confined (`cargo xtask tidy` refuses others):
+//!
+//! | place | what it starts | confined |
+//! | --- | --- | --- |
+//! | `tool/shell/processes/launch.rs`, `tool/shell/jobs/background.rs` | commands of agents | [`confiners`] |
+//! | the same | lines that the person types after `!`, commands of `/compare` | no: the person's own |
+//! | `terminals/` | the person's own `ssh`, `docker`, `podman` and `kubectl`, which run commands elsewhere | no |
+//! | `tool/shell/hosted.rs` | agent programs of other vendors | [`vendors`], by setting |
+//! | hooks, MCP servers over stdio, language servers, formatters (none yet) | programs that settings name | [`program`] |
+//! | `watch/git/command.rs` | Tiller's own git, with everything disabled that would run programs | no |
+//! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
+//! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |
+//! | `sandbox/` | the launcher and the probes of the sandbox itself | they confine themselves |
+//! | `external/check.rs`, `app/agents.rs` | `--version` of programs of other vendors, in `/` | no |
+//! | `app/screen/editor.rs`, `app/screen/statusline.rs`, `detach/client.rs`, `tui/terminal/clipboard.rs` | the person's editor, status line and suspended programs, tmux | no: the person's own |
+//! | `provider/registry/key.rs` | the command of a setting of the person's that prints a key | no: it reads secrets |
 
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_config::Sandbox;
+use tiller_config::{PackageCache, Sandbox};
+use tiller_protocol::{Notice, NoticeKind};
 use tiller_sandbox::{Confinement, Method, Network, Policy, Profile, SessionSandbox};
-use tiller_tool::shell::Confiner;
+use tiller_tool::shell::{Confiner, Confiners, Launch};
 
 use crate::app::Setup;
 
-/// For commands that run without asking because they only read.
-pub(crate) fn reader(setup: &Setup) -> Option<Arc<dyn Confiner>> {
-    (setup.config.config.sandbox != Sandbox::Off).then(|| session(setup, Profile::Read, Network::Off))
+/// For the commands of agents. What they hold takes some 20 ms at its first call.
+pub(crate) fn confiners(setup: &Setup) -> Confiners {
+    let setting = setup.config.config.sandbox;
+    if setting == Sandbox::Off {
+        // The person's own word: not even the floor holds.
+        return Confiners::default();
+    }
+    let read = session(setup, Profile::Read, Network::Off);
+    let outside = session(setup, Profile::Floor, Network::All);
+    let workspace = match setting {
+        Sandbox::Auto => workspace(setup),
+        // As the person would run it, but for the protected names.
+        _ => Arc::clone(&outside),
+    };
+    Confiners { read: Some(read), workspace: Some(workspace), outside: Some(outside) }
 }
 
-/// Whether [`reader`] confines on this system. What it returns takes some 20 ms at its first call.
+/// Whether what runs unasked is confined on this system.
 pub(crate) fn confines_reading(setup: &Setup) -> fn() -> bool {
     if setup.config.config.sandbox == Sandbox::Off {
         return || false;
@@ -22,20 +53,160 @@ pub(crate) fn confines_reading(setup: &Setup) -> fn() -> bool {
     || Method::choose(Confinement::find(), Profile::Read).is_some()
 }
 
-/// For all other terminal commands.
-pub(crate) fn worker(setup: &Setup) -> Option<Arc<dyn Confiner>> {
-    let all = setup.config.config.sandbox == Sandbox::Workspace;
-    all.then(|| session(setup, Profile::Workspace, Network::Loopback))
+/// The launch of a program that settings name and that works beside the conversation: a hook, an MCP server over stdio, a
+/// language server, a formatter. It writes in `folder` and `scratch` only, and has no network. Unchanged where the sandbox
+/// is off, or this system has none.
+#[cfg_attr(not(test), expect(dead_code, reason = "the rooms that start such programs are not built yet"))]
+pub(crate) fn program(setup: &Setup, launch: Launch, folder: &Path, scratch: &Path) -> Launch {
+    match setup.config.config.sandbox {
+        Sandbox::Auto => workspace(setup).confine(launch, folder, scratch),
+        Sandbox::Read | Sandbox::Off => launch,
+    }
+}
+
+/// For agent programs of other vendors, if the person wants that.
+pub(crate) fn vendors(setup: &Setup) -> Option<Arc<dyn Confiner>> {
+    setup.config.config.agents.sandbox.then(|| {
+        let mut policy = policy(setup, Profile::Workspace, Network::All);
+        policy.writable = home(setup).map(|home| below(&home, VENDORS)).unwrap_or_default();
+        // Each reads its own keys and settings there.
+        let theirs = policy.writable.clone();
+        policy.protected.retain(|path| !theirs.iter().any(|their| path.starts_with(their)));
+        sandbox(setup, policy)
+    })
+}
+
+/// Warnings about names in the workspace that are protected or secret files elsewhere.
+pub(crate) fn links(setup: &Setup) -> Vec<Notice> {
+    if setup.config.config.sandbox == Sandbox::Off {
+        return Vec::new();
+    }
+    let notice = |(path, target): (PathBuf, PathBuf)| {
+        let text = format!("{} is the same file as {}, by a hard link.", path.display(), target.display());
+        Notice::new(NoticeKind::Info, text)
+            .hint("A command in the workspace can change it under this name. Replace the link by a copy.")
+    };
+    policy(setup, Profile::Workspace, Network::Off).hard_links().into_iter().map(notice).collect()
+}
+
+/// What agents' commands run in, once they are approved or allowed.
+fn workspace(setup: &Setup) -> Arc<dyn Confiner> {
+    let mut policy = policy(setup, Profile::Workspace, Network::Loopback);
+    let home = home(setup);
+    for cache in &setup.config.config.sandbox_caches {
+        policy.writable.extend(home.iter().flat_map(|home| below(home, folders(*cache))));
+    }
+    if !setup.config.config.sandbox_caches.contains(&PackageCache::Go) {
+        // Go builds nothing without a cache that it can write. This one is used in the sandbox only.
+        let cache = own_cache(setup).join("go-build");
+        let has_go = tiller_tool::shell::find_program("go", &setup.children().now()).is_some();
+        let made = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).is_ok();
+        if has_go && made() {
+            policy.variables.push(("GOCACHE".into(), cache.display().to_string()));
+            policy.writable.push(cache);
+        }
+    }
+    sandbox(setup, policy)
+}
+
+/// Caches that only commands in the sandbox use, for each project its own: what one project writes is not run for another.
+fn own_cache(setup: &Setup) -> PathBuf {
+    let project = blake3::hash(setup.project.as_os_str().as_encoded_bytes()).to_hex();
+    setup.places.cache.join("sandbox").join(&project[..16])
 }
 
 fn session(setup: &Setup, profile: Profile, network: Network) -> Arc<dyn Confiner> {
-    let home = (setup.env)("HOME").map(PathBuf::from);
+    sandbox(setup, policy(setup, profile, network))
+}
+
+fn sandbox(setup: &Setup, policy: Policy) -> Arc<dyn Confiner> {
+    Arc::new(SessionSandbox::new(policy, setup.places.state.join("quarantine")))
+}
+
+fn policy(setup: &Setup, profile: Profile, network: Network) -> Policy {
     // The scratch folder differs from shell to shell.
-    let mut policy = Policy::new(profile, &setup.project, &setup.project, home.as_deref());
+    let mut policy = Policy::new(profile, &setup.project, &setup.project, home(setup).as_deref());
     policy.network = network;
     policy.hidden.push(setup.key_file());
-    for own in [&setup.places.config, &setup.places.data, &setup.places.state, &setup.places.cache] {
-        policy.protected.push(own.clone());
+    let places = &setup.places;
+    policy.own = [&places.config, &places.data, &places.state, &places.cache].map(PathBuf::clone).into();
+    policy
+}
+
+fn home(setup: &Setup) -> Option<PathBuf> {
+    (setup.env)("HOME").map(PathBuf::from)
+}
+
+fn below(home: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| home.join(name)).collect()
+}
+
+/// The folders of a package manager's cache below the home folder, without those from which programs are run by name.
+fn folders(cache: PackageCache) -> &'static [&'static str] {
+    match cache {
+        PackageCache::Cargo => {
+            &[".cargo/registry", ".cargo/git", ".cargo/.package-cache", ".cargo/.global-cache"]
+        }
+        PackageCache::Go => &["go/pkg/mod", ".cache/go-build"],
+        PackageCache::Gradle => &[".gradle/caches", ".gradle/wrapper/dists"],
+        PackageCache::Maven => &[".m2/repository"],
+        PackageCache::Npm => &[".npm/_cacache", ".npm/_logs"],
+        PackageCache::Pip => &[".cache/pip"],
+        PackageCache::Pnpm => &[".local/share/pnpm/store", ".cache/pnpm"],
+        PackageCache::Uv => &[".cache/uv"],
+        PackageCache::Yarn => &[".cache/yarn", ".yarn/berry/cache"],
     }
-    Arc::new(SessionSandbox::new(policy))
+}
+
+/// Settings and state of agent programs of other vendors, below the home folder.
+const VENDORS: &[&str] = &[
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+    ".factory",
+    ".aider.conf.yml",
+    ".aider",
+    ".config/goose",
+    ".local/share/goose",
+    ".local/state/goose",
+    ".config/opencode",
+    ".local/share/opencode",
+    ".local/state/opencode",
+    ".cache/opencode",
+    ".cache/claude",
+];
+
+#[cfg(test)]
+mod tests {
+    use tiller_config::Flags;
+
+    use super::*;
+    use crate::app::options::Common;
+
+    #[test]
+    fn a_program_beside_the_conversation_starts_through_the_sandbox() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = tmp.path().canonicalize().unwrap();
+        let common = Common { dir: Some(folder.clone()), ..Common::default() };
+        let mut setup = Setup::read(&common, Flags::default()).unwrap();
+        setup.places.cache = folder.join("cache");
+        let launch = Launch {
+            program: "/bin/true".into(),
+            args: Vec::new(),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            folder: folder.clone(),
+        };
+        let confines = Method::choose(Confinement::find(), Profile::Workspace).is_some();
+        for (setting, confined) in [(Sandbox::Auto, confines), (Sandbox::Off, false)] {
+            setup.config.config.sandbox = setting;
+            let started = program(&setup, launch.clone(), &folder, &folder);
+            assert_eq!(started != launch, confined, "{setting:?}: {started:?}");
+            let inside = started.args.iter().any(|arg| arg == "/bin/true");
+            assert_eq!(inside, confined, "the program is what the launcher becomes: {started:?}");
+        }
+        assert!(vendors(&setup).is_none(), "only by setting");
+        setup.config.config.agents.sandbox = true;
+        assert_eq!(vendors(&setup).is_some_and(|vendors| vendors.confines()), confines);
+    }
 }

@@ -130,6 +130,7 @@ impl Running {
             .collect();
         notices.extend(settings::doubled(&setup));
         notices.extend(crate::app::files::taken_back(&setup));
+        notices.extend(sandbox::links(&setup));
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
@@ -191,7 +192,7 @@ impl Running {
             .map_err(|e| internal("The folder cannot be opened", &e))?
             .protect(policy.protected.as_fn())
             .mask(shared.secrets())
-            .confine(sandbox::reader(&setup), sandbox::worker(&setup))
+            .confine(sandbox::confiners(&setup))
             .at(terminals::of_main(&setup, &terminals)?)
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;

@@ -22,6 +22,7 @@ const NEVER: &[(&str, &str)] = &[
     ("mcp", "it could start programs"),
     ("terminals", "it could run commands on your other machines"),
     ("sandbox", "it could let commands run outside the sandbox"),
+    ("sandbox_caches", "it could let commands write files that run outside the sandbox later"),
     ("hooks", "it could start programs"),
     ("commands", "it could start programs"),
     ("agents", "agents of a project belong in .tiller/agents"),

@@ -1,6 +1,6 @@
 //! The arguments of `bwrap`. Later mounts lie over earlier ones, so their order matters.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::policy::{Network, Policy};
 
@@ -54,6 +54,9 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     for path in protected.iter().filter(|path| path.exists()) {
         mount("--ro-bind", path, path);
     }
+    for path in policy.own_folders() {
+        mount("--ro-bind", &path, &path);
+    }
     for path in policy.hidden_paths() {
         if path.starts_with(tmp) && !writable.iter().any(|w| path.starts_with(w)) {
             continue;
@@ -63,6 +66,41 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
         } else {
             args.extend(["--ro-bind".to_owned(), "/dev/null".to_owned(), path.display().to_string()]);
         }
+    }
+    args.extend(["--chdir".to_owned(), folder.display().to_string(), "--".to_owned()]);
+    args
+}
+
+/// The arguments of the profile `floor`, `--` included: the whole system as it is, with what is protected read-only.
+pub(crate) fn floor(policy: &Policy, folder: &Path) -> Vec<String> {
+    // As the root user it could undo the mounts.
+    let mut args: Vec<String> = ["--cap-drop", "CAP_SYS_ADMIN"].map(str::to_owned).into();
+    let mut mount = |kind: &str, path: &Path| {
+        args.extend([kind.to_owned(), path.display().to_string(), path.display().to_string()]);
+    };
+    mount("--dev-bind", Path::new("/"));
+    let protected: Vec<PathBuf> = policy.protected_paths().into_iter().filter(|path| path.exists()).collect();
+    // A mount point cannot be renamed: otherwise its parent could be moved away with it.
+    let mut parents: Vec<&Path> = protected.iter().filter_map(|path| path.parent()).collect();
+    parents.retain(|parent| parent.parent().is_some());
+    parents.sort();
+    parents.dedup();
+    for parent in &parents {
+        mount("--bind", parent);
+    }
+    let own = policy.own_folders();
+    for path in &own {
+        mount("--ro-bind", path);
+    }
+    // An agent's folder may lie in one of Tiller's.
+    if own.iter().any(|own| policy.workspace.starts_with(own)) {
+        mount("--bind", &policy.workspace);
+        for parent in parents.iter().filter(|parent| parent.starts_with(&policy.workspace)) {
+            mount("--bind", parent);
+        }
+    }
+    for path in &protected {
+        mount("--ro-bind", path);
     }
     args.extend(["--chdir".to_owned(), folder.display().to_string(), "--".to_owned()]);
     args

@@ -1,13 +1,16 @@
 //! A launch, changed so that it runs confined.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tiller_tool::shell::{CommandWatch, Confiner, Launch, Sandbox};
+use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, Launch, Sandbox};
 
 use crate::bubblewrap;
 use crate::confinement::Confinement;
 use crate::launcher::{MARK, Spec, Step};
-use crate::policy::{Policy, Profile};
+use crate::network::{self, SharedNetwork};
+use crate::policy::{Network, Policy, Profile};
+use crate::quarantine::{Guard, Violation};
 #[cfg(target_os = "linux")]
 use crate::supervisor;
 
@@ -40,6 +43,10 @@ impl Method {
     /// it starts faster. `None`: this system cannot confine.
     pub fn choose(found: &Confinement, profile: Profile) -> Option<Self> {
         let all = Self::present(found);
+        if profile == Profile::Floor {
+            // Landlock cannot deny beneath an allowed folder.
+            return found.bubblewrap.is_some().then_some(Self::Bubblewrap);
+        }
         if profile == Profile::Read && found.landlock >= 6 && all.contains(&Self::Landlock) {
             return Some(Self::Landlock);
         }
@@ -118,6 +125,12 @@ impl Confined {
     }
 
     pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
+        if let (Profile::Floor, Some(program)) = (self.policy.profile, &Confinement::find().bubblewrap) {
+            let mut args = bubblewrap::floor(&self.policy, &launch.folder);
+            args.push(launch.program.display().to_string());
+            args.append(&mut launch.args);
+            return Launch { program: program.clone(), args, ..launch };
+        }
         let namespaces = self.method == Method::Bubblewrap;
         let command = step == Step::Exec;
         let spec = Spec { policy: self.policy.clone(), namespaces, supervisor: supervisor.clone(), step };
@@ -125,6 +138,11 @@ impl Confined {
         if command {
             args.push(launch.program.display().to_string());
             args.append(&mut launch.args);
+        }
+        for (name, value) in &self.policy.variables {
+            if !launch.env.iter().any(|(n, _)| n == name) {
+                launch.env.push((name.clone(), value.clone()));
+            }
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
         launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
@@ -169,14 +187,33 @@ pub fn confined(launch: Launch, policy: &Policy) -> Launch {
 pub struct SessionSandbox {
     /// Its workspace and scratch folder are replaced.
     policy: Policy,
+    /// Where protected files that a command changed are kept.
+    quarantine: PathBuf,
+    network: Arc<SharedNetwork>,
+    /// For programs in a terminal of their own. Bubblewrap would take that away from them, or be ended by their keys.
+    in_terminal: bool,
 }
 
 impl SessionSandbox {
     /// Looks for the means of this system meanwhile, so that the first command does not wait for that.
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Without the thread the first command looks.
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(Confinement::find);
-        Self { policy }
+        Self { policy, quarantine, network: Arc::default(), in_terminal: false }
+    }
+
+    /// The way to confine here; `None`: there is none.
+    fn method(&self) -> Option<Method> {
+        let found = Confinement::find();
+        match self.in_terminal {
+            true if self.policy.profile == Profile::Floor => None,
+            true => Method::present(found).first().copied(),
+            false => Method::choose(found, self.policy.profile),
+        }
+    }
+
+    fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
+        Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
     }
 }
 
@@ -184,11 +221,55 @@ impl Confiner for SessionSandbox {
     /// Unchanged where this system cannot confine: then the rules alone decide, and `tiller doctor` says so.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
-        let policy = Policy { scratch, workspace: workspace.to_owned(), ..self.policy.clone() };
-        match Confined::new(&policy) {
-            Some(confined) => confined.wrap(launch),
-            None => launch,
+        let policy = self.in_folder(workspace, &scratch);
+        let (Some(method), Ok(launcher)) = (self.method(), Launcher::own()) else { return launch };
+        let confined = Confined { policy, method, launcher };
+        let bubblewrap = Confinement::find().bubblewrap.as_deref();
+        let bubblewrap = bubblewrap.filter(|_| confined.method == Method::Bubblewrap);
+        let own = bubblewrap.filter(|_| confined.policy.network == Network::Loopback);
+        // Where none can be made, each command has its own.
+        let launch = confined.wrap(launch);
+        let holder = own.and_then(|bubblewrap| self.network.pid(bubblewrap));
+        holder.and_then(|holder| network::enter(holder, launch.clone())).unwrap_or(launch)
+    }
+
+    fn confines(&self) -> bool {
+        self.method().is_some()
+    }
+
+    fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {
+        Some(Arc::new(Self { in_terminal: true, ..self.clone() }))
+    }
+
+    fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        let policy = self.in_folder(workspace, &self.policy.scratch);
+        let mut paths = policy.protected_paths();
+        if self.method() == Some(Method::Bubblewrap) {
+            // What exists is mounted read-only.
+            paths.retain(|path| path.symlink_metadata().is_err());
         }
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        let guard = match policy.profile {
+            // A folder of the person's tools that is too large must not keep every command from running.
+            Profile::Floor => Guard::record_small(&paths),
+            _ => Guard::record(&paths)?,
+        };
+        Ok(Some(Arc::new(Protected { guard, quarantine: self.quarantine.clone() })))
+    }
+}
+
+/// Protected files before a command, and where changed ones are kept.
+#[derive(Debug)]
+struct Protected {
+    guard: Guard,
+    quarantine: PathBuf,
+}
+
+impl FileGuard for Protected {
+    fn restore(&self) -> Vec<String> {
+        self.guard.restore(&self.quarantine).iter().map(Violation::words).collect()
     }
 }
 

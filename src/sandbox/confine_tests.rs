@@ -141,3 +141,60 @@ fn the_self_test_fails_without_a_sandbox() {
         }
     }
 }
+
+/// The session's confiners, as the shells use them.
+#[test]
+fn the_floor_holds_for_a_command_outside_the_sandbox() {
+    let place = Place::new();
+    let home = place.top.join("home");
+    std::fs::write(home.join(".bashrc"), "mine\n").unwrap();
+    std::fs::create_dir(place.top.join("state")).unwrap();
+    std::fs::write(place.top.join("state/rules"), "mine\n").unwrap();
+    let work = place.top.join("work");
+    let mut policy = Policy::new(Profile::Floor, &work, &place.top.join("scratch"), Some(&home));
+    policy.own.push(place.top.join("state"));
+    let sandbox = SessionSandbox::new(policy, place.top.join("kept"));
+    let script = "echo x > made; echo x > ../outside/new; cat ../home/.ssh/key; echo evil >> ../home/.bashrc; \
+                  echo evil > .envrc; echo evil > .git/hooks/pre-commit; mv .git moved; echo evil > ../state/rules; true";
+    let guard = sandbox.guard(&work).unwrap();
+    let launch = sandbox.confine(place.launch(script), &work, &place.top.join("scratch"));
+    let out = std::process::Command::new(&launch.program)
+        .args(&launch.args)
+        .env_clear()
+        .envs(launch.env)
+        .current_dir(&launch.folder)
+        .output()
+        .unwrap();
+    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(said, "secret", "it reads everything: {out:?}");
+    assert!(work.join("made").exists() && place.top.join("outside/new").exists(), "{out:?}");
+    assert_eq!(std::fs::read_to_string(home.join(".bashrc")).unwrap(), "mine\n", "{out:?} {restored:?}");
+    assert!(!work.join(".envrc").exists(), "{restored:?}");
+    assert_eq!(std::fs::read_dir(work.join(".git/hooks")).unwrap().count(), 0, "{restored:?}");
+    assert_eq!(std::fs::read_to_string(work.join(".git/config")).unwrap(), "[core]\n", "{restored:?}");
+    assert!(restored.iter().any(|line| line.contains(".envrc")), "{restored:?}");
+    let rules = std::fs::read_to_string(place.top.join("state/rules")).unwrap();
+    match sandbox.confines() {
+        true => assert_eq!(rules, "mine\n"),
+        false => println!("skipped: folders of Tiller need bubblewrap"),
+    }
+}
+
+#[test]
+fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
+    let place = Place::new();
+    let work = place.top.join("work");
+    let policy = Policy::new(Profile::Workspace, &work, &place.top.join("scratch"), None);
+    let sandbox = SessionSandbox::new(policy, place.top.join("kept"));
+    if !sandbox.confines() {
+        println!("skipped: {}", Confinement::find().words());
+        return;
+    }
+    let guard = sandbox.guard(&work).unwrap().unwrap();
+    std::fs::write(work.join(".envrc"), "evil").unwrap();
+    let restored = guard.restore();
+    assert_eq!(restored.len(), 1, "{restored:?}");
+    assert!(!work.join(".envrc").exists());
+    assert!(guard.restore().is_empty());
+}

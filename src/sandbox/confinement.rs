@@ -70,13 +70,18 @@ impl Confinement {
 /// The usual folders of system programs: `bwrap` from a folder that a project can write would be no protection.
 const FOLDERS: &[&str] = &["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
+/// For tests of builds for tests: `none`, or the path of a `bwrap`, in place of the one of the system.
+const TEST_BUBBLEWRAP: &str = "TILLER_TEST_BUBBLEWRAP";
+
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap exists on Linux only"))]
 fn try_bubblewrap() -> Result<PathBuf, String> {
-    let program = FOLDERS
-        .iter()
-        .map(|folder| Path::new(folder).join("bwrap"))
-        .find(|path| path.is_file())
-        .ok_or("bubblewrap is not installed")?;
+    let given = std::env::var_os(TEST_BUBBLEWRAP).filter(|_| cfg!(debug_assertions)).map(PathBuf::from);
+    let found = || FOLDERS.iter().map(|folder| Path::new(folder).join("bwrap")).find(|path| path.is_file());
+    let program = match given {
+        Some(path) => Some(path).filter(|path| path.is_file()),
+        None => found(),
+    };
+    let program = program.ok_or("bubblewrap is not installed")?;
     let program_true = ["/bin/true", "/usr/bin/true", "/run/current-system/sw/bin/true"]
         .into_iter()
         .find(|path| Path::new(path).exists())

@@ -12,11 +12,16 @@
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | `git_files` | what a repository's configuration names and git obeys or runs |
 //! | `bubblewrap` | arguments of `bwrap` |
+//! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |
 //! | `linux` | Landlock rules, system call filters, privileges |
 //!
 //! Two ways on Linux: Landlock with seccomp, which needs no privilege and no namespace, and bubblewrap around both,
 //! which adds namespaces and read-only mounts. On other systems there is no sandbox, and every answer says so.
+//!
+//! Outside the sandbox the profile `floor` holds: everything is allowed but to write protected names and Tiller's own
+//! folders. Bubblewrap mounts these read-only; without it the names are compared and put back after each command, and
+//! Tiller's folders are not protected.
 //!
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
@@ -31,6 +36,8 @@ mod git_files;
 pub mod launcher;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "bubblewrap exists on Linux only"))]
+mod network;
 pub mod policy;
 pub mod probe;
 pub mod quarantine;

@@ -12,6 +12,8 @@ pub enum Profile {
     Read,
     /// It also writes in the workspace and in [`Policy::writable`].
     Workspace,
+    /// It may do everything but write what is protected: for commands that a person lets run outside the sandbox.
+    Floor,
     /// It is not confined.
     Off,
 }
@@ -39,9 +41,14 @@ pub struct Policy {
     pub writable: Vec<PathBuf>,
     /// What must not be written although it lies in a writable folder. Relative: below the workspace.
     pub protected: Vec<PathBuf>,
+    /// Folders of Tiller itself, protected as well. Only mounts can do that: Tiller writes there at any time, so they cannot
+    /// be compared and put back.
+    pub own: Vec<PathBuf>,
     /// Secrets that must not be read.
     pub hidden: Vec<PathBuf>,
     pub network: Network,
+    /// Variables of the command, unless it has others of these names.
+    pub variables: Vec<(String, String)>,
 }
 
 /// Files below the workspace that other programs run or obey later.
@@ -88,6 +95,9 @@ const START_FILES: &[&str] = &[
     ".ssh",
 ];
 
+/// What of `.ssh` decides who may log in, and what `ssh` runs. Outside the sandbox `ssh` may note the keys of hosts.
+const SSH: &[&str] = &["authorized_keys", "authorized_keys2", "config", "environment", "rc"];
+
 /// Secrets below the home folder.
 const SECRETS: &[&str] = &[
     ".ssh",
@@ -114,6 +124,11 @@ const SECRETS: &[&str] = &[
 /// Secrets of the system.
 const SYSTEM_SECRETS: &[&str] = &["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
 
+/// Entries of the workspace that are looked at for hard links.
+const LINKED: usize = 50_000;
+/// Entries of one protected folder.
+const LISTED: usize = 1_000;
+
 impl Policy {
     /// The usual protected and hidden paths, no further writable folder, no network.
     pub fn new(profile: Profile, workspace: &Path, scratch: &Path, home: Option<&Path>) -> Self {
@@ -130,13 +145,18 @@ impl Policy {
             scratch: real(scratch),
             writable: Vec::new(),
             protected,
+            own: Vec::new(),
             hidden,
             network: Network::Off,
+            variables: Vec::new(),
         }
     }
 
     /// Every folder that may be written, by its real path: what does not exist is left out.
     pub fn writable_folders(&self) -> Vec<PathBuf> {
+        if self.profile == Profile::Floor {
+            return vec![PathBuf::from("/")];
+        }
         let mut all = vec![self.scratch.clone()];
         if self.profile == Profile::Workspace {
             all.push(self.workspace.clone());
@@ -150,7 +170,7 @@ impl Policy {
 
     /// The protected paths that lie in a writable folder, whether they exist or not.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
-        if self.profile != Profile::Workspace {
+        if !matches!(self.profile, Profile::Workspace | Profile::Floor) {
             return Vec::new();
         }
         let writable = self.writable_folders();
@@ -160,6 +180,10 @@ impl Policy {
         let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
         let repository = shared.clone().unwrap_or_else(|| self.workspace.join(".git"));
         let named = crate::git_files::protected(&repository);
+        let own = own.flat_map(|path| match path.ends_with(".ssh") && self.profile == Profile::Floor {
+            true => SSH.iter().map(|name| path.join(name)).collect(),
+            false => vec![path],
+        });
         let mut all: Vec<PathBuf> =
             own.chain(pointer).chain(main).chain(named).map(|path| real(&path)).collect();
         all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
@@ -168,6 +192,59 @@ impl Policy {
         all.sort();
         all.dedup();
         all
+    }
+
+    /// The folders of Tiller that exist in a writable folder.
+    pub fn own_folders(&self) -> Vec<PathBuf> {
+        let writable = self.writable_folders();
+        let mut all: Vec<PathBuf> = self.own.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Files of the workspace that are protected or secret files under another name, by hard links, each with that file.
+    /// A rule about the path does not hold for them. Reads the workspace only if such a file has a second name, and at
+    /// most [`LINKED`] entries then.
+    pub fn hard_links(&self) -> Vec<(PathBuf, PathBuf)> {
+        use std::os::unix::fs::MetadataExt;
+        let mut targets = std::collections::HashMap::new();
+        let relative = self.protected.iter().map(|path| self.workspace.join(path));
+        let mut todo: Vec<(PathBuf, u32)> =
+            relative.chain(self.hidden.iter().cloned()).map(|path| (path, 2)).collect();
+        while let Some((path, depth)) = todo.pop() {
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if meta.is_file() && meta.nlink() > 1 {
+                targets.insert((meta.dev(), meta.ino()), path);
+            } else if meta.is_dir() && depth > 0 {
+                let below = std::fs::read_dir(&path).into_iter().flatten().flatten().take(LISTED);
+                todo.extend(below.map(|entry| (entry.path(), depth - 1)));
+            }
+        }
+        let mut found = Vec::new();
+        if targets.is_empty() {
+            return found;
+        }
+        let (mut folders, mut left) = (vec![self.workspace.clone()], LINKED);
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                let Some(rest) = usize::checked_sub(left, 1) else { return found };
+                left = rest;
+                let (path, Ok(meta)) = (entry.path(), entry.metadata()) else { continue };
+                if meta.is_dir() {
+                    folders.push(path);
+                } else if meta.nlink() > 1
+                    && let Some(target) =
+                        targets.get(&(meta.dev(), meta.ino())).filter(|target| **target != path)
+                {
+                    found.push((path, target.clone()));
+                }
+            }
+        }
+        found.sort();
+        found
     }
 
     /// The hidden paths that exist, by their real paths. A path that contains a writable folder cannot be hidden.
@@ -242,6 +319,36 @@ mod tests {
         let at_home = make(Profile::Workspace, &home);
         assert!(at_home.protected_paths().contains(&home.join(".bashrc")));
         assert!(at_home.hidden_paths().contains(&home.join(".ssh")));
+    }
+
+    #[test]
+    fn a_second_name_of_a_secret_in_the_workspace_is_found() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["work/sub", "home/.ssh"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        std::fs::write(top.join("home/.ssh/id"), "secret").unwrap();
+        std::fs::write(top.join("work/a"), "a").unwrap();
+        std::fs::hard_link(top.join("work/a"), top.join("work/b")).unwrap();
+        let policy = Policy::new(Profile::Workspace, &top.join("work"), &top, Some(&top.join("home")));
+        assert!(policy.hard_links().is_empty(), "two names of a file of the workspace");
+        std::fs::hard_link(top.join("home/.ssh/id"), top.join("work/sub/link")).unwrap();
+        assert_eq!(policy.hard_links(), [(top.join("work/sub/link"), top.join("home/.ssh/id"))]);
+    }
+
+    #[test]
+    fn under_the_floor_the_protected_names_of_home_and_workspace_count() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["work/.git", "home", "state"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let mut policy = Policy::new(Profile::Floor, &top.join("work"), &top, Some(&top.join("home")));
+        policy.own.push(top.join("state"));
+        let names = policy.protected_paths();
+        assert!(names.contains(&top.join("home/.bashrc")) && names.contains(&top.join("work/.git/config")));
+        assert_eq!(policy.own_folders(), [top.join("state")]);
     }
 
     #[test]

@@ -75,6 +75,20 @@ impl Guard {
         Ok(Self { states, above })
     }
 
+    /// Reads the paths; those that cannot be read, or are too large, are left out.
+    pub fn record_small(paths: &[PathBuf]) -> Self {
+        let (mut states, mut above) = (Vec::new(), Vec::new());
+        for path in paths {
+            if let Ok(mut one) = Self::record(std::slice::from_ref(path)) {
+                states.append(&mut one.states);
+                above.append(&mut one.above);
+            }
+        }
+        above.sort();
+        above.dedup();
+        Self { states, above }
+    }
+
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
     /// everything that it started has ended.
     pub fn restore(&self, place: &Path) -> Vec<Violation> {

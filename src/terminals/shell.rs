@@ -367,6 +367,7 @@ impl Shell for RemoteShell {
             stuck: 0,
             excess: None,
             note,
+            lives_on: false,
         })
     }
 

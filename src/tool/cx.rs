@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::{Bounds, Confiner, Elsewhere};
+use crate::shell::{Bounds, Confiner, Confiners, Elsewhere};
 
 /// What the engine does for tools.
 #[async_trait]
@@ -111,10 +111,8 @@ pub struct Workspace {
     pub(crate) secrets: Secrets,
     /// Says which paths may not be read.
     unreadable: Unreadable,
-    /// Confines commands that run without a question; `None`: they run as they are.
-    pub(crate) reader: Option<Arc<dyn Confiner>>,
-    /// Confines all other commands; `None`: they run as they are.
-    pub(crate) worker: Option<Arc<dyn Confiner>>,
+    /// What confines its commands, by their profile.
+    pub(crate) confiners: Confiners,
     /// Where commands run instead of on this machine.
     pub(crate) terminal: Option<Arc<dyn Elsewhere>>,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
@@ -151,8 +149,7 @@ impl Workspace {
             protected: Arc::new(|_| None),
             secrets: Arc::new(|_| Vec::new()),
             unreadable: Arc::new(|_| None),
-            reader: None,
-            worker: None,
+            confiners: Confiners::default(),
             terminal: None,
             declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
@@ -191,11 +188,10 @@ impl Workspace {
         self
     }
 
-    /// Confines commands: those that run without a question, and all others.
+    /// Confines commands.
     #[must_use]
-    pub fn confine(mut self, reader: Option<Arc<dyn Confiner>>, worker: Option<Arc<dyn Confiner>>) -> Self {
-        self.reader = reader;
-        self.worker = worker;
+    pub fn confine(mut self, confiners: Confiners) -> Self {
+        self.confiners = confiners;
         self
     }
 
@@ -216,12 +212,33 @@ impl Workspace {
         (self.protected)(path)
     }
 
+    /// Whether commands of this profile are confined on this system, more than those outside. The first call may take
+    /// some 20 ms.
+    pub fn confines(&self, profile: CommandProfile) -> bool {
+        let outside = self.confiners.outside.as_ref().filter(|_| profile != CommandProfile::Outside);
+        self.confiner(profile).is_some_and(|confiner| {
+            outside.is_none_or(|outside| !Arc::ptr_eq(confiner, outside)) && confiner.confines()
+        })
+    }
+
+    /// What confines commands of this profile; `None`: they run as they are, or elsewhere.
+    pub(crate) fn confiner(&self, profile: CommandProfile) -> Option<&Arc<dyn Confiner>> {
+        if self.terminal.is_some() {
+            return None;
+        }
+        match profile {
+            CommandProfile::Person => None,
+            CommandProfile::Outside => self.confiners.outside.as_ref(),
+            CommandProfile::Workspace => self.confiners.workspace.as_ref(),
+            CommandProfile::Read => self.confiners.read.as_ref(),
+        }
+    }
+
     /// Takes the masking, the journal of change sets, the sandbox and the terminal from another workspace.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.publishes = other.publishes.clone();
-        self.reader = other.reader.clone();
-        self.worker = other.worker.clone();
+        self.confiners = other.confiners.clone();
         self.terminal = other.terminal.clone();
         self.mask(Arc::clone(&other.secrets))
     }
@@ -250,21 +267,41 @@ impl std::fmt::Debug for Workspace {
     }
 }
 
-/// A command that runs without a question because it only reads. Shared by the tool and its caller.
+/// How the command of a call is confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandProfile {
+    /// The user's own line: not confined.
+    Person,
+    /// Outside the sandbox, by the user's answer or rule: only protected names cannot be written.
+    Outside,
+    /// It was approved, or a rule or the mode allows it: it writes in the workspace.
+    #[default]
+    Workspace,
+    /// It runs without a question because it only reads.
+    Read,
+}
+
+/// The run of a call's command. Shared by the tool and its caller.
 #[derive(Debug, Default)]
-pub struct ReadRun {
-    /// Set over the environment of the command alone: with them it runs no other program.
+pub struct CommandRun {
+    pub profile: CommandProfile,
+    /// Set over the environment of the command alone: with them a command that only reads runs no other program.
     pub variables: Vec<(String, String)>,
     blocked: AtomicBool,
 }
 
-impl ReadRun {
-    /// With these variables.
-    pub fn new(variables: Vec<(String, String)>) -> Self {
-        Self { variables, blocked: AtomicBool::new(false) }
+impl CommandRun {
+    /// In this profile.
+    pub fn new(profile: CommandProfile) -> Self {
+        Self { profile, ..Self::default() }
     }
 
-    /// Notes that it failed, as far as can be seen, because of the sandbox.
+    /// Without a question, with these variables.
+    pub fn reading(variables: Vec<(String, String)>) -> Self {
+        Self { profile: CommandProfile::Read, variables, blocked: AtomicBool::new(false) }
+    }
+
+    /// Notes that it failed because of the sandbox.
     pub fn block(&self) {
         self.blocked.store(true, Ordering::Release);
     }
@@ -297,8 +334,8 @@ pub struct ToolCx {
     pub plans: PathBuf,
     /// The whole environment of children that are started now: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
-    /// Set for a command that runs without a question because it only reads: it is confined where the system can.
-    pub read_only: Option<Arc<ReadRun>>,
+    /// How its command is confined.
+    pub run: Arc<CommandRun>,
     /// State that tools keep between calls (shells, background processes), by tool.
     pub state: Arc<crate::state::ToolState>,
 }
@@ -306,6 +343,24 @@ pub struct ToolCx {
 impl ToolCx {
     /// What is set over the environment of this call's command alone.
     pub fn variables(&self) -> &[(String, String)] {
-        self.read_only.as_ref().map_or(&[], |run| &run.variables)
+        &self.run.variables
+    }
+
+    /// Notes that its command failed because of the sandbox, where it is confined.
+    pub(crate) fn block(&self) {
+        if self.workspace.confines(self.run.profile) {
+            self.run.block();
+        }
+    }
+
+    /// What confines its command in a terminal of its own; `None`: it runs as it is.
+    pub(crate) fn terminal_confiner(&self) -> Option<Arc<dyn Confiner>> {
+        let confiner = self.confiner()?;
+        Some(confiner.in_terminal().unwrap_or_else(|| Arc::clone(confiner)))
+    }
+
+    /// What confines its command; `None`: it runs as it is.
+    pub(crate) fn confiner(&self) -> Option<&Arc<dyn Confiner>> {
+        self.workspace.confiner(self.run.profile)
     }
 }

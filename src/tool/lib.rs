@@ -35,7 +35,7 @@ pub mod text;
 pub mod web;
 
 pub use child_env::{ChildEnv, Vars};
-pub use cx::{Limits, Ports, Protected, ReadRun, Secrets, ToolCx, Unreadable, Workspace};
+pub use cx::{CommandProfile, CommandRun, Limits, Ports, Protected, Secrets, ToolCx, Unreadable, Workspace};
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};

@@ -173,7 +173,7 @@ impl Bench {
                 ("TERM".into(), "dumb".into()),
                 ("HOME".into(), scratch.path().display().to_string()),
             ]),
-            read_only: None,
+            run: Arc::default(),
             state: Arc::default(),
         };
         Self { cx, ports, clock, progress, root, scratch }

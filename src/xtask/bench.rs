@@ -33,6 +33,7 @@ type Case = (&'static str, fn(&Bench, &mut Figures) -> Result<()>);
 
 const CASES: &[Case] = &[
     ("size", size),
+    ("sandbox", sandbox),
     ("startup", screen::start::screen),
     ("headless", screen::start::headless),
     ("idle", screen::replies::idle),
@@ -135,5 +136,34 @@ fn binary(root: &Path, build: bool) -> Result<PathBuf> {
 
 fn size(b: &Bench, out: &mut Figures) -> Result<()> {
     out.add("binary", b.binary.metadata()?.len() as f64 / f64::from(1 << 20), Unit::Mib, 20.0);
+    Ok(())
+}
+
+/// What the start of a command costs more in the sandbox than without, in each way that this machine has.
+fn sandbox(b: &Bench, out: &mut Figures) -> Result<()> {
+    let folder = std::env::temp_dir();
+    let rounds = b.pick(100, 20);
+    let median = |words: &[&str]| -> Result<f64> {
+        let mut times = Vec::new();
+        for _ in 0..rounds {
+            let began = std::time::Instant::now();
+            let status = Command::new(words[0]).args(&words[1..]).current_dir(&folder).status()?;
+            times.push(began.elapsed().as_secs_f64() * 1000.0);
+            if !status.success() {
+                bail!("it ended with {status}");
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    };
+    let plain = median(&["/bin/true"])?;
+    let tiller = b.binary.display().to_string();
+    for (profile, method) in [("read", "landlock"), ("workspace", "landlock"), ("workspace", "bubblewrap")] {
+        let words = [&tiller, "sandbox", "run", "--profile", profile, "--method", method, "--", "/bin/true"];
+        match median(&words) {
+            Ok(time) => out.add(format!("sandbox {profile} {method}"), time - plain, Unit::Ms, 10.0),
+            Err(why) => eprintln!("bench: sandbox {profile} {method}: {why:#}"),
+        }
+    }
     Ok(())
 }

@@ -26,6 +26,50 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// Words that start a process.
+const STARTS: &[&str] = &[
+    "Command::new(program",
+    "process::Command",
+    "CommandWrap::",
+    "CommandBuilder::new(",
+    "spawn_command(",
+    "posix_spawn",
+    ".spawn()",
+    ".exec()",
+];
+
+/// Files and folders that may start processes. The table in `src/app/sandbox.rs` says what each starts and how that is
+/// confined: a new one gets a row there, and runs through the sandbox unless it is the person's own.
+const STARTERS: &[&str] = &[
+    "src/tool/shell/processes/launch.rs",
+    "src/tool/shell/processes/guardian.rs",
+    "src/tool/shell/jobs/background.rs",
+    "src/tool/shell/hosted.rs",
+    "src/tool/shell/local/mod.rs",
+    "src/watch/git/command.rs",
+    "src/terminals/",
+    "src/sandbox/",
+    "src/external/check.rs",
+    "src/app/agents.rs",
+    "src/app/screen/editor.rs",
+    "src/app/screen/statusline.rs",
+    "src/detach/",
+    "src/tui/terminal/clipboard.rs",
+    "src/provider/registry/key.rs",
+    "src/xtask/",
+];
+
+/// Whether the code starts a process in a file that is not listed.
+fn starts_unlisted(name: &str, code: &str) -> Option<&'static str> {
+    if STARTERS.iter().any(|listed| name.starts_with(listed)) {
+        return None;
+    }
+    // Threads are started by the same word.
+    let of_process = |word: &str| word != ".spawn()" || code.contains("Command");
+    let names = |word: &&&str| code.lines().any(|l| l.contains(**word) && !l.trim_start().starts_with("//"));
+    STARTS.iter().filter(|word| of_process(word)).find(names).copied()
+}
+
 /// The problems found, one line each.
 pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
@@ -40,6 +84,11 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         }
         if !is_test && !name.starts_with("src/xtask") {
             crate::words::check(&name, code, &mut problems);
+        }
+        if let Some(word) = starts_unlisted(&name, code).filter(|_| !is_test) {
+            problems.push(format!(
+                "{name}: starts a process (`{word}`), but is not in the table of src/app/sandbox.rs"
+            ));
         }
         for (room, words, why) in ROOMS {
             if name.starts_with(room) && !is_test {
@@ -107,4 +156,22 @@ pub(crate) fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_of_a_process_elsewhere_is_refused() {
+        let start = "let child = std::process::Command::new(\"x\").spawn()?;";
+        assert_eq!(starts_unlisted("src/engine/hooks.rs", start), Some("process::Command"));
+        assert_eq!(
+            starts_unlisted("src/engine/hooks.rs", "CommandWrap::with_new(p, |c| {})"),
+            Some("CommandWrap::")
+        );
+        assert_eq!(starts_unlisted("src/engine/hooks.rs", "// process::Command is not used here"), None);
+        assert_eq!(starts_unlisted("src/app/agents.rs", start), None);
+        assert_eq!(starts_unlisted("src/engine/hooks.rs", "std::thread::Builder::new().spawn()"), None);
+    }
 }

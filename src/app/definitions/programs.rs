@@ -23,7 +23,7 @@ pub(crate) fn programs(setup: &Setup, store: &Store) -> Programs {
     let children = setup.children();
     Programs {
         adapters: adapters(setup),
-        host: tiller_tool::shell::Host::default(),
+        host: tiller_tool::shell::Host::default().confined(crate::app::sandbox::vendors(setup)),
         lookup: Arc::new(|name: &str| std::env::var(name).ok()),
         trust: Arc::new(move |folder: &Path, adapter: &Adapter, rules: &[String]| {
             let places = Places { project: &project, home: home.as_deref(), folder };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tiller_protocol::ask::{PermissionAsk, Risk};
+use tiller_protocol::ask::{OutsideAnswer, PermissionAsk, Risk};
 use tiller_protocol::{Ask, AskBody, AskReply, Decision, ToolCatalog};
 
 use super::{call, hunks};
@@ -128,7 +128,13 @@ fn permission(p: &PermissionAsk) -> Vec<Choice> {
         kind,
         reply: AskReply::Permission { decision, hash: p.hash.clone() },
     };
-    let mut out = vec![choice("once", "Yes, once".into(), "allow_once", Decision::Once)];
+    let mut out = Vec::new();
+    if p.outside != OutsideAnswer::Only {
+        out.push(choice("once", "Yes, once".into(), "allow_once", Decision::Once));
+    }
+    if p.outside != OutsideAnswer::No {
+        out.push(choice("outside", "Yes, outside the sandbox".into(), "allow_once", Decision::Outside));
+    }
     if let Some(pattern) = &p.always {
         let shown = call::line(pattern);
         let session = Decision::Session { pattern: pattern.clone() };

@@ -25,6 +25,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         risk,
         always: always.map(str::to_owned),
         editable: true,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use tiller_protocol::ask::budget_words;
+use tiller_protocol::ask::{OutsideAnswer, budget_words};
 use tiller_protocol::{AgentId, AskBody, AskReply, Decision};
 use tiller_text::clean::plain;
 
@@ -21,7 +21,15 @@ pub(crate) fn put(body: &AskBody, agent: &AgentId) {
             for l in p.shown.lines().chain(p.diff.iter().flat_map(|d| d.lines())) {
                 line(&format!("    {}", plain(l)));
             }
-            line("  yes, once: y    no: n    no, with a comment: type it");
+            line(match p.outside {
+                OutsideAnswer::No => "  yes, once: y    no: n    no, with a comment: type it",
+                OutsideAnswer::Offered => {
+                    "  yes, once: y    yes, outside the sandbox: o    no: n    no, with a comment: type it"
+                }
+                OutsideAnswer::Only => {
+                    "  yes, outside the sandbox: o    no: n    no, with a comment: type it"
+                }
+            });
         }
         AskBody::Clarify { question, choices, allow_freetext, default, .. } => {
             line(&format!("? {}", plain(question)));
@@ -55,7 +63,13 @@ pub(crate) fn reply(body: &AskBody, answer: &str) -> AskReply {
     match body {
         AskBody::Permission(p) => {
             let comment = (!matches!(answer, "" | "n" | "no")).then(|| answer.to_owned());
-            let decision = if yes { Decision::Once } else { Decision::Deny { comment } };
+            let decision = match (answer, p.outside) {
+                ("o", OutsideAnswer::Offered | OutsideAnswer::Only) => Decision::Outside,
+                (_, OutsideAnswer::No | OutsideAnswer::Offered) if yes => Decision::Once,
+                // Only its own letter leads out of the sandbox.
+                (_, OutsideAnswer::Only) if yes => Decision::Deny { comment: None },
+                _ => Decision::Deny { comment },
+            };
             AskReply::Permission { decision, hash: p.hash.clone() }
         }
         AskBody::Clarify { choices, allow_freetext, default, .. } => {
@@ -132,6 +146,7 @@ mod tests {
             risk: Risk::High,
             always: None,
             editable: false,
+            outside: OutsideAnswer::No,
         })
     }
 

@@ -128,6 +128,9 @@ pub struct Agents {
     pub all_tools: bool,
     /// Seconds after your last key in a program's terminal before Tiller types a queued message into it.
     pub typing_pause: u64,
+    /// Run agent programs of other vendors in the sandbox: they write in the folder of the agent and in their own
+    /// settings only. Their network is not limited.
+    pub sandbox: bool,
 }
 
 impl Default for Agents {
@@ -144,6 +147,7 @@ impl Default for Agents {
             tree_cost: None,
             all_tools: false,
             typing_pause: 3,
+            sandbox: false,
         }
     }
 }

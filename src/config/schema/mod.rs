@@ -31,6 +31,9 @@ pub struct Config {
     pub effort: Effort,
     /// Which commands the kernel confines, where it can.
     pub sandbox: Sandbox,
+    /// Package managers whose caches commands in the sandbox may write. What is in a cache may be run outside later, so
+    /// the list is empty by default; without it the caches can be read.
+    pub sandbox_caches: Vec<PackageCache>,
     /// Models by role.
     pub tiers: Tiers,
     /// Model providers, by name.
@@ -59,13 +62,30 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
-    /// Commands that run without asking because they only read.
+    /// All commands of agents: those that run without asking can only read; the others write in the workspace only and
+    /// reach no network.
     #[default]
+    #[serde(alias = "workspace")]
     Auto,
-    /// All terminal commands: they write in the workspace only and reach no network.
-    Workspace,
+    /// Only commands that run without asking because they only read.
+    Read,
     /// No command.
     Off,
+}
+
+/// A package manager whose cache commands in the sandbox may write. What is in a cache may be run outside the sandbox later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PackageCache {
+    Cargo,
+    Go,
+    Gradle,
+    Maven,
+    Npm,
+    Pip,
+    Pnpm,
+    Uv,
+    Yarn,
 }
 
 /// Models by role, each `provider/model`.

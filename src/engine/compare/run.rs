@@ -16,7 +16,7 @@ use tiller_protocol::view::{AuditOutcome, AuditRow};
 use tiller_protocol::{CommandId, Notice, NoticeKind, ToolOutcome};
 use tiller_tool::shell::run_line;
 use tiller_tool::state::ToolState;
-use tiller_tool::{ToolCx, Workspace};
+use tiller_tool::{CommandProfile, CommandRun, ToolCx, Workspace};
 
 use super::look::{self, SideEnd};
 use super::scratch::{Scratch, ScratchLimits, lay_out};
@@ -147,7 +147,8 @@ async fn side(
 ) -> Result<SideRun, Notice> {
     let workspace = Workspace::new(scratch.path()).map_err(|e| no_room(&e))?;
     let state = Arc::new(ToolState::default());
-    let cx = ToolCx { workspace: Arc::new(workspace), state: Arc::clone(&state), ..cx.clone() };
+    let run = Arc::new(CommandRun::new(CommandProfile::Person));
+    let cx = ToolCx { workspace: Arc::new(workspace), state: Arc::clone(&state), run, ..cx.clone() };
     let (text, exit, outcome) = match run_line(&cx, line).await {
         Ok(out) => {
             let exit = if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };

@@ -17,7 +17,7 @@ use tiller_protocol::view::{AuditRow, ShellLineView};
 use tiller_protocol::{CommandId, EventBody, Notice, NoticeKind};
 use tiller_protocol::{PermissionOutcome, ProcessRow, ShellRecord};
 use tiller_tool::shell::run_line;
-use tiller_tool::{ToolError, run_guarded};
+use tiller_tool::{CommandProfile, CommandRun, ToolError, run_guarded};
 
 use crate::bus::ClientId;
 use crate::core::Core;
@@ -81,6 +81,7 @@ fn run_typed(core: &mut Core, typed: WaitingLine) {
     let (mut cx, mut live) = calls::tool_cx(core, &id, None);
     // A shell of its own beside the agent's.
     cx.agent.0.push_str(OWN);
+    cx.run = Arc::new(CommandRun::new(CommandProfile::Person));
     let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
     core.prompts.lines.insert(id.clone(), running);
     let head = core.session.head.name.clone();

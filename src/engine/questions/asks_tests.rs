@@ -18,6 +18,7 @@ fn permission(shown: &str) -> AskBody {
         risk: Risk::High,
         always: None,
         editable: true,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
     })
 }
 

@@ -156,6 +156,11 @@ impl Permit {
         })
     }
 
+    /// The rules of the user's file by which the call's command runs outside the sandbox, in words.
+    pub(crate) fn outside(&self, question: &Question<'_>) -> Option<String> {
+        self.with_request(question, |policy, request| tiller_permit::outside(policy, request, question.shell))
+    }
+
     /// What a deny rule or the list of dangerous commands says of text that may be a command, run in `folder`.
     pub(crate) fn suspected(&self, question: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
         self.with_request(question, |policy, request| tiller_permit::suspected(policy, request, text, folder))

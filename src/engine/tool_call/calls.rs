@@ -70,7 +70,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         spill: spill(core),
         plans: planning::plans(core),
         child_env: core.services.tools.env.now(),
-        read_only: None,
+        run: Arc::default(),
         state: Arc::clone(&lock(&core.services.tools.state)),
     };
     (cx, live)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use tiller_protocol::ToolVerb;
+use tiller_protocol::ask::OutsideAnswer;
 use tiller_protocol::permission::DENIED_BY_USER;
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use tiller_permit::Verdict;
 use tiller_protocol::{
     Access, AskBody, AskReply, Decision, EventBody, PermissionOutcome, ToolOutcome, Touch, names,
 };
-use tiller_tool::ReadRun;
+use tiller_tool::{CommandProfile, CommandRun};
 
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
@@ -72,9 +73,17 @@ impl CallTask {
             };
             let verdict = self.permit.judge(&question);
             let verdict = match verdict {
-                Verdict::Allow { rule, unasked } => {
-                    self.cx.read_only = unasked.map(|run| Arc::new(ReadRun::new(run.variables)));
+                Verdict::Allow { rule, unasked: Some(run) } => {
+                    self.cx.run = Arc::new(CommandRun::reading(run.variables));
                     return Ok(CallDecision { decision: PermissionOutcome::Allowed, by: rule });
+                }
+                Verdict::Allow { rule, unasked: None } => {
+                    let outside = self.permit.outside(&question);
+                    self.run_in(
+                        outside.as_ref().map_or(CommandProfile::Workspace, |_| CommandProfile::Outside),
+                    );
+                    let by = outside.map_or(rule.clone(), |outside| format!("{rule}; {outside}"));
+                    return Ok(CallDecision { decision: PermissionOutcome::Allowed, by });
                 }
                 Verdict::Deny { rule, reason } => {
                     let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
@@ -95,8 +104,18 @@ impl CallTask {
                 return Err(Box::new((decided, failed(e))));
             }
             let diff = self.tool.preview(&self.args, &self.cx).await;
-            let Some(ask) = permission_ask(&question, verdict, diff) else { continue };
-            let rule = ask.rule.clone();
+            let outside = self.permit.outside(&question);
+            let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
+            if matches!(access[..], [Access::Run { .. }])
+                && self.cx.workspace.confines(CommandProfile::Workspace)
+            {
+                match &outside {
+                    Some(rule) => ask.effects.push(format!("runs outside the sandbox ({rule})")),
+                    None => ask.outside = OutsideAnswer::Offered,
+                }
+            }
+            self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
+            let (rule, offered) = (ask.rule.clone(), ask.outside);
             let answer = tokio::select! {
                 answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
                 () = self.cx.cancel.cancelled() => {
@@ -104,7 +123,7 @@ impl CallTask {
                     return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
-            match self.answered(answer, &rule) {
+            match self.answered(answer, offered, &rule) {
                 Some(outcome) => return outcome,
                 None => continue,
             }
@@ -139,8 +158,10 @@ impl CallTask {
     fn answered(
         &mut self,
         answer: Result<AskReply, String>,
+        offered: OutsideAnswer,
         rule: &str,
     ) -> Option<Result<CallDecision, Refusal>> {
+        let answer = self.leave_sandbox(answer, offered);
         if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
             match self.args.get_mut("command") {
                 Some(command) if command.as_str() == Some(text.as_str()) => {}
@@ -159,6 +180,30 @@ impl CallTask {
             return None;
         }
         Some(self.consent(answer, rule))
+    }
+
+    /// Sets how the command is confined.
+    pub(super) fn run_in(&mut self, profile: CommandProfile) {
+        self.cx.run = Arc::new(CommandRun::new(profile));
+    }
+
+    /// Applies a yes to running outside the sandbox. Where the question did not offer it, it is a yes to this call.
+    pub(super) fn leave_sandbox(
+        &mut self,
+        answer: Result<AskReply, String>,
+        offered: OutsideAnswer,
+    ) -> Result<AskReply, String> {
+        let Ok(AskReply::Permission { decision, hash }) = answer else { return answer };
+        let decision = match (decision, offered) {
+            (Decision::Outside, OutsideAnswer::No) => Decision::Once,
+            // The question has no other yes.
+            (Decision::Outside, _) | (Decision::Once, OutsideAnswer::Only) => {
+                self.run_in(CommandProfile::Outside);
+                Decision::Outside
+            }
+            (other, _) => other,
+        };
+        Ok(AskReply::Permission { decision, hash })
     }
 
     /// Applies an answer that does not change the call.
@@ -181,6 +226,7 @@ impl CallTask {
             }
             Ok(AskReply::Permission { decision, .. }) => match decision {
                 Decision::Once => Ok(person(PermissionOutcome::Once)),
+                Decision::Outside => Ok(person(PermissionOutcome::Outside)),
                 Decision::Session { pattern } => {
                     self.remember(&pattern, false);
                     Ok(person(PermissionOutcome::Session))

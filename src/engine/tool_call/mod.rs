@@ -108,14 +108,19 @@ impl CallTask {
             Ok(mut decided) => {
                 let start = self.services.clock.mono();
                 let mut executed = self.execute().await;
-                if self.blocked() {
-                    match (self.decide_outside().await, &mut executed) {
-                        (Ok(outside), _) => {
-                            decided = outside;
+                // Twice at most: each decision is for a profile that allows more.
+                while self.blocked() {
+                    match self.decide_again().await {
+                        Ok(again) => {
+                            decided = again;
                             executed = self.execute().await;
                         }
-                        (Err(note), Ok((result, _))) => result.content.extend(note),
-                        _ => {}
+                        Err(note) => {
+                            if let Ok((result, _)) = &mut executed {
+                                result.content.extend(note);
+                            }
+                            break;
+                        }
                     }
                 }
                 match executed {

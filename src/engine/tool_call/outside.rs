@@ -1,9 +1,12 @@
-//! A command that ran without a question, confined to reading, and failed because of that: whether it may run again
-//! outside the sandbox.
+//! A command that failed because of the sandbox: whether it may run again where it is confined less.
+//!
+//! One that only reads may run again as an approved one does, in the workspace. Out of the sandbox leads the user's answer
+//! alone; modes that ask nothing leave the command failed, with the reason in the result.
 
 use tiller_permit::Verdict;
-use tiller_protocol::ask::Risk;
-use tiller_protocol::{AskBody, AskReply, Decision, Part, PermissionOutcome, Profile};
+use tiller_protocol::ask::{OutsideAnswer, Risk};
+use tiller_protocol::{AskBody, AskReply, Decision, Part, Profile};
+use tiller_tool::CommandProfile;
 
 use super::CallTask;
 use super::decide::{CallDecision, Refusal};
@@ -11,49 +14,74 @@ use crate::questions::permission::permission_ask;
 
 /// The rule of the question.
 const RULE: &str = "blocked by the sandbox";
-/// The reason that the question shows.
-const REASON: &str = "it failed in the sandbox, where commands that run without asking can only read";
-/// For the model, when the command does not run again.
-const NOTE: &str = "[It ran in the sandbox, as commands that only read do: it could not write, use the \
-                               network or read secrets. The sandbox may be why it failed.]";
+
+/// What is said of a command that failed in one of the sandbox's profiles.
+struct Words {
+    /// The reason that the question shows.
+    reason: &'static str,
+    /// For the model, when the command does not run again.
+    note: &'static str,
+}
+
+const READ: Words = Words {
+    reason: "it failed in the sandbox, where commands that run without asking can only read",
+    note: "[It ran in the sandbox, as commands that only read do: it could not write, use the network or read secrets. \
+           The sandbox may be why it failed.]",
+};
+
+const WORKSPACE: Words = Words {
+    reason: "it failed in the sandbox, where commands write in the workspace and have no network",
+    note: "[It ran in the sandbox: it could write in the workspace and in $TMPDIR only, without network, secrets and \
+           protected files. The sandbox may be why it failed. Only the user can let it run outside: when asked, by an \
+           `outside` rule in permissions.yaml, or by typing it after `!`.]",
+};
 
 impl CallTask {
-    /// Whether the call failed, as far as can be seen, because it was confined.
+    /// Whether the call failed, as far as can be seen, because it was confined, and can be confined less.
     pub(super) fn blocked(&self) -> bool {
-        self.cx.read_only.as_ref().is_some_and(|run| run.blocked()) && !self.cx.cancel.is_cancelled()
+        let run = &self.cx.run;
+        matches!(run.profile, CommandProfile::Read | CommandProfile::Workspace)
+            && run.blocked()
+            && !self.cx.cancel.is_cancelled()
     }
 
-    /// Asks the user, unless the mode allows every command.
+    /// Asks the user, unless the mode asks nothing. Only the user's answer leads out of the sandbox.
     ///
     /// # Errors
     /// When it does not run again: what the model is to know then.
-    pub(super) async fn decide_outside(&mut self) -> Result<CallDecision, Vec<Part>> {
-        let note = || vec![Part::Text { text: NOTE.into() }];
+    pub(super) async fn decide_again(&mut self) -> Result<CallDecision, Vec<Part>> {
+        let reads = self.cx.run.profile == CommandProfile::Read;
+        let words = if reads { READ } else { WORKSPACE };
+        let note = || vec![Part::Text { text: words.note.into() }];
         let decided = match self.profile {
-            Profile::Full => {
-                CallDecision { decision: PermissionOutcome::Allowed, by: format!("{RULE}; full mode") }
-            }
-            Profile::ReadOnly | Profile::Plan => return Err(note()),
-            _ => match self.ask_outside().await {
+            Profile::Full | Profile::ReadOnly | Profile::Plan => return Err(note()),
+            _ => match self.ask_again(reads, words.reason).await {
                 Some(Ok(decided)) => decided,
                 Some(Err(refused)) => return Err([note(), refused.1.content].concat()),
                 None => return Err(note()),
             },
         };
         self.asked = true;
-        self.cx.read_only = None;
         Ok(decided)
     }
 
     /// The answer; `None`: there is none.
-    async fn ask_outside(&self) -> Option<Result<CallDecision, Refusal>> {
+    async fn ask_again(&mut self, reads: bool, reason: &str) -> Option<Result<CallDecision, Refusal>> {
         let agent = self.cx.agent.clone();
         let access = self.tool.access(&self.args, &self.cx).ok()?;
         let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
         let question = self.question(&verb, &target, &access);
-        let verdict =
-            Verdict::Ask { rule: RULE.into(), risk: Risk::Low, effects: vec![REASON.into()], always: None };
-        let ask = permission_ask(&question, verdict, None)?;
+        let risk = if reads { Risk::Low } else { Risk::High };
+        let verdict = Verdict::Ask { rule: RULE.into(), risk, effects: vec![reason.into()], always: None };
+        let mut ask = permission_ask(&question, verdict, None)?;
+        let confined = self.cx.workspace.confines(CommandProfile::Workspace);
+        ask.outside = match (reads, confined) {
+            (true, true) => OutsideAnswer::Offered,
+            // The next run is not confined.
+            (true, false) => OutsideAnswer::No,
+            (false, _) => OutsideAnswer::Only,
+        };
+        let offered = ask.outside;
         let answer = tokio::select! {
             answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer.ok()?,
             () = self.cx.cancel.cancelled() => return None,
@@ -61,7 +89,11 @@ impl CallTask {
         match &answer {
             // Another command would have to be judged again: the model can call with it.
             AskReply::Permission { decision: Decision::Edit { .. }, .. } => None,
-            _ => Some(self.consent(Ok(answer), RULE)),
+            _ => {
+                self.run_in(CommandProfile::Workspace);
+                let answer = self.leave_sandbox(Ok(answer), offered);
+                Some(self.consent(answer, RULE))
+            }
         }
     }
 }

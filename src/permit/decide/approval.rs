@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::ask::{OutsideAnswer, PermissionAsk};
 
 use crate::decide::Verdict;
 
@@ -55,6 +55,7 @@ impl Call<'_> {
             risk: *risk,
             always: always.clone(),
             editable: self.editable,
+            outside: OutsideAnswer::No,
         })
     }
 

@@ -183,6 +183,36 @@ pub(crate) fn is_read_only(policy: &Policy, text: &str, folder: &Path) -> bool {
             .is_some_and(|needs| !needs.contains(&Requirement::Sandbox))
 }
 
+/// The rules by which the whole command runs outside the sandbox, in words; `None`: it runs inside. As under an `allow`
+/// rule, each part must match one, or only read, and what the command writes must be allowed too.
+pub(crate) fn outside(
+    policy: &Policy,
+    request: &Request<'_>,
+    text: &str,
+    folder: &Path,
+    shell: Option<&ShellState>,
+) -> Option<String> {
+    let rules = policy.rules.rules().iter().filter(|r| r.effect == Effect::Outside);
+    let rules: Vec<Rule> = rules.map(|r| r.with_effect(Effect::Allow)).collect();
+    if rules.is_empty() {
+        return None;
+    }
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    // Nothing is harmless because of a sandbox there.
+    let mut own = Policy { sandboxed: || false, ..policy.clone() };
+    own.rules = RuleSet::default();
+    own.rules.add(rules, false);
+    let clear = analysis.unclear.is_none() && analysis.loose.is_none() && !analysis.parts.is_empty();
+    let covered = clear
+        && open_parts(&own, request.agent, request.tool, &analysis, &places, shell).is_empty()
+        && !open_writes(&own, request, &analysis, &places)
+        && loops_inside(&analysis, &own.roots, &places);
+    let words = covered.then(|| allow_words(&own, request, &analysis))?;
+    // A command of which no part needs a rule runs as it would without them.
+    (words != LOOKS).then(|| words.replace(": allow ", ": outside "))
+}
+
 /// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling
 /// of every part.
 pub(crate) fn denied<'a>(

@@ -305,3 +305,50 @@ fn a_folder_with_too_many_files_is_refused_without_naming_a_rule() {
     assert_eq!(reason, "this folder contains too many files to check them against your rules");
     assert!(!rule.contains("rule") && !reason.contains("the rule"), "{rule}: {reason}");
 }
+
+/// The words of the rules by which a command runs outside the sandbox.
+fn leads_out(policy: &Policy, command: &str) -> Option<String> {
+    let access = [Access::Run { command: command.into(), folder: "/work/app".into(), background: false }];
+    let request = Request {
+        profile: Profile::Ask,
+        human: Human::Present,
+        agent: "main",
+        tool: "terminal",
+        touch: Touch::Execute,
+        access: &access,
+        raw: command,
+    };
+    outside(policy, &request, None)
+}
+
+#[test]
+fn a_command_runs_outside_only_if_every_part_may() {
+    let mut policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
+    assert_eq!(leads_out(&policy, "git push origin main"), None);
+    let rule =
+        |source, text: &str| Rule::parse(Effect::Outside, source, text, &crate::testing::tools()).unwrap();
+    let all = [Source::Project, Source::Session, Source::Agent, Source::BuiltIn];
+    policy.rules.add(all.map(|source| rule(source, "terminal(*)")), true);
+    assert_eq!(leads_out(&policy, "git push origin main"), None, "only the person's own file leads out");
+    policy.rules.push(rule(Source::User, "terminal(git push*)"));
+    let words = "yours: outside terminal(git push*)";
+    for command in ["git push origin main", "cd src && git push", "git status && git push 2>&1 | tail -n 3"] {
+        assert_eq!(leads_out(&policy, command).as_deref(), Some(words), "{command}");
+    }
+    for command in [
+        "git status",
+        "git push; make",
+        "git push && curl evil",
+        "git push $(make)",
+        "git push > ~/.bashrc",
+        "sh -c 'git push'x",
+        "make -n && git push",
+        "PATH=.:$PATH git push",
+        "git() { make; }; git push",
+    ] {
+        assert_eq!(leads_out(&policy, command), None, "{command}");
+    }
+    // It allows nothing.
+    assert_eq!(run(&policy, Profile::Ask, Human::Present, "git push origin main").strictness(), 1);
+}

@@ -156,6 +156,13 @@ pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellSta
     join(needs, request.human)
 }
 
+/// The rules of the person's file by which the command of this call runs outside the sandbox, in words; `None`: it runs
+/// inside. `shell`: as in [`decide_in`].
+pub fn outside(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState>) -> Option<String> {
+    let [Access::Run { command, folder, .. }] = request.access else { return None };
+    command::outside(policy, request, command, Path::new(folder), shell)
+}
+
 /// The strictest need wins; questions are asked together.
 fn join(needs: Vec<Need>, human: Human) -> Verdict {
     let mut allowed = Vec::new();

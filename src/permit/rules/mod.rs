@@ -1,4 +1,4 @@
-//! Rules: `allow | ask | deny` on patterns `tool(argument)`.
+//! Rules: `allow | ask | deny` on patterns `tool(argument)`, and `outside` for commands that the sandbox does not confine.
 //!
 //! The strictest matching rule wins, whatever the order; among equals the most specific is named. Only
 //! what the person said for this session can take back an `ask` (never a `deny`), and only with a
@@ -23,6 +23,8 @@ pub enum Effect {
     Allow,
     Ask,
     Deny,
+    /// A command that it matches runs outside the sandbox. It does not allow the command.
+    Outside,
 }
 
 impl Effect {
@@ -32,6 +34,7 @@ impl Effect {
             Self::Allow => "allow",
             Self::Ask => "ask",
             Self::Deny => "deny",
+            Self::Outside => "outside",
         }
     }
 }
@@ -212,7 +215,12 @@ impl Rule {
     }
 
     fn strict(&self) -> bool {
-        self.effect != Effect::Allow
+        matches!(self.effect, Effect::Ask | Effect::Deny)
+    }
+
+    /// The same pattern with another effect.
+    pub(crate) fn with_effect(&self, effect: Effect) -> Self {
+        Self { effect, ..self.clone() }
     }
 
     pub(crate) fn tool_text(&self) -> &str {
@@ -372,15 +380,13 @@ pub(crate) struct RuleMatches<'a> {
 
 impl RuleSet {
     /// Adds rules. Allow rules of an untrusted project or of an agent are left out: those can only
-    /// narrow.
+    /// narrow. Out of the sandbox leads the person's own file alone.
     pub fn add(&mut self, rules: impl IntoIterator<Item = Rule>, trusted: bool) {
-        self.rules.extend(rules.into_iter().filter(|r| {
-            r.effect != Effect::Allow
-                || match r.source {
-                    Source::Project => trusted,
-                    Source::Agent => false,
-                    _ => true,
-                }
+        self.rules.extend(rules.into_iter().filter(|r| match (r.effect, r.source) {
+            (Effect::Outside, source) => source == Source::User,
+            (Effect::Allow, Source::Project) => trusted,
+            (Effect::Allow, Source::Agent) => false,
+            _ => true,
         }));
     }
 

@@ -10,7 +10,12 @@
 //!   - terminal(git push*)
 //! deny:
 //!   - read_file(.env)
+//! outside:
+//!   - terminal(git push*)
 //! ```
+//!
+//! A command whose parts all match `outside` rules, or only read, runs outside the sandbox. Such a rule allows nothing;
+//! it counts in the person's own file only.
 //!
 //! A rule may say what it must match and what not; that is checked when the file is loaded. A rule that
 //! fails its own examples is not loaded: what it would have allowed asks, and what it would have
@@ -57,6 +62,7 @@ struct File {
     allow: Vec<Spanned<Item>>,
     ask: Vec<Spanned<Item>>,
     deny: Vec<Spanned<Item>>,
+    outside: Vec<Spanned<Item>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,7 +118,13 @@ pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile,
         text: first_line(&e.to_string()),
     })?;
     let mut loaded = RuleFile::default();
-    for (effect, items) in [(Effect::Allow, file.allow), (Effect::Ask, file.ask), (Effect::Deny, file.deny)] {
+    let lists = [
+        (Effect::Allow, file.allow),
+        (Effect::Ask, file.ask),
+        (Effect::Deny, file.deny),
+        (Effect::Outside, file.outside),
+    ];
+    for (effect, items) in lists {
         for item in items {
             let line = item.referenced.line();
             let long = item.value.0;
@@ -123,7 +135,7 @@ pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile,
                 Ok(rule) => loaded.rules.push(rule),
                 Err(text) => {
                     loaded.problems.push(RuleProblem { line, text });
-                    if effect != Effect::Allow {
+                    if matches!(effect, Effect::Ask | Effect::Deny) {
                         loaded.rules.extend(
                             as_meant(effect, source, &long.rule, tools)
                                 .or_else(|| ask_for_tool(source, &long.rule, tools)),
@@ -139,6 +151,18 @@ pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<RuleFile,
 /// The rule, when it does what its examples say.
 fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> Result<Rule, String> {
     let rule = Rule::written(effect, source, &long.rule, tools)?;
+    if effect == Effect::Outside {
+        let command = tools.get(rule.tool_text()).is_some_and(|t| t.rule == RuleArgument::Command);
+        if source != Source::User {
+            return Err("only your own file can let a command run outside the sandbox".into());
+        }
+        if rule.tool_is_wild() || !command {
+            return Err(format!(
+                "'{}' names no tool that runs commands, such as terminal(git push*)",
+                long.rule
+            ));
+        }
+    }
     for example in &long.matches {
         if !matches_example(&rule, example, tools) {
             return Err(format!(
@@ -189,10 +213,10 @@ fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
     match tools.get(tool).map(|t| t.rule) {
         Some(RuleArgument::Command) => {
             let analysis = analyse(example);
-            if rule.effect == Effect::Allow {
+            if matches!(rule.effect, Effect::Allow | Effect::Outside) {
                 // Exactly as the decision would be with this rule alone.
                 let mut policy = Policy::new(roots, tools.clone());
-                let mut own = rule.clone();
+                let mut own = rule.with_effect(Effect::Allow);
                 own.source = Source::User;
                 policy.rules.push(own);
                 let access = [tiller_protocol::Access::Run {

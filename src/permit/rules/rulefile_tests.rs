@@ -139,3 +139,20 @@ fn a_bomb_is_an_error() {
     assert!(load(&text, Source::User, &crate::testing::tools()).is_err());
     assert!(load(&"x".repeat(MAX_BYTES + 1), Source::User, &crate::testing::tools()).is_err());
 }
+
+#[test]
+fn only_the_persons_own_file_leads_out_of_the_sandbox() {
+    let text = "outside:\n  - rule: terminal(git push*)\n    match: [git push origin x]\n    not: [git push; make]\n";
+    let tools = crate::testing::tools();
+    let mine = load(text, Source::User, &tools).unwrap();
+    assert!(mine.problems.is_empty(), "{:?}", mine.problems);
+    assert_eq!(mine.rules[0].words(), "yours: outside terminal(git push*)");
+    let theirs = load(text, Source::Project, &tools).unwrap();
+    assert!(theirs.rules.is_empty(), "{:?}", theirs.rules);
+    assert!(theirs.problems[0].text.contains("only your own file"), "{:?}", theirs.problems);
+    for rule in ["'*'", "read_file(src/**)", "web_fetch(domain:x.rs)"] {
+        let loaded = load(&format!("outside:\n  - {rule}\n"), Source::User, &tools).unwrap();
+        assert!(loaded.rules.is_empty(), "{rule}: {:?}", loaded.rules);
+        assert_eq!(loaded.problems.len(), 1, "{rule}");
+    }
+}

@@ -106,6 +106,28 @@ pub struct PermissionAsk {
     /// Whether the text may be edited before it runs.
     #[serde(default)]
     pub editable: bool,
+    /// Whether the answer may be to run it outside the sandbox.
+    #[serde(default, skip_serializing_if = "OutsideAnswer::is_no")]
+    pub outside: OutsideAnswer,
+}
+
+/// Whether [`Decision::Outside`] is an answer to a question about a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutsideAnswer {
+    /// The call is not confined, or runs outside the sandbox anyway.
+    #[default]
+    No,
+    /// Beside the answers that run it in the sandbox.
+    Offered,
+    /// In place of them: it has failed in the sandbox.
+    Only,
+}
+
+impl OutsideAnswer {
+    fn is_no(&self) -> bool {
+        *self == Self::No
+    }
 }
 
 /// What stands in the place of a rule when none covers the call.
@@ -259,6 +281,8 @@ pub enum AskReply {
 pub enum Decision {
     /// This call only.
     Once,
+    /// This call only, and outside the sandbox.
+    Outside,
     /// Until the session ends, for calls that match `pattern`.
     Session { pattern: String },
     /// Permanently, by a rule in the person's file.

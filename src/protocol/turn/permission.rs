@@ -29,6 +29,8 @@ pub enum PermissionOutcome {
     Denied,
     /// The person allowed this call.
     Once,
+    /// The person allowed this call outside the sandbox.
+    Outside,
     /// The person allowed it for the rest of the session.
     Session,
     /// The person allowed it for good.
@@ -54,6 +56,7 @@ impl PermissionOutcome {
             Self::Allowed => "allow",
             Self::Denied => "deny",
             Self::Once => "ask:once",
+            Self::Outside => "ask:outside",
             Self::Session => "ask:session",
             Self::Always => "ask:always",
             Self::Edited => "ask:edit",
@@ -69,6 +72,7 @@ impl PermissionOutcome {
     pub fn event_word(&self) -> &str {
         match self {
             Self::Once => "once",
+            Self::Outside => "outside",
             Self::Session => "session",
             Self::Always => "always",
             Self::Edited => "edit",
@@ -83,6 +87,7 @@ impl PermissionOutcome {
             Self::Allowed => "allowed",
             Self::Denied | Self::Refused => "denied",
             Self::Once => "once",
+            Self::Outside => "outside the sandbox",
             Self::Session => "session",
             Self::Always => "always",
             Self::Edited => "edited",
@@ -99,6 +104,7 @@ impl PermissionOutcome {
             "allow" => Self::Allowed,
             "deny" => Self::Denied,
             "ask:once" => Self::Once,
+            "ask:outside" => Self::Outside,
             "ask:session" => Self::Session,
             "ask:always" => Self::Always,
             "ask:edit" => Self::Edited,
@@ -114,6 +120,7 @@ impl PermissionOutcome {
     pub fn from_event_word(word: &str) -> Self {
         match word {
             "once" => Self::Once,
+            "outside" => Self::Outside,
             "session" => Self::Session,
             "always" => Self::Always,
             "edit" => Self::Edited,
@@ -129,7 +136,7 @@ impl PermissionOutcome {
 
     /// The person answered, and did not deny it.
     pub fn consents(&self) -> bool {
-        matches!(self, Self::Once | Self::Session | Self::Always | Self::Edited)
+        matches!(self, Self::Once | Self::Outside | Self::Session | Self::Always | Self::Edited)
     }
 }
 
@@ -137,6 +144,7 @@ impl From<&Decision> for PermissionOutcome {
     fn from(decision: &Decision) -> Self {
         match decision {
             Decision::Once => Self::Once,
+            Decision::Outside => Self::Outside,
             Decision::Session { .. } => Self::Session,
             Decision::Always { .. } => Self::Always,
             Decision::Edit { .. } => Self::Edited,
@@ -186,6 +194,7 @@ mod tests {
             P::Allowed,
             P::Denied,
             P::Once,
+            P::Outside,
             P::Session,
             P::Always,
             P::Edited,

@@ -66,6 +66,8 @@ pub struct Line<'a> {
     pub command: &'a str,
     /// Set over the shell's environment for this command alone.
     pub variables: &'a [(String, String)],
+    /// Protected files are compared after it.
+    pub compared: bool,
     /// When it has run too long.
     pub until: Instant,
     /// From TERM to KILL.
@@ -139,6 +141,8 @@ pub struct CommandResult {
     pub excess: Option<String>,
     /// What else the model has to know, for instance that a connection broke.
     pub note: Option<String>,
+    /// Processes that it started run on, as far as they are found. Looked for only where protected files are compared.
+    pub lives_on: bool,
 }
 
 /// A shell that keeps its folder, environment and functions between commands.

@@ -17,7 +17,7 @@ use crate::shell::processes::bounds::{self, Bounds, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
-use crate::shell::processes::launch::{self, Exit, Launch};
+use crate::shell::processes::launch::{self, Confiner, Exit, Launch};
 use crate::shell::processes::proc_fs::{self, Family};
 use tiller_protocol::lock;
 
@@ -29,6 +29,10 @@ struct Inner {
     guardian: Mutex<Option<Guardian>>,
     /// Dead orphans of programs, until they are collected.
     zombies: Arc<end::Zombies>,
+    /// Confines what is started.
+    confiner: Option<Arc<dyn Confiner>>,
+    /// Temporary files of confined programs.
+    scratch: Mutex<Option<tempfile::TempDir>>,
 }
 
 impl Drop for Inner {
@@ -46,15 +50,7 @@ pub struct Host(Arc<Inner>);
 
 impl Default for Host {
     fn default() -> Self {
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(std::process::id());
-        let marker = format!("{:016x}.", hasher.finish());
-        Self(Arc::new(Inner {
-            marker,
-            count: AtomicU64::new(0),
-            guardian: Mutex::default(),
-            zombies: Arc::default(),
-        }))
+        Self::new(None)
     }
 }
 
@@ -98,6 +94,41 @@ impl HostedTerminal {
 }
 
 impl Host {
+    fn new(confiner: Option<Arc<dyn Confiner>>) -> Self {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        let marker = format!("{:016x}.", hasher.finish());
+        Self(Arc::new(Inner {
+            marker,
+            count: AtomicU64::new(0),
+            guardian: Mutex::default(),
+            zombies: Arc::default(),
+            confiner,
+            scratch: Mutex::default(),
+        }))
+    }
+
+    /// One that has started nothing yet, and confines what it starts to its folder.
+    #[must_use]
+    pub fn confined(self, confiner: Option<Arc<dyn Confiner>>) -> Self {
+        if confiner.is_some() { Self::new(confiner) } else { self }
+    }
+
+    /// The launch in the sandbox, if there is one.
+    fn confine(&self, launch: Launch, in_terminal: bool) -> std::io::Result<Launch> {
+        let Some(confiner) = &self.0.confiner else { return Ok(launch) };
+        let confiner = confiner.in_terminal().filter(|_| in_terminal).unwrap_or_else(|| Arc::clone(confiner));
+        let mut scratch = lock(&self.0.scratch);
+        let dir = match scratch.take() {
+            Some(dir) => dir,
+            None => tempfile::Builder::new().prefix("tiller-scratch-").tempdir()?,
+        };
+        let folder = launch.folder.clone();
+        let launch = confiner.confine(launch, &folder, dir.path());
+        *scratch = Some(dir);
+        Ok(launch)
+    }
+
     /// With this begins the value of `TILLER_CHILD` in the environment of all that is started here; for tests.
     pub fn marker(&self) -> String {
         self.0.marker.clone()
@@ -117,6 +148,7 @@ impl Host {
     ) -> std::io::Result<HostedProgram> {
         launch.env = environment::environment(&launch.env);
         let marker = self.mark(&mut launch);
+        let launch = self.confine(launch, false)?;
         end::adopt_orphans();
         let leader = launch::start(&launch, stdin, stdout, stderr)?;
         Ok(self.adopt((leader.pid, leader.start), leader.exit, marker, &launch))
@@ -137,6 +169,7 @@ impl Host {
         launch.env.retain(|(k, _)| k != "COLUMNS" && k != "LINES" && k != "COLORTERM");
         launch.env.push(("COLORTERM".into(), "truecolor".into()));
         let marker = self.mark(&mut launch);
+        let launch = self.confine(launch, true)?;
         end::adopt_orphans();
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other)?;

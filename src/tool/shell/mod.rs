@@ -9,7 +9,8 @@
 //! | `elsewhere` | the traits of terminals elsewhere |
 //! | `blocked` | what a sandbox has refused to a command |
 //! | `hosted` | programs of other vendors, with or without a terminal |
-//! | `reading` | commands that run without a question, in a confined shell of their own |
+//! | `beside` | commands that run in another profile of the sandbox than the agent's shell, in a shell of their own |
+//! | `protected` | protected files, compared after each command and put back |
 //! | `hints` | what else may explain a failure |
 //! | `local/` | the shell of this machine and its loop; its environment, and what it exports |
 //! | `jobs/` | background processes: starting them, their terminals |
@@ -20,6 +21,7 @@
 //! other's folder; calls of one agent come one after the other.
 
 pub mod backend;
+mod beside;
 mod blocked;
 pub mod elsewhere;
 mod hints;
@@ -31,7 +33,7 @@ mod output;
 mod pool;
 mod process;
 mod processes;
-mod reading;
+mod protected;
 mod terminal;
 
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
@@ -43,7 +45,7 @@ pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;
 pub use processes::bounds::{Bounds, share_of_memory};
-pub use processes::launch::{Confiner, Exit, Launch, NoSandbox, Sandbox};
+pub use processes::launch::{Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox};
 pub use terminal::{Terminal, run_line};
 
 #[cfg(test)]

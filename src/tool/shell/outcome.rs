@@ -23,6 +23,8 @@ pub(crate) struct CommandOutcome {
     pub excess: Option<String>,
     /// What else the model has to know.
     pub note: Option<String>,
+    /// Protected files that were put back, a sentence for each.
+    pub restored: Vec<String>,
     /// It ran in the persistent shell, which is gone after all but a normal end.
     pub shell: bool,
 }
@@ -54,6 +56,7 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     if let Some(note) = &facts.note {
         notes.push(format!("[{note}]"));
     }
+    notes.extend(facts.restored.iter().map(|line| format!("[{line}]")));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
     }

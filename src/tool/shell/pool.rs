@@ -11,15 +11,16 @@ use tiller_protocol::{AgentId, ProcessRow, ShellState};
 
 use super::backend::{Backend, CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
 use super::local::Local;
-use crate::ToolCx;
 use crate::shell::elsewhere::Elsewhere;
 use crate::shell::jobs::Job;
 use crate::shell::local::env_update;
 use crate::shell::processes::end::{self, Zombies};
 use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
-use crate::shell::processes::launch::{Confiner, NoSandbox, Sandbox};
+use crate::shell::processes::launch::{Confiner, FileGuard, NoSandbox, Sandbox};
 use crate::shell::processes::proc_fs::Family;
+use crate::shell::protected::put_back;
+use crate::{CommandProfile, ToolCx};
 use tiller_protocol::lock;
 
 /// From TERM to KILL at the end of the session, so that everything is over within 3 s.
@@ -40,6 +41,8 @@ pub(crate) struct PooledShell {
     /// A confined shell with the same folder and variables, for commands that only read; `None` after each other
     /// command, which may change them.
     pub(crate) reader: Option<Reader>,
+    /// The protected files before the last command of the shell, while something that this started lives on.
+    pub(crate) guard: Option<Arc<dyn FileGuard>>,
 }
 
 /// A confined shell.
@@ -66,10 +69,18 @@ pub struct ShellPool {
     guardian: Mutex<Option<Guardian>>,
     zombies: Zombies,
     closed: AtomicBool,
-    /// Temporary files of confined commands that have no shell of their own.
-    scratch: Mutex<Option<tempfile::TempDir>>,
+    confined: Mutex<ConfinedCommands>,
     /// Terminals elsewhere that were used.
     pub(super) places: Mutex<Vec<Arc<dyn Elsewhere>>>,
+}
+
+/// What the confined commands of a session have in common.
+#[derive(Default)]
+struct ConfinedCommands {
+    /// Temporary files of those that have no shell of their own.
+    scratch: Option<tempfile::TempDir>,
+    /// Protected files, compared once more at the end of the session.
+    guards: Vec<Arc<dyn FileGuard>>,
 }
 
 impl std::fmt::Debug for ShellPool {
@@ -92,6 +103,8 @@ pub(crate) struct FinishedCommand {
     pub moved: Option<PathBuf>,
     /// Number of the process that it left running.
     pub left: Option<String>,
+    /// Protected files that were put back, a sentence for each.
+    pub restored: Vec<String>,
 }
 
 impl ShellPool {
@@ -111,9 +124,14 @@ impl ShellPool {
             guardian: Mutex::default(),
             zombies: Zombies::default(),
             closed: AtomicBool::new(false),
-            scratch: Mutex::default(),
+            confined: Mutex::default(),
             places: Mutex::default(),
         }
+    }
+
+    /// Compares these files again at the end of the session.
+    pub(crate) fn watched(&self, guard: Arc<dyn FileGuard>) {
+        lock(&self.confined).guards.push(guard);
     }
 
     /// The folder of the agent's shell now.
@@ -141,12 +159,12 @@ impl ShellPool {
 
     /// A folder for temporary files of confined commands, until the session ends.
     pub(crate) fn scratch(&self) -> Result<PathBuf, ShellError> {
-        let mut scratch = lock(&self.scratch);
-        if scratch.is_none() {
+        let mut confined = lock(&self.confined);
+        if confined.scratch.is_none() {
             let made = tempfile::Builder::new().prefix("tiller-scratch-").tempdir();
-            *scratch = Some(made.map_err(ShellError::system("a folder for temporary files"))?);
+            confined.scratch = Some(made.map_err(ShellError::system("a folder for temporary files"))?);
         }
-        Ok(scratch.as_ref().map(|dir| dir.path().to_owned()).unwrap_or_default())
+        Ok(confined.scratch.as_ref().map(|dir| dir.path().to_owned()).unwrap_or_default())
     }
 
     pub(crate) fn session_marker(&self) -> &str {
@@ -247,10 +265,11 @@ impl ShellPool {
         }
     }
 
-    /// Runs a command in the agent's shell. Commands of one agent wait for each other.
+    /// Runs a command in the agent's shell, or in one beside it where the call's profile is not the shell's. Commands of
+    /// one agent wait for each other.
     ///
     /// # Errors
-    /// When no shell can be started.
+    /// When no shell can be started. Nothing has run then.
     pub(crate) async fn run(
         &self,
         command: &str,
@@ -262,23 +281,64 @@ impl ShellPool {
         let slot = self.slot(cx);
         let mut slot = slot.lock().await;
         self.check_open()?;
-        self.close_reader(&mut slot);
-        let before = self.folder(cx);
-        if slot.shell.is_none() {
-            self.open(&mut slot, &before, cx).await?;
+        let beside = match cx.run.profile {
+            CommandProfile::Person | CommandProfile::Workspace => false,
+            CommandProfile::Read => cx.confiner().is_some(),
+            // A shell that is not confined is outside already.
+            CommandProfile::Outside => cx.workspace.confines(CommandProfile::Workspace),
+        };
+        let mut restored = Vec::new();
+        if let Some(old) = slot.guard.take() {
+            // What the last command left may have written since.
+            restored.extend(put_back(&old).await);
         }
-        Self::refresh(&mut slot, cx).await;
-        if let Some(folder) = &folder {
-            self.visit(&mut slot, folder, &before, cx).await?;
-        }
+        let guard = self.guard(cx.confiner().cloned(), cx).await?;
         let line = Line {
             command,
             variables: cx.variables(),
+            compared: guard.is_some(),
             until: std::time::Instant::now() + limit,
             grace: cx.limits.grace,
             cancel: &cx.cancel,
             hard: &cx.hard,
         };
+        let ran = if beside {
+            self.run_beside(&mut slot, line, folder, sink, cx).await
+        } else {
+            self.run_own(&mut slot, line, folder, sink, cx).await
+        };
+        let Some(guard) = guard else { return ran };
+        restored.extend(put_back(&guard).await);
+        let mut ran = ran?;
+        ran.restored = restored;
+        if ran.ended.lives_on {
+            if ran.left.is_some() {
+                self.watched(Arc::clone(&guard));
+            }
+            slot.guard = Some(guard);
+        }
+        Ok(ran)
+    }
+
+    /// Runs it in the agent's shell.
+    async fn run_own(
+        &self,
+        slot: &mut PooledShell,
+        line: Line<'_>,
+        folder: Option<PathBuf>,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<FinishedCommand, ShellError> {
+        self.close_reader(slot);
+        let before = self.folder(cx);
+        if slot.shell.is_none() {
+            self.open(slot, &before, cx).await?;
+        }
+        Self::refresh(slot, cx).await;
+        if let Some(folder) = &folder {
+            self.visit(slot, folder, &before, cx).await?;
+        }
+        let command = line.command;
         let Some(shell) = slot.shell.as_mut() else { return Err(ShellError::Missing) };
         let mut ended = shell.run(line, sink, cx).await?;
         if let Some(exports) = ended.exports.take() {
@@ -308,7 +368,7 @@ impl ShellPool {
         }
         let moved = (now != before).then(|| now.clone());
         self.moved_to(now, cx);
-        Ok(FinishedCommand { ended, moved, left })
+        Ok(FinishedCommand { ended, moved, left, restored: Vec::new() })
     }
 
     async fn open(
@@ -319,7 +379,7 @@ impl ShellPool {
     ) -> Result<(), ShellError> {
         let there = cx.workspace.terminal().is_some();
         let folder = if there || before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
-        let confiner = cx.workspace.worker.clone();
+        let confiner = cx.confiner().cloned();
         slot.shell = Some(self.start(folder, slot.exports.clone(), confiner, cx).await?);
         Ok(())
     }
@@ -440,6 +500,15 @@ impl ShellPool {
         }
         self.close_there().await;
         let left = end::end(&self.everything(), LAST_GRACE, None).await;
+        let slots: Vec<_> = lock(&self.slots).values().cloned().collect();
+        let mut guards = std::mem::take(&mut lock(&self.confined).guards);
+        for slot in slots {
+            // A slot in use has a command that is being ended, and compares the files itself.
+            guards.extend(slot.try_lock().ok().and_then(|mut slot| slot.guard.take()));
+        }
+        for guard in &guards {
+            put_back(guard).await;
+        }
         lock(&self.jobs).clear();
         lock(&self.slots).clear();
         lock(&self.roots).clear();

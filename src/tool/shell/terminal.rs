@@ -13,10 +13,10 @@ use tiller_protocol::{
 };
 
 use super::backend::{CommandEnd, ShellError, Sink};
+use super::beside;
 use super::hints;
 use super::outcome::{CommandOutcome, word};
 use super::pool::JOBS;
-use super::reading;
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
 use crate::shell::output::capture::Text;
@@ -150,22 +150,17 @@ async fn run_in_shell(
     let begun = Instant::now();
     let mut sink = Sink::new(cx);
     let shells = &cx.state.shells;
-    let (ran, reading) =
-        match (&cx.read_only, cx.workspace.reader.as_ref().filter(|_| cx.workspace.terminal().is_none())) {
-            (Some(reading), Some(reader)) => {
-                let ran = shells.run_reading(reader, command, folder, limit, &mut sink, cx).await;
-                // Nothing has run: the caller may ask whether it may run unconfined.
-                (ran.inspect_err(|_| reading.block())?, Some(reading))
-            }
-            _ => (shells.run(command, folder, limit, &mut sink, cx).await?, None),
-        };
+    let ran = shells.run(command, folder, limit, &mut sink, cx).await.inspect_err(|e| {
+        // Nothing has run: the caller may ask whether it may run in another way.
+        if !matches!(e, ShellError::Closed) {
+            cx.block();
+        }
+    })?;
     let text = sink.capture.finish(cx);
     let how = ran.ended.how;
-    if let Some(reading) = reading
-        && ran.ended.exit.is_none_or(|exit| exit.code != 0)
-        && reading::refused(&text.model)
-    {
-        reading.block();
+    let failed = ran.ended.exit.is_none_or(|exit| exit.code != 0);
+    if sandbox_stopped(cx, failed, &text.model) || !ran.restored.is_empty() {
+        cx.block();
     }
     let facts = CommandOutcome {
         how,
@@ -178,9 +173,15 @@ async fn run_in_shell(
         stuck: ran.ended.stuck,
         excess: ran.ended.excess,
         note: ran.ended.note,
+        restored: ran.restored,
         shell: true,
     };
     Ok(finish(text, &facts))
+}
+
+/// Whether the sandbox is why a command failed, as far as its output shows.
+pub(super) fn sandbox_stopped(cx: &ToolCx, failed: bool, output: &str) -> bool {
+    failed && cx.confiner().is_some() && beside::refused(output)
 }
 
 /// Result for model and screen.
@@ -189,6 +190,8 @@ pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
     let outcome = match facts.how {
         CommandEnd::TimedOut => ToolOutcome::TimedOut,
         CommandEnd::Stopped => ToolOutcome::Interrupted,
+        // A command that wrote a protected file has not done what it was to do.
+        _ if !facts.restored.is_empty() => ToolOutcome::Error,
         CommandEnd::Done | CommandEnd::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
         CommandEnd::Done | CommandEnd::ShellEnded => ToolOutcome::Error,
     };
@@ -218,6 +221,9 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
     let text = format!("started as {} ({})\n{output}", job.id, job.row().state_words());
     let failed = job.exit.borrow().is_some_and(|e| e.code != 0);
+    if sandbox_stopped(cx, failed, &output) {
+        cx.block();
+    }
     let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
     if job.exit.borrow().is_some() {
         end::end(&job.family, Duration::ZERO, None).await;

@@ -136,6 +136,7 @@ fn approve(film: &mut Film<'_>, call: &Call) {
             risk: Risk::Low,
             always: Some("edit_file(src/**)".into()),
             editable: false,
+            outside: tiller_protocol::ask::OutsideAnswer::No,
         }),
     };
     film.stage

@@ -48,6 +48,7 @@ pub const SCENES: &[Scene] = &[
     questions::APPROVE_EDIT,
     questions::APPROVE_SHELL,
     questions::APPROVE_DESTRUCTIVE,
+    questions::APPROVE_OUTSIDE,
     questions::CLARIFY,
     questions::PLAN,
     questions::TRUST,

@@ -1,6 +1,6 @@
 //! Scenes with a question that waits for the person.
 
-use tiller_protocol::ask::{PermissionAsk, TrustItem};
+use tiller_protocol::ask::{OutsideAnswer, PermissionAsk, TrustItem};
 use tiller_protocol::event::{AskEvent, StateEvent};
 use tiller_protocol::{AgentId, AgentState, Ask, AskBody, AskId, EventBody, Risk};
 
@@ -13,6 +13,8 @@ pub(super) const APPROVE_EDIT: Scene = Scene::new("approve_edit", "Approval of a
 pub(super) const APPROVE_SHELL: Scene = Scene::new("approve_shell", "Approval of a command", approve_shell);
 pub(super) const APPROVE_DESTRUCTIVE: Scene =
     Scene::new("approve_destructive", "Approval of a destructive command", approve_destructive);
+pub(super) const APPROVE_OUTSIDE: Scene =
+    Scene::new("approve_outside", "A command that the sandbox stopped", approve_outside);
 pub(super) const CLARIFY: Scene = Scene::new("clarify", "A question of the agent", clarify);
 pub(super) const PLAN: Scene = Scene::new("plan", "A plan to approve", plan);
 pub(super) const TRUST: Scene = Scene::new("trust", "A folder that brings settings", trust);
@@ -47,6 +49,7 @@ fn permission(verb: &str, shown: &str, risk: Risk) -> PermissionAsk {
         risk,
         always: None,
         editable: verb != "edit",
+        outside: if verb == "shell" { OutsideAnswer::Offered } else { OutsideAnswer::No },
     }
 }
 
@@ -72,6 +75,22 @@ fn approve_shell(s: &mut Stage) {
         effects: vec!["runs code of this folder".into()],
         always: Some("terminal(python -m pytest *)".into()),
         ..permission("shell", "python -m pytest -q tests/test_client.py", Risk::Low)
+    };
+    ask(s, "main", Some(id), AskBody::Permission(p));
+}
+
+fn approve_outside(s: &mut Stage) {
+    story::working(s);
+    let line = "cargo add serde --features derive";
+    let id = s.begin(&Call::new("terminal", "shell", line, ""));
+    let p = PermissionAsk {
+        why: "needed for the new settings".into(),
+        rule: "blocked by the sandbox".into(),
+        effects: vec![
+            "it failed in the sandbox, where commands write in the workspace and have no network".into(),
+        ],
+        outside: OutsideAnswer::Only,
+        ..permission("shell", line, Risk::High)
     };
     ask(s, "main", Some(id), AskBody::Permission(p));
 }

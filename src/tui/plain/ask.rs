@@ -1,6 +1,6 @@
 //! Questions, read out with their answers by number.
 
-use tiller_protocol::ask::budget_words;
+use tiller_protocol::ask::{OutsideAnswer, budget_words};
 use tiller_protocol::{Ask, AskBody, AskReply, Decision};
 
 use super::Plain;
@@ -29,10 +29,13 @@ impl Plain {
                 }
                 self.say(&format!("Asked because: {}. Folder: {}. Reason: {}", p.rule, p.folder, p.why));
                 let reply = |decision| AskReply::Permission { decision, hash: p.hash.clone() };
-                let mut all = vec![
-                    ("no".to_owned(), reply(Decision::Deny { comment: None })),
-                    ("yes, once".to_owned(), reply(Decision::Once)),
-                ];
+                let mut all = vec![("no".to_owned(), reply(Decision::Deny { comment: None }))];
+                if p.outside != OutsideAnswer::Only {
+                    all.push(("yes, once".to_owned(), reply(Decision::Once)));
+                }
+                if p.outside != OutsideAnswer::No {
+                    all.push(("yes, outside the sandbox".to_owned(), reply(Decision::Outside)));
+                }
                 if let Some(pattern) = &p.always {
                     let pattern = pattern.clone();
                     let text = format!("yes, in this session, for calls that match {pattern}");

@@ -68,6 +68,7 @@ fn permission(n: u128) -> Ask {
         risk: Risk::High,
         always: None,
         editable: true,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
     };
     let id = AskId(format!("{n:032x}").parse().unwrap());
     Ask { id, agent: AgentId::main(), call: Default::default(), body: AskBody::Permission(p) }

@@ -105,7 +105,7 @@ impl World {
 
     async fn run(&self, command: &str, variables: Vec<(String, String)>) -> String {
         let mut cx = self.bench.cx.clone();
-        cx.read_only = Some(Arc::new(tiller_tool::ReadRun::new(variables)));
+        cx.run = Arc::new(tiller_tool::CommandRun::reading(variables));
         let out = tiller_tool::shell::Terminal.run(json!({"command": command, "timeout": 20}), &cx).await;
         let out = out
             .unwrap_or_else(|e| panic!("{command} with PATH {:?}: {e:?}", self.bench.cx.child_env.first()));

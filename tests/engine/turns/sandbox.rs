@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_engine::EngineConfig;
-use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AskReply, Decision, Profile};
+use tiller_protocol::ask::OutsideAnswer;
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile};
 use tiller_tool::Workspace;
-use tiller_tool::shell::{Confiner, Launch};
+use tiller_tool::shell::{Confiner, Confiners, Launch};
 
 use crate::rig::*;
 use crate::turns::questions::permission;
@@ -39,59 +41,137 @@ fn blocking(place: &Place, profile: Profile) -> impl FnOnce(&mut EngineConfig) +
     move |parts| {
         parts.session.profile = Some(profile);
         let workspace = Workspace::new(&work).unwrap();
-        parts.workspace = workspace.confine(Some(Arc::new(Blocking(folder))), None);
+        let read: Arc<dyn Confiner> = Arc::new(Blocking(folder));
+        parts.workspace = workspace.confine(Confiners { read: Some(read), ..Confiners::default() });
     }
 }
 
-fn cat(id: &str) -> Vec<Step> {
-    calls(&[(id, "terminal", json!({"command": "cat a.txt"}))])
+/// The same in both profiles of the sandbox.
+fn blocking_all(place: &Place, profile: Profile, rules: &str) -> impl FnOnce(&mut EngineConfig) + use<> {
+    let narrow = blocking(place, profile);
+    let work = place.work.clone();
+    let folder = place.tmp.path().join("blocked");
+    let rules = rules.to_owned();
+    move |parts| {
+        narrow(parts);
+        let confiner =
+            |folder: &Path| -> Option<Arc<dyn Confiner>> { Some(Arc::new(Blocking(folder.to_owned()))) };
+        let confiners = Confiners { read: confiner(&folder), workspace: confiner(&folder), outside: None };
+        parts.workspace = Workspace::new(&work).unwrap().confine(confiners);
+        if !rules.is_empty() {
+            let tools = tiller_tool::Registry::built_in().catalog();
+            let loaded =
+                tiller_permit::rules::rulefile::load(&rules, tiller_permit::Source::User, &tools).unwrap();
+            assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
+            parts.permit = permit_with(&work, loaded.rules);
+        }
+    }
+}
+
+fn permit_with(work: &Path, rules: Vec<tiller_permit::Rule>) -> tiller_engine::Permit {
+    let tools = tiller_tool::Registry::built_in().catalog();
+    let mut policy = tiller_permit::Policy::new(tiller_permit::Roots::new(work, None, Vec::new()), tools);
+    policy.rules.add(rules, true);
+    tiller_engine::Permit::new(policy, Arc::new(|_| Ok(())))
+}
+
+/// Not read-only, so that it runs in the workspace.
+fn copy(id: &str) -> Vec<Step> {
+    calls(&[(id, "terminal", json!({"command": "cat a.txt > b.txt; cat b.txt"}))])
+}
+
+/// Approved, it runs in the sandbox; blocked there, it runs outside by another answer only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_command_runs_in_the_sandbox_and_outside_after_a_second_answer() {
+    let place = Place::new();
+    place.file("a.txt", "the content\n");
+    let fake = Fake::new([copy("c1"), says("Done.")]);
+    let mut rig = place.start_with(&fake, blocking_all(&place, Profile::Ask, "")).await;
+    rig.submit("copy");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert_eq!(p.outside, OutsideAnswer::Offered, "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert_eq!((p.rule.as_str(), p.outside), ("blocked by the sandbox", OutsideAnswer::Only));
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Outside, hash: p.hash });
+    let (_, output) = rig.tool_finished().await;
+    assert_eq!(output.trim(), "the content");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    rig.quit().await;
+    let rows = place.parts(&Fake::new([])).store.audit().list(None, "", 10).unwrap();
+    let row = rows.iter().find(|row| row.tool == "terminal").unwrap();
+    assert_eq!((row.decision.audit_word(), row.by.as_str()), ("ask:outside", "you"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blocked_command_is_asked_about_and_runs_outside_after_a_yes() {
+async fn the_first_answer_can_be_to_run_it_outside() {
     let place = Place::new();
     place.file("a.txt", "the content\n");
-    let fake = Fake::new([cat("c1"), says("Read.")]);
-    let mut rig = place.start_with(&fake, blocking(&place, Profile::Ask)).await;
-    rig.submit("read");
+    let fake = Fake::new([copy("c1"), says("Done.")]);
+    let mut rig = place.start_with(&fake, blocking_all(&place, Profile::Ask, "")).await;
+    rig.submit("copy");
     let ask = rig.asked().await;
-    let p = permission(&ask);
-    assert_eq!(p.rule, "blocked by the sandbox");
-    assert!(p.effects.iter().any(|effect| effect.contains("sandbox")), "{p:?}");
-    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Outside, hash: permission(&ask).hash });
     let (_, output) = rig.tool_finished().await;
     assert_eq!(output.trim(), "the content");
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
 }
 
+/// No mode steps out of the sandbox by itself, and AUTO waits for no one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_no_the_model_gets_the_failure_and_its_likely_cause() {
-    let place = Place::new();
-    place.file("a.txt", "the content\n");
-    let fake = Fake::new([cat("c1"), says("I see.")]);
-    let mut rig = place.start_with(&fake, blocking(&place, Profile::Ask)).await;
-    rig.submit("read");
-    let ask = rig.asked().await;
-    let deny = Decision::Deny { comment: Some("not that file".into()) };
-    rig.answer(&ask, AskReply::Permission { decision: deny, hash: permission(&ask).hash });
-    let (_, output) = rig.tool_finished().await;
-    assert!(output.contains("Permission denied") && output.contains("It ran in the sandbox"), "{output}");
-    assert!(output.contains("not that file") && !output.contains("the content"), "{output}");
-    assert_eq!(rig.finished().await.0, TurnStatus::Done);
-}
-
-/// A mode that runs every command does not ask about this one, and one that runs none outside does not either.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn full_mode_runs_it_outside_at_once_and_read_only_mode_never() {
-    for (profile, content) in [(Profile::Full, true), (Profile::ReadOnly, false)] {
+async fn full_mode_stays_in_the_sandbox_and_the_model_is_told() {
+    for command in ["cat a.txt", "cat a.txt > b.txt; cat b.txt"] {
         let place = Place::new();
         place.file("a.txt", "the content\n");
-        let fake = Fake::new([cat("c1"), says("Read.")]);
-        let mut rig = place.start_with(&fake, blocking(&place, profile)).await;
-        rig.submit("read");
+        let fake = Fake::new([calls(&[("c1", "terminal", json!({ "command": command }))]), says("I see.")]);
+        let mut rig = place.start_with(&fake, blocking_all(&place, Profile::Full, "")).await;
+        rig.submit("copy");
         let (_, output) = rig.tool_finished().await;
-        assert_eq!(output.contains("the content"), content, "{profile:?}: {output}");
+        assert!(output.contains("Permission denied") && !output.contains("the content"), "{output}");
+        assert!(output.contains("Only the user can let it run outside"), "{output}");
         assert_eq!(rig.finished().await.0, TurnStatus::Done);
-        assert!(!rig.kinds().contains(&"permission_asked".into()), "{profile:?}");
+        assert!(!rig.kinds().contains(&"permission_asked".into()), "{command}");
     }
+}
+
+/// The person's own rule leads out, and the audit says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outside_rule_of_the_person_leads_out_in_every_mode() {
+    let place = Place::new();
+    place.file("a.txt", "the content\n");
+    let rules = "allow:\n  - terminal(tee *)\noutside:\n  - terminal(cat *)\n  - terminal(tee *)\n";
+    let fake = Fake::new([
+        calls(&[("c1", "terminal", json!({"command": "cat a.txt | tee b.txt"}))]),
+        calls(&[("c2", "terminal", json!({"command": "cat a.txt | tee b.txt; make x"}))]),
+        says("Done."),
+    ]);
+    let mut rig = place.start_with(&fake, blocking_all(&place, Profile::Full, rules)).await;
+    rig.submit("copy");
+    let (_, output) = rig.tool_finished().await;
+    assert_eq!(output.trim(), "the content");
+    let (_, output) = rig.tool_finished().await;
+    assert!(!output.contains("the content"), "a part that no rule names keeps all of it inside: {output}");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    rig.quit().await;
+    let rows = place.parts(&Fake::new([])).store.audit().list(None, "", 10).unwrap();
+    let row = rows.iter().find(|row| row.what.contains("tee b.txt\"")).unwrap();
+    assert!(row.by.contains("yours: outside terminal(cat *)"), "{row:?}");
+}
+
+/// The user's own line is not confined.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_of_the_users_runs_unconfined() {
+    let place = Place::new();
+    place.file("a.txt", "the content\n");
+    let mut rig = place.start_with(&Fake::new([]), blocking_all(&place, Profile::Ask, "")).await;
+    rig.send(CommandBody::Turn(TurnCommand::Shell { line: "cat a.txt".into(), share: false }));
+    let output = rig
+        .until("output", |e| match e {
+            EventBody::Tool(ToolEvent::ShellLine { output, .. }) => Some(output.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(output.trim(), "the content");
 }

@@ -125,3 +125,129 @@ fn a_command_that_is_harmless_only_in_the_sandbox_asks_where_there_is_none() {
     let _ = std::process::Command::new("make").arg("-n").current_dir(&place.work).output();
     assert!(place.work.join("canary").exists() || !std::path::Path::new("/usr/bin/make").exists());
 }
+
+/// Places that run with Landlock alone, and with what the machine has.
+fn both(server: &ScriptServer) -> [Place; 2] {
+    let (mut alone, usual) = (Place::anthropic(server), Place::anthropic(server));
+    alone.set("TILLER_TEST_BUBBLEWRAP", "none");
+    [alone, usual]
+}
+
+/// Writes what it must not, and says whether it could.
+const EVIL: &str = "echo evil > .git/hooks/pre-commit; echo evil > .envrc; \
+                    touch ../user/outside/new && echo written; true";
+
+/// What a rule or the mode allows runs in the workspace: it writes there, not elsewhere, and not the protected files.
+#[test]
+fn an_allowed_command_writes_in_the_workspace_and_nowhere_else() {
+    let terminal = |id: &str, command: &str| calls(id, "terminal", json!({ "command": command }));
+    let session = || {
+        [
+            terminal("c1", "sh evil.sh; echo 1 > made; cd sub; export MARK=m; f() { echo f; }"),
+            terminal("c2", "f; echo $MARK; pwd; cat ../made"),
+            calls("c3", "terminal", json!({"command": "echo job; cd ..; sh evil.sh", "background": true})),
+            calls("c4", "process", json!({"action": "poll", "id": "p1", "wait": 20})),
+            says("Done."),
+        ]
+    };
+    let server = ScriptServer::start([session(), session()].concat());
+    for place in both(&server) {
+        if methods(&place).is_empty() {
+            return;
+        }
+        for folder in [place.work.join(".git/hooks"), place.work.join("sub"), place.user.join("outside")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        place.file(".git/config", "[core]\n");
+        place.file("evil.sh", EVIL);
+        place.ok(&["exec", "--profile", "full", "work"]);
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        let kept = format!("f\\nm\\n{}\\n1", place.work.join("sub").display());
+        assert!(results.contains(&kept), "the shell keeps folder, variables and functions: {results}");
+        assert!(results.contains("job"), "{results}");
+        assert!(!results.contains("written"), "{results}");
+        assert!(!place.user.join("outside/new").exists(), "{results}");
+        assert_eq!(std::fs::read_dir(place.work.join(".git/hooks")).unwrap().count(), 0, "{results}");
+        assert!(!place.work.join(".envrc").exists(), "{results}");
+        assert!(results.contains(".envrc is protected"), "the model is told: {results}");
+    }
+}
+
+/// AUTO does not leave the sandbox by itself; the person's rule does, and then the floor holds.
+#[test]
+fn only_a_rule_of_the_person_lets_auto_leave_the_sandbox() {
+    for (rules, out) in [("", false), ("outside:\n  - terminal(sh evil.sh)\n", true)] {
+        let session = || [calls("c1", "terminal", json!({"command": "sh evil.sh"})), says("Done.")];
+        let server = ScriptServer::start([session(), session()].concat());
+        for place in both(&server) {
+            if methods(&place).is_empty() {
+                return;
+            }
+            std::fs::create_dir_all(place.home.join("config")).unwrap();
+            std::fs::write(place.home.join("config/permissions.yaml"), rules).unwrap();
+            std::fs::create_dir_all(place.user.join("outside")).unwrap();
+            std::fs::create_dir_all(place.work.join(".git/hooks")).unwrap();
+            place.file("evil.sh", EVIL);
+            place.ok(&["exec", "--profile", "full", "work"]);
+            let results = server.bodies().last().unwrap()["messages"].to_string();
+            assert_eq!(place.user.join("outside/new").exists(), out, "{results}");
+            assert_eq!(results.contains("Only the user can let it run outside"), !out, "{results}");
+            let audit = place.ok(&["audit"]);
+            assert_eq!(audit.contains("outside terminal(sh evil.sh)"), out, "{audit}");
+            assert_eq!(std::fs::read_dir(place.work.join(".git/hooks")).unwrap().count(), 0, "{results}");
+            assert!(!place.work.join(".envrc").exists(), "{results}");
+        }
+    }
+}
+
+/// Off is the person's own word.
+#[test]
+fn off_confines_nothing() {
+    let server =
+        ScriptServer::start([calls("c1", "terminal", json!({"command": "sh evil.sh"})), says("Done.")]);
+    let place = Place::anthropic(&server);
+    place.config("sandbox = \"off\"\n");
+    std::fs::create_dir_all(place.user.join("outside")).unwrap();
+    place.file("evil.sh", EVIL);
+    place.ok(&["exec", "--profile", "full", "work"]);
+    assert!(place.user.join("outside/new").exists() && place.work.join(".envrc").exists());
+}
+
+/// A secret file with a second name in the workspace.
+#[test]
+fn a_hard_link_to_a_secret_is_told_at_the_start() {
+    let place = empty();
+    std::fs::create_dir_all(place.user.join(".ssh")).unwrap();
+    std::fs::write(place.user.join(".ssh/id"), "secret").unwrap();
+    std::fs::hard_link(place.user.join(".ssh/id"), place.work.join("notes")).unwrap();
+    let out = place.run(&["exec", "x"]);
+    assert!(out.stderr.contains("is the same file as"), "{out:?}");
+}
+
+/// A server in the background answers the shell, in the sandbox's own network.
+#[test]
+fn a_server_in_the_background_answers_other_commands_of_the_session() {
+    let ask = "until [ -e port ]; do sleep 0.05; done; python3 ask.py";
+    let server = ScriptServer::start([
+        calls("c1", "terminal", json!({"command": "python3 serve.py", "background": true})),
+        calls("c2", "terminal", json!({"command": ask, "timeout": 60})),
+        says("Done."),
+    ]);
+    let place = Place::anthropic(&server);
+    if !methods(&place).contains(&"bubblewrap") || !std::path::Path::new("/usr/bin/python3").exists() {
+        println!("skipped: it needs bubblewrap and python3");
+        return;
+    }
+    let serve = "import socket, os\ns = socket.socket()\ns.bind((\"127.0.0.1\", 0))\ns.listen()\n\
+                 open(\"new\", \"w\").write(str(s.getsockname()[1]))\nos.rename(\"new\", \"port\")\n\
+                 c, _ = s.accept()\nc.sendall(b\"walnut\")\n";
+    place.file("serve.py", serve);
+    let ask = "import socket\nport = int(open(\"port\").read())\n\
+               print(socket.create_connection((\"127.0.0.1\", port)).recv(9))\n";
+    place.file("ask.py", ask);
+    place.ok(&["exec", "--profile", "full", "serve"]);
+    let results = server.bodies().last().unwrap()["messages"].to_string();
+    assert!(results.contains("b'walnut'"), "{results}");
+    let port: u16 = place.read("port").parse().unwrap();
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}

@@ -140,7 +140,10 @@ impl ExternalDriver<'_> {
                     };
                     let (kind, decision, by) = match answer {
                         Ok(Ok(AskReply::Permission { decision, .. })) => match decision {
-                            Decision::Once => (ChoiceKind::AllowOnce, PermissionOutcome::Once, person()),
+                            // The program runs its own command, which Tiller does not confine.
+                            Decision::Once | Decision::Outside => {
+                                (ChoiceKind::AllowOnce, PermissionOutcome::Once, person())
+                            }
                             Decision::Session { pattern } => {
                                 let _ = permit.allow_session(&pattern);
                                 (ChoiceKind::AllowOnce, PermissionOutcome::Session, person())

@@ -11,7 +11,6 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
-use crate::ToolCx;
 use crate::shell::backend::{ShellError, Start};
 use crate::shell::elsewhere::ProcessThere;
 use crate::shell::jobs::{Job, Kind, Output, drain};
@@ -23,8 +22,10 @@ use crate::shell::pool::ShellPool;
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
-use crate::shell::processes::launch::{self, Exit, Launch};
+use crate::shell::processes::launch::{self, Confiner, Exit, Launch};
 use crate::shell::processes::proc_fs::{self, Family};
+use crate::shell::protected::not_compared;
+use crate::{CommandProfile, ToolCx};
 use tiller_protocol::lock;
 
 impl ShellPool {
@@ -34,6 +35,7 @@ impl ShellPool {
         command: &str,
         folder: &Path,
         mut env: Vec<(String, String)>,
+        confiner: Option<&Arc<dyn Confiner>>,
         cx: &ToolCx,
     ) -> Result<(Launch, String), ShellError> {
         self.check_open()?;
@@ -46,7 +48,11 @@ impl ShellPool {
         let program = environment::find("bash", &own)
             .or_else(|| environment::find("sh", &own))
             .ok_or(ShellError::Missing)?;
-        let exports = String::from_utf8_lossy(&self.exports(cx).await).into_owned();
+        // What ran in the sandbox could have set variables by which other programs would run outside.
+        let fresh =
+            cx.run.profile == CommandProfile::Outside && cx.workspace.confines(CommandProfile::Workspace);
+        let exports = if fresh { Vec::new() } else { self.exports(cx).await };
+        let exports = String::from_utf8_lossy(&exports).into_owned();
         let marker = self.fresh_marker();
         env.push(("TILLER_CHILD".into(), marker.clone()));
         // The exports are handed over in a variable, so that the command stays exactly what was approved.
@@ -68,8 +74,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         }
         args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(cx.variables())]);
         let launch = Launch { program, args, env, folder: folder.to_owned() };
-        let reader = cx.workspace.reader.as_ref().filter(|_| cx.read_only.is_some());
-        let launch = match reader.or(cx.workspace.worker.as_ref()) {
+        let launch = match confiner {
             Some(confiner) => confiner.confine(launch, &cx.workspace.root, &self.scratch()?),
             None => self.sandbox().wrap(launch),
         };
@@ -92,14 +97,15 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             let started = place.start(self.start_there(folder, cx).await, command).await?;
             return self.list_there(started, command, cx);
         }
-        let (launch, marker) =
-            self.command(command, folder, environment::environment(&cx.child_env), cx).await?;
+        let env = environment::environment(&cx.child_env);
+        let (launch, marker) = self.command(command, folder, env, cx.confiner(), cx).await?;
         let (stdin, input) = std::io::pipe().map_err(system("a pipe"))?;
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
         let stderr = stdout.try_clone().map_err(system("a pipe"))?;
         // A program that does not read its input must not block the writer.
         rustix::io::ioctl_fionbio(&input, true).map_err(|e| system("a pipe")(e.into()))?;
         let pipe = Receiver::from_owned_fd(OwnedFd::from(out)).map_err(system("a pipe"))?;
+        let files = self.guard(cx.confiner().cloned(), cx).await?;
         end::adopt_orphans();
         let leader = launch::start(&launch, stdin.into(), stdout.into(), stderr.into())
             .map_err(system("the command could not be started"))?;
@@ -110,6 +116,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
         let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()));
+        let restored = self.guard_until(files, leader.exit.clone());
         let job = self.list_job(|id| Job {
             id,
             command: command.to_owned(),
@@ -122,6 +129,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             family,
             guard,
             there: None,
+            restored,
             reader: Some(reader),
         });
         self.recheck()?;
@@ -160,6 +168,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             family: Family::default(),
             guard,
             there: Some(end),
+            restored: not_compared(),
             reader: Some(reader),
         });
         self.check_open().inspect_err(|_| cancel.cancel())?;
@@ -179,7 +188,9 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
         let env = environment::terminal_environment(&cx.child_env, COLS, ROWS);
-        let (launch, marker) = self.command(command, folder, env, cx).await?;
+        let confiner = cx.terminal_confiner();
+        let (launch, marker) = self.command(command, folder, env, confiner.as_ref(), cx).await?;
+        let files = self.guard(confiner, cx).await?;
         end::adopt_orphans();
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).map_err(other("a pseudo-terminal"))?;
@@ -216,6 +227,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
         let guard = Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()));
+        let restored = self.guard_until(files, exit.clone());
         let make = |id: String| Job {
             id,
             command: command.to_owned(),
@@ -228,6 +240,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             family,
             guard,
             there: None,
+            restored,
             reader: None,
         };
         let job = if live.is_none() { self.list_job(make) } else { Arc::new(make(String::new())) };
@@ -263,6 +276,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             family,
             guard,
             there: None,
+            restored: not_compared(),
             reader: Some(reader),
         });
         job.id.clone()

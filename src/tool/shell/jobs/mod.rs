@@ -23,6 +23,7 @@ use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;
 use crate::shell::processes::launch::Exit;
 use crate::shell::processes::proc_fs::Family;
+use crate::shell::protected::Restored;
 
 /// Bytes of output that are kept for the next poll.
 const KEPT: usize = 256 << 10;
@@ -154,6 +155,8 @@ pub(crate) struct Job {
     pub guard: Guard,
     /// Ends it, when it runs elsewhere.
     pub there: Option<CancellationToken>,
+    /// Protected files that were put back after its end.
+    pub restored: Restored,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,
 }
@@ -177,10 +180,15 @@ impl Job {
         ProcessRow {
             id: self.id.clone(),
             state,
-            intervention: self.guard.said().unwrap_or_default(),
+            intervention: self.interventions().join("; "),
             command: self.command.lines().next().unwrap_or_default().chars().take(COMMAND).collect(),
             last: String::new(),
         }
+    }
+
+    /// What was done about it: because it took too much, or wrote protected files.
+    fn interventions(&self) -> Vec<String> {
+        self.guard.said().into_iter().chain(self.restored.borrow().clone().unwrap_or_default()).collect()
     }
 
     /// Waits until the last output is read, which can arrive after the end of the process. Does not wait for other

@@ -11,6 +11,7 @@ use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
+use crate::shell::terminal::sandbox_stopped;
 use crate::shell::{hints, terminal};
 use crate::{ToolCx, ToolOutput};
 use tiller_protocol::lock;
@@ -44,6 +45,10 @@ pub(crate) async fn run(
         stuck = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
     }
     job.settle().await;
+    let restored = match job.restored.clone().wait_for(Option::is_some).await {
+        Ok(lines) => lines.clone().unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
     job.family.roots.iter().for_each(|root| pool.forget(*root));
     let Some(screen) = job.screen() else { return Err(ShellError::Missing) };
     let text = lock(&screen).text();
@@ -55,9 +60,13 @@ pub(crate) async fn run(
     {
         text.full = Some(path.display().to_string());
     }
+    let exit = job.exit.borrow().filter(|_| how == CommandEnd::Done).map(|e| e.code);
+    if sandbox_stopped(cx, exit != Some(0), &text.model) || !restored.is_empty() {
+        cx.block();
+    }
     let facts = CommandOutcome {
         how,
-        exit: job.exit.borrow().filter(|_| how == CommandEnd::Done).map(|e| e.code),
+        exit,
         took: begun.elapsed(),
         limit,
         moved: None,
@@ -66,6 +75,7 @@ pub(crate) async fn run(
         stuck,
         excess: job.guard.said(),
         note: None,
+        restored,
         shell: false,
     };
     Ok(terminal::finish(text, &facts))

@@ -58,6 +58,8 @@ impl Backend for Local {
 
 struct LocalShell {
     leader: Leader,
+    /// Number and start of the shell itself, which is not the leader where a sandbox stands around it.
+    shell: (i32, u64),
     /// The shell reads its commands here; closing it ends the shell.
     control: std::io::PipeWriter,
     /// Reports. The shell holds the other end; subshells in the background may too.
@@ -119,6 +121,7 @@ impl LocalShell {
                 .map_err(system("the shell could not be started"))?;
         let reports = Receiver::from_owned_fd(OwnedFd::from(reports)).map_err(system("the shell's pipe"))?;
         let mut shell = Self {
+            shell: (leader.pid, leader.start),
             leader,
             control,
             reports,
@@ -135,6 +138,7 @@ impl LocalShell {
             _ => return Err(ShellError::Silent(START.as_secs())),
         }
         let _ = std::fs::remove_file(shell.dir.path().join("exports"));
+        shell.shell = innermost((shell.leader.pid, shell.leader.start));
         Ok(shell)
     }
 
@@ -241,7 +245,11 @@ impl LocalShell {
 
     fn family(&self, since: u64, except: &[i32]) -> proc_fs::Family {
         proc_fs::Family {
-            roots: vec![(self.leader.pid, self.leader.start)],
+            roots: if self.shell.0 == self.leader.pid {
+                vec![self.shell]
+            } else {
+                vec![(self.leader.pid, self.leader.start), self.shell]
+            },
             marker: self.marker.clone(),
             ended: Vec::new(),
             since,
@@ -249,6 +257,24 @@ impl LocalShell {
             pipes: vec![self.dir.path().to_owned()],
         }
     }
+
+    /// Whether something that the command of this time started lives; the shell itself does not count.
+    fn lives_on(&self, since: u64, before: &[i32]) -> bool {
+        let own = |pid: i32| pid == self.leader.pid || pid == self.shell.0;
+        self.family(since, before).living().iter().any(|s| !own(s.pid))
+    }
+}
+
+/// A shell that waits for its first command has no children: the last process of the line that begins with the leader.
+fn innermost(leader: (i32, u64)) -> (i32, u64) {
+    let mut at = leader;
+    // A sandbox adds two.
+    for _ in 0..4 {
+        let [child] = proc_fs::children(at.0)[..] else { break };
+        let Some(stat) = proc_fs::stat(child) else { break };
+        at = (child, stat.start);
+    }
+    at
 }
 
 #[async_trait]

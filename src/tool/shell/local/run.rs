@@ -42,7 +42,7 @@ impl LocalShell {
         cx: &ToolCx,
     ) -> Result<CommandResult, ShellError> {
         let since = proc_fs::ticks().saturating_sub(1).max(1);
-        let before = proc_fs::children(self.leader.pid);
+        let before = proc_fs::children(self.shell.0);
         let pipe = self.output().await?;
         let (kind, text) = self.prepare(line.command)?;
         let kind = if line.variables.is_empty() { kind } else { self.with(line.variables, kind).await? };
@@ -59,7 +59,7 @@ impl LocalShell {
         // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
         let mut signalled = end::SignalledProcesses::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
-        bounds::apply(self.leader.pid, cx.limits.bounds);
+        bounds::apply(self.shell.0, cx.limits.bounds);
         let broken = self.send(kind, &text).is_err();
         loop {
             if broken {
@@ -174,6 +174,7 @@ impl LocalShell {
         };
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
+        let lives_on = line.compared && self.lives_on(since, &before);
         Ok(CommandResult {
             how,
             exit,
@@ -185,6 +186,7 @@ impl LocalShell {
             stuck,
             excess: guard.said(),
             note: None,
+            lives_on,
         })
     }
 }

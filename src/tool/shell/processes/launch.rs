@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
@@ -33,6 +34,42 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
 pub trait Confiner: Send + Sync + std::fmt::Debug {
     /// The launch to use instead. `workspace`: the folder of the agent. `scratch`: the folder for temporary files.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch;
+
+    /// Whether it changes launches on this system. The first call may take some 20 ms.
+    fn confines(&self) -> bool {
+        true
+    }
+
+    /// The same for a program in a terminal of its own, which has to stay its controlling terminal; `None`: this one.
+    fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {
+        None
+    }
+
+    /// Records the protected files that the kernel does not keep from being written by what this confines, before a
+    /// command starts. `None`: there are none. Reads files.
+    ///
+    /// # Errors
+    /// When they cannot be recorded; the command must not run then.
+    fn guard(&self, _workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        Ok(None)
+    }
+}
+
+/// Protected files as they were before a command.
+pub trait FileGuard: Send + Sync + std::fmt::Debug {
+    /// Puts back what differs, and says so: a sentence without a full stop for each path. Reads and writes files.
+    fn restore(&self) -> Vec<String>;
+}
+
+/// What confines the commands of a workspace; `None`: they run as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Confiners {
+    /// Commands that run without a question because they only read.
+    pub read: Option<Arc<dyn Confiner>>,
+    /// All other commands.
+    pub workspace: Option<Arc<dyn Confiner>>,
+    /// Commands that run outside the sandbox by the user's word: what keeps protected names from being written.
+    pub outside: Option<Arc<dyn Confiner>>,
 }
 
 /// Runs things as they are.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::{Bench, Terminal, bench, output, sh};
-use crate::shell::{Confiner, Launch};
-use crate::{ReadRun, Workspace};
+use crate::shell::{Confiner, Confiners, FileGuard, Launch};
+use crate::{CommandProfile, CommandRun, Workspace};
 
 /// Marks what it confines, in the environment.
 #[derive(Debug, Default)]
@@ -30,11 +30,13 @@ impl Confiner for Marking {
 fn benches() -> (Bench, Bench, Arc<Marking>) {
     let mut writing = bench();
     let marking = Arc::new(Marking::default());
-    let workspace = Workspace::new(&writing.root).unwrap().confine(Some(marking.clone()), None);
+    let workspace = Workspace::new(&writing.root)
+        .unwrap()
+        .confine(Confiners { read: Some(marking.clone()), ..Confiners::default() });
     writing.cx.workspace = Arc::new(workspace);
     let mut reading = bench();
     reading.cx = writing.cx.clone();
-    reading.cx.read_only = Some(Arc::default());
+    reading.cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
     (writing, reading, marking)
 }
 
@@ -75,9 +77,9 @@ async fn folder_variables_and_functions_are_those_of_the_agents_shell() {
 async fn a_failure_counts_as_blocked_only_when_the_kernel_refused_something() {
     let (_writing, mut reading, _) = benches();
     let mut blocked = async |command: &str| {
-        reading.cx.read_only = Some(Arc::new(ReadRun::default()));
+        reading.cx.run = Arc::new(CommandRun::new(CommandProfile::Read));
         output(&reading, json!({ "command": command })).await;
-        reading.cx.read_only.as_ref().unwrap().blocked()
+        reading.cx.run.blocked()
     };
     assert!(!blocked("false").await);
     assert!(!blocked("echo 'Permission denied'").await, "it succeeded");
@@ -104,4 +106,136 @@ async fn the_confined_shell_ends_with_the_session() {
     assert!(!shells.survivors().is_empty());
     assert_eq!(shells.shutdown().await, 0);
     assert!(shells.survivors().is_empty());
+}
+
+/// Names the profile of what it confines, in the environment; its protected file is `guarded` in the workspace.
+#[derive(Debug)]
+struct Named(&'static str);
+
+impl Confiner for Named {
+    fn confine(&self, mut launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch.env.push(("CONFINED".into(), self.0.into()));
+        launch
+    }
+
+    fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
+        let path = workspace.join("guarded");
+        let before = std::fs::read_to_string(&path).ok();
+        Ok(before.map(|before| Arc::new(Kept { path, before }) as Arc<dyn FileGuard>))
+    }
+}
+
+#[derive(Debug)]
+struct Kept {
+    path: std::path::PathBuf,
+    before: String,
+}
+
+impl FileGuard for Kept {
+    fn restore(&self) -> Vec<String> {
+        if std::fs::read_to_string(&self.path).is_ok_and(|now| now == self.before) {
+            return Vec::new();
+        }
+        std::fs::write(&self.path, &self.before).unwrap();
+        vec!["guarded was put back".into()]
+    }
+}
+
+/// One agent's calls, confined in all profiles.
+fn in_profile(profile: CommandProfile, of: &Bench) -> Bench {
+    let mut own = bench();
+    own.cx = of.cx.clone();
+    own.cx.run = Arc::new(CommandRun::new(profile));
+    own
+}
+
+fn all_confined() -> Bench {
+    let mut own = bench();
+    let confiners = Confiners {
+        read: Some(Arc::new(Named("read"))),
+        workspace: Some(Arc::new(Named("workspace"))),
+        outside: Some(Arc::new(Named("outside"))),
+    };
+    own.cx.workspace = Arc::new(Workspace::new(&own.root).unwrap().confine(confiners));
+    own
+}
+
+#[tokio::test]
+async fn a_command_outside_takes_nothing_over_from_the_shell_in_the_sandbox_but_its_folder() {
+    let own = all_confined();
+    let outside = in_profile(CommandProfile::Outside, &own);
+    std::fs::create_dir(own.root.join("sub")).unwrap();
+    std::fs::create_dir(own.root.join("bin")).unwrap();
+    sh(&own, "cd sub; export PATH=\"$OLDPWD/bin:$PATH\" X=evil; ls() { echo evil; }; export -f ls").await;
+    let look = "echo \"$CONFINED|$X\"; declare -F ls; case :$PATH: in *:\"${PWD%/sub}/bin\":*) echo taken;; esac; pwd";
+    let folder = own.root.join("sub").display().to_string();
+    assert_eq!(sh(&outside, look).await, format!("outside|\n{folder}"));
+    // The agent's shell is as it was, and its folder follows.
+    sh(&outside, "cd ..").await;
+    assert_eq!(
+        sh(&own, "echo \"$CONFINED|$X\"; pwd").await,
+        format!("workspace|evil\n{}", own.root.display())
+    );
+    let said = outside.say(&Terminal, json!({"command": "echo \"$CONFINED|$X|\"", "background": true})).await;
+    assert!(said.contains("outside||"), "{said}");
+}
+
+#[tokio::test]
+async fn the_persons_own_line_is_not_confined() {
+    let own = all_confined();
+    let mut person = in_profile(CommandProfile::Person, &own);
+    person.cx.agent.0.push('!');
+    assert_eq!(sh(&person, "echo \"[$CONFINED]\"").await, "[]");
+}
+
+#[tokio::test]
+async fn a_protected_file_is_put_back_after_each_command_and_the_model_is_told() {
+    let own = all_confined();
+    let guarded = own.root.join("guarded");
+    std::fs::write(&guarded, "old").unwrap();
+    for (args, when) in [
+        (json!({"command": "echo evil > guarded"}), "the shell"),
+        (json!({"command": "echo evil > guarded", "pty": true}), "a terminal"),
+        (json!({"command": "echo evil > guarded", "background": true}), "the background"),
+    ] {
+        let call = in_profile(CommandProfile::Workspace, &own);
+        let said = call.say(&Terminal, args).await;
+        if when == "the background" {
+            let said =
+                || async { call.say(&crate::shell::Process, json!({"action": "poll", "id": "p1"})).await };
+            while !said().await.contains("guarded was put back") {
+                tokio::task::yield_now().await;
+            }
+        } else {
+            assert!(said.contains("[guarded was put back]"), "{when}: {said}");
+            assert!(call.cx.run.blocked(), "{when}: it can be offered outside");
+        }
+        assert_eq!(std::fs::read_to_string(&guarded).unwrap(), "old", "{when}");
+    }
+}
+
+/// What a command leaves running, hidden from its output, is compared before the next command and at the end.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_protected_file_is_put_back_though_it_is_written_later() {
+    let own = all_confined();
+    let guarded = own.root.join("guarded");
+    std::fs::write(&guarded, "old").unwrap();
+    let late = "(until [ -e go ]; do sleep 0.01; done; echo evil > guarded; sleep 3000) >/dev/null 2>&1 &";
+    sh(&own, late).await;
+    std::fs::write(own.root.join("go"), "").unwrap();
+    let written = || std::fs::read_to_string(&guarded).unwrap() == "evil\n";
+    while !written() {
+        tokio::task::yield_now().await;
+    }
+    let said = sh(&own, "cat guarded").await;
+    assert!(said.starts_with("old\n") && said.contains("guarded was put back"), "{said}");
+    std::fs::remove_file(own.root.join("go")).unwrap();
+    sh(&own, late).await;
+    std::fs::write(own.root.join("go"), "").unwrap();
+    while !written() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(own.cx.state.shells.shutdown().await, 0);
+    assert_eq!(std::fs::read_to_string(&guarded).unwrap(), "old");
 }

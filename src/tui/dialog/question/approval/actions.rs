@@ -8,6 +8,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
     ActionSpec::key_only("approval.comment", "say why", "Deny and tell the agent why"),
     ActionSpec::yes("approval.once", "once", "Approve this call only"),
+    ActionSpec::yes("approval.outside", "outside", "Approve this call only, and run it outside the sandbox"),
     ActionSpec::yes(
         "approval.session",
         "session",
@@ -27,6 +28,7 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("n", "approval.no"),
     ("c", "approval.comment"),
     ("y", "approval.once"),
+    ("o", "approval.outside"),
     ("s", "approval.session"),
     ("e", "approval.edit"),
     ("A", "approval.always"),
@@ -36,6 +38,7 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("4", "approval.session"),
     ("5", "approval.edit"),
     ("6", "approval.always"),
+    ("7", "approval.outside"),
     ("tab", "approval.next"),
     ("right", "approval.next"),
     ("shift-tab", "approval.previous"),

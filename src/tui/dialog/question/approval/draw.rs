@@ -62,7 +62,7 @@ impl Approval {
             buttons::rows(&all.iter().map(|l| l.1.clone()).collect::<Vec<_>>(), columns)
         };
         let short = self.labelled(&key, columns, false);
-        if !self.unread(Button::Once) {
+        if self.is_read() {
             return short;
         }
         let long = self.labelled(&key, columns, true);
@@ -77,6 +77,7 @@ impl Approval {
     ) -> Vec<(Button, String)> {
         let name = |b: Button, name: &str| match b {
             Button::Once if unread => "after reading".to_owned(),
+            Button::Outside if unread && !self.has(Button::Once) => "after reading".to_owned(),
             Button::Always if self.rule_fits(columns) => self.always().unwrap_or_default(),
             _ => name.to_owned(),
         };
@@ -163,7 +164,7 @@ impl Approval {
             return ("Sent; waiting for the engine".into(), Role::Dim);
         }
         let below = self.text.below();
-        let unread = self.unread(Button::Once);
+        let unread = !self.is_read();
         if let Some(said) = self.answer_state.feedback.as_ref().filter(|s| !unread || *s != super::NOT_YET) {
             return (said.clone(), Role::Waiting);
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::ask::{PermissionAsk, Risk};
+use tiller_protocol::ask::{OutsideAnswer, PermissionAsk, Risk};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Event};
 
@@ -67,6 +67,8 @@ pub(crate) enum Button {
     No,
     Comment,
     Once,
+    /// Outside the sandbox.
+    Outside,
     Session,
     Edit,
     Always,
@@ -74,8 +76,9 @@ pub(crate) enum Button {
 
 impl Button {
     /// As they are drawn.
-    const ALL: [(Self, &'static str, &'static str); 6] = [
+    const ALL: [(Self, &'static str, &'static str); 7] = [
         (Self::Once, "approval.once", "once"),
+        (Self::Outside, "approval.outside", "outside the sandbox"),
         (Self::Session, "approval.session", "session"),
         (Self::Always, "approval.always", "always"),
         (Self::No, "approval.no", "no"),
@@ -167,7 +170,11 @@ impl Approval {
         let mut new = Self {
             fields: TextFields::new(&p.shown),
             pattern: p.always.clone(),
-            focus: if p.risk == Risk::Low { Button::Once } else { Button::No },
+            focus: if p.risk == Risk::Low && p.outside != OutsideAnswer::Only {
+                Button::Once
+            } else {
+                Button::No
+            },
             facts: TitleFacts::of(&p),
             ask,
             p,
@@ -202,6 +209,7 @@ impl Approval {
                 a.agent != self.ask.agent
                     && p.tool == self.p.tool
                     && p.hash == self.p.hash
+                    && p.outside == self.p.outside
                     && p.shown == self.p.shown
             }
             _ => false,
@@ -255,13 +263,16 @@ impl Approval {
         match b {
             Button::Edit => self.p.editable,
             Button::Session | Button::Always => self.pattern.is_some(),
-            _ => true,
+            Button::Outside => self.p.outside != OutsideAnswer::No,
+            Button::Once => self.p.outside != OutsideAnswer::Only,
+            Button::No | Button::Comment => true,
         }
     }
 
     /// Whether the button is a yes, which counts only after everything was on the screen.
     fn unread(&self, b: Button) -> bool {
-        matches!(b, Button::Once | Button::Session | Button::Always) && !self.is_read()
+        let yes = matches!(b, Button::Once | Button::Outside | Button::Session | Button::Always);
+        yes && !self.is_read()
     }
 
     /// Everything that must be read has been on the screen.
@@ -307,7 +318,16 @@ impl Approval {
             return Reply::done();
         }
         match (b, self.pattern.clone()) {
-            (Button::Once, _) => self.answer(Decision::Once),
+            (Button::Once, _) if self.has(b) => self.answer(Decision::Once),
+            (Button::Outside, _) if self.has(b) => self.answer(Decision::Outside),
+            (Button::Once, _) => {
+                self.answer_state.feedback = Some("It failed in the sandbox: it can only run outside".into());
+                Reply::done()
+            }
+            (Button::Outside, _) => {
+                self.answer_state.feedback = Some("This call does not run in the sandbox".into());
+                Reply::done()
+            }
             (Button::Session, Some(pattern)) => self.answer(Decision::Session { pattern }),
             (Button::Always, Some(pattern)) if self.armed => self.answer(Decision::Always { pattern }),
             (Button::Always, Some(pattern)) => {
@@ -417,6 +437,7 @@ pub(crate) fn sample() -> Approval {
         risk: Risk::High,
         always: Some("terminal(git push origin <branch>)".into()),
         editable: true,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
     };
     let agent = tiller_protocol::AgentId("main/a2".into());
     let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };

@@ -23,6 +23,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         risk,
         always: Some("terminal(git push origin <branch>)".into()),
         editable: true,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
     }
 }
 

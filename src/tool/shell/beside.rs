@@ -1,24 +1,34 @@
-//! Commands that run without a question because they only read: they run in a confined shell of their own, which has
-//! the folder and the variables of the agent's shell.
+//! Commands that run in another profile of the sandbox than the agent's shell: in a shell of their own.
 //!
-//! The confined shell is kept until another command changes the agent's shell, so that several commands in a row start
-//! one. What it changes itself is lost then, except for its folder.
+//! Those that only read run in a confined shell with the folder and the variables of the agent's shell. It is kept until
+//! another command changes the agent's shell, so that several commands in a row start one. What it changes itself is lost
+//! then, except for its folder.
+//!
+//! Those that run outside the sandbox have a fresh shell each, in the folder of the agent's shell. They take over none of
+//! its variables and functions: what ran in the sandbox could have set them, so that other programs would run outside.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::backend::{CommandEnd, Line, ShellError, Sink};
 use super::local::quote;
-use crate::ToolCx;
 use crate::shell::pool::{FinishedCommand, PooledShell, Reader, ShellPool};
-use crate::shell::processes::launch::Confiner;
+use crate::{CommandProfile, ToolCx};
 
 /// The longest listing of variables and functions that is taken over, in bytes.
 const LISTING: u64 = 4 << 20;
 
-/// What programs print when the kernel refuses something.
-const REFUSED: &[&str] = &["permission denied", "operation not permitted", "read-only file system"];
+/// What programs print when the kernel refuses something, or no name can be resolved.
+const REFUSED: &[&str] = &[
+    "permission denied",
+    "operation not permitted",
+    "read-only file system",
+    "device or resource busy",
+    "network is unreachable",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "eai_again",
+];
 
 /// Whether the output of a failed command shows that the kernel refused something.
 pub(crate) fn refused(output: &str) -> bool {
@@ -27,50 +37,37 @@ pub(crate) fn refused(output: &str) -> bool {
 }
 
 impl ShellPool {
-    /// Runs a command in the agent's confined shell. Commands of one agent wait for each other.
-    ///
-    /// # Errors
-    /// When no confined shell can be started. Nothing has run then.
-    pub(crate) async fn run_reading(
+    /// Runs a command in a shell beside the agent's, confined as the call says.
+    pub(crate) async fn run_beside(
         &self,
-        reader: &Arc<dyn Confiner>,
-        command: &str,
+        slot: &mut PooledShell,
+        line: Line<'_>,
         folder: Option<PathBuf>,
-        limit: Duration,
         sink: &mut Sink,
         cx: &ToolCx,
     ) -> Result<FinishedCommand, ShellError> {
-        let slot = self.slot(cx);
-        let mut slot = slot.lock().await;
-        self.check_open()?;
-        Self::refresh(&mut slot, cx).await;
+        Self::refresh(slot, cx).await;
         let before = self.folder(cx);
-        if slot.reader.as_ref().is_some_and(|reader| !Arc::ptr_eq(&reader.env, &cx.child_env)) {
-            self.close_reader(&mut slot);
+        let reads = cx.run.profile == CommandProfile::Read;
+        if !reads || slot.reader.as_ref().is_some_and(|reader| !Arc::ptr_eq(&reader.env, &cx.child_env)) {
+            self.close_reader(slot);
         }
         if slot.reader.is_none() {
             let folder = if before.is_dir() { before.clone() } else { cx.workspace.root.clone() };
-            let exports = listing(&mut slot).await;
-            let shell = self.start(folder, exports, Some(Arc::clone(reader)), cx).await?;
+            let exports = if reads { listing(slot).await } else { Vec::new() };
+            let shell = self.start(folder, exports, cx.confiner().cloned(), cx).await?;
             slot.reader = Some(Reader { shell, env: Arc::clone(&cx.child_env) });
         }
         let Some(own) = slot.reader.as_mut() else { return Err(ShellError::Missing) };
         if let Some(folder) = &folder
             && !own.shell.enter(folder).await?
         {
-            self.close_reader(&mut slot);
+            self.close_reader(slot);
             return Err(ShellError::system("the folder cannot be entered")(
                 std::io::ErrorKind::NotFound.into(),
             ));
         }
-        let line = Line {
-            command,
-            variables: cx.variables(),
-            until: Instant::now() + limit,
-            grace: cx.limits.grace,
-            cancel: &cx.cancel,
-            hard: &cx.hard,
-        };
+        let command = line.command;
         let mut ended = own.shell.run(line, sink, cx).await?;
         let alive = ended.how == CommandEnd::Done;
         let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
@@ -80,8 +77,8 @@ impl ShellPool {
                 let _ = own.shell.enter(&before).await;
             }
         }
-        if !alive {
-            self.close_reader(&mut slot);
+        if !alive || !reads {
+            self.close_reader(slot);
         }
         let moved = (now != before).then(|| now.clone());
         if let (Some(now), Some(shell)) = (&moved, slot.shell.as_mut()) {
@@ -93,10 +90,10 @@ impl ShellPool {
             self.sweep();
         }
         self.moved_to(now, cx);
-        Ok(FinishedCommand { ended, moved, left })
+        Ok(FinishedCommand { ended, moved, left, restored: Vec::new() })
     }
 
-    /// Ends the confined shell of an agent.
+    /// Ends the shell beside an agent's.
     pub(crate) fn close_reader(&self, slot: &mut PooledShell) {
         if let Some(reader) = slot.reader.take()
             && let Some(root) = reader.shell.root()

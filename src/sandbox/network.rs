@@ -1,0 +1,84 @@
+//! One network namespace for all commands of a session: a server that one of them starts on loopback answers the others,
+//! and reaches nothing else. For bubblewrap, which by itself gives each command a namespace of its own.
+//!
+//! A process that does nothing holds it. A launch enters it first, by `nsenter`, which then starts bubblewrap.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use tiller_tool::shell::Launch;
+
+/// The namespace, made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNetwork(Mutex<Option<Holder>>);
+
+/// The process that holds it. It ends when its standard input closes, so also when this process dies.
+#[derive(Debug)]
+struct Holder {
+    child: Child,
+    pid: u32,
+}
+
+impl SharedNetwork {
+    /// Number of a process in it; `None`: it cannot be made here. Takes some 10 ms at the first call.
+    pub(crate) fn pid(&self, bubblewrap: &Path) -> Option<u32> {
+        let mut holder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = holder.as_mut().is_some_and(|holder| matches!(holder.child.try_wait(), Ok(None)));
+        if !alive {
+            *holder = Holder::start(bubblewrap);
+        }
+        holder.as_ref().map(|holder| holder.pid)
+    }
+}
+
+impl Holder {
+    fn start(bubblewrap: &Path) -> Option<Self> {
+        let cat = ["/bin/cat", "/usr/bin/cat", "/run/current-system/sw/bin/cat"].map(PathBuf::from);
+        let cat = cat.into_iter().find(|path| path.exists())?;
+        let child = Command::new(bubblewrap)
+            .args(["--unshare-user", "--unshare-net", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--"])
+            .arg(cat)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut holder = Self { child, pid: 0 };
+        // What it repeats shows that its namespaces are ready.
+        holder.child.stdin.as_mut()?.write_all(b".").ok()?;
+        holder.child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
+        let bwrap = holder.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{bwrap}/task/{bwrap}/children")).ok()?;
+        holder.pid = children.split_ascii_whitespace().next()?.parse().ok()?;
+        Some(holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The usual folders of system programs.
+const NSENTER: &[&str] = &["/usr/bin/nsenter", "/bin/nsenter", "/run/current-system/sw/bin/nsenter"];
+
+/// The launch of a bubblewrap that shares its network, in the network of the process `holder`; `None`: the system has no
+/// program for that.
+pub(crate) fn enter(holder: u32, mut launch: Launch) -> Option<Launch> {
+    let nsenter = NSENTER.iter().map(PathBuf::from).find(|path| path.is_file())?;
+    let at = launch.args.iter().position(|arg| arg == "--unshare-all")? + 1;
+    launch.args.insert(at, "--share-net".into());
+    // The namespace of users gives the right to enter that of the network; nothing else is shared.
+    let mut args: Vec<String> =
+        ["--user", "--net", "--preserve-credentials", "--target"].map(str::to_owned).into();
+    args.extend([holder.to_string(), "--".into(), launch.program.display().to_string()]);
+    args.append(&mut launch.args);
+    Some(Launch { program: nsenter, args, ..launch })
+}
