@@ -256,7 +256,7 @@ impl Rig {
 
     pub(crate) async fn snapshot(&mut self) -> Snapshot {
         match self.query(Query::Snapshot).await {
-            ReplyEvent::SnapshotReply { snapshot } => snapshot,
+            ReplyEvent::SnapshotReply { snapshot } => *snapshot,
             other => panic!("{other:?}"),
         }
     }

@@ -103,7 +103,7 @@ async fn look(
             EventBody::State(StateEvent::Notice { notice }) => notices.push(notice.clone()),
             EventBody::Reply(r) if *cause == Some(LOOK) => {
                 if let ReplyEvent::SnapshotReply { snapshot } = r.as_ref() {
-                    return Ok(snapshot.clone());
+                    return Ok((**snapshot).clone());
                 }
             }
             _ => {}

@@ -36,7 +36,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
     match query {
         Query::Snapshot => {
             let snapshot = view::snapshot(core);
-            core.bus.reply(client, &scope, ReplyEvent::SnapshotReply { snapshot });
+            core.bus.reply(client, &scope, ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) });
         }
         Query::Processes => shell_line::processes(core, client, cause),
         Query::Workflows => {

@@ -281,7 +281,7 @@ pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair:
             keeper.run(look).await.map_err(|e| e.notice())
         };
         let reply = match made.await {
-            Ok(compared) => ReplyEvent::CompareReply { pair, compared },
+            Ok(compared) => ReplyEvent::CompareReply { pair, compared: Box::new(compared) },
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };
         bus.reply(client, &scope, reply);

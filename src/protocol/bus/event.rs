@@ -342,7 +342,7 @@ pub enum StateEvent {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReplyEvent {
     SnapshotReply {
-        snapshot: Snapshot,
+        snapshot: Box<Snapshot>,
     },
     PageReply {
         entries: Vec<Entry>,
@@ -375,7 +375,7 @@ pub enum ReplyEvent {
     },
     CompareReply {
         pair: Pair,
-        compared: Comparison,
+        compared: Box<Comparison>,
     },
     /// What was merged from the right side, in a sentence, and what was not.
     TakeReply {

@@ -122,7 +122,7 @@ impl Bench {
             goal: None,
             shell_lines: Vec::new(),
         };
-        let e = self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })));
+        let e = self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })));
         self.app.update(Msg::Engine(Box::new(e)));
         self.frame();
     }

@@ -111,7 +111,7 @@ pub(super) fn answer(stage: &Stage, command: &Command) -> Option<ReplyEvent> {
 fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
     let full = !stage.new_here;
     Some(match query {
-        Query::Snapshot => ReplyEvent::SnapshotReply { snapshot: stage.snapshot.clone() },
+        Query::Snapshot => ReplyEvent::SnapshotReply { snapshot: Box::new(stage.snapshot.clone()) },
         Query::Sessions { .. } => {
             ReplyEvent::SessionsReply { sessions: if full { sessions() } else { Vec::new() } }
         }
@@ -124,7 +124,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
             tags: Vec::new(),
         },
         Query::History { .. } => ReplyEvent::HistoryReply { prompts: prompts() },
-        Query::Compare { pair } => ReplyEvent::CompareReply { pair: pair.clone(), compared: compared() },
+        Query::Compare { pair } => ReplyEvent::CompareReply { pair: pair.clone(), compared: Box::new(compared()) },
         Query::RestorePreview { entry } => {
             ReplyEvent::RestorePreviewReply { entry: *entry, preview: preview() }
         }

@@ -58,7 +58,7 @@ async fn an_agent_that_is_done_goes_on_by_itself_until_its_goal_is_reached() {
     let own = rig
         .until_of("its snapshot", |e| match &e.body {
             EventBody::Reply(r) => match &**r {
-                ReplyEvent::SnapshotReply { snapshot } if !e.agent.is_main() => Some(snapshot.clone()),
+                ReplyEvent::SnapshotReply { snapshot } if !e.agent.is_main() => Some((**snapshot).clone()),
                 _ => None,
             },
             _ => None,

@@ -68,7 +68,7 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     let view = rig
         .until_of("its state", |e| match &e.body {
             EventBody::Reply(r) => match &**r {
-                ReplyEvent::SnapshotReply { snapshot } => Some(snapshot.clone()),
+                ReplyEvent::SnapshotReply { snapshot } => Some((**snapshot).clone()),
                 _ => None,
             },
             _ => None,

@@ -48,7 +48,7 @@ fn pair(left: &str, right: &str) -> Pair {
 
 async fn compare(rig: &mut Rig, pair: Pair) -> Comparison {
     match rig.query(Query::Compare { pair }).await {
-        ReplyEvent::CompareReply { compared, .. } => compared,
+        ReplyEvent::CompareReply { compared, .. } => *compared,
         other => panic!("{other:?}"),
     }
 }

@@ -71,7 +71,7 @@ enum SessionFilter {
 
 /// How to undo a change in the list that the engine refused.
 enum Rollback {
-    Row(SessionSummary),
+    Row(Box<SessionSummary>),
     Trash(SessionId),
 }
 
@@ -232,7 +232,7 @@ impl Source for Sessions {
                 match at.map(|i| self.changes.swap_remove(i).1) {
                     Some(Rollback::Row(old)) => {
                         if let Some(row) = self.rows.iter_mut().find(|s| s.id == old.id) {
-                            *row = old;
+                            *row = *old;
                         }
                         Some(Vec::new())
                     }
@@ -304,7 +304,7 @@ impl Source for Sessions {
                 let before = s.clone();
                 s.archived = !s.archived;
                 let archive = SessionCommand::Archive { id, archived: s.archived };
-                Some(self.change(archive, Rollback::Row(before)))
+                Some(self.change(archive, Rollback::Row(Box::new(before))))
             }
             "sessions.trash" => {
                 let id = self.row(item)?.id;
@@ -334,7 +334,7 @@ impl Source for Sessions {
         let before = s.clone();
         s.title = text.to_owned();
         let rename = SessionCommand::Rename { id: s.id, title: s.title.clone() };
-        self.change(rename, Rollback::Row(before))
+        self.change(rename, Rollback::Row(Box::new(before)))
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

@@ -163,7 +163,7 @@ impl Script {
             goal: None,
             shell_lines: Vec::new(),
         };
-        self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })))
+        self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })))
     }
 }
 

@@ -167,7 +167,7 @@ impl Compare {
         match (token, reply) {
             (LOOK, ReplyEvent::CompareReply { compared, .. }) => {
                 self.files.chosen = self.files.chosen.min(compared.files.len().saturating_sub(1));
-                self.compared = Some(compared.clone());
+                self.compared = Some((**compared).clone());
                 self.failed = None;
                 self.choose_file();
             }

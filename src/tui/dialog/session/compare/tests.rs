@@ -11,7 +11,7 @@ fn open(w: u16, h: u16) -> Robot {
     let made = sample();
     let (pair, compared) = (made.pair.clone(), made.compared.unwrap());
     r.push(Box::new(Compare::of(pair.clone())));
-    r.reply(ReplyEvent::CompareReply { pair, compared });
+    r.reply(ReplyEvent::CompareReply { pair, compared: Box::new(compared) });
     r.clear();
     r
 }
