@@ -192,8 +192,7 @@ impl RemoteShell {
         let mut phase = Phase::Running;
         let mut how = CommandEnd::Done;
         let mut note = None;
-        loop {
-            let Some(link) = self.link.as_mut() else { break };
+        while let Some(link) = self.link.as_mut() {
             let timer = match phase {
                 Phase::Running => line.until,
                 Phase::Asked(at) | Phase::Killed(at) => at,
