@@ -381,7 +381,7 @@ fn bash(scratch: &Path, project: &Path, text: &str, variables: Variables) {
         if Instant::now() > until {
             break;
         }
-        std::thread::sleep(Duration::from_micros(200));
+        std::thread::park_timeout(Duration::from_micros(200));
     }
     // Its whole group, in case it left something.
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {

@@ -115,8 +115,8 @@ fn run(data: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(data);
     let opts = Opts {
         columns: 1 + data.len() % 60,
-        ascii: data.len() % 2 == 0,
-        tables_as_text: data.len() % 7 == 0,
+        ascii: data.len().is_multiple_of(2),
+        tables_as_text: data.len().is_multiple_of(7),
     };
     let whole = Doc::parse(&text, opts);
     let mut outline = Outline::default();
