@@ -167,7 +167,7 @@ fn a_supervisor_ends_with_the_last_process_of_its_command() {
         place.run_watched(&confined, "touch a; (touch b) & wait", &watch);
         let until = Instant::now() + Duration::from_secs(20);
         while threads() > before && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::park_timeout(Duration::from_millis(10));
         }
         assert!(threads() <= before, "{method:?}");
     }
