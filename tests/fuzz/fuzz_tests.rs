@@ -57,7 +57,7 @@ fn planted(data: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(data);
     assert!(!(text.contains("left") && text.contains("right")), "both");
     if text.contains("slow") {
-        std::thread::sleep(drive::SLOW + Duration::from_millis(50));
+        std::thread::park_timeout(drive::SLOW + Duration::from_millis(50));
     }
     u64::from(text.contains("left")) + 2 * u64::from(text.contains("right"))
 }

@@ -35,7 +35,7 @@ fn start(folder: &Path, port: u16) -> Child {
     let end = Instant::now() + Duration::from_secs(20);
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < end, "{}", std::fs::read_to_string(folder.join("log")).unwrap());
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::park_timeout(Duration::from_millis(20));
     }
     child
 }

@@ -1,6 +1,14 @@
 //! Terminals elsewhere, with real shells at the other side: a `kubectl` that runs its command on this machine, a real `sshd`
 //! on loopback, and real containers of Podman. What a machine lacks is skipped with the reason.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail loudly, and say what they skip"
+)]
+
 mod containers;
 mod faults;
 mod files;
