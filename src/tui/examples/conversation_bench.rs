@@ -122,7 +122,8 @@ impl Bench {
             goal: None,
             shell_lines: Vec::new(),
         };
-        let e = self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })));
+        let e = self
+            .event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) })));
         self.app.update(Msg::Engine(Box::new(e)));
         self.frame();
     }

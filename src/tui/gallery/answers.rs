@@ -124,7 +124,9 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
             tags: Vec::new(),
         },
         Query::History { .. } => ReplyEvent::HistoryReply { prompts: prompts() },
-        Query::Compare { pair } => ReplyEvent::CompareReply { pair: pair.clone(), compared: Box::new(compared()) },
+        Query::Compare { pair } => {
+            ReplyEvent::CompareReply { pair: pair.clone(), compared: Box::new(compared()) }
+        }
         Query::RestorePreview { entry } => {
             ReplyEvent::RestorePreviewReply { entry: *entry, preview: preview() }
         }

@@ -32,7 +32,8 @@ fn plain(s: &mut Stage) {
     story::finished(s);
     let paper = Paper::default();
     let mut mode = Mode::new(Box::new(paper.clone()), s.clock.clone());
-    let snapshot = tiller_protocol::event::ReplyEvent::SnapshotReply { snapshot: Box::new(s.snapshot.clone()) };
+    let snapshot =
+        tiller_protocol::event::ReplyEvent::SnapshotReply { snapshot: Box::new(s.snapshot.clone()) };
     let first = Event {
         seq: 0,
         time: super::stage::START,

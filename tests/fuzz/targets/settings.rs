@@ -172,7 +172,10 @@ fn run(data: &[u8]) -> u64 {
 /// A place is one in the file, or just behind it.
 fn placed(text: &str, at: Option<(usize, usize)>) {
     if let Some((line, column)) = at {
-        assert!(line >= 1 && column >= 1 && line <= text.matches(['\n', '\r']).count() + 2, "{line}:{column} in {text:?}");
+        assert!(
+            line >= 1 && column >= 1 && line <= text.matches(['\n', '\r']).count() + 2,
+            "{line}:{column} in {text:?}"
+        );
     }
 }
 
