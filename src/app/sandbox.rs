@@ -1,4 +1,4 @@
-//! Which programs of a session are confined, by the settings `sandbox`, `sandbox_caches` and `agents.sandbox`.
+//! Which programs of a session are confined, by the settings `sandbox`, `sandbox_caches`, `sandbox_network` and `agents.sandbox`.
 //!
 //! Every place of the program that starts a process, and how it is confined (`cargo xtask tidy` refuses others):
 //!
@@ -22,8 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::{PackageCache, Sandbox};
-use tiller_protocol::{Notice, NoticeKind};
-use tiller_sandbox::{Confinement, Method, Network, Policy, Profile, SessionSandbox};
+use tiller_engine::SandboxTest;
+use tiller_protocol::{
+    CapabilityState, Notice, NoticeKind, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+};
+use tiller_sandbox::{
+    Capability, Confinement, Domains, Held, Method, Network, Policy, Profile, Proxy, SessionSandbox, proxy,
+};
 use tiller_tool::shell::{Confiner, Confiners, Launch};
 
 use crate::app::Setup;
@@ -91,7 +96,7 @@ pub(crate) fn links(setup: &Setup) -> Vec<Notice> {
 
 /// What agents' commands run in, once they are approved or allowed.
 fn workspace(setup: &Setup) -> Arc<dyn Confiner> {
-    let mut policy = policy(setup, Profile::Workspace, Network::Loopback);
+    let mut policy = policy(setup, Profile::Workspace, network(setup));
     let home = home(setup);
     for cache in &setup.config.config.sandbox_caches {
         policy.writable.extend(home.iter().flat_map(|home| below(home, folders(*cache))));
@@ -120,7 +125,18 @@ fn session(setup: &Setup, profile: Profile, network: Network) -> Arc<dyn Confine
 }
 
 fn sandbox(setup: &Setup, policy: Policy) -> Arc<dyn Confiner> {
-    Arc::new(SessionSandbox::new(policy, setup.places.state.join("quarantine")))
+    let domains = policy.network == Network::Domains;
+    let session = SessionSandbox::new(policy, setup.places.state.join("quarantine"));
+    if !domains {
+        return Arc::new(session);
+    }
+    match Proxy::start(Domains::new(&setup.config.config.sandbox_network), Box::new(proxy::System)) {
+        Ok(proxy) => Arc::new(session.through(proxy)),
+        Err(error) => {
+            tracing::warn!(%error, "the proxy for sandbox_network could not be started: commands reach no domain");
+            Arc::new(session)
+        }
+    }
 }
 
 fn policy(setup: &Setup, profile: Profile, network: Network) -> Policy {
@@ -177,6 +193,97 @@ const VENDORS: &[&str] = &[
     ".cache/claude",
 ];
 
+/// What the setting `sandbox_network` lets commands in the workspace reach.
+fn network(setup: &Setup) -> Network {
+    match setup.config.config.sandbox_network.as_slice() {
+        [] => Network::Loopback,
+        list if list.iter().any(|domain| domain == EVERYTHING) => Network::All,
+        _ => Network::Domains,
+    }
+}
+
+/// The entry of `sandbox_network` for the whole network.
+const EVERYTHING: &str = "*";
+
+/// Finds out what confines commands here. `present`: a person can look at the result of the self-test; otherwise only
+/// a machine without any sandbox is reported.
+pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
+    let settings = SandboxSettings::of(setup);
+    let cache = setup.places.cache.clone();
+    Arc::new(move || {
+        let found = Confinement::find();
+        if !present {
+            return Some(settings.state(found, Vec::new)).filter(SandboxState::is_missing);
+        }
+        Some(settings.state(found, || tiller_sandbox::self_test_cached(&cache)))
+    })
+}
+
+/// What the settings say of the sandbox.
+pub(crate) struct SandboxSettings {
+    scope: SandboxScope,
+    /// Where the value comes from, for people.
+    origin: String,
+    network: Vec<String>,
+}
+
+impl SandboxSettings {
+    pub(crate) fn of(setup: &Setup) -> Self {
+        let config = &setup.config.config;
+        Self {
+            scope: match config.sandbox {
+                Sandbox::Auto => SandboxScope::Auto,
+                Sandbox::Read => SandboxScope::Read,
+                Sandbox::Off => SandboxScope::Off,
+            },
+            origin: setup.config.origin.get("sandbox").map_or("built in".into(), ToString::to_string),
+            network: config.sandbox_network.clone(),
+        }
+    }
+
+    /// What they come to on a machine that can do what `found` says. `probes`: the self-test, which is not run where
+    /// nothing is confined.
+    pub(crate) fn state(
+        &self,
+        found: &Confinement,
+        probes: impl FnOnce() -> Vec<(Capability, Held)>,
+    ) -> SandboxState {
+        let method = Method::choose(found, Profile::Workspace);
+        let confines = method.is_some() && self.scope != SandboxScope::Off;
+        let capability = |(capability, held): (Capability, Held)| SandboxCapability {
+            name: capability.name().into(),
+            short: capability.short().into(),
+            held: match held {
+                Held::Yes => CapabilityState::Stopped,
+                Held::No(why) => CapabilityState::Open { why },
+                Held::Unknown(why) => CapabilityState::Unknown { why },
+            },
+        };
+        SandboxState {
+            scope: self.scope.clone(),
+            origin: self.origin.clone(),
+            method: method.map(|method| method.name().into()),
+            lacks: found.lacks(),
+            network: self.network(method),
+            capabilities: if confines { probes().into_iter().map(capability).collect() } else { Vec::new() },
+        }
+    }
+
+    fn network(&self, method: Option<Method>) -> SandboxNetwork {
+        let domains = || self.network.clone();
+        if self.network.is_empty() {
+            SandboxNetwork::Nothing
+        } else if self.network.iter().any(|domain| domain == EVERYTHING) {
+            SandboxNetwork::Everything
+        } else if method == Some(Method::Bubblewrap) {
+            SandboxNetwork::Domains { domains: domains() }
+        } else {
+            let why = "sandbox_network lists domains, which needs bubblewrap on this machine".into();
+            SandboxNetwork::DomainsUnavailable { domains: domains(), why }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tiller_config::Flags;
@@ -208,5 +315,60 @@ mod tests {
         assert!(vendors(&setup).is_none(), "only by setting");
         setup.config.config.agents.sandbox = true;
         assert_eq!(vendors(&setup).is_some_and(|vendors| vendors.confines()), confines);
+    }
+
+    fn settings(scope: SandboxScope, network: &[&str]) -> SandboxSettings {
+        let network = network.iter().map(|d| (*d).to_owned()).collect();
+        SandboxSettings { scope, origin: "built in".into(), network }
+    }
+
+    fn machine(landlock: u32, bubblewrap: bool) -> Confinement {
+        Confinement {
+            landlock,
+            seccomp: true,
+            notification: true,
+            bubblewrap: bubblewrap.then(|| "/usr/bin/bwrap".into()),
+            no_bubblewrap: (!bubblewrap).then(|| "bubblewrap is not installed".into()),
+        }
+    }
+
+    fn probes() -> Vec<(Capability, Held)> {
+        vec![
+            (Capability::WriteOutside, Held::Yes),
+            (Capability::Udp, Held::No("a packet arrived".into())),
+            (Capability::Keyring, Held::Unknown("no perl".into())),
+        ]
+    }
+
+    /// X5: a machine that cannot confine at all is reported as such, and no probe claims the contrary.
+    #[test]
+    fn a_machine_without_any_sandbox_is_reported() {
+        let none = settings(SandboxScope::Auto, &[]).state(&machine(0, false), || panic!("nothing to test"));
+        assert!(none.is_missing() && none.method.is_none() && none.capabilities.is_empty());
+        assert_eq!(none.lacks.len(), 2, "{none:?}");
+        let no_filter = Confinement { seccomp: false, ..machine(7, true) };
+        assert!(settings(SandboxScope::Auto, &[]).state(&no_filter, Vec::new).is_missing());
+        let off = settings(SandboxScope::Off, &[]).state(&machine(7, true), || panic!("nothing to test"));
+        assert!(!off.is_missing(), "it was turned off");
+    }
+
+    #[test]
+    fn what_is_open_and_what_is_unknown_are_told_apart() {
+        let state = settings(SandboxScope::Auto, &[]).state(&machine(7, false), probes);
+        assert_eq!(state.open().map(|c| c.short.as_str()).collect::<Vec<_>>(), ["UDP"]);
+        assert_eq!(state.unknown().map(|c| c.short.as_str()).collect::<Vec<_>>(), ["keyring"]);
+        assert_eq!(state.lacks, ["bubblewrap is not installed"]);
+    }
+
+    /// Landlock limits ports, not addresses: domains are never said to be reached with it alone.
+    #[test]
+    fn domains_need_a_network_namespace() {
+        let list = settings(SandboxScope::Auto, &["crates.io"]);
+        assert!(matches!(list.network(Some(Method::Landlock)), SandboxNetwork::DomainsUnavailable { .. }));
+        assert!(matches!(list.network(None), SandboxNetwork::DomainsUnavailable { .. }));
+        assert!(matches!(list.network(Some(Method::Bubblewrap)), SandboxNetwork::Domains { .. }));
+        let network = |list: &[&str]| settings(SandboxScope::Auto, list).network(Some(Method::Landlock));
+        assert_eq!(network(&[]), SandboxNetwork::Nothing, "an empty list allows nothing");
+        assert_eq!(network(&["crates.io", "*"]), SandboxNetwork::Everything);
     }
 }

@@ -134,6 +134,7 @@ impl Running {
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
+        let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
         let trust = (start.trust.ask && !trusted)
             .then(|| {
                 let after = trust::TrustEffects {
@@ -296,7 +297,11 @@ impl Running {
                 exporter: start.exporter,
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
-            startup: Startup { trust, notices: if start.announce { notices.clone() } else { Vec::new() } },
+            startup: Startup {
+                trust,
+                notices: if start.announce { notices.clone() } else { Vec::new() },
+                sandbox: Some(sandbox_test),
+            },
         };
         let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
         Ok(Self { runtime, engine, events: Some(events), _logs: logs, notices })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tiller_external::{Adapters, Checker, Lookup, Ready};
-use tiller_protocol::Notice;
+use tiller_protocol::{Notice, SandboxNetwork};
 use tiller_sandbox::Confinement;
 use tiller_snapshot::Shadow;
 
@@ -306,13 +306,19 @@ const CHECKS: &[DoctorCheck] = &[
         (Health::Ok, each.collect::<Vec<_>>().join(", "), None)
     }),
     ("tools", "adapters", adapters),
-    ("tools", "sandbox", |_| {
+    ("tools", "sandbox", |s| {
         let found = Confinement::find();
         if !found.available() {
             let remedy = "Commands are checked by rules only. Use ask mode in folders that you do not trust.";
-            return (Health::Warn, found.words(), Some(remedy.into()));
+            let lacks = found.lacks().join("\n");
+            return (Health::Warn, found.words(), Some(format!("{lacks}\n{remedy}")));
         }
-        let gaps = sandbox::gaps();
+        let mut gaps = sandbox::gaps();
+        let settings = crate::app::sandbox::SandboxSettings::of(s);
+        if let SandboxNetwork::DomainsUnavailable { why, .. } = settings.state(found, Vec::new).network {
+            gaps.push(format!("{why}: commands reach none of them"));
+        }
+        gaps.extend(found.lacks());
         if gaps.is_empty() {
             return (Health::Ok, format!("{}; every probe was stopped", found.words()), None);
         }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_sandbox::confine::Launcher;
 use tiller_sandbox::{
-    Capability, Confined, Confinement, Held, Method, Network, Policy, Profile, probe, supervise,
+    Capability, Confined, Confinement, Domains, Held, Method, Network, Policy, Profile, Proxy, probe, proxy,
+    supervise,
 };
 use tiller_text::clean;
 use tiller_tool::shell::{Launch, blocked_words};
@@ -56,6 +57,25 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         (false, Profile::Workspace) => Network::Loopback,
         (false, _) => Network::Off,
     };
+    let domains = Domains::new(&run.domain);
+    if !run.domain.is_empty() && (domains.is_empty() || method != Method::Bubblewrap) {
+        let why = match method {
+            Method::Bubblewrap => "--domain needs names such as crates.io or *.crates.io".into(),
+            Method::Landlock => format!("--domain needs bubblewrap: {}", found.lacks().join("; ")),
+        };
+        return Err(refused(why));
+    }
+    // Lives until the command has ended.
+    let proxy = match domains.is_empty() {
+        true => None,
+        false => Some(
+            Proxy::start(domains, Box::new(proxy::System)).map_err(io("the proxy could not be started"))?,
+        ),
+    };
+    if let Some(proxy) = &proxy {
+        policy.network = Network::Domains;
+        policy.proxy = Some(proxy.socket());
+    }
     let Some((program, args)) = run.command.split_first() else {
         return Err(refused("there is no command".into()));
     };
@@ -75,6 +95,9 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
     let serious: Vec<_> = ended.blocked.into_iter().filter(|action| !action.minor).collect();
     if ended.code != 0 && !serious.is_empty() {
         let _ = writeln!(err, "tiller: the sandbox blocked: {}", clean::plain(&blocked_words(&serious)));
+    }
+    for refusal in proxy.iter().flat_map(Proxy::refused) {
+        let _ = writeln!(err, "tiller: refused a connection to {}", clean::plain(&refusal.words()));
     }
     if ended.left > 0 {
         let _ = writeln!(err, "tiller: {} of its processes could not be ended", ended.left);

@@ -56,6 +56,11 @@ const TEXTS: &[Meaning] = &[
         "the name of a variable, for example \"MY_API_KEY\", not the key itself",
     ),
     ("limits.env.*", is_variable, "the name of a variable"),
+    (
+        "sandbox_network.*",
+        is_domain,
+        "a domain such as \"crates.io\", \"*.crates.io\" for the names below it, or \"*\" for everything",
+    ),
 ];
 
 /// The key whose values are the names of API formats.
@@ -91,6 +96,20 @@ fn is_model(text: &str) -> bool {
 fn is_address(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     rest.is_some_and(|r| !r.is_empty() && !r.starts_with(['/', ':', '?']) && !r.contains(char::is_whitespace))
+}
+
+/// A name with at least two labels, `*.` and such a name, or `*`. An address is none: its last label has no letter.
+fn is_domain(text: &str) -> bool {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let character = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let label = |l: &str| !l.is_empty() && l.len() <= 63 && l.chars().all(character);
+    let letters = |l: &str| l.chars().any(char::is_alphabetic);
+    text == "*"
+        || name.len() <= 253
+            && name.split('.').count() > 1
+            && name.split('.').all(label)
+            && name.rsplit('.').next().is_some_and(letters)
 }
 
 fn is_variable(text: &str) -> bool {

@@ -23,6 +23,7 @@ const NEVER: &[(&str, &str)] = &[
     ("terminals", "it could run commands on your other machines"),
     ("sandbox", "it could let commands run outside the sandbox"),
     ("sandbox_caches", "it could let commands write files that run outside the sandbox later"),
+    ("sandbox_network", "it could let commands send your files away"),
     ("hooks", "it could start programs"),
     ("commands", "it could start programs"),
     ("agents", "agents of a project belong in .tiller/agents"),

@@ -58,8 +58,8 @@ pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{
     CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
-    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SessionOptions, Startup, Unavailable,
-    UserServices, Workflows,
+    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxTest, SessionOptions, Startup,
+    Unavailable, UserServices, Workflows,
 };
 pub use core::services::{
     Exporter, KeyStore, LoadedSettings, SettingsSource, StaleFile, StaleFiles, TrustGrant, TrustOffer,

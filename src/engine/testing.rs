@@ -71,7 +71,7 @@ pub fn parts(
         redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
         user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None },
         files: FileServices { snapshots: None, watcher: None },
-        startup: Startup { trust: None, notices: Vec::new() },
+        startup: Startup { trust: None, notices: Vec::new(), sandbox: None },
     })
 }
 

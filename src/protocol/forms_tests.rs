@@ -47,7 +47,7 @@ variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMes
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellStarted ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
-    GitChanged ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
+    GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply WorkflowsReply

@@ -31,6 +31,7 @@
 //! | [`tree`] | a session as a tree to browse |
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
+//! | [`sandbox`] | what confines commands on this machine |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`names`] | paths as text, and names of temporary files in a workspace |
@@ -47,7 +48,7 @@ pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
-pub use turn::{access, ask, catalog, feed, goal, permission, process, review, todo, tool};
+pub use turn::{access, ask, catalog, feed, goal, permission, process, review, sandbox, todo, tool};
 
 pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use agents::backend::{Backend, Transport};
@@ -82,6 +83,7 @@ pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
 pub use turn::permission::PermissionOutcome;
 pub use turn::process::{ProcessRow, ProcessState};
+pub use turn::sandbox::{CapabilityState, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState};
 pub use turn::todo::{TodoItem, TodoStatus};
 pub use turn::tool::{ToolOutcome, ToolSpec, ToolVerb, Touch};
 

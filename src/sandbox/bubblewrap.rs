@@ -23,7 +23,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     let tmp = Path::new("/tmp");
     let writable = policy.writable_folders();
     // What lies in the folder that the private one hides is shown again, read-only.
-    for path in [folder, &policy.workspace].into_iter().chain(visible.iter().copied()) {
+    let proxy = policy.proxy_socket().and_then(Path::parent);
+    for path in [folder, &policy.workspace].into_iter().chain(visible.iter().copied()).chain(proxy) {
         if path.starts_with(tmp) && path != tmp && !writable.iter().any(|w| path.starts_with(w)) {
             mount("--ro-bind", path, path);
         }

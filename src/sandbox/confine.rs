@@ -10,6 +10,7 @@ use crate::confinement::Confinement;
 use crate::launcher::{MARK, Spec, Step};
 use crate::network::{self, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
+use crate::proxy::Proxy;
 use crate::quarantine::{Guard, Violation};
 #[cfg(target_os = "linux")]
 use crate::supervisor;
@@ -146,6 +147,9 @@ impl Confined {
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
         launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
+        if namespaces && self.policy.proxy_socket().is_some() {
+            crate::proxy::set_variables(&mut launch.env);
+        }
         match (self.method, &Confinement::find().bubblewrap) {
             (Method::Bubblewrap, Some(program)) => {
                 let visible: Vec<&Path> =
@@ -192,6 +196,8 @@ pub struct SessionSandbox {
     network: Arc<SharedNetwork>,
     /// For programs in a terminal of their own. Bubblewrap would take that away from them, or be ended by their keys.
     in_terminal: bool,
+    /// For the domains of [`Network::Domains`].
+    proxy: Option<Arc<Proxy>>,
 }
 
 impl SessionSandbox {
@@ -199,7 +205,7 @@ impl SessionSandbox {
     pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Without the thread the first command looks.
         let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(Confinement::find);
-        Self { policy, quarantine, network: Arc::default(), in_terminal: false }
+        Self { policy, quarantine, network: Arc::default(), in_terminal: false, proxy: None }
     }
 
     /// The way to confine here; `None`: there is none.
@@ -214,6 +220,15 @@ impl SessionSandbox {
 
     fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
         Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
+    }
+
+    /// Commands reach the domains of this proxy too, where this system has network namespaces.
+    #[must_use]
+    pub fn through(mut self, proxy: Proxy) -> Self {
+        self.policy.network = Network::Domains;
+        self.policy.proxy = Some(proxy.socket());
+        self.proxy = Some(Arc::new(proxy));
+        self
     }
 }
 
@@ -235,6 +250,10 @@ impl Confiner for SessionSandbox {
 
     fn confines(&self) -> bool {
         self.method().is_some()
+    }
+
+    fn refused(&self) -> Vec<String> {
+        self.proxy.iter().flat_map(|proxy| proxy.refused()).map(|refusal| refusal.words()).collect()
     }
 
     fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {

@@ -49,6 +49,18 @@ impl Confinement {
         format!("{landlock}, {seccomp}, {bubblewrap}")
     }
 
+    /// What is missing, a line each, for people.
+    pub fn lacks(&self) -> Vec<String> {
+        if !cfg!(target_os = "linux") {
+            return vec!["this system has no sandbox that Tiller knows".into()];
+        }
+        let landlock = (self.landlock == 0).then(|| "the kernel has no Landlock".to_owned());
+        let seccomp = (!self.seccomp).then(|| "the kernel has no system call filters (seccomp)".to_owned());
+        let reason = || self.no_bubblewrap.clone().unwrap_or_else(|| "bubblewrap does not work".into());
+        let bubblewrap = self.bubblewrap.is_none().then(reason);
+        landlock.into_iter().chain(seccomp).chain(bubblewrap).collect()
+    }
+
     #[cfg(target_os = "linux")]
     fn look() -> Self {
         let actions = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();

@@ -63,7 +63,7 @@ pub(crate) fn launch(mut args: impl Iterator<Item = std::ffi::OsString>) -> Exit
     let Some(spec) = spec else {
         return fail(&SandboxError("the sandbox cannot read its policy".into()));
     };
-    if let Err(e) = restrict(&spec) {
+    if let Err(e) = join_proxy(&spec).and_then(|()| restrict(&spec)) {
         return fail(&e);
     }
     match spec.step {
@@ -78,6 +78,21 @@ pub(crate) fn launch(mut args: impl Iterator<Item = std::ffi::OsString>) -> Exit
             fail(&become_command(&program, args))
         }
     }
+}
+
+/// Hands the proxy a listening socket of the command's own network namespace. Without one there is nothing to hand over.
+#[cfg(target_os = "linux")]
+fn join_proxy(spec: &Spec) -> Result<(), SandboxError> {
+    match spec.policy.proxy_socket().filter(|_| spec.namespaces) {
+        Some(socket) => crate::proxy::offer(socket)
+            .map_err(|e| SandboxError::new("the proxy for sandbox_network cannot be used", e)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn join_proxy(_spec: &Spec) -> Result<(), SandboxError> {
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]

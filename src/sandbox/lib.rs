@@ -10,6 +10,7 @@
 //! | `supervisor` | system calls of a command that wait for an answer: what it was refused is known |
 //! | [`quarantine`] | protected files, compared and restored where the kernel cannot protect them |
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
+//! | [`proxy`] | the network of commands, limited to listed domains |
 //! | `git_files` | what a repository's configuration names and git obeys or runs |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
@@ -40,6 +41,7 @@ mod linux;
 mod network;
 pub mod policy;
 pub mod probe;
+pub mod proxy;
 pub mod quarantine;
 pub mod supervise;
 #[cfg(target_os = "linux")]
@@ -48,7 +50,8 @@ mod supervisor;
 pub use confine::{Confined, Method, SessionSandbox, confined};
 pub use confinement::Confinement;
 pub use policy::{Network, Policy, Profile};
-pub use probe::{Capability, Held, self_test};
+pub use probe::{Capability, Held, self_test, self_test_cached};
+pub use proxy::{Domains, Proxy};
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is confined on this system"))]
 mod wait;

@@ -26,6 +26,8 @@ pub enum Network {
     Off,
     /// Servers that it starts itself. Needs a network namespace (bubblewrap); without one it is the same as `Off`.
     Loopback,
+    /// Also listed domains, through the proxy of [`Policy::proxy`]. Without a network namespace it is the same as `Off`.
+    Domains,
     /// Everything, sockets in the file system excepted.
     All,
 }
@@ -49,6 +51,9 @@ pub struct Policy {
     pub network: Network,
     /// Variables of the command, unless it has others of these names.
     pub variables: Vec<(String, String)>,
+    /// The socket of the proxy for [`Network::Domains`]; `None`: no domain is reached.
+    #[serde(default)]
+    pub proxy: Option<PathBuf>,
 }
 
 /// Files below the workspace that other programs run or obey later.
@@ -149,7 +154,13 @@ impl Policy {
             hidden,
             network: Network::Off,
             variables: Vec::new(),
+            proxy: None,
         }
+    }
+
+    /// The socket of the proxy, where domains are to be reached.
+    pub(crate) fn proxy_socket(&self) -> Option<&Path> {
+        self.proxy.as_deref().filter(|_| self.network == Network::Domains)
     }
 
     /// Every folder that may be written, by its real path: what does not exist is left out.

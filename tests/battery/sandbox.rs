@@ -77,9 +77,11 @@ impl Sandbox {
             Self::Tiller { program, bubblewrap, read } => {
                 let how = if *bubblewrap { "bubblewrap" } else { "landlock" };
                 let profile = if *read { "read" } else { "workspace" };
-                let fixed = ["sandbox", "run", "--profile", profile, "--method", how, "--"];
+                let fixed = ["sandbox", "run", "--profile", profile, "--method", how];
+                // The proxy for a domain that does not exist is one more thing to get out by.
+                let proxy = if *bubblewrap && !read { &["--domain", "battery.example"][..] } else { &[] };
                 std::iter::once(program.as_os_str())
-                    .chain(fixed.map(OsStr::new))
+                    .chain(fixed.iter().chain(proxy).chain(&["--"]).map(OsStr::new))
                     .map(OsStr::to_owned)
                     .collect()
             }

@@ -26,6 +26,9 @@ pub struct SandboxRun {
     /// Allow connections to the network
     #[arg(long)]
     pub network: bool,
+    /// Allow connections to a domain, such as crates.io or *.crates.io; needs bubblewrap
+    #[arg(long, value_name = "DOMAIN", conflicts_with = "network")]
+    pub domain: Vec<String>,
     /// Another folder that may be written, for example a cache
     #[arg(long, value_name = "DIR")]
     pub write: Vec<PathBuf>,

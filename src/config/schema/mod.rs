@@ -34,6 +34,9 @@ pub struct Config {
     /// Package managers whose caches commands in the sandbox may write. What is in a cache may be run outside later, so
     /// the list is empty by default; without it the caches can be read.
     pub sandbox_caches: Vec<PackageCache>,
+    /// Domains that commands confined to the workspace may connect to, on ports 80 and 443: `crates.io` is one name,
+    /// `*.crates.io` all names below it, `*` the whole network. Empty: none. Needs bubblewrap, except for `*`.
+    pub sandbox_network: Vec<String>,
     /// Models by role.
     pub tiers: Tiers,
     /// Model providers, by name.

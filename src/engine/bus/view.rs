@@ -66,6 +66,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         cost: core.session.totals.cost,
         running: core.turn.live.is_some(),
         git: core.watching.git.clone(),
+        sandbox: core.lifecycle.sandbox.clone().map(Box::new),
         goal: core.session.goal.as_ref().map(|p| Box::new(p.view().clone())),
         shell_lines: core.prompts.typed.views(),
     }

@@ -18,8 +18,9 @@ use crate::context::part::ContextPart;
 use crate::core::Core;
 use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::{Msg, REPORTS};
+use crate::core::sandbox;
 use crate::core::saves::Saves;
-use crate::core::services::{EngineConfig, Open, RunLimits, Services, SessionOptions};
+use crate::core::services::{EngineConfig, Human, Open, RunLimits, Services, SessionOptions};
 use crate::files::part::FilesPart;
 use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
@@ -77,6 +78,7 @@ impl Engine {
         let watcher = config.files.watcher.clone();
         let trust = config.startup.trust.clone();
         let notices = config.startup.notices.clone();
+        let (sandbox, present) = (config.startup.sandbox.clone(), config.user.human == Human::Present);
         let crew = (config.crew.agents)();
         let services = Arc::new(Services::new(config));
         let id = match open {
@@ -151,6 +153,9 @@ impl Engine {
         }
         if let Some(offer) = trust {
             trust::ask_trust(&mut core, offer);
+        }
+        if let Some(test) = sandbox {
+            sandbox::start(&mut core, test, present);
         }
         record::finish_restore(&mut core);
         let session = core.session.id;

@@ -4,8 +4,8 @@ use crate::crew::{child, external};
 use crate::watching::feed;
 use crate::{context, files, prompts, questions, session, turn};
 
-use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::core::{Core, sandbox};
 
 impl Core {
     pub(super) fn message(&mut self, msg: Msg) {
@@ -22,6 +22,7 @@ impl Core {
             Msg::Child(msg) => child::handle::handle(self, msg),
             Msg::External(msg) => external::handle::handle(self, msg),
             Msg::Watch(seen) => feed::seen(self, seen),
+            Msg::Sandbox(state) => sandbox::tested(self, *state),
             Msg::Quit => self.quit_pressed(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use tiller_protocol::SandboxState;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::EventScope;
@@ -16,6 +17,8 @@ pub(crate) struct Lifecycle {
     pub(crate) quitting: Option<EventScope>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
+    /// What confines commands, once the self-test has ended. Only the main agent's engine has it.
+    pub(crate) sandbox: Option<SandboxState>,
     /// What is to be done after the present report.
     pub(crate) follow_ups: VecDeque<crate::core::follow_up::FollowUp>,
 }

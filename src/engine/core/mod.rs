@@ -10,6 +10,7 @@ pub(crate) mod msg;
 pub(crate) mod ports;
 pub(crate) mod quit;
 mod run;
+mod sandbox;
 pub(crate) mod saves;
 pub(crate) mod saving;
 pub(crate) mod services;

@@ -30,6 +30,8 @@ pub(crate) enum Msg {
     /// Reports of the external program that does this agent's work.
     External(ExternalMsg),
     Watch(WatchReport),
+    /// The sandbox's self-test has ended.
+    Sandbox(Box<tiller_protocol::SandboxState>),
     /// The time that child agents had to end is over.
     Quit,
 }

@@ -31,6 +31,7 @@ use crate::turn::goal::GoalView;
 use crate::turn::permission::{self, PermissionOutcome};
 use crate::turn::process::ProcessRow;
 use crate::turn::review::{RejectConflict, Review};
+use crate::turn::sandbox::SandboxState;
 use crate::turn::todo::TodoItem;
 use crate::turn::tool::{Display, ToolOutcome, ToolVerb};
 
@@ -266,6 +267,10 @@ pub enum StateEvent {
     },
     GitChanged {
         git: GitState,
+    },
+    /// The sandbox's self-test ended.
+    SandboxTested {
+        sandbox: Box<SandboxState>,
     },
     ModelChanged {
         model: ModelRef,

@@ -310,6 +310,9 @@ pub struct Snapshot {
     /// Git branch and number of changed files, when known.
     #[serde(default)]
     pub git: Option<GitState>,
+    /// What confines commands; `None`: the self-test has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<crate::turn::sandbox::SandboxState>>,
     /// The main agent's goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Box<crate::turn::goal::GoalView>>,

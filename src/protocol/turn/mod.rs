@@ -1,4 +1,4 @@
-//! What happens while a turn runs: tool calls, questions, changed files, tasks, goals.
+//! What happens while a turn runs: tool calls, questions, changed files, tasks, goals; and what confines its commands.
 
 pub mod access;
 pub mod ask;
@@ -8,5 +8,6 @@ pub mod goal;
 pub mod permission;
 pub mod process;
 pub mod review;
+pub mod sandbox;
 pub mod todo;
 pub mod tool;

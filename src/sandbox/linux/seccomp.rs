@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn filters_of_every_policy_can_be_built() {
         for profile in [Profile::Read, Profile::Workspace] {
-            for network in [Network::Off, Network::Loopback, Network::All] {
+            for network in [Network::Off, Network::Loopback, Network::Domains, Network::All] {
                 let mut policy = Policy::new(profile, Path::new("/"), Path::new("/"), None);
                 policy.network = network;
                 for namespaces in [false, true] {

@@ -119,9 +119,7 @@ mod linux {
             || OpenOptions::new().append(true).open(git.join("config")).is_ok();
         let moved = std::fs::rename(&git, workspace.join("moved")).is_ok();
         if written || moved {
-            return Held::No(
-                "a git hook was written; such files are compared and restored after a command".into(),
-            );
+            return Held::No("a git hook was written; it is restored afterwards".into());
         }
         Held::Yes
     }

@@ -1,6 +1,7 @@
 //! The self-test: each capability of the sandbox is tried in a confined child, against targets that this process
 //! offers. A way to confine is reported by what it stopped, not by what the kernel says it has.
 
+mod cache;
 pub(crate) mod child;
 
 use std::collections::BTreeMap;
@@ -75,6 +76,23 @@ impl Capability {
             Self::Keyring => "kernel keyring",
         }
     }
+
+    /// The same in one or two words.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::WriteOutside => "outside writes",
+            Self::Protected => "protected names",
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Dns => "DNS",
+            Self::PathSockets => "sockets",
+            Self::AbstractSockets => "abstract sockets",
+            Self::Processes => "signals",
+            Self::ProcFiles => "/proc",
+            Self::Namespaces => "namespaces",
+            Self::Keyring => "keyring",
+        }
+    }
 }
 
 /// Whether a capability is stopped.
@@ -110,6 +128,18 @@ pub fn self_test() -> Vec<(Capability, Held)> {
     match (Method::choose(Confinement::find(), Profile::Workspace), Launcher::own()) {
         (Some(method), Ok(launcher)) => test(method, &launcher),
         _ => all(&Held::No(Confinement::find().words())),
+    }
+}
+
+/// As [`self_test`]; where nothing has changed since the last test of this boot, its results from `folder`.
+pub fn self_test_cached(folder: &Path) -> Vec<(Capability, Held)> {
+    let found = Confinement::find();
+    match (Method::choose(found, Profile::Workspace), Launcher::own()) {
+        (Some(method), Ok(launcher)) => {
+            let key = cache::Key::now(method, found, &launcher.program);
+            cache::remembered(folder, key.as_ref(), || test(method, &launcher))
+        }
+        _ => all(&Held::No(found.words())),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct CommandOutcome {
     pub note: Option<String>,
     /// Protected files that were put back, a sentence for each.
     pub restored: Vec<String>,
+    /// Connections that the sandbox refused meanwhile, each with its reason.
+    pub refused: Vec<String>,
     /// It ran in the persistent shell, which is gone after all but a normal end.
     pub shell: bool,
 }
@@ -57,6 +59,7 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
         notes.push(format!("[{note}]"));
     }
     notes.extend(facts.restored.iter().map(|line| format!("[{line}]")));
+    notes.extend(refused(&facts.refused));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
     }
@@ -93,6 +96,21 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     }
     output.truncate(output.trim_end().len());
     output
+}
+
+/// Refused connections that are named in full.
+const NAMED: usize = 3;
+
+/// A line for model and screen about refused connections; `None`: there were none.
+pub(crate) fn refused(all: &[String]) -> Option<String> {
+    let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match all.len() {
+        0 => None,
+        n if n > NAMED => {
+            Some(format!("[The sandbox refused connections to {named}; and {} more]", n - NAMED))
+        }
+        _ => Some(format!("[The sandbox refused connections to {named}]")),
+    }
 }
 
 fn signal(code: i32) -> &'static str {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tiller_protocol::ToolVerb;
+use tiller_protocol::tool::Display;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -15,7 +16,7 @@ use tiller_protocol::{
 use super::backend::{CommandEnd, ShellError, Sink};
 use super::beside;
 use super::hints;
-use super::outcome::{CommandOutcome, word};
+use super::outcome::{CommandOutcome, refused, word};
 use super::pool::JOBS;
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
@@ -163,6 +164,7 @@ async fn run_in_shell(
         cx.block();
     }
     let facts = CommandOutcome {
+        refused: refusals(cx),
         how,
         exit: ran.ended.exit.map(|e| e.code),
         took: begun.elapsed(),
@@ -184,9 +186,20 @@ pub(super) fn sandbox_stopped(cx: &ToolCx, failed: bool, output: &str) -> bool {
     failed && cx.confiner().is_some() && beside::refused(output)
 }
 
+/// Connections that the sandbox of this call's command refused.
+pub(crate) fn refusals(cx: &ToolCx) -> Vec<String> {
+    cx.confiner().map(|confiner| confiner.refused()).unwrap_or_default()
+}
+
 /// Result for model and screen.
 pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
-    let display = text.display(facts.exit);
+    let mut display = text.display(facts.exit);
+    if let (Display::Output { tail, .. }, Some(refused)) = (&mut display, refused(&facts.refused)) {
+        if !tail.is_empty() && !tail.ends_with('\n') {
+            tail.push('\n');
+        }
+        tail.push_str(&refused);
+    }
     let outcome = match facts.how {
         CommandEnd::TimedOut => ToolOutcome::TimedOut,
         CommandEnd::Stopped => ToolOutcome::Interrupted,

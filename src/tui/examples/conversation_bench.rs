@@ -119,6 +119,7 @@ impl Bench {
             cost: None,
             running: true,
             git: None,
+            sandbox: None,
             goal: None,
             shell_lines: Vec::new(),
         };

@@ -93,6 +93,7 @@ pub(super) fn snapshot() -> Snapshot {
         cost: None,
         running: false,
         git: Some(GitState { branch: "retry-after".into(), changed: 3, under_way: GitOperation::None }),
+        sandbox: None,
         goal: None,
         shell_lines: Vec::new(),
     }

@@ -1,5 +1,10 @@
 //! Scenes of menus, pickers and help.
 
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    CapabilityState, Profile, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+};
+
 use super::scene::Scene;
 use super::stage::Stage;
 use super::story;
@@ -10,6 +15,9 @@ pub(super) const HELP: Scene = Scene::new("help", "Help", |s| over(s, "help.open
 pub(super) const HELP_SEARCH: Scene = Scene::new("help_search", "Help, searched", help_search);
 pub(super) const CONTEXT: Scene = Scene::new("context", "Context report", |s| over(s, "context.open"));
 pub(super) const COST: Scene = Scene::new("cost", "Cost report", |s| over(s, "cost.open"));
+pub(super) const SANDBOX: Scene = Scene::new("sandbox", "Sandbox", sandbox);
+pub(super) const SANDBOX_MISSING: Scene =
+    Scene::new("sandbox_missing", "A machine without a sandbox", sandbox_missing);
 pub(super) const KEYS: Scene = Scene::new("keys", "Actions to rebind", |s| over(s, "keys.open"));
 pub(super) const NOTHING: Scene = Scene::new("nothing_found", "A list without a match", nothing_found);
 pub(super) const MODELS: Scene = Scene::new("models", "Model picker", |s| over(s, "model.open"));
@@ -25,6 +33,62 @@ fn over(s: &mut Stage, action: &'static str) {
     story::finished(s);
     s.act(action);
 }
+
+/// A machine with one gap, and one probe that cannot run there.
+fn sandbox(s: &mut Stage) {
+    story::finished(s);
+    let held = |short: &str| match short {
+        "protected names" => {
+            CapabilityState::Open { why: "a git hook was written; it is restored afterwards".into() }
+        }
+        "keyring" => CapabilityState::Unknown { why: "this probe needs perl or python3".into() },
+        _ => CapabilityState::Stopped,
+    };
+    let capabilities = PROBES.iter().map(|(name, short)| SandboxCapability {
+        name: (*name).into(),
+        short: (*short).into(),
+        held: held(short),
+    });
+    s.state(StateEvent::SandboxTested {
+        sandbox: Box::new(SandboxState {
+            scope: SandboxScope::Auto,
+            origin: "built in".into(),
+            method: Some("Landlock and seccomp".into()),
+            lacks: vec!["bubblewrap is not installed".into()],
+            network: SandboxNetwork::Nothing,
+            capabilities: capabilities.collect(),
+        }),
+    });
+    s.act("sandbox.open");
+}
+
+fn sandbox_missing(s: &mut Stage) {
+    story::finished(s);
+    s.state(StateEvent::ProfileChanged { profile: Profile::Full });
+    s.state(StateEvent::SandboxTested {
+        sandbox: Box::new(SandboxState {
+            origin: "built in".into(),
+            lacks: vec!["the kernel has no Landlock".into(), "bubblewrap is not installed".into()],
+            ..SandboxState::default()
+        }),
+    });
+    s.act("sandbox.open");
+}
+
+/// What the self-test tries, in full and in brief.
+const PROBES: &[(&str, &str)] = &[
+    ("write outside the workspace", "outside writes"),
+    ("write protected names", "protected names"),
+    ("TCP connections", "TCP"),
+    ("UDP packets", "UDP"),
+    ("DNS queries", "DNS"),
+    ("sockets in the file system", "sockets"),
+    ("abstract sockets", "abstract sockets"),
+    ("signals to other processes", "signals"),
+    ("memory and environment of others", "/proc"),
+    ("new namespaces", "namespaces"),
+    ("kernel keyring", "keyring"),
+];
 
 fn help_search(s: &mut Stage) {
     over(s, "help.open");

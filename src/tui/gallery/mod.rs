@@ -71,6 +71,8 @@ pub const SCENES: &[Scene] = &[
     menus::HELP_SEARCH,
     menus::CONTEXT,
     menus::COST,
+    menus::SANDBOX,
+    menus::SANDBOX_MISSING,
     menus::KEYS,
     menus::NOTHING,
     menus::MODELS,

@@ -95,6 +95,7 @@ impl Model {
             self.crew.snapshot(snapshot);
             self.questions.open.clone_from(&snapshot.asks);
             self.workspace.feed.clone_from(&snapshot.feed);
+            self.engine.sandbox.clone_from(&snapshot.sandbox);
             self.engine.ready = true;
         }
     }
@@ -107,6 +108,7 @@ impl Model {
             StateEvent::WorkspaceChanged { changes } => self.workspace.changed(changes),
             StateEvent::GitChanged { git } => self.agent.session.git = Some(git.clone()),
             StateEvent::Notice { notice } => self.notices.push((now, notice.clone())),
+            StateEvent::SandboxTested { sandbox } => self.engine.sandbox = Some(sandbox.clone()),
             StateEvent::Saving { ok, why } => self.engine.not_saving = (!ok).then(|| why.clone()),
             _ => {}
         }

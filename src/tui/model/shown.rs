@@ -235,6 +235,7 @@ fn is_global(event: &Event) -> bool {
                 | StateEvent::Notice { .. }
                 | StateEvent::WorkspaceChanged { .. }
                 | StateEvent::GitChanged { .. }
+                | StateEvent::SandboxTested { .. }
                 | StateEvent::Saving { .. }
         ),
         _ => false,

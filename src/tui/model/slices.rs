@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::view::Snapshot;
-use tiller_protocol::{AgentId, Ask, AskId, FileChange, ProcessRow, ToolCatalog, WorkflowView};
+use tiller_protocol::{AgentId, Ask, AskId, FileChange, ProcessRow, SandboxState, ToolCatalog, WorkflowView};
 
 use super::kinds::{AgentKind, FoundKey};
 
@@ -98,6 +98,8 @@ pub struct EngineModel {
     pub ready: bool,
     /// Why the store does not save; `None`: it saves.
     pub not_saving: Option<String>,
+    /// What confines commands; `None`: the self-test has not ended.
+    pub sandbox: Option<Box<SandboxState>>,
 }
 
 /// Facts about the machine and this process that no event reports.

@@ -3,10 +3,11 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use tiller_protocol::{Effort, Profile};
+use tiller_protocol::{Effort, Profile, SandboxScope, SandboxState};
 use unicode_width::UnicodeWidthStr;
 
 use crate::panel::{DrawCx, View};
+use crate::text::clean;
 use crate::theme::Role;
 use crate::view::layout::SizeClass;
 use crate::view::notice_bar::LOW;
@@ -316,6 +317,12 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         let whole = with_key(format!("{sign} {n} error{plural}"), Role::Error, "errors.open");
         put(whole, vec![(format!("{sign} {n}"), Role::Error)], 2, Some("errors.open"));
     }
+    if let Some((words, brief, role)) =
+        m.engine.sandbox.as_deref().and_then(|s| sandbox(s, m.agent.session.profile))
+    {
+        let rank = if role == Role::Error { 1 } else { 3 };
+        put(vec![(words, role)], vec![(brief, role)], rank, Some("sandbox.open"));
+    }
     let queued = m.agent.waiting().count();
     if queued > 0 && m.window.screen.1 < LOW {
         let (whole, brief) = (format!("queue {queued}"), format!("q{queued}"));
@@ -330,6 +337,38 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         put(if class >= SizeClass::M { whole } else { brief.clone() }, brief, 0, Some("global.answer"));
     }
     right
+}
+
+/// What the sandbox does not hold, in the modes in which commands run: in full, in brief, and its tone. `None`: it
+/// holds everything that could be tested.
+fn sandbox(s: &SandboxState, profile: Profile) -> Option<(String, String, Role)> {
+    /// Names of what is open that are shown.
+    const NAMED: usize = 2;
+    let runs = matches!(profile, Profile::Ask | Profile::AutoEdit | Profile::Full);
+    let tone = if profile == Profile::Full { Role::Error } else { Role::Dim };
+    if !runs {
+        return None;
+    }
+    if s.is_missing() {
+        return Some(("no sandbox".into(), "no sandbox".into(), Role::Error));
+    }
+    if s.scope == SandboxScope::Off {
+        return Some(("sandbox off".into(), "sandbox off".into(), tone));
+    }
+    let open: Vec<_> = s.open().map(|c| clean::plain(&c.short)).collect();
+    let mut named = open.iter().take(NAMED).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match open.len() {
+        0 => return None,
+        n if n > NAMED => named.push_str(&format!(" +{}", n - NAMED)),
+        _ => {}
+    }
+    let brief = match open.as_slice() {
+        [first] => first.to_string(),
+        all => {
+            format!("{} +{}", all.first().map(AsRef::as_ref).unwrap_or_default(), all.len().saturating_sub(1))
+        }
+    };
+    Some((format!("sandbox: {named} open"), format!("{brief} open"), tone))
 }
 
 /// The tone of the permission mode.

@@ -8,8 +8,9 @@ use serde_json::json;
 use tiller_engine::EngineConfig;
 use tiller_protocol::ask::OutsideAnswer;
 use tiller_protocol::command::TurnCommand;
-use tiller_protocol::event::{ToolEvent, TurnStatus};
-use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile};
+use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile, SandboxState};
 use tiller_tool::Workspace;
 use tiller_tool::shell::{Confiner, Confiners, Launch};
 
@@ -174,4 +175,83 @@ async fn a_line_of_the_users_runs_unconfined() {
         })
         .await;
     assert_eq!(output.trim(), "the content");
+}
+
+/// Says that it has refused a connection.
+#[derive(Debug)]
+struct Refusing;
+
+impl Confiner for Refusing {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+
+    fn refused(&self) -> Vec<String> {
+        vec!["evil.example: it is not listed".into()]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn model_and_person_are_told_of_a_refused_connection_in_one_line() {
+    let place = Place::new();
+    let fake =
+        Fake::new([calls(&[("c1", "terminal", json!({"command": "echo sent; exit 7"}))]), says("I see.")]);
+    let work = place.work.clone();
+    let mut rig = place
+        .start_with(&fake, move |parts| {
+            parts.session.profile = Some(Profile::Full);
+            parts.workspace = Workspace::new(&work)
+                .unwrap()
+                .confine(Confiners { workspace: Some(Arc::new(Refusing)), ..Confiners::default() });
+        })
+        .await;
+    rig.submit("send");
+    let shown = rig
+        .until("the end of the call", |e| match e {
+            EventBody::Tool(ToolEvent::ToolFinished { output, display, .. }) => {
+                Some((output.clone(), display.clone()))
+            }
+            _ => None,
+        })
+        .await;
+    let line = "[The sandbox refused connections to evil.example: it is not listed]";
+    assert_eq!(shown.0.matches(line).count(), 1, "{}", shown.0);
+    let Some(Display::Output { tail, .. }) = shown.1 else { panic!("no output") };
+    assert_eq!(tail, format!("sent\n{line}"));
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+}
+
+/// A machine that cannot confine commands, as the self-test reports it.
+fn no_sandbox(profile: Profile) -> impl FnOnce(&mut EngineConfig) {
+    move |parts| {
+        parts.session.profile = Some(profile);
+        parts.startup.sandbox = Some(Arc::new(|| {
+            Some(SandboxState { lacks: vec!["the kernel has no Landlock".into()], ..SandboxState::default() })
+        }));
+    }
+}
+
+/// X5: the state goes to every client, and AUTO says at its start what it means.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_without_a_sandbox_is_reported_at_the_start() {
+    let place = Place::new();
+    for (profile, told) in [(Profile::Full, true), (Profile::Ask, false)] {
+        let mut rig = place.start_with(&Fake::new([]), no_sandbox(profile)).await;
+        let notices = std::cell::RefCell::new(Vec::new());
+        let state = rig
+            .until("the state", |e| match e {
+                EventBody::State(StateEvent::Notice { notice }) => {
+                    notices.borrow_mut().push(notice.message.clone());
+                    None
+                }
+                EventBody::State(StateEvent::SandboxTested { sandbox }) => Some(sandbox.clone()),
+                _ => None,
+            })
+            .await;
+        assert!(state.is_missing());
+        let said = notices.borrow().iter().any(|m| m.contains("no sandbox"));
+        assert_eq!(said, told, "{profile:?}: {notices:?}");
+        assert_eq!(rig.snapshot().await.sandbox, Some(state), "also for a client that connects later");
+        rig.quit().await;
+    }
 }

@@ -251,3 +251,28 @@ fn a_server_in_the_background_answers_other_commands_of_the_session() {
     let port: u16 = place.read("port").parse().unwrap();
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
 }
+
+/// The proxy tells the user what it refused; the command sees it too.
+#[test]
+fn a_connection_to_a_domain_that_is_not_listed_is_refused() {
+    let place = empty();
+    let curl = "curl -sS -m 20 http://evil.example/";
+    let run = |method: &str| {
+        let domain =
+            ["sandbox", "run", "--method", method, "--domain", "*.walnut.example", "--", "sh", "-c", curl];
+        place.run(&domain)
+    };
+    let methods = methods(&place);
+    if methods.contains(&"landlock") {
+        let out = run("landlock");
+        assert!(out.stderr.contains("--domain needs bubblewrap"), "{out:?}");
+        assert_ne!(out.code, Some(0), "{out:?}");
+    }
+    if !methods.contains(&"bubblewrap") || !std::path::Path::new("/usr/bin/curl").exists() {
+        println!("skipped: this needs bubblewrap and curl");
+        return;
+    }
+    let out = run("bubblewrap");
+    assert!(out.stdout.contains("evil.example: it is not listed"), "{out:?}");
+    assert!(out.stderr.contains("refused a connection to evil.example"), "{out:?}");
+}

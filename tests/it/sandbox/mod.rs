@@ -4,3 +4,4 @@
 mod battery;
 #[cfg(target_os = "linux")]
 mod hostile_session;
+mod screen;

@@ -12,7 +12,8 @@ use std::time::Duration;
 use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places};
 use tiller_protocol::{
-    AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SessionId, ToolGrant, ToolSet,
+    AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SandboxState, SessionId, ToolGrant,
+    ToolSet,
 };
 use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
@@ -212,12 +213,17 @@ pub struct FileServices {
     pub watcher: Option<Arc<dyn Watcher>>,
 }
 
+/// Tests the sandbox of this machine. Blocks for up to some hundred milliseconds. `None`: there is nothing to say.
+pub type SandboxTest = Arc<dyn Fn() -> Option<SandboxState> + Send + Sync>;
+
 /// What is asked and shown when the engine starts.
 pub struct Startup {
     /// What the folder brings, if the user is to be asked about it.
     pub trust: Option<TrustOffer>,
     /// Faults found before the start, published as events. (The screen shows them itself.)
     pub notices: Vec<Notice>,
+    /// Finds out what confines commands, shortly after the start. `None`: nothing says it.
+    pub sandbox: Option<SandboxTest>,
 }
 
 /// The services that all tasks of an engine share.

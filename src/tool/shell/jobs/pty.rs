@@ -65,6 +65,7 @@ pub(crate) async fn run(
         cx.block();
     }
     let facts = CommandOutcome {
+        refused: terminal::refusals(cx),
         how,
         exit,
         took: begun.elapsed(),

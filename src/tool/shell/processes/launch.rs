@@ -53,6 +53,11 @@ pub trait Confiner: Send + Sync + std::fmt::Debug {
     fn guard(&self, _workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         Ok(None)
     }
+
+    /// Connections that were refused since the last call, each in one line: host and reason.
+    fn refused(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Protected files as they were before a command.

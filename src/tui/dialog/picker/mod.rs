@@ -314,6 +314,12 @@ impl Panel for Picker {
         match event {
             PanelEvent::Opened => Reply::Done(self.on_open(model)),
             PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::Engine(event) if (self.source.spec().changed_by)(event) => {
+                let id = self.chosen().map(|i| i.id.clone());
+                self.load(model);
+                self.keep(id);
+                Reply::done()
+            }
             _ => Reply::Ignored,
         }
     }

@@ -116,6 +116,8 @@ pub struct ListSpec {
     pub empty: &'static str,
     /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`Source::filter`].
     pub filtered: bool,
+    /// Whether an event of the engine changes the rows: they are read again.
+    pub changed_by: fn(&Event) -> bool,
 }
 
 impl Default for ListSpec {
@@ -129,6 +131,7 @@ impl Default for ListSpec {
             prompt: "Type to filter",
             empty: "Nothing found",
             filtered: true,
+            changed_by: |_| false,
         }
     }
 }

@@ -160,6 +160,7 @@ impl Script {
             cost: None,
             running,
             git: None,
+            sandbox: None,
             goal: None,
             shell_lines: Vec::new(),
         };

@@ -1,0 +1,257 @@
+//! What confines commands on this machine: how, which commands, and what it does not stop, line by line.
+
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::notice::capital;
+use tiller_protocol::{
+    CapabilityState, Event, EventBody, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+};
+
+use crate::app::effect::{Effect, Task};
+use crate::dialog::picker::{Item, ListSpec, Picker, Source};
+use crate::keymap::action::Menu;
+use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
+
+/// Registers the dialog.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "sandbox.open",
+        "sandbox",
+        "What confines commands, and what it does not stop",
+        |_| Ok(Box::new(open())),
+    )
+    .menu(Menu::Go)],
+    ..Dialog::NONE
+};
+
+const COLUMNS: &[Column] = &[Column::text(""), Column::text("").grows()];
+
+/// Rows of the preview, which says in full what a row has no room for.
+const PREVIEW: u16 = 2;
+
+struct Report;
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(Report)
+}
+
+impl Source for Report {
+    fn title(&self) -> String {
+        "Sandbox".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec {
+            verb: "copy",
+            columns: COLUMNS,
+            table: Some(PREVIEW),
+            empty: "The sandbox is being tested; this takes a moment",
+            changed_by: tested,
+            ..ListSpec::default()
+        }
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        model.engine.sandbox.as_deref().map(rows).unwrap_or_default()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        let text = format!("{}: {}", item.text, item.more);
+        vec![Effect::Task(Task::Copy { text, what: "row" })]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        Some(item.more.clone())
+    }
+}
+
+fn tested(event: &Event) -> bool {
+    match &event.body {
+        EventBody::State(e) => matches!(e, StateEvent::SandboxTested { .. }),
+        EventBody::Reply(e) => matches!(**e, ReplyEvent::SnapshotReply { .. }),
+        _ => false,
+    }
+}
+
+/// All rows: what is in force, what the machine lacks, and each probe with its result, the gaps first.
+fn rows(s: &SandboxState) -> Vec<Item> {
+    let fact = |name: &str, words: String| row("In force", name, words, Role::Text);
+    let method = s.method.clone().unwrap_or_else(|| "none: this machine cannot confine commands".into());
+    let mut all = vec![fact("Method", method)];
+    all.extend(commands(s).into_iter().map(|(name, words)| fact(name, words.into())));
+    all.push(fact("Network", network(s)));
+    all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
+    all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
+        let item = fact("Missing", what.clone());
+        Item { id: format!("{}/{n}", item.id), ..item }
+    }));
+    let probes = |group: &'static str, mark: sign::Sign, tone: Role, fits: fn(&SandboxCapability) -> bool| {
+        s.capabilities.iter().filter(move |c| fits(c)).map(move |c| {
+            let (words, more) = match &c.held {
+                CapabilityState::Stopped => (c.name.clone(), capital(&c.name)),
+                CapabilityState::Open { why } | CapabilityState::Unknown { why } => {
+                    (why.clone(), format!("{}: {why}", capital(&c.name)))
+                }
+            };
+            let item = row(group, &capital(&c.short), words, Role::Dim).sign(draw::sign(mark), tone);
+            Item { more, ..item }
+        })
+    };
+    all.extend(probes("Not stopped", sign::FAILED, Role::Error, |c| {
+        matches!(c.held, CapabilityState::Open { .. })
+    }));
+    all.extend(probes("Not known", sign::EMPTY, Role::Dim, |c| {
+        matches!(c.held, CapabilityState::Unknown { .. })
+    }));
+    all.extend(probes("Stopped", sign::OK, Role::Ok, |c| c.held == CapabilityState::Stopped));
+    all
+}
+
+fn row(group: &str, name: &str, words: String, role: Role) -> Item {
+    let more = if words.is_empty() { name.to_owned() } else { words.clone() };
+    Item { more, ..Item::new(format!("{group}/{name}"), name) }.group(group).cell(Cell::new(words, role))
+}
+
+/// Which commands run in which profile.
+fn commands(s: &SandboxState) -> Vec<(&'static str, &'static str)> {
+    const READ: &str = "read: no writes, no network";
+    const WORKSPACE: &str = "workspace: no writes outside this folder";
+    const OFF: &str = "off: not confined";
+    match (&s.method, &s.scope) {
+        (None, _) => vec![("Commands", "off: not confined, so more of them ask")],
+        (_, SandboxScope::Off) => vec![("Commands", OFF)],
+        (_, SandboxScope::Auto) => vec![("Run without asking", READ), ("Other commands", WORKSPACE)],
+        (_, SandboxScope::Read | SandboxScope::Other(_)) => {
+            vec![("Run without asking", READ), ("Other commands", OFF)]
+        }
+    }
+}
+
+fn network(s: &SandboxState) -> String {
+    if s.method.is_none() || s.scope == SandboxScope::Off {
+        return "not confined".into();
+    }
+    match &s.network {
+        _ if s.scope != SandboxScope::Auto => "off without asking, otherwise without limit".into(),
+        SandboxNetwork::Nothing => "off; sandbox_network can list domains".into(),
+        SandboxNetwork::Everything => "everything, by sandbox_network".into(),
+        SandboxNetwork::Domains { domains } => domains.join(", "),
+        SandboxNetwork::DomainsUnavailable { .. } => "off: listed domains need bubblewrap here".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+    use tiller_protocol::Profile;
+
+    fn state() -> SandboxState {
+        let capability = |name: &str, short: &str, held| SandboxCapability {
+            name: name.into(),
+            short: short.into(),
+            held,
+        };
+        SandboxState {
+            scope: SandboxScope::Auto,
+            origin: "user (/home/me/config.toml:3)".into(),
+            method: Some("Landlock and seccomp".into()),
+            lacks: vec!["bubblewrap is not installed".into()],
+            network: SandboxNetwork::Domains { domains: vec!["*.crates.io".into()] },
+            capabilities: vec![
+                capability("write outside", "outside writes", CapabilityState::Stopped),
+                capability(
+                    "UDP\u{1b} packets",
+                    "U\u{1b}DP",
+                    CapabilityState::Open { why: "a packet\u{1b} arrived".into() },
+                ),
+                capability("keyring", "keyring", CapabilityState::Unknown { why: "it needs perl".into() }),
+            ],
+        }
+    }
+
+    fn found(sandbox: SandboxState) -> EventBody {
+        EventBody::State(StateEvent::SandboxTested { sandbox: Box::new(sandbox) })
+    }
+
+    #[test]
+    fn each_capability_has_a_line_with_its_reason() {
+        for (width, height) in [(80, 40), (118, 40)] {
+            let mut r = Robot::new(width, height);
+            r.run("type /sandbox; enter");
+            assert!(r.screen().contains("being tested"), "{}", r.screen());
+            r.event(found(state()));
+            let screen = r.screen();
+            for words in [
+                "Landlock and seccomp",
+                "no writes outside this folder",
+                "*.crates.io",
+                "config.toml:3",
+                "bubblewrap is not installed",
+                "Not stopped",
+                "a packet",
+                "Not known",
+                "it needs perl",
+                "write outside",
+            ] {
+                assert!(screen.contains(words), "{words}: {screen}");
+            }
+            assert!(!screen.contains('\u{1b}'), "{screen}");
+        }
+    }
+
+    /// X5: no silent step down. The header names what is not held wherever commands run.
+    #[test]
+    fn the_header_names_what_is_not_held() {
+        for (width, height) in [(80, 24), (118, 25)] {
+            let mut r = Robot::new(width, height);
+            let first = |r: &Robot| r.screen().lines().next().unwrap_or_default().to_owned();
+            let set = |r: &mut Robot, profile| {
+                r.event(EventBody::State(StateEvent::ProfileChanged { profile }));
+            };
+            assert!(!first(&r).contains("sandbox"), "nothing is known yet: {}", first(&r));
+            r.event(found(state()));
+            for profile in [Profile::Ask, Profile::AutoEdit, Profile::Full] {
+                set(&mut r, profile);
+                assert!(
+                    first(&r).contains("DP open") && !first(&r).contains('\u{1b}'),
+                    "{profile:?}: {}",
+                    first(&r)
+                );
+            }
+            set(&mut r, Profile::ReadOnly);
+            assert!(!first(&r).contains("open"), "no command runs: {}", first(&r));
+            set(&mut r, Profile::Full);
+            let mut none = state();
+            none.method = None;
+            none.capabilities.clear();
+            r.event(found(none.clone()));
+            assert!(first(&r).contains("no sandbox"), "{}", first(&r));
+            assert_eq!(network(&none), "not confined", "no limit is claimed that nothing holds");
+            none.scope = SandboxScope::Off;
+            r.event(found(none));
+            assert!(first(&r).contains("sandbox off"), "{}", first(&r));
+            let mut whole = state();
+            whole.capabilities.truncate(1);
+            r.event(found(whole));
+            assert!(!first(&r).contains("sandbox"), "all is held: {}", first(&r));
+        }
+    }
+
+    #[test]
+    fn several_gaps_fit_into_the_header() {
+        let mut r = Robot::new(160, 25);
+        let mut many = state();
+        let open = CapabilityState::Open { why: "it was".into() };
+        many.capabilities = ["UDP", "DNS", "sockets", "signals"]
+            .map(|n| SandboxCapability { name: n.into(), short: n.into(), held: open.clone() })
+            .into();
+        r.event(found(many));
+        let first = r.screen().lines().next().unwrap_or_default().to_owned();
+        assert!(first.contains("sandbox: UDP, DNS +2 open"), "{first}");
+    }
+}
