@@ -203,9 +203,10 @@ fn is_combining(c: char) -> bool {
         | '\u{20d0}'..='\u{20f0}' | '\u{3099}' | '\u{309a}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Letters of scripts that need joiners.
+/// Letters of scripts that need joiners. What is shown as its number is none: a joiner beside it would join nothing.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18aa}')
+        && !is_invisible(c)
 }
 
 fn is_emoji(c: char) -> bool {

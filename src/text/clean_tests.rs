@@ -26,6 +26,7 @@ fn u1_hostile_corpus_is_spelled_out() {
         ("filler\u{3164}", "filler<U+3164>"),
         ("vs\u{fe0f}", "vs<U+FE0F>"),
         ("join\u{200d}ed", "join<U+200D>ed"),
+        ("\u{643}\u{200d}\u{180e}", "\u{643}<U+200D><U+180E>"),
         ("ls\u{2028}sep", "ls<U+2028>sep"),
         ("braille\u{2800}", "braille<U+2800>"),
     ];

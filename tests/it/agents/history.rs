@@ -74,7 +74,7 @@ fn inside(cols: u16, rows: u16) {
         s.contains("Compare this branch with") && s.contains("▌ main  plant the chestnut")
     });
     term.keys("\r");
-    term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));
+    term.wait("both sides", |s| s.contains("+ main") && s.contains("oak") && s.contains("chestnut"));
     term.keys("\x1b");
     term.wait_text("Esc back to main");
     // A hit in its conversation opens it, also from the main one.

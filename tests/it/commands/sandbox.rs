@@ -52,8 +52,10 @@ fn a_git_hook_does_not_stay() {
         let out = place.run(&["sandbox", "run", "--method", method, "--", "sh", "-c", write]);
         assert_eq!(std::fs::read_dir(&hooks).unwrap().count(), 0, "{method}: {out:?}");
         assert!(!place.work.join(".git/config").exists(), "{method}: {out:?}");
-        assert!(out.stderr.contains("is protected"), "{method}: {out:?}");
-        assert_eq!(out.code, Some(3), "{method}: {out:?}");
+        // Restored, or refused at once where the system calls are supervised.
+        let restored = out.code == Some(3) && out.stderr.contains("is protected");
+        let refused = out.code == Some(0) && out.stderr.contains("ermission denied");
+        assert!(restored || refused, "{method}: {out:?}");
     }
 }
 
