@@ -170,7 +170,8 @@ fn at_work(cols: u16, rows: u16) {
     say(&mut term, "/spawn ask for red");
     term.wait_text("Is it red?");
     // Dismissed, so that the next can open; and that one, too.
-    let aside = |s: &str| !s.contains("Enter answer") && s.contains("you · Ctrl-X a");
+    // In full, or in brief where the header has no room.
+    let aside = |s: &str| !s.contains("Enter answer") && (s.contains("you · Ctrl-X a") || s.contains("▲ "));
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
     term.wait("the second question", |s| s.contains(" of 2") && s.contains("Enter answer"));
