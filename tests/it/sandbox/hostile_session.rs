@@ -193,7 +193,7 @@ struct Seen {
 fn run_session(count: usize) -> (Seen, usize) {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
     let mut session = HostileSession::new(&root).unwrap();
-    std::fs::write(session.settings().join("config.toml"), "sandbox = \"workspace\"\n").unwrap();
+    std::fs::write(session.settings().join("config.toml"), "sandbox = \"auto\"\n").unwrap();
     session.look().unwrap();
     let all = calls(&session, count);
     let total = all.len();
