@@ -129,7 +129,7 @@ fn the_self_test_fails_without_a_sandbox() {
     for method in methods().into_iter().filter(|method| *method == Method::Landlock) {
         let results = crate::probe::test_off(method, &crate::testing::launcher());
         for (capability, held) in results {
-            // Systems may refuse these two to everybody; a tool of the system says so.
+            // Some systems refuse these two to all processes; a tool of the system says so.
             let asked: &[&str] = match capability {
                 Capability::Namespaces => &["unshare", "-U", "true"],
                 Capability::Keyring => &["keyctl", "show", "@s"],

@@ -15,7 +15,7 @@ pub(crate) fn child(child: &mut Child, limit: Duration) -> std::io::Result<Optio
     child.try_wait()
 }
 
-/// Returns when the process has ended, or after `limit`. At once for one that does not exist.
+/// Returns when the process has ended, or after `limit`. At once when there is no such process.
 ///
 /// # Errors
 /// When the system cannot wait for it.

@@ -95,7 +95,7 @@ impl Drop for Victim {
         }
         let _ = self.ask("end");
         let mut both = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // It removes its segment before it ends; one that no longer obeys is ended.
+        // It removes its segment before it ends; a process that no longer reacts is ended.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let _ = both.0.kill();
         let _ = both.0.wait();

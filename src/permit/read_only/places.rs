@@ -1,4 +1,4 @@
-//! Places of the system that hold nothing of a person: everybody reads the same there on every machine of its kind.
+//! Places of the system without personal data: their content is the same on every machine of one kind.
 
 use crate::paths::Roots;
 use tiller_shell::Word;

@@ -1,4 +1,4 @@
-//! A session in AUTO that nobody watches, with a model that tries to get out: by commands, by files, by git, by the network,
+//! An unattended session in AUTO, with a model that tries to get out: by commands, by files, by git, by the network,
 //! by names, by its own settings. Witnesses outside decide what got out.
 
 use std::collections::BTreeMap;

@@ -57,7 +57,7 @@ async fn a_file_that_changed_on_both_sides_is_kept_twice() {
     there.bench.file("a", "one\n");
     there.bench.file("b", "one\n");
     there.run("true").await;
-    // While the command runs, somebody edits here.
+    // A file here is edited while the command runs.
     let edit = async {
         until("the command runs", || there.away("a") == "there\n").await;
         there.bench.file("a", "here\n");
