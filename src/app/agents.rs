@@ -68,7 +68,8 @@ struct VersionQuery {
 }
 
 fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<VersionQuery> {
-    let mut child = Command::new(&agent.path)
+    let mut command = Command::new(&agent.path);
+    command
         .arg("--version")
         .env_clear()
         .envs(env.iter().map(|(k, v)| (k, v)))
@@ -76,9 +77,8 @@ fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<VersionQuery> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .ok()?;
+        .process_group(0);
+    let mut child = tiller_tool::shell::retry_while_busy(|| command.spawn()).ok()?;
     let stdout = child.stdout.take()?;
     // One message: the output. The thread holds the sender and ends when the pipe is closed, at the latest by the kill
     // below.

@@ -110,8 +110,14 @@ fn restrict(_spec: &Spec) -> Result<(), SandboxError> {
 
 /// Returns only when the command could not be started.
 fn become_command(program: &std::ffi::OsStr, args: impl Iterator<Item = std::ffi::OsString>) -> SandboxError {
+    use std::convert::Infallible;
     use std::os::unix::process::CommandExt;
-    let error = Command::new(program).args(args).exec();
+    let mut command = Command::new(program);
+    command.args(args);
+    let error = match tiller_tool::shell::retry_while_busy::<Infallible>(|| Err(command.exec())) {
+        Err(error) => error,
+        Ok(never) => match never {},
+    };
     SandboxError::new(&Path::new(program).display().to_string(), error)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tiller_config::schema::TerminalFiles;
 use tiller_protocol::lock;
-use tiller_tool::shell::Launch;
+use tiller_tool::shell::{Launch, retry_while_busy};
 
 use super::{Failure, Kind, Setting, last_lines};
 use crate::owner;
@@ -86,9 +86,11 @@ impl Container {
     async fn run(&self, args: Vec<String>, most: Duration) -> Result<String, Failure> {
         let mut command = tokio::process::Command::new(&self.base.program);
         command.args(&args).env_clear().envs(self.base.env.iter().map(|(k, v)| (k, v)));
-        command.current_dir("/").stdin(Stdio::null()).process_group(0).kill_on_drop(true);
+        command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
         let program = self.program;
-        match tokio::time::timeout(most, command.output()).await {
+        let output = async { retry_while_busy(|| command.spawn())?.wait_with_output().await };
+        match tokio::time::timeout(most, output).await {
             Ok(Ok(out)) if out.status.success() => Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned()),
             Ok(Ok(out)) => Err(self.explain(&String::from_utf8_lossy(&out.stderr))),
             Ok(Err(e)) => Err(Failure::Refused(format!("{program} could not be started: {e}"))),

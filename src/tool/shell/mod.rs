@@ -45,7 +45,9 @@ pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;
 pub use processes::bounds::{Bounds, share_of_memory};
-pub use processes::launch::{Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox};
+pub use processes::launch::{
+    Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
+};
 pub use terminal::{Terminal, run_line};
 
 #[cfg(test)]

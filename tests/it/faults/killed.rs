@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, Seed, at_work, json_lines, let_pass, poll, signal};
+use crate::common::{Place, Seed, at_work, json_lines, let_pass, poll, signal, wait};
 use crate::screen::{idle, say};
 
 /// Trials without a screen, and with one; the long form has 1,000.
@@ -149,6 +149,24 @@ fn headless(trial: u32, delay: u64) -> bool {
     !over
 }
 
+/// Whether one JSON file of the workbench's state holds all of `texts`.
+fn state_holds(place: &Place, texts: &[&str]) -> bool {
+    let mut folders = vec![place.home.clone()];
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if file.file_type().is_ok_and(|t| t.is_dir()) {
+                folders.push(file.path());
+            } else if file.path().extension().is_some_and(|e| e == "json") {
+                let kept = std::fs::read_to_string(file.path()).unwrap_or_default();
+                if texts.iter().all(|text| kept.contains(text)) {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}
+
 /// The message is in the conversation, where it has its time at the right; the composer has none.
 fn is_sent(screen: &str) -> bool {
     let has_time =
@@ -163,10 +181,12 @@ fn on_screen(trial: u32, delay: u64) {
     let mut term = place.term(&["--profile", "full"], 100, 30);
     term.wait_text("Type what you want done");
     if trial == 0 {
-        // With Enter. The text is on disk a moment later.
+        // With Enter, once the draft is on disk.
         term.keys("write three files");
         term.wait_text("write three files");
-        let_pass(Duration::from_millis(400));
+        wait("the draft on disk", || state_holds(&place, &["write three files"]));
+        // Enter within this time of a key belongs to a paste.
+        crate::common::let_paste_pass();
         term.keys("\r");
     } else {
         say(&mut term, "write three files");
@@ -258,25 +278,8 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     say(&mut term, "words that matter");
     term.wait_gone("words that matter");
-    let kept = || {
-        let mut folders = vec![place.home.clone()];
-        while let Some(folder) = folders.pop() {
-            for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                match file.file_type() {
-                    Ok(t) if t.is_dir() => folders.push(file.path()),
-                    _ if file.path().extension().is_some_and(|e| e == "json") => {
-                        let text = std::fs::read_to_string(file.path()).unwrap_or_default();
-                        if text.contains("\"sent\":[{") && text.contains("words that matter") {
-                            return Some(());
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        None
-    };
-    assert!(poll(Duration::from_secs(60), kept).is_some(), "what was sent is kept until it is stored");
+    // What was sent is kept until it is stored.
+    wait("the sent message on disk", || state_holds(&place, &["\"sent\":[{", "words that matter"]));
     signal(term.host().unwrap(), rustix::process::Signal::KILL);
     term.wait_exit();
     db.execute_batch("ROLLBACK").unwrap();

@@ -110,6 +110,28 @@ pub(crate) struct Leader {
     pub exit: watch::Receiver<Option<Exit>>,
 }
 
+/// Pauses between the attempts to start a program whose file is open for writing.
+const BUSY_PAUSES: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/// Calls `start` again while the file of the program is open for writing (ETXTBSY), for 255 ms at most. A file that
+/// was written a moment ago is still open in a process that another thread has forked and that has not called `exec`
+/// yet: the descriptor is closed on `exec`, not before. Blocks.
+///
+/// # Errors
+/// Those of `start`.
+pub fn retry_while_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    let mut pauses = BUSY_PAUSES.into_iter();
+    loop {
+        match start() {
+            Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                let Some(pause) = pauses.next() else { return Err(e) };
+                std::thread::sleep(std::time::Duration::from_millis(pause));
+            }
+            other => return other,
+        }
+    }
+}
+
 /// Starts `launch`. Blocks for about a millisecond.
 pub(crate) fn start(launch: &Launch, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> std::io::Result<Leader> {
     let mut command = CommandWrap::with_new(&launch.program, |c| {
@@ -123,7 +145,8 @@ pub(crate) fn start(launch: &Launch, stdin: Stdio, stdout: Stdio, stderr: Stdio)
     });
     command.wrap(ProcessSession);
     // The inner child: the wrapper would wait for the whole group.
-    let mut child = command.spawn()?.into_inner();
+    let child = command.spawn_with(|command| retry_while_busy(|| command.spawn()))?;
+    let mut child = child.into_inner();
     let pid = child.id().cast_signed();
     let start = proc_fs::stat(pid).map_or(0, |s| s.start);
     let (tx, exit) = watch::channel(None);
@@ -147,5 +170,55 @@ impl Leader {
 
     pub(crate) fn exited(&self) -> Option<Exit> {
         *self.exit.borrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    fn launch(program: PathBuf) -> Launch {
+        Launch { program, args: Vec::new(), env: Vec::new(), folder: "/".into() }
+    }
+
+    /// Another thread forks all the time: some of its children hold the script open for writing until they call `exec`.
+    #[test]
+    fn a_program_that_was_just_written_starts_though_another_thread_forks() {
+        let over = AtomicBool::new(false);
+        let tmp = tempfile::tempdir().unwrap();
+        let failed = std::thread::scope(|scope| {
+            let forks = scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    start(&launch("/bin/true".into()), Stdio::null(), Stdio::null(), Stdio::null()).unwrap();
+                }
+            });
+            let failed: Vec<String> = (0..200)
+                .filter_map(|n| {
+                    use std::os::unix::fs::PermissionsExt;
+                    let path = tmp.path().join(format!("script{n}"));
+                    std::fs::write(&path, "#!/bin/sh\n").unwrap();
+                    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+                    let started = start(&launch(path), Stdio::null(), Stdio::null(), Stdio::null());
+                    started.err().map(|e| e.to_string())
+                })
+                .collect();
+            over.store(true, Ordering::Relaxed);
+            forks.join().unwrap();
+            failed
+        });
+        assert!(failed.is_empty(), "{} of 200: {failed:?}", failed.len());
+    }
+
+    #[test]
+    fn a_program_that_stays_open_for_writing_is_reported() {
+        use std::os::unix::fs::OpenOptionsExt;
+        let tmp = tempfile::tempdir().unwrap();
+        let path = tmp.path().join("script");
+        let open = std::fs::OpenOptions::new().write(true).create(true).mode(0o755).open(&path).unwrap();
+        let error = start(&launch(path), Stdio::null(), Stdio::null(), Stdio::null()).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ExecutableFileBusy);
+        drop(open);
     }
 }
