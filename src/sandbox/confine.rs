@@ -119,7 +119,9 @@ impl Confined {
     /// `watch`. Start it once, soon.
     pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
         #[cfg(target_os = "linux")]
-        let supervisor = Confinement::find().notification.then(|| supervisor::start(self, watch)).flatten();
+        let sees = Confinement::find().notification && self.policy.profile != Profile::Floor;
+        #[cfg(target_os = "linux")]
+        let supervisor = sees.then(|| supervisor::start(self, watch)).flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, watch);
         self.change(launch, Step::Exec, supervisor)
@@ -218,6 +220,23 @@ impl SessionSandbox {
         }
     }
 
+    /// `None`: this system cannot confine.
+    fn confined(&self, workspace: &Path, scratch: &Path) -> Option<Confined> {
+        let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
+        let policy = self.in_folder(workspace, &scratch);
+        Some(Confined { policy, method: self.method()?, launcher: Launcher::own().ok()? })
+    }
+
+    /// The launch in the network of the session, where it has one.
+    fn enter(&self, confined: &Confined, launch: Launch) -> Launch {
+        let bubblewrap = Confinement::find().bubblewrap.as_deref();
+        let bubblewrap = bubblewrap.filter(|_| confined.method == Method::Bubblewrap);
+        let own = bubblewrap.filter(|_| confined.policy.network == Network::Loopback);
+        // Where none can be made, each command has its own.
+        let holder = own.and_then(|bubblewrap| self.network.pid(bubblewrap));
+        holder.and_then(|holder| network::enter(holder, launch.clone())).unwrap_or(launch)
+    }
+
     fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
         Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
     }
@@ -235,17 +254,27 @@ impl SessionSandbox {
 impl Confiner for SessionSandbox {
     /// Unchanged where this system cannot confine: then the rules alone decide, and `tiller doctor` says so.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
-        let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
-        let policy = self.in_folder(workspace, &scratch);
-        let (Some(method), Ok(launcher)) = (self.method(), Launcher::own()) else { return launch };
-        let confined = Confined { policy, method, launcher };
-        let bubblewrap = Confinement::find().bubblewrap.as_deref();
-        let bubblewrap = bubblewrap.filter(|_| confined.method == Method::Bubblewrap);
-        let own = bubblewrap.filter(|_| confined.policy.network == Network::Loopback);
-        // Where none can be made, each command has its own.
-        let launch = confined.wrap(launch);
-        let holder = own.and_then(|bubblewrap| self.network.pid(bubblewrap));
-        holder.and_then(|holder| network::enter(holder, launch.clone())).unwrap_or(launch)
+        match self.confined(workspace, scratch) {
+            Some(confined) => self.enter(&confined, confined.wrap(launch)),
+            None => launch,
+        }
+    }
+
+    fn confine_watched(
+        &self,
+        launch: Launch,
+        workspace: &Path,
+        scratch: &Path,
+        watch: &CommandWatch,
+    ) -> Launch {
+        match self.confined(workspace, scratch) {
+            Some(confined) => self.enter(&confined, confined.watched(launch, watch)),
+            None => launch,
+        }
+    }
+
+    fn hidden_in(&self, output: &str) -> Option<String> {
+        hidden_in(&self.policy.hidden_paths(), output)
     }
 
     fn confines(&self) -> bool {
@@ -277,6 +306,19 @@ impl Confiner for SessionSandbox {
         };
         Ok(Some(Arc::new(Protected { guard, quarantine: self.quarantine.clone() })))
     }
+}
+
+/// The first of these paths, or a path below it, that stands in the output of a command.
+fn hidden_in(hidden: &[PathBuf], output: &str) -> Option<String> {
+    let end = |c: char| c.is_whitespace() || "'\"`:,;)]}>".contains(c);
+    hidden.iter().find_map(|path| {
+        let path = path.to_str()?;
+        let (at, _) = output.match_indices(path).find(|(at, _)| {
+            let next = output[at + path.len()..].chars().next();
+            next.is_none_or(|next| next == '/' || end(next))
+        })?;
+        Some(output[at..].split(end).next().unwrap_or(path).to_owned())
+    })
 }
 
 /// Protected files before a command, and where changed ones are kept.

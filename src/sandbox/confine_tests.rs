@@ -198,3 +198,17 @@ fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
     assert!(!work.join(".envrc").exists());
     assert!(guard.restore().is_empty());
 }
+
+#[test]
+fn a_hidden_path_is_found_in_an_output_by_its_whole_name() {
+    let hidden = [PathBuf::from("/home/p/.ssh"), PathBuf::from("/home/p/.netrc")];
+    for (output, expected) in [
+        ("cat: /home/p/.ssh/id: Permission denied", Some("/home/p/.ssh/id")),
+        ("ls: cannot open directory '/home/p/.ssh': Permission denied", Some("/home/p/.ssh")),
+        ("open(\"/home/p/.netrc\"): EACCES", Some("/home/p/.netrc")),
+        ("cat: /home/p/.sshd/id: Permission denied", None),
+        ("./run.sh: Permission denied", None),
+    ] {
+        assert_eq!(hidden_in(&hidden, output).as_deref(), expected, "{output}");
+    }
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tiller_tool::ToolCx;
-use tiller_tool::shell::{CommandEnd, CommandResult, Exit, Line, Shell, ShellError, Sink};
+use tiller_tool::shell::{CommandEnd, CommandResult, Exit, Line, Refusals, Shell, ShellError, Sink};
 use tokio::time::sleep_until;
 
 use crate::kinds::Failure;
@@ -367,6 +367,7 @@ impl Shell for RemoteShell {
             excess: None,
             note,
             lives_on: false,
+            refusals: Refusals::default(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::{Bounds, Confiner, Confiners, Elsewhere};
+use crate::shell::{BlockedLog, Bounds, Confiner, Confiners, Elsewhere};
 
 /// What the engine does for tools.
 #[async_trait]
@@ -287,6 +287,10 @@ pub struct CommandRun {
     pub profile: CommandProfile,
     /// Set over the environment of the command alone: with them a command that only reads runs no other program.
     pub variables: Vec<(String, String)>,
+    /// What the sandbox refused to commands of the call that failed.
+    pub refused: BlockedLog,
+    /// What it seems to have refused besides, from the output alone.
+    likely: OnceLock<String>,
     blocked: AtomicBool,
 }
 
@@ -298,7 +302,25 @@ impl CommandRun {
 
     /// Without a question, with these variables.
     pub fn reading(variables: Vec<(String, String)>) -> Self {
-        Self { profile: CommandProfile::Read, variables, blocked: AtomicBool::new(false) }
+        Self { profile: CommandProfile::Read, variables, ..Self::default() }
+    }
+
+    /// Another run of the same call, in this profile.
+    #[must_use]
+    pub fn again(&self, profile: CommandProfile) -> Self {
+        Self { profile, refused: self.refused.clone(), ..Self::default() }
+    }
+
+    /// Notes what the sandbox seems to have refused, where its supervisor does not see it.
+    pub(crate) fn seems_refused(&self, what: String) {
+        // The first one counts.
+        let _ = self.likely.set(what);
+    }
+
+    /// What the sandbox seems to have refused, as far as the output of the command shows it: a capability, or the reading
+    /// of a path.
+    pub fn likely(&self) -> Option<&str> {
+        self.likely.get().map(String::as_str)
     }
 
     /// Notes that it failed because of the sandbox.

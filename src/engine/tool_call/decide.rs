@@ -184,7 +184,7 @@ impl CallTask {
 
     /// Sets how the command is confined.
     pub(super) fn run_in(&mut self, profile: CommandProfile) {
-        self.cx.run = Arc::new(CommandRun::new(profile));
+        self.cx.run = Arc::new(self.cx.run.again(profile));
     }
 
     /// Applies a yes to running outside the sandbox. Where the question did not offer it, it is a yes to this call.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, EntryId, Part, Profile, SessionId, ToolOutcome, ToolVerb, Touch};
+use tiller_tool::shell::blocked_words;
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
@@ -100,6 +101,16 @@ impl CallTask {
         what(&self.services.redaction.redact, &args)
     }
 
+    /// What decided about the call, and what the sandbox refused to it.
+    fn with_refused(&self, by: String) -> String {
+        let refused = blocked_words(&self.cx.run.refused.all());
+        if refused.is_empty() {
+            return by;
+        }
+        let words = (self.services.redaction.redact)(&format!("{by}; the sandbox blocked {refused}"));
+        cut(&words, AUDIT_TEXT)
+    }
+
     pub(crate) async fn run(mut self) -> CallDone {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();
@@ -149,7 +160,7 @@ impl CallTask {
             tool: self.tool.name().to_owned(),
             what: self.audited(),
             decision: decided.decision,
-            by: decided.by,
+            by: self.with_refused(decided.by),
             seconds: result.seconds,
             outcome: result.outcome.into(),
         };

@@ -7,6 +7,7 @@ use tiller_permit::Verdict;
 use tiller_protocol::ask::{OutsideAnswer, Risk};
 use tiller_protocol::{AskBody, AskReply, Decision, Part, Profile};
 use tiller_tool::CommandProfile;
+use tiller_tool::shell::blocked_words;
 
 use super::CallTask;
 use super::decide::{CallDecision, Refusal};
@@ -19,22 +20,37 @@ const RULE: &str = "blocked by the sandbox";
 struct Words {
     /// The reason that the question shows.
     reason: &'static str,
-    /// For the model, when the command does not run again.
-    note: &'static str,
+    /// What the sandbox holds, for the model, when the command does not run again.
+    ran: &'static str,
+    /// What can be done then.
+    outside: &'static str,
 }
 
 const READ: Words = Words {
     reason: "it failed in the sandbox, where commands that run without asking can only read",
-    note: "[It ran in the sandbox, as commands that only read do: it could not write, use the network or read secrets. \
-           The sandbox may be why it failed.]",
+    ran: "It ran in the sandbox, as commands that only read do: it could not write, use the network or read secrets.",
+    outside: "",
 };
 
 const WORKSPACE: Words = Words {
     reason: "it failed in the sandbox, where commands write in the workspace and have no network",
-    note: "[It ran in the sandbox: it could write in the workspace and in $TMPDIR only, without network, secrets and \
-           protected files. The sandbox may be why it failed. Only the user can let it run outside: when asked, by an \
-           `outside` rule in permissions.yaml, or by typing it after `!`.]",
+    ran: "It ran in the sandbox: it could write in the workspace and in $TMPDIR only, without network, secrets and \
+          protected files.",
+    outside: "Only the user can let it run outside: when asked, by an `outside` rule in permissions.yaml, or by typing it \
+              after `!`.",
 };
+
+/// Where it is not known what the sandbox refused.
+const PERHAPS: &str = "The sandbox may be why it failed.";
+
+impl Words {
+    /// For the model. `known`: the result names what the sandbox refused.
+    fn note(&self, known: bool) -> String {
+        let perhaps = if known { "" } else { PERHAPS };
+        let parts = [self.ran, perhaps, self.outside].into_iter().filter(|part| !part.is_empty());
+        format!("[{}]", parts.collect::<Vec<_>>().join(" "))
+    }
+}
 
 impl CallTask {
     /// Whether the call failed, as far as can be seen, because it was confined, and can be confined less.
@@ -52,7 +68,8 @@ impl CallTask {
     pub(super) async fn decide_again(&mut self) -> Result<CallDecision, Vec<Part>> {
         let reads = self.cx.run.profile == CommandProfile::Read;
         let words = if reads { READ } else { WORKSPACE };
-        let note = || vec![Part::Text { text: words.note.into() }];
+        let known = !self.cx.run.refused.all().is_empty();
+        let note = || vec![Part::Text { text: words.note(known) }];
         let decided = match self.profile {
             Profile::Full | Profile::ReadOnly | Profile::Plan => return Err(note()),
             _ => match self.ask_again(reads, words.reason).await {
@@ -65,6 +82,17 @@ impl CallTask {
         Ok(decided)
     }
 
+    /// What the sandbox refused, for the question.
+    fn refused_effect(&self) -> Option<String> {
+        let refused = self.cx.run.refused.all();
+        let words = match (refused.is_empty(), self.cx.run.likely()) {
+            (false, _) => format!("the sandbox blocked {}", blocked_words(&refused)),
+            (true, Some(likely)) => format!("its output shows that {likely} was refused"),
+            (true, None) => return None,
+        };
+        Some((self.services.redaction.redact)(&words))
+    }
+
     /// The answer; `None`: there is none.
     async fn ask_again(&mut self, reads: bool, reason: &str) -> Option<Result<CallDecision, Refusal>> {
         let agent = self.cx.agent.clone();
@@ -72,7 +100,8 @@ impl CallTask {
         let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
         let question = self.question(&verb, &target, &access);
         let risk = if reads { Risk::Low } else { Risk::High };
-        let verdict = Verdict::Ask { rule: RULE.into(), risk, effects: vec![reason.into()], always: None };
+        let effects = std::iter::once(reason.to_owned()).chain(self.refused_effect()).collect();
+        let verdict = Verdict::Ask { rule: RULE.into(), risk, effects, always: None };
         let mut ask = permission_ask(&question, verdict, None)?;
         let confined = self.cx.workspace.confines(CommandProfile::Workspace);
         ask.outside = match (reads, confined) {

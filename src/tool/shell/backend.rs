@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
+use crate::shell::confined::blocked::Refusals;
 use crate::shell::local::quote;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::leftover::Leftover;
@@ -143,6 +144,8 @@ pub struct CommandResult {
     pub note: Option<String>,
     /// Processes that it started run on, as far as they are found. Looked for only where protected files are compared.
     pub lives_on: bool,
+    /// What a sandbox refused to it.
+    pub refusals: Refusals,
 }
 
 /// A shell that keeps its folder, environment and functions between commands.

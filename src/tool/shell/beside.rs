@@ -18,24 +18,6 @@ use crate::{CommandProfile, ToolCx};
 /// The longest listing of variables and functions that is taken over, in bytes.
 const LISTING: u64 = 4 << 20;
 
-/// What programs print when the kernel refuses something, or no name can be resolved.
-const REFUSED: &[&str] = &[
-    "permission denied",
-    "operation not permitted",
-    "read-only file system",
-    "device or resource busy",
-    "network is unreachable",
-    "could not resolve host",
-    "temporary failure in name resolution",
-    "eai_again",
-];
-
-/// Whether the output of a failed command shows that the kernel refused something.
-pub(crate) fn refused(output: &str) -> bool {
-    let output = output.to_lowercase();
-    REFUSED.iter().any(|words| output.contains(words))
-}
-
 impl ShellPool {
     /// Runs a command in a shell beside the agent's, confined as the call says.
     pub(crate) async fn run_beside(

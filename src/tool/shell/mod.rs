@@ -7,7 +7,7 @@
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits of a shell |
 //! | `elsewhere` | the traits of terminals elsewhere |
-//! | `blocked` | what a sandbox has refused to a command |
+//! | `confined/` | what a sandbox has refused to a command, and whether that is why it failed |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `beside` | commands that run in another profile of the sandbox than the agent's shell, in a shell of their own |
 //! | `protected` | protected files, compared after each command and put back |
@@ -22,7 +22,7 @@
 
 pub mod backend;
 mod beside;
-mod blocked;
+mod confined;
 pub mod elsewhere;
 mod hints;
 mod hosted;
@@ -37,7 +37,7 @@ mod protected;
 mod terminal;
 
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
-pub use blocked::{BlockedAction, BlockedKind, BlockedLog, CommandWatch, Refusals, blocked_words};
+pub use confined::blocked::{BlockedAction, BlockedKind, BlockedLog, CommandWatch, Refusals, blocked_words};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::backend::CommandEnd;
+use super::confined::blocked::{BlockedAction, blocked_words};
 use super::hints;
 
 /// What happened besides the output.
@@ -27,6 +28,8 @@ pub(crate) struct CommandOutcome {
     pub restored: Vec<String>,
     /// Connections that the sandbox refused meanwhile, each with its reason.
     pub refused: Vec<String>,
+    /// What else the sandbox refused, where the command failed.
+    pub blocked: Vec<BlockedAction>,
     /// It ran in the persistent shell, which is gone after all but a normal end.
     pub shell: bool,
 }
@@ -59,7 +62,7 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
         notes.push(format!("[{note}]"));
     }
     notes.extend(facts.restored.iter().map(|line| format!("[{line}]")));
-    notes.extend(refused(&facts.refused));
+    notes.extend(sandbox_lines(facts));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
     }
@@ -98,11 +101,21 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     output
 }
 
+/// The lines for model and screen about what the sandbox refused.
+pub(crate) fn sandbox_lines(facts: &CommandOutcome) -> Vec<String> {
+    refused(&facts.refused).into_iter().chain(blocked(&facts.blocked)).collect()
+}
+
+/// A line about what the sandbox refused; `None`: nothing.
+fn blocked(actions: &[BlockedAction]) -> Option<String> {
+    (!actions.is_empty()).then(|| format!("[The sandbox blocked {}]", blocked_words(actions)))
+}
+
 /// Refused connections that are named in full.
 const NAMED: usize = 3;
 
 /// A line for model and screen about refused connections; `None`: there were none.
-pub(crate) fn refused(all: &[String]) -> Option<String> {
+fn refused(all: &[String]) -> Option<String> {
     let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
     match all.len() {
         0 => None,

@@ -14,9 +14,9 @@ use tiller_protocol::{
 };
 
 use super::backend::{CommandEnd, ShellError, Sink};
-use super::beside;
+use super::confined::cause;
 use super::hints;
-use super::outcome::{CommandOutcome, refused, word};
+use super::outcome::{CommandOutcome, sandbox_lines, word};
 use super::pool::JOBS;
 use crate::guard::no_masks;
 use crate::shell::jobs::pty;
@@ -160,11 +160,17 @@ async fn run_in_shell(
     let text = sink.capture.finish(cx);
     let how = ran.ended.how;
     let failed = ran.ended.exit.is_none_or(|exit| exit.code != 0);
-    if sandbox_stopped(cx, failed, &text.model) || !ran.restored.is_empty() {
+    let refused = refusals(cx);
+    let blocked = match failed {
+        true => cause::find(cx, &text.model, &ran.ended.refusals, &refused),
+        false => Vec::new(),
+    };
+    if !ran.restored.is_empty() {
         cx.block();
     }
     let facts = CommandOutcome {
-        refused: refusals(cx),
+        refused,
+        blocked,
         how,
         exit: ran.ended.exit.map(|e| e.code),
         took: begun.elapsed(),
@@ -181,11 +187,6 @@ async fn run_in_shell(
     Ok(finish(text, &facts))
 }
 
-/// Whether the sandbox is why a command failed, as far as its output shows.
-pub(super) fn sandbox_stopped(cx: &ToolCx, failed: bool, output: &str) -> bool {
-    failed && cx.confiner().is_some() && beside::refused(output)
-}
-
 /// Connections that the sandbox of this call's command refused.
 pub(crate) fn refusals(cx: &ToolCx) -> Vec<String> {
     cx.confiner().map(|confiner| confiner.refused()).unwrap_or_default()
@@ -194,11 +195,13 @@ pub(crate) fn refusals(cx: &ToolCx) -> Vec<String> {
 /// Result for model and screen.
 pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
     let mut display = text.display(facts.exit);
-    if let (Display::Output { tail, .. }, Some(refused)) = (&mut display, refused(&facts.refused)) {
-        if !tail.is_empty() && !tail.ends_with('\n') {
-            tail.push('\n');
+    if let Display::Output { tail, .. } = &mut display {
+        for line in sandbox_lines(facts) {
+            if !tail.is_empty() && !tail.ends_with('\n') {
+                tail.push('\n');
+            }
+            tail.push_str(&line);
         }
-        tail.push_str(&refused);
     }
     let outcome = match facts.how {
         CommandEnd::TimedOut => ToolOutcome::TimedOut,
@@ -234,8 +237,9 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
     let text = format!("started as {} ({})\n{output}", job.id, job.row().state_words());
     let failed = job.exit.borrow().is_some_and(|e| e.code != 0);
-    if sandbox_stopped(cx, failed, &output) {
-        cx.block();
+    if failed {
+        // The words about the process name what was refused.
+        cause::find(cx, &output, &job.refusals(), &[]);
     }
     let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
     if job.exit.borrow().is_some() {

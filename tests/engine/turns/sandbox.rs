@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_engine::EngineConfig;
 use tiller_protocol::ask::OutsideAnswer;
-use tiller_protocol::command::TurnCommand;
-use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
+use tiller_protocol::command::{Query, TurnCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::tool::Display;
 use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile, SandboxState};
 use tiller_tool::Workspace;
-use tiller_tool::shell::{Confiner, Confiners, Launch};
+use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch, Confiner, Confiners, Launch};
 
 use crate::rig::*;
 use crate::turns::questions::permission;
@@ -175,6 +175,88 @@ async fn a_line_of_the_users_runs_unconfined() {
         })
         .await;
     assert_eq!(output.trim(), "the content");
+}
+
+/// Refuses something to what it confines, without a word in the output: when the command has made the file `ran` in this
+/// folder. It makes the file `told` then.
+#[derive(Debug)]
+struct Watched(PathBuf);
+
+impl Confiner for Watched {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+
+    fn confine_watched(&self, launch: Launch, _: &Path, _: &Path, watch: &CommandWatch) -> Launch {
+        watch.supervised();
+        let (log, folder) = (watch.blocked.clone(), self.0.clone());
+        // Ends with the test's folder.
+        std::thread::spawn(move || {
+            while !folder.join("ran").exists() {
+                if !folder.exists() {
+                    return;
+                }
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
+            }
+            log.push(BlockedAction {
+                kind: BlockedKind::Write,
+                target: "/etc/hosts".into(),
+                program: "sed".into(),
+                minor: false,
+            });
+            std::fs::write(folder.join("told"), "").unwrap();
+        });
+        launch
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_sandbox_refused_stands_in_the_question_the_result_and_the_audit() {
+    let place = Place::new();
+    let command = "touch ran; until [ -e told ]; do sleep 0.01; done; false";
+    let fake = Fake::new([calls(&[("c1", "terminal", json!({ "command": command }))]), says("I see.")]);
+    let work = place.work.clone();
+    let start = move |parts: &mut EngineConfig| {
+        parts.session.profile = Some(Profile::Ask);
+        let workspace: Arc<dyn Confiner> = Arc::new(Watched(work.clone()));
+        let confiners = Confiners { workspace: Some(workspace), ..Confiners::default() };
+        parts.workspace = Workspace::new(&work).unwrap().confine(confiners);
+    };
+    let mut rig = place.start_with(&fake, start).await;
+    rig.submit("change it");
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    let refused = "the sandbox blocked writing /etc/hosts (sed)";
+    assert!(p.effects.iter().any(|effect| effect == refused), "{p:?}");
+    assert_eq!(p.outside, OutsideAnswer::Only);
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("[The sandbox blocked writing /etc/hosts (sed)]"), "{output}");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    let query = Query::Audit { filter: String::new(), limit: 10 };
+    let ReplyEvent::AuditReply { rows } = rig.query(query).await else { panic!("no audit") };
+    assert_eq!(rows[0].by, format!("you; {refused}"), "{rows:?}");
+}
+
+/// Without a supervisor the output is all there is, and the question says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_sandbox_seems_to_have_refused_is_named_by_the_capability() {
+    let place = Place::new();
+    let command = "echo 'curl: (6) Could not resolve host: x' >&2; false";
+    let fake = Fake::new([calls(&[("c1", "terminal", json!({ "command": command }))]), says("I see.")]);
+    let mut rig = place.start_with(&fake, blocking_all(&place, Profile::Ask, "")).await;
+    rig.submit("load it");
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert!(p.effects.iter().any(|e| e == "its output shows that the network was refused"), "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("The sandbox may be why it failed"), "{output}");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
 }
 
 /// Says that it has refused a connection.

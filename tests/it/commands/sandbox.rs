@@ -137,7 +137,7 @@ fn both(server: &ScriptServer) -> [Place; 2] {
 
 /// Writes what it must not, and says whether it could.
 const EVIL: &str = "echo evil > .git/hooks/pre-commit; echo evil > .envrc; \
-                    touch ../user/outside/new && echo written; true";
+                    touch ../user/outside/new && echo written";
 
 /// What a rule or the mode allows runs in the workspace: it writes there, not elsewhere, and not the protected files.
 #[test]
@@ -171,7 +171,9 @@ fn an_allowed_command_writes_in_the_workspace_and_nowhere_else() {
         assert!(!place.user.join("outside/new").exists(), "{results}");
         assert_eq!(std::fs::read_dir(place.work.join(".git/hooks")).unwrap().count(), 0, "{results}");
         assert!(!place.work.join(".envrc").exists(), "{results}");
-        assert!(results.contains(".envrc is protected"), "the model is told: {results}");
+        // Put back afterwards, or refused at once where the system calls are supervised.
+        let told = [".envrc is protected", ".envrc: Permission denied"];
+        assert!(told.iter().any(|told| results.contains(told)), "the model is told: {results}");
     }
 }
 
@@ -199,6 +201,51 @@ fn only_a_rule_of_the_person_lets_auto_leave_the_sandbox() {
             assert_eq!(std::fs::read_dir(place.work.join(".git/hooks")).unwrap().count(), 0, "{results}");
             assert!(!place.work.join(".envrc").exists(), "{results}");
         }
+    }
+}
+
+/// What the supervisor saw: the path and the program, not the words of an output that says nothing.
+#[test]
+fn what_the_sandbox_refused_is_named_in_the_result_and_in_the_audit() {
+    let actions = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    if !actions.contains("user_notif") {
+        println!("skipped: this kernel has no user notification");
+        return;
+    }
+    // Not in /tmp, which is another one in the sandbox.
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let outside = folder.path().canonicalize().unwrap();
+    let terminal = |id: &str, name: &str, mut args: serde_json::Value| {
+        args["command"] = format!("touch {}/{name} 2>/dev/null", outside.display()).into();
+        calls(id, "terminal", args)
+    };
+    let session = || {
+        [
+            terminal("c1", "new", json!({})),
+            terminal("c2", "pty", json!({"pty": true})),
+            terminal("c3", "job", json!({"background": true})),
+            calls("c4", "process", json!({"action": "poll", "id": "p1", "wait": 60})),
+            calls("c5", "terminal", json!({"command": "echo 'x: Permission denied'; false"})),
+            says("Done."),
+        ]
+    };
+    let server = ScriptServer::start([session(), session()].concat());
+    for place in both(&server) {
+        if methods(&place).is_empty() {
+            return;
+        }
+        place.ok(&["exec", "--profile", "full", "work"]);
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        let refused = |name: &str| format!("creating {}/{name} (touch)", outside.display());
+        for name in ["new", "pty"] {
+            assert!(results.contains(&format!("[The sandbox blocked {}]", refused(name))), "{results}");
+        }
+        assert!(results.contains(&format!("the sandbox blocked {}", refused("job"))), "{results}");
+        assert!(results.contains("Only the user can let it run outside"), "{results}");
+        assert!(!results.contains("The sandbox may be why"), "what was refused is known: {results}");
+        let audit = place.ok(&["audit"]);
+        assert!(audit.contains(&refused("new")), "{audit}");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "{results}");
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 use crate::shell::backend::{ShellError, Start};
+use crate::shell::confined::blocked::CommandWatch;
 use crate::shell::elsewhere::ProcessThere;
 use crate::shell::jobs::{Job, Kind, Output, drain};
 use crate::shell::local::assignments;
@@ -28,6 +29,15 @@ use crate::shell::protected::not_compared;
 use crate::{CommandProfile, ToolCx};
 use tiller_protocol::lock;
 
+/// A command of its own, before its start.
+struct PreparedCommand {
+    launch: Launch,
+    /// Value of `TILLER_CHILD` in its environment.
+    marker: String,
+    /// What it will be refused.
+    watch: CommandWatch,
+}
+
 impl ShellPool {
     /// The launch of a command of its own: a fresh shell with the exported variables of the agent's.
     async fn command(
@@ -37,12 +47,16 @@ impl ShellPool {
         mut env: Vec<(String, String)>,
         confiner: Option<&Arc<dyn Confiner>>,
         cx: &ToolCx,
-    ) -> Result<(Launch, String), ShellError> {
+    ) -> Result<PreparedCommand, ShellError> {
         self.check_open()?;
         if let Some(place) = cx.workspace.terminal() {
             self.uses(place);
             let launch = place.on_terminal(self.start_there(folder, cx).await, command).await?;
-            return Ok((launch, self.fresh_marker()));
+            return Ok(PreparedCommand {
+                launch,
+                marker: self.fresh_marker(),
+                watch: CommandWatch::default(),
+            });
         }
         let own = environment::outside(&env, &cx.workspace.root);
         let program = environment::find("bash", &own)
@@ -74,11 +88,12 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         }
         args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(cx.variables())]);
         let launch = Launch { program, args, env, folder: folder.to_owned() };
+        let watch = CommandWatch::default();
         let launch = match confiner {
-            Some(confiner) => confiner.confine(launch, &cx.workspace.root, &self.scratch()?),
+            Some(confiner) => confiner.confine_watched(launch, &cx.workspace.root, &self.scratch()?, &watch),
             None => self.sandbox().wrap(launch),
         };
-        Ok((launch, marker))
+        Ok(PreparedCommand { launch, marker, watch })
     }
 
     /// Starts `command` in the background and puts it on the list.
@@ -98,7 +113,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             return self.list_there(started, command, cx);
         }
         let env = environment::environment(&cx.child_env);
-        let (launch, marker) = self.command(command, folder, env, cx.confiner(), cx).await?;
+        let PreparedCommand { launch, marker, watch } =
+            self.command(command, folder, env, cx.confiner(), cx).await?;
         let (stdin, input) = std::io::pipe().map_err(system("a pipe"))?;
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
         let stderr = stdout.try_clone().map_err(system("a pipe"))?;
@@ -130,6 +146,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             guard,
             there: None,
             restored,
+            watch,
             reader: Some(reader),
         });
         self.recheck()?;
@@ -169,6 +186,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             guard,
             there: Some(end),
             restored: not_compared(),
+            watch: CommandWatch::default(),
             reader: Some(reader),
         });
         self.check_open().inspect_err(|_| cancel.cancel())?;
@@ -189,7 +207,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
     ) -> Result<Arc<Job>, ShellError> {
         let env = environment::terminal_environment(&cx.child_env, COLS, ROWS);
         let confiner = cx.terminal_confiner();
-        let (launch, marker) = self.command(command, folder, env, confiner.as_ref(), cx).await?;
+        let PreparedCommand { launch, marker, watch } =
+            self.command(command, folder, env, confiner.as_ref(), cx).await?;
         let files = self.guard(confiner, cx).await?;
         end::adopt_orphans();
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
@@ -241,6 +260,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             guard,
             there: None,
             restored,
+            watch,
             reader: None,
         };
         let job = if live.is_none() { self.list_job(make) } else { Arc::new(make(String::new())) };
@@ -277,6 +297,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             guard,
             there: None,
             restored: not_compared(),
+            watch: CommandWatch::default(),
             reader: Some(reader),
         });
         job.id.clone()

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
 use crate::output::Spill;
+use crate::shell::confined::blocked::{CommandWatch, Refusals, blocked_words};
 use crate::shell::output::leftover::{CHUNK, PipeRead, read_ready};
 use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;
@@ -157,6 +158,8 @@ pub(crate) struct Job {
     pub there: Option<CancellationToken>,
     /// Protected files that were put back after its end.
     pub restored: Restored,
+    /// What it is refused.
+    pub watch: CommandWatch,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,
 }
@@ -186,9 +189,20 @@ impl Job {
         }
     }
 
-    /// What was done about it: because it took too much, or wrote protected files.
+    /// What was done about it: because it took too much, or wrote protected files; what a sandbox refused to one that
+    /// failed.
     fn interventions(&self) -> Vec<String> {
-        self.guard.said().into_iter().chain(self.restored.borrow().clone().unwrap_or_default()).collect()
+        let failed = self.exit.borrow().is_some_and(|exit| exit.code != 0);
+        let refused = if failed { self.refusals().serious() } else { Vec::new() };
+        let refused =
+            (!refused.is_empty()).then(|| format!("the sandbox blocked {}", blocked_words(&refused)));
+        let restored = self.restored.borrow().clone().unwrap_or_default();
+        self.guard.said().into_iter().chain(restored).chain(refused).collect()
+    }
+
+    /// What a sandbox refused to it until now.
+    pub(crate) fn refusals(&self) -> Refusals {
+        Refusals { known: self.watch.is_supervised(), blocked: self.watch.blocked.all() }
     }
 
     /// Waits until the last output is read, which can arrive after the end of the process. Does not wait for other

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep_until;
 
 use crate::shell::backend::{CommandEnd, ShellError};
+use crate::shell::confined::cause;
 use crate::shell::outcome::CommandOutcome;
 use crate::shell::output::capture::Capture;
 use crate::shell::output::progress::Live;
 use crate::shell::processes::end;
-use crate::shell::terminal::sandbox_stopped;
 use crate::shell::{hints, terminal};
 use crate::{ToolCx, ToolOutput};
 use tiller_protocol::lock;
@@ -61,11 +61,17 @@ pub(crate) async fn run(
         text.full = Some(path.display().to_string());
     }
     let exit = job.exit.borrow().filter(|_| how == CommandEnd::Done).map(|e| e.code);
-    if sandbox_stopped(cx, exit != Some(0), &text.model) || !restored.is_empty() {
+    let refused = terminal::refusals(cx);
+    let blocked = match exit {
+        Some(0) => Vec::new(),
+        _ => cause::find(cx, &text.model, &job.refusals(), &refused),
+    };
+    if !restored.is_empty() {
         cx.block();
     }
     let facts = CommandOutcome {
-        refused: terminal::refusals(cx),
+        refused,
+        blocked,
         how,
         exit,
         took: begun.elapsed(),

@@ -25,6 +25,7 @@ use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::ToolCx;
 use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sink, Start};
+use crate::shell::confined::blocked::CommandWatch;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
 use crate::shell::processes::environment;
@@ -75,6 +76,8 @@ struct LocalShell {
     /// The environment that it began with.
     base: Vec<(String, String)>,
     buffer: Vec<u8>,
+    /// What it is refused.
+    watch: CommandWatch,
 }
 
 impl LocalShell {
@@ -110,8 +113,9 @@ impl LocalShell {
         // From the first moment: a forked subshell shows the environment that its shell began with.
         env.push(("TILLER_CHILD".into(), start.marker.clone()));
         let launch = Launch { program, args, env, folder: start.folder };
+        let watch = CommandWatch::default();
         let launch = match &start.confiner {
-            Some(confiner) => confiner.confine(launch, &start.workspace, dir.path()),
+            Some(confiner) => confiner.confine_watched(launch, &start.workspace, dir.path(), &watch),
             None => sandbox.wrap(launch),
         };
         let (control_read, control) = std::io::pipe().map_err(system("a pipe for the shell"))?;
@@ -132,6 +136,7 @@ impl LocalShell {
             variables: String::new(),
             base,
             buffer: Vec::new(),
+            watch,
         };
         match tokio::time::timeout(START, shell.report()).await {
             Ok(Some(_)) => {}

@@ -9,6 +9,7 @@ use tokio::time::sleep_until;
 use super::LocalShell;
 use crate::ToolCx;
 use crate::shell::backend::{CommandEnd, CommandResult, Line, ShellError, Sink};
+use crate::shell::confined::blocked::Refusals;
 use crate::shell::hints;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
@@ -60,6 +61,8 @@ impl LocalShell {
         let mut signalled = end::SignalledProcesses::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.shell.0, cx.limits.bounds);
+        // What ran beside the conversation meanwhile does not belong to this command.
+        self.watch.blocked.take();
         let broken = self.send(kind, &text).is_err();
         loop {
             if broken {
@@ -175,6 +178,7 @@ impl LocalShell {
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
         let lives_on = line.compared && self.lives_on(since, &before);
+        let refusals = Refusals { known: self.watch.is_supervised(), blocked: self.watch.blocked.take() };
         Ok(CommandResult {
             how,
             exit,
@@ -187,6 +191,7 @@ impl LocalShell {
             excess: guard.said(),
             note: None,
             lives_on,
+            refusals,
         })
     }
 }

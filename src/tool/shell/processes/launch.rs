@@ -12,6 +12,7 @@ use std::sync::Arc;
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
+use crate::shell::confined::blocked::CommandWatch;
 use crate::shell::processes::proc_fs;
 
 /// What is to be run, before a [`Sandbox`] has wrapped it.
@@ -34,6 +35,23 @@ pub trait Sandbox: Send + Sync + std::fmt::Debug {
 pub trait Confiner: Send + Sync + std::fmt::Debug {
     /// The launch to use instead. `workspace`: the folder of the agent. `scratch`: the folder for temporary files.
     fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch;
+
+    /// The same, for one start that follows at once. `watch` gets what the command is refused, where that is known.
+    fn confine_watched(
+        &self,
+        launch: Launch,
+        workspace: &Path,
+        scratch: &Path,
+        watch: &CommandWatch,
+    ) -> Launch {
+        let _ = watch;
+        self.confine(launch, workspace, scratch)
+    }
+
+    /// The first path of a file hidden from what this confines that stands in the output of a command.
+    fn hidden_in(&self, _output: &str) -> Option<String> {
+        None
+    }
 
     /// Whether it changes launches on this system. The first call may take some 20 ms.
     fn confines(&self) -> bool {
