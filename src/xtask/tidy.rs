@@ -70,6 +70,18 @@ fn starts_unlisted(name: &str, code: &str) -> Option<&'static str> {
     STARTS.iter().filter(|word| of_process(word)).find(names).copied()
 }
 
+/// A line of a test that limits the time on the clock to less than ten seconds: a loaded machine exceeds it.
+fn short_limit(line: &str) -> bool {
+    let limits = |line: &str| {
+        let Some((_, limit)) = line.split_once(" < ") else { return false };
+        let number = |text: &str| text.chars().take_while(char::is_ascii_digit).count() == 1;
+        let seconds = limit.split_once("from_secs(").map(|(_, n)| n);
+        let bare = line.contains("as_secs() < ").then_some(limit);
+        limit.contains("from_millis(") || seconds.or(bare).is_some_and(number)
+    };
+    line.contains("assert!(") && limits(line) && !line.contains("cpu") && !line.contains(" + SLACK")
+}
+
 /// The problems found, one line each.
 pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     let mut problems = Vec::new();
@@ -90,6 +102,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
                 "{name}: starts a process (`{word}`), but is not in the table of src/app/sandbox.rs"
             ));
         }
+        if !name.starts_with("src/xtask/") {
+            short_limits(&name, &text, &mut problems);
+        }
         for (room, words, why) in ROOMS {
             if name.starts_with(room) && !is_test {
                 for w in *words {
@@ -105,9 +120,21 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     for room in ["tests/it", "tests/engine"] {
         for path in files(&root.join(room), "rs")? {
             unlisted(root, &root.join(room), &path, &mut problems)?;
+            let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
+            short_limits(&name, &std::fs::read_to_string(&path)?, &mut problems);
         }
     }
     Ok(problems)
+}
+
+fn short_limits(name: &str, text: &str, problems: &mut Vec<String>) {
+    let found = text.lines().enumerate().filter(|(_, line)| short_limit(line));
+    problems.extend(found.map(|(n, _)| {
+        format!(
+            "{name}:{}: limits the time on the clock; limit `thread_cpu_time`, count, or wait for the condition",
+            n + 1
+        )
+    }));
 }
 
 /// Whether a file holds tests only, by its path.
@@ -161,6 +188,16 @@ pub(crate) fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_the_clock_is_found() {
+        assert!(short_limit(r"assert!(took < Duration::from_millis(300));"));
+        assert!(short_limit(r"assert!(began.elapsed() < Duration::from_secs(6), 1);"));
+        assert!(short_limit(r"assert!(start.elapsed().as_secs() < 5);"));
+        assert!(!short_limit(r"assert!(start.elapsed() < Duration::from_secs(60));"));
+        assert!(!short_limit(r"assert!(cpu < Duration::from_millis(300));"));
+        assert!(!short_limit(r"assert!(took >= Duration::from_millis(300));"));
+    }
 
     #[test]
     fn a_start_of_a_process_elsewhere_is_refused() {

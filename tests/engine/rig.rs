@@ -20,7 +20,7 @@ use tiller_engine::{CrewConfig, Engine, EngineConfig, EngineHandle, EventStream,
 pub(crate) use crate::scripted_model::*;
 
 /// Longest time that a test waits for an event.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Folders of one test. Outlives the engines that it starts.
 pub(crate) struct Place {

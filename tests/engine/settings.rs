@@ -132,7 +132,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
             assert!(rig.notice("could not be saved").await.message.contains("the disk is full"));
         }
         rig.query(Query::Snapshot).await;
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(90);
         while lock(&kept).is_empty() {
             assert!(std::time::Instant::now() < end, "it was not handed on");
             tokio::task::yield_now().await;

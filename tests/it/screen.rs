@@ -68,9 +68,18 @@ pub(crate) fn target(screen: &str) -> String {
     if title.ends_with(':') { bare() } else { title }
 }
 
+/// Whether an approval on the screen is about `what`: in its title or below. The conversation above it may show the same
+/// words, as the difference of an edit that was approved before.
+fn asks_about(screen: &str, what: &str) -> bool {
+    screen.rfind(ASKED).is_some_and(|at| {
+        let title = screen[..at].rfind('\n').map_or(0, |end| end + 1);
+        screen[title..].contains(what)
+    })
+}
+
 /// Waits for the question about `what` until its buttons accept keys; returns the screen.
 pub(crate) fn asked(term: &Term, what: &str) -> String {
-    term.wait(&format!("the question about {what}"), |s| s.contains(ASKED) && s.contains(what));
+    term.wait(&format!("the question about {what}"), |s| asks_about(s, what));
     term.wait_cells("buttons that listen", listens);
     term.screen()
 }
@@ -86,7 +95,7 @@ pub(crate) fn confirm(term: &mut Term, title: &str, yes: &str, key: &str) {
 pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     asked(term, what);
     term.keys(key);
-    term.wait(&format!("the end of the question about {what}"), |s| !(s.contains(ASKED) && s.contains(what)));
+    term.wait(&format!("the end of the question about {what}"), |s| !asks_about(s, what));
 }
 
 /// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.

@@ -40,6 +40,7 @@
 )]
 
 mod anthropic;
+mod cpu_time;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
@@ -51,6 +52,7 @@ mod secrets;
 mod server;
 pub mod strict;
 
+pub use cpu_time::thread_cpu_time;
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};
 pub use script::{Counts, Part, Script, Stop, Wire, sse};

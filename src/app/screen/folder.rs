@@ -118,7 +118,7 @@ mod tests {
         std::fs::write(dots.join("other"), "not ours").unwrap();
         std::fs::write(dots.join("next"), "b").unwrap();
         std::fs::rename(dots.join("next"), dots.join("tiller.toml")).unwrap();
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(90);
         while told.lock().unwrap().is_empty() {
             assert!(Instant::now() < end, "the change was not told");
             std::thread::sleep(Duration::from_millis(5));

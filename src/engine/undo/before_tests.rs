@@ -79,7 +79,7 @@ fn large_files_pipes_and_large_differences_are_not_compared() {
     std::fs::write(root.join("long"), lines).unwrap();
     let begun = std::time::Instant::now();
     assert!(matches!(since(root, "long", Some(b"x\n")), Since::TooLarge(_)));
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

@@ -40,7 +40,7 @@ async fn a_command_that_hangs_ends_with_all_its_children() {
     assert!(start.elapsed() < Duration::from_secs(100));
     assert!(error.to_string().contains("took longer"));
     let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(90);
     let alive = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "));
     while cfg!(target_os = "linux") && alive() {
         assert!(Instant::now() < deadline, "the grandchild lives");

@@ -85,7 +85,7 @@ pub(crate) fn clean(w: &World) {
     // Packs may be joined in the background, whose file disappears when that ends. The file of a killed join is removed
     // at the next start that gets the lock; a process that another test forks holds a copy of the lock until it
     // executes.
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(90);
     while names.iter().any(|p| p.ends_with("tmp_join")) && std::time::Instant::now() < end {
         drop(w.open());
         std::thread::park_timeout(std::time::Duration::from_millis(5));

@@ -1,5 +1,4 @@
 use std::io::{Seek, SeekFrom, Write};
-use std::time::Instant;
 
 use base64::Engine as _;
 use serde_json::json;
@@ -124,7 +123,6 @@ async fn w13_a_sparse_file_of_2_gb() {
     file.seek(SeekFrom::Start((2 << 30) - 5)).unwrap();
     file.write_all(b"last\n").unwrap();
     let before = read_bytes();
-    let start = Instant::now();
     let said = b.say(&ReadFile, json!({"path": "huge", "end": 2})).await;
     assert!(said.starts_with("1\tfirst\n2\tsecond\n[lines 1-2 of a file of 2.1 GB"), "{said}");
     let said = b.say(&ReadFile, json!({"path": "huge", "byte": (2u64 << 30) - 5})).await;
@@ -133,7 +131,6 @@ async fn w13_a_sparse_file_of_2_gb() {
     if let (Some(before), Some(after)) = (before, read_bytes()) {
         assert!(after - before < 256 * READ_MAX, "{} bytes read", after - before);
     }
-    assert!(start.elapsed().as_secs() < 5);
     for (tool, args) in [
         (&crate::files::EditFile as &dyn Tool, json!({"path": "huge", "old": "first", "new": "x"})),
         (&crate::files::WriteFile, json!({"path": "huge", "content": "x"})),

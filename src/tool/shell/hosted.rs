@@ -367,7 +367,7 @@ mod tests {
             host.start(launch("sleep 3000 & wait"), Stdio::null(), Stdio::null(), Stdio::null()).unwrap();
         let family = hosted.family.clone();
         drop(hosted);
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(90);
         while !family.living().is_empty() {
             assert!(Instant::now() < until, "it lives on");
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -384,7 +384,7 @@ mod tests {
         let mut line = String::new();
         std::io::BufReader::new(out).read_line(&mut line).unwrap();
         let orphan: i32 = line.trim().parse().unwrap();
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(90);
         let me = std::process::id().cast_signed();
         while proc_fs::stat(orphan).is_some_and(|s| !s.dead() || s.parent != me) {
             assert!(Instant::now() < until, "it does not die");

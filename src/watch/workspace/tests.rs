@@ -11,7 +11,7 @@ use crate::git::tests::{init, sh};
 mod faults;
 
 /// Time limit for expected reports.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(90);
 /// Time in which an unwanted report would arrive.
 const QUIET: Duration = Duration::from_millis(700);
 

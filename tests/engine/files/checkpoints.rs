@@ -340,7 +340,7 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
         ("by-hand.txt".to_owned(), By::Outside),
         ("built.txt".to_owned(), By::Background { commands: "p1: sleep 300".into() }),
     ];
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(90);
     while others(&store.steps().list(session, 0).unwrap()) != wanted && std::time::Instant::now() < until {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }

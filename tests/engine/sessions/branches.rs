@@ -106,7 +106,7 @@ async fn a_fork_without_words_of_its_own_leaves_nothing_behind() {
     let b = fork(&mut rig, entries[1].id).await;
     assert_ne!(empty, b);
     // It follows the news of the new branch.
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(90);
     let mut rows = branches(&mut rig).await.0;
     while names(&rows).len() != 2 && std::time::Instant::now() < until {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

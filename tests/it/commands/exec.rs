@@ -413,7 +413,7 @@ fn a_question_can_be_answered_or_left_with_ctrl_c() {
     let begun = std::time::Instant::now();
     term.keys("\x03");
     assert_eq!(term.wait_exit(), 130);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(!place.work.join("never").exists());
 }
 

@@ -51,7 +51,7 @@ fn peak(term: &Term) -> Option<u64> {
 }
 
 /// Time limit of a jump to the other end of the session, on a busy machine and without optimisation.
-const JUMP: std::time::Duration = std::time::Duration::from_secs(20);
+const JUMP: std::time::Duration = std::time::Duration::from_secs(80);
 
 /// Ctrl-Home and the search in the conversation reach the oldest message (U10); from another session the search over
 /// all sessions does.

@@ -72,7 +72,7 @@ fn start(
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(90);
     while !done() {
         assert!(Instant::now() < end, "{what} did not happen");
         std::thread::yield_now();

@@ -244,11 +244,11 @@ fn shell_lines_are_shared_or_private() {
 fn u3_a_long_paste_is_a_chip_and_a_hundred_pastes_send_nothing() {
     let mut r = Robot::new(80, 24);
     let text = "line of text\r\n".repeat(750_000);
-    let begin = std::time::Instant::now();
+    let begin = tiller_testkit::thread_cpu_time();
     r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(text)));
     assert!(r.screen().contains("[paste 1: 750000 lines]"));
     // Dev builds are slow; the budget itself is measured by the benchmark.
-    assert!(begin.elapsed().as_secs() < 10);
+    assert!((tiller_testkit::thread_cpu_time() - begin).as_secs() < 10);
     for i in 0..100 {
         r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(format!("p{i}\r\n"))));
     }
