@@ -204,7 +204,6 @@ fn logged_in(adapter: &Adapter, env: &[(String, String)]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
     use crate::adapter::{Adapters, parse};
@@ -214,8 +213,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let program = tmp.path().join("fake");
         let write = |script: &str| {
-            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
         };
         let adapter = |command: &str| {
             let text = format!(

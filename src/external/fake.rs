@@ -1,6 +1,5 @@
 //! Programs for the tests of this room: shell scripts behind an adapter.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +26,7 @@ impl Fake {
     pub(crate) fn new(sections: &str, script: &str) -> Self {
         let tmp = tempfile::tempdir().unwrap();
         let program = tmp.path().join("fake");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
         let text = format!(
             "name = \"fake\"\ntitle = \"Fake\"\n[program]\ncommand = \"{}\"\ninstall = \"x\"\n[auth]\nmissing = ['Not logged in']\nfix = \"log in\"\n{}",
             program.display(),

@@ -45,6 +45,7 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 pub mod power;
+mod program;
 mod pty;
 mod reply;
 mod script;
@@ -53,6 +54,7 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
+pub use program::program;
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};
 pub use script::{Counts, Part, Script, Stop, Wire, sse};

@@ -1,6 +1,5 @@
 //! External programs as agents: small scripts play them here; the real ones are driven in `tests/it`.
 
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -20,8 +19,7 @@ pub(crate) fn toy(place: &Place, script: &str) -> Programs {
     let folder = place.tmp.path().join("adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("toy.sh");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{0}\"\ninstall = \"nothing\"\n\
          [headless]\nformat = \"text\"\nargs = []\nlast = [\"{{prompt}}\"]\nprompt = \"argument\"\n\

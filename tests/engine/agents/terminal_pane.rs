@@ -1,7 +1,6 @@
 //! A terminal program as an agent: viewing its screen, typing into it, sending it messages, releasing it. A script
 //! plays the program.
 
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use tiller_external::Adapters;
@@ -39,8 +38,7 @@ fn toy(place: &Place, script: &str) -> Programs {
     let folder = place.tmp.path().join("adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("toy.sh");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\ncareful = []\n\
          ready = '^> *$'\nworking = 'esc to stop'\nanswer = '^answer: (.*)$'\nsettle = 0.2\nquiet = 0.4\n",

@@ -1,6 +1,5 @@
 //! A command that runs without a question, in a sandbox that blocks it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,8 +35,7 @@ fn blocking(place: &Place, profile: Profile) -> impl FnOnce(&mut EngineConfig) +
     let folder = place.tmp.path().join("blocked");
     std::fs::create_dir_all(&folder).unwrap();
     let cat = folder.join("cat");
-    std::fs::write(&cat, "#!/bin/sh\necho \"cat: $1: Permission denied\" >&2\nexit 1\n").unwrap();
-    std::fs::set_permissions(&cat, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&cat, "#!/bin/sh\necho \"cat: $1: Permission denied\" >&2\nexit 1\n");
     let work = place.work.clone();
     move |parts| {
         parts.session.profile = Some(profile);

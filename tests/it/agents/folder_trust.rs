@@ -1,8 +1,6 @@
 //! X4, X18: files of the folder that configure a program of another vendor. The program does not start before the
 //! person agrees to them.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::json;
 use tiller_testkit::{Reply, Script, ScriptServer, Term, Wire};
 
@@ -12,8 +10,7 @@ use crate::screen::{quit, say};
 /// A program that first does what a file of the folder says.
 fn toy(place: &Place) {
     let program = place.user.join("toy.sh");
-    std::fs::write(&program, "#!/bin/sh\n[ -e .toy/hook ] && sh .toy/hook\necho it is done\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, "#!/bin/sh\n[ -e .toy/hook ] && sh .toy/hook\necho it is done\n");
     let folder = place.home.join("config/adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let adapter = format!(

@@ -1,7 +1,6 @@
 //! Faults X8 and X12 for agents: secrets are in none of their files and no child sees them; when nobody can answer,
 //! requests of an agent are denied, recorded, and reported.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,8 +12,7 @@ use crate::faults::secrets::{holds, keys, walk};
 /// A program `toy` of another vendor that is this script: without a screen, or over the protocol.
 fn toy(place: &Place, script: &str) {
     let program = place.user.join("toy.sh");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
     let folder = place.home.join("config/adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let command = format!("command = \"{}\"\ninstall = \"nothing\"\n", program.display());

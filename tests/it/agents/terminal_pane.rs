@@ -1,8 +1,6 @@
 //! Programs in Tiller's terminals: the real screen in a pane, a person inside, and programs that are hostile, flood or
 //! die.
 
-use std::os::unix::fs::PermissionsExt;
-
 use rustix::process::Signal;
 use tiller_testkit::{ScriptServer, Term};
 
@@ -38,8 +36,7 @@ fn place(server: &ScriptServer, script: &str) -> Place {
     let folder = place.home.join("config/adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("toy.sh");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, &format!("#!/bin/sh\n{script}\n"));
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\ncareful = []\n\
          ready = '^> *$'\nanswer = '^answer: (.*)$'\nsettle = 0.3\nquiet = 0.5\nstart = 600.0\n",

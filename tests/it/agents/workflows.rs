@@ -1,7 +1,6 @@
 //! Workflows on the screen: started from a project's file, inspected, controlled, continued after a failure and after a
 //! kill; steps by programs of other vendors; questions in the middle.
 
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -232,8 +231,7 @@ fn toy(place: &Place) {
     let folder = place.home.join("config/adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("toy.sh");
-    std::fs::write(&program, "#!/bin/sh\ntouch toy-was-here\necho \"toy was told: $1\"\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, "#!/bin/sh\ntouch toy-was-here\necho \"toy was told: $1\"\n");
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n\
          [headless]\nformat = \"text\"\nargs = []\nlast = [\"{{prompt}}\"]\nprompt = \"argument\"\ncareful = []\n",

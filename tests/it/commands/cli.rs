@@ -154,9 +154,7 @@ fn mistakes_in_files_of_settings_are_told_in_full() {
     write("permissions.yaml", "deny:\n  - read_file(.env\n  - 'terminal('\n");
     // An agent program of another vendor.
     let program = place.work.join("codex");
-    write(program.to_str().unwrap(), "#!/bin/sh\necho codex-cli 1.2.3\n");
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, "#!/bin/sh\necho codex-cli 1.2.3\n");
     let path = std::env::var("PATH").unwrap();
     place.set("PATH", &format!("{}:{path}", place.work.display()));
 

@@ -360,8 +360,7 @@ fn an_editor_runs_in_the_foreground_and_an_end_does_not_wait_for_it() {
     let editor = place.user.join("edit.sh");
     let script = "#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo 'EDITOR WITH A TERMINAL'; fi\n\
                   echo added >>\"$1\"\nread x\n";
-    std::fs::write(&editor, script).unwrap();
-    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&editor, script);
     place.set("EDITOR", &editor.display().to_string());
     let mut term = busy(&model, &place);
     term.keys("\x07");

@@ -14,8 +14,7 @@ fn place(model: &Model) -> Place {
     place.wire(model.wire, &model.server);
     // An editor that appends a line.
     let editor = place.user.join("editor");
-    std::fs::write(&editor, "#!/bin/sh\necho '3. Say goodbye' >> \"$1\"\n").unwrap();
-    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&editor, "#!/bin/sh\necho '3. Say goodbye' >> \"$1\"\n");
     place.set("EDITOR", &editor.display().to_string());
     place
 }

@@ -1,7 +1,5 @@
 //! Copying within tmux, which does not forward OSC 52 of programs unless configured.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, wait};
@@ -16,8 +14,7 @@ fn answered(script: &str) -> (Place, tiller_testkit::Term) {
     let bin = place.user.join("bin");
     std::fs::create_dir(&bin).unwrap();
     let program = bin.join("tmux");
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    tiller_testkit::program(&program, script);
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
     place.set("PATH", &format!("{}:{path}", bin.display()));
     place.set("TMUX", &format!("{},1,0", place.user.join("socket").display()));
