@@ -13,6 +13,7 @@
 //! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
 //! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |
 //! | `sandbox/` | the launcher and the probes of the sandbox itself | they confine themselves |
+//! | `commands/batch/launch/` | Tiller itself for each case of a batch, and the person's own `ssh`, `sbatch` and `kubectl` | no: Tiller confines its commands |
 //! | `external/check.rs`, `app/agents.rs` | `--version` of programs of other vendors, in `/` | no |
 //! | `app/screen/editor.rs`, `app/screen/statusline.rs`, `detach/client.rs`, `tui/terminal/clipboard.rs` | the person's editor, status line and suspended programs, tmux | no: the person's own |
 //! | `provider/registry/key.rs` | the command of a setting of the person's that prints a key | no: it reads secrets |
@@ -25,6 +26,7 @@ use tiller_config::{PackageCache, Sandbox};
 use tiller_engine::SandboxTest;
 use tiller_protocol::{
     CapabilityState, Notice, NoticeKind, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+    TerminalPlace,
 };
 use tiller_sandbox::{
     Capability, Confinement, Domains, Held, Method, Network, Policy, Profile, Proxy, SessionSandbox, proxy,
@@ -225,6 +227,9 @@ pub(crate) struct SandboxSettings {
     /// Where the value comes from, for people.
     origin: String,
     network: Vec<String>,
+    /// The terminals that are not this machine, and the name of the main agent's.
+    elsewhere: Vec<TerminalPlace>,
+    main: Option<String>,
 }
 
 impl SandboxSettings {
@@ -238,6 +243,8 @@ impl SandboxSettings {
             },
             origin: setup.config.origin.get("sandbox").map_or("built in".into(), ToString::to_string),
             network: config.sandbox_network.clone(),
+            elsewhere: tiller_terminals::Session::places(&config.terminals),
+            main: setup.common.terminal.clone().filter(|name| config.terminals.contains_key(name)),
         }
     }
 
@@ -266,6 +273,8 @@ impl SandboxSettings {
             lacks: found.lacks(),
             network: self.network(method),
             capabilities: if confines { probes().into_iter().map(capability).collect() } else { Vec::new() },
+            elsewhere: self.elsewhere.clone(),
+            main: self.main.clone(),
         }
     }
 
@@ -319,7 +328,7 @@ mod tests {
 
     fn settings(scope: SandboxScope, network: &[&str]) -> SandboxSettings {
         let network = network.iter().map(|d| (*d).to_owned()).collect();
-        SandboxSettings { scope, origin: "built in".into(), network }
+        SandboxSettings { scope, origin: "built in".into(), network, elsewhere: Vec::new(), main: None }
     }
 
     fn machine(landlock: u32, bubblewrap: bool) -> Confinement {

@@ -83,7 +83,10 @@ pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
 pub use turn::permission::PermissionOutcome;
 pub use turn::process::{ProcessRow, ProcessState};
-pub use turn::sandbox::{CapabilityState, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState};
+pub use turn::sandbox::{
+    CapabilityState, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState, TerminalLimits,
+    TerminalPlace,
+};
 pub use turn::todo::{TodoItem, TodoStatus};
 pub use turn::tool::{ToolOutcome, ToolSpec, ToolVerb, Touch};
 

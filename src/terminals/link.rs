@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiller_protocol::lock;
-use tiller_tool::shell::Launch;
+use tiller_tool::shell::{Launch, retry_while_busy};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
@@ -15,6 +15,8 @@ const HELPER: &str = include_str!("there/helper.sh");
 /// What the other side's shell is given as an argument: it reads the helper from its input. No character in it means
 /// something else to another login shell.
 pub(crate) const BOOT: &str = r#"read n; s=$(dd bs=1 count=$n 2>/dev/null); eval "$s""#;
+/// Until the other side has ended what it had, at the end of the session.
+pub(crate) const LEAVE: Duration = Duration::from_secs(4);
 /// Until the first answer.
 pub(crate) const CONNECT: Duration = Duration::from_secs(30);
 /// The longest header of a frame, and the largest frame, in bytes.
@@ -22,8 +24,8 @@ const HEADER: usize = 256;
 const FRAME: usize = 1 << 30;
 /// What is kept of the program's error output, in bytes.
 const ERRORS: usize = 8 << 10;
-/// From the end of the requests to the end of the program.
-const LEAVE: Duration = Duration::from_secs(20);
+/// From the end of the requests to the end of the program, which may still clear away what it has.
+const END: Duration = Duration::from_secs(20);
 
 /// What comes back.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,12 +65,10 @@ impl std::fmt::Debug for Link {
 impl Link {
     /// Starts the program that connects.
     pub(crate) fn start(launch: &Launch) -> std::io::Result<Self> {
-        let mut child = command(launch)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()?;
+        // Not killed with this process: its closed input ends it, and the last request may still be on its way.
+        let mut command = command(launch);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(false);
+        let mut child = retry_while_busy(|| command.spawn())?;
         let missing = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;
@@ -96,6 +96,20 @@ impl Link {
         bytes.push(b'\n');
         bodies.iter().for_each(|body| bytes.extend_from_slice(body));
         let _ = self.requests.send(bytes).await;
+    }
+
+    /// Sends a last request without waiting, for a link that is dropped: its program ends after it.
+    pub(crate) fn ask_last(&self, header: &str) {
+        let _ = self.requests.try_send(format!("{header}\n").into_bytes());
+    }
+
+    /// Ends the requests, and waits until the other side has ended too: what it still clears away is gone then. At most
+    /// this long.
+    pub(crate) async fn leave(self, most: Duration) {
+        let Self { requests, mut frames, _reader, .. } = self;
+        drop(requests);
+        let ended = async { while frames.recv().await.is_some() {} };
+        let _ = tokio::time::timeout(most, ended).await;
     }
 
     /// The next frame; `None`: the connection is closed. Nothing is lost when this is dropped before it is done.
@@ -139,7 +153,7 @@ async fn write(mut stdin: ChildStdin, mut asked: mpsc::Receiver<Vec<u8>>, mut ch
         };
     }
     drop(stdin);
-    let _ = tokio::time::timeout(LEAVE, child.wait()).await;
+    let _ = tokio::time::timeout(END, child.wait()).await;
     let _ = child.kill().await;
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tiller_config::schema::TerminalKind;
+use tiller_protocol::{TerminalLimits, TerminalPlace};
 use tiller_tool::Workspace;
 use tiller_tool::shell::{Elsewhere, Launch, ProcessThere, Shell, ShellError, Start};
 
@@ -102,31 +103,38 @@ impl Way {
     }
 }
 
+/// What a terminal of this kind is for people.
+pub(crate) fn terminal_place(name: &str, kind: TerminalKind) -> TerminalPlace {
+    let (kind, limits) = match kind {
+        TerminalKind::Local => ("local", TerminalLimits::Account),
+        TerminalKind::Docker => ("docker", TerminalLimits::Container),
+        TerminalKind::Podman => ("podman", TerminalLimits::Container),
+        TerminalKind::Ssh => ("ssh", TerminalLimits::Account),
+        TerminalKind::Kubernetes => ("kubernetes", TerminalLimits::Account),
+    };
+    TerminalPlace { name: name.to_owned(), kind: kind.to_owned(), limits }
+}
+
 /// A terminal elsewhere.
 #[derive(Debug)]
 pub(crate) struct Place {
+    place: TerminalPlace,
     way: Arc<Way>,
     files: Files,
 }
 
 impl Place {
     pub(crate) fn new(setting: &Setting<'_>, kind: Arc<dyn Kind>, keep: u32, state: &Path) -> Self {
-        let word = match setting.terminal.kind {
-            TerminalKind::Local => "local",
-            TerminalKind::Docker => "docker",
-            TerminalKind::Podman => "podman",
-            TerminalKind::Ssh => "ssh",
-            TerminalKind::Kubernetes => "kubernetes",
-        };
+        let place = terminal_place(setting.name, setting.terminal.kind);
         let way = Arc::new(Way {
             name: setting.name.to_owned(),
-            title: format!("{} ({word})", setting.name),
+            title: place.title(),
             kind,
             keep,
             root: setting.root.to_owned(),
         });
         let files = Files::new(Arc::clone(&way), setting.terminal.files, state);
-        Self { way, files }
+        Self { place, way, files }
     }
 }
 
@@ -136,8 +144,8 @@ impl Elsewhere for Place {
         &self.way.name
     }
 
-    fn title(&self) -> String {
-        self.way.title.clone()
+    fn place(&self) -> &TerminalPlace {
+        &self.place
     }
 
     fn describe(&self) -> String {

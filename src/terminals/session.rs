@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tiller_config::schema::{Terminal, TerminalKind};
-use tiller_protocol::lock;
 use tiller_protocol::nearest::nearest;
+use tiller_protocol::{TerminalPlace, lock};
 use tiller_tool::shell::{Elsewhere, Terminals};
 
 use crate::kinds::{self, Setting, Vars};
-use crate::place::Place;
+use crate::place::{Place, terminal_place};
 
 /// Seconds for which a shell there waits for its connection to come back.
 const KEEP: u32 = 300;
@@ -40,6 +40,12 @@ impl Session {
     pub fn keep(mut self, seconds: u32) -> Self {
         self.keep = seconds;
         self
+    }
+
+    /// The terminals that are not this machine, by name.
+    pub fn places(settings: &BTreeMap<String, Terminal>) -> Vec<TerminalPlace> {
+        let elsewhere = settings.iter().filter(|(_, terminal)| terminal.kind != TerminalKind::Local);
+        elsewhere.map(|(name, terminal)| terminal_place(name, terminal.kind)).collect()
     }
 
     /// Removes containers whose Tiller was killed. Blocks while docker and podman answer; without a terminal of these

@@ -11,7 +11,7 @@ use tiller_tool::shell::{CommandEnd, CommandResult, Exit, Line, Refusals, Shell,
 use tokio::time::sleep_until;
 
 use crate::kinds::Failure;
-use crate::link::{Frame, Link};
+use crate::link::{Frame, LEAVE, Link};
 use crate::place::{ShellStart, Way, key};
 use crate::quote;
 
@@ -26,8 +26,6 @@ const TRIES: &[Duration] = &[
 ];
 /// After KILL, until the other side has to say that all has ended.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// Until the other side has ended a shell, at the end of the session.
-const LEAVE: Duration = Duration::from_secs(4);
 /// Until the answer to a line of Tiller.
 const WHISPER: Duration = Duration::from_secs(30);
 
@@ -393,11 +391,19 @@ impl Shell for RemoteShell {
     }
 
     async fn close(&mut self) {
-        if let Some(mut link) = self.link.take() {
+        if let Some(link) = self.link.take() {
             link.ask("quit", &[]).await;
             // The program may end right after this.
-            let ended = async { while link.next().await.is_some() {} };
-            let _ = tokio::time::timeout(LEAVE, ended).await;
+            link.leave(LEAVE).await;
+        }
+    }
+}
+
+impl Drop for RemoteShell {
+    /// One that was not closed in order ends there as well, instead of waiting for a connection.
+    fn drop(&mut self) {
+        if let Some(link) = &self.link {
+            link.ask_last("quit");
         }
     }
 }

@@ -9,7 +9,7 @@ use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::PermissionAsk;
-use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, ToolCatalog, Touch};
+use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, TerminalPlace, ToolCatalog, Touch};
 
 /// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -48,7 +48,7 @@ pub(crate) struct Question<'a> {
     /// State of the shell that runs its command.
     pub(crate) shell: Option<&'a ShellState>,
     /// The terminal elsewhere where its command runs.
-    pub(crate) terminal: Option<&'a str>,
+    pub(crate) terminal: Option<&'a TerminalPlace>,
 }
 
 impl Permit {
@@ -269,7 +269,7 @@ pub(crate) fn permission_ask(
     let folder =
         q.access.iter().find_map(|a| if let Access::Run { folder, .. } = a { Some(folder) } else { None });
     let folder = folder.map(|folder| match q.terminal {
-        Some(terminal) => format!("{terminal}:{folder}"),
+        Some(terminal) => format!("{}:{folder}", terminal.name),
         None => folder.clone(),
     });
     let runs =
@@ -286,5 +286,8 @@ pub(crate) fn permission_ask(
         why,
         editable: runs,
     };
-    call.ask(&verdict)
+    let mut ask = call.ask(&verdict)?;
+    // The sandbox of this machine does not reach there.
+    ask.effects.extend(q.terminal.filter(|_| folder.is_some()).map(TerminalPlace::words));
+    Some(ask)
 }

@@ -69,7 +69,7 @@ impl CallTask {
                 access: &access,
                 profile: self.profile,
                 shell: shell.as_ref(),
-                terminal: self.cx.workspace.terminal().map(|t| t.name()),
+                terminal: self.cx.workspace.terminal().map(|t| t.place()),
             };
             let verdict = self.permit.judge(&question);
             let verdict = match verdict {

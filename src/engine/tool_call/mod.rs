@@ -87,7 +87,7 @@ impl CallTask {
             access,
             profile: self.profile,
             shell: None,
-            terminal: self.cx.workspace.terminal().map(|t| t.name()),
+            terminal: self.cx.workspace.terminal().map(|t| t.place()),
         }
     }
 

@@ -36,6 +36,43 @@ pub enum SandboxNetwork {
     Everything,
 }
 
+/// What limits commands at a terminal elsewhere, where the sandbox of this machine does not reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalLimits {
+    /// A container that was started for them.
+    Container,
+    /// The rights of the account there, and nothing else.
+    Account,
+}
+
+/// A terminal elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalPlace {
+    /// Its name in the settings.
+    pub name: String,
+    /// Its kind, for people: `ssh`.
+    pub kind: String,
+    pub limits: TerminalLimits,
+}
+
+impl TerminalPlace {
+    /// Name and kind, for people: `build (ssh)`.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.name, self.kind)
+    }
+
+    /// What confines a command there, as the beginning of a sentence.
+    pub fn words(&self) -> String {
+        match self.limits {
+            TerminalLimits::Container => format!("confined only by the container of {}", self.title()),
+            TerminalLimits::Account => {
+                format!("not confined: only the rights of the account at {} limit it", self.title())
+            }
+        }
+    }
+}
+
 /// The sandbox of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxState {
@@ -51,6 +88,12 @@ pub struct SandboxState {
     /// What the self-test tried. Empty where nothing confines commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<SandboxCapability>,
+    /// The terminals of the settings, by name. It does not reach there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<TerminalPlace>,
+    /// Name of the main agent's terminal, if that is one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main: Option<String>,
 }
 
 /// One thing that the sandbox has to stop.

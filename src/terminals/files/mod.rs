@@ -63,7 +63,7 @@ impl Files {
         if let Some(sync) = &self.sync
             && let Ok(mut sync) = sync.try_lock()
         {
-            sync.close();
+            sync.close().await;
         }
     }
 }

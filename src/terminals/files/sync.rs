@@ -12,7 +12,7 @@ use super::archive;
 use super::known::{Known, Stamp, listing};
 use super::tree::{self, Ignored};
 use crate::failed;
-use crate::link::{Frame, Link};
+use crate::link::{Frame, LEAVE, Link};
 use crate::place::Way;
 
 /// Bytes of one archive.
@@ -78,8 +78,11 @@ impl Sync {
         Self { way, file, link: None, known: None, fresh: true }
     }
 
-    pub(super) fn close(&mut self) {
-        self.link = None;
+    /// Waits until the other side has removed its temporary files.
+    pub(super) async fn close(&mut self) {
+        if let Some(link) = self.link.take() {
+            link.leave(LEAVE).await;
+        }
     }
 
     /// Brings the changes of this side there.

@@ -84,10 +84,20 @@ impl Container {
     }
 
     async fn run(&self, args: Vec<String>, most: Duration) -> Result<String, Failure> {
+        let mut command = self.command(&args);
+        command.kill_on_drop(true);
+        self.ended(command, most).await
+    }
+
+    fn command(&self, args: &[String]) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(&self.base.program);
-        command.args(&args).env_clear().envs(self.base.env.iter().map(|(k, v)| (k, v)));
+        command.args(args).env_clear().envs(self.base.env.iter().map(|(k, v)| (k, v)));
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
+        command.process_group(0);
+        command
+    }
+
+    async fn ended(&self, mut command: tokio::process::Command, most: Duration) -> Result<String, Failure> {
         let program = self.program;
         let output = async { retry_while_busy(|| command.spawn())?.wait_with_output().await };
         match tokio::time::timeout(most, output).await {
@@ -173,9 +183,11 @@ impl Kind for Container {
         if let Some(id) = id {
             // Podman waits for its main process otherwise; Docker kills it at once.
             let now: &[&str] = if self.program == "podman" { &["--time", "0"] } else { &[] };
-            let args =
-                ["rm", "--force"].iter().chain(now).chain([&id.as_str()]).map(|a| (*a).to_owned()).collect();
-            if let Err(why) = self.run(args, SHORT).await {
+            let mut args: Vec<String> =
+                ["rm", "--force"].iter().chain(now).map(|a| (*a).to_owned()).collect();
+            args.push(id.clone());
+            // It goes on when this process ends before it.
+            if let Err(why) = self.ended(self.command(&args), SHORT).await {
                 tracing::warn!(container = id, why = why.words(), "a container could not be removed");
             }
         }

@@ -139,8 +139,18 @@ follow() {
 signal() {
   pid=$(cat "$d/pid" 2>/dev/null) || return
   kill -"$1" -"$pid" 2>/dev/null || kill -"$1" "$pid" 2>/dev/null
-  grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null |
-    while IFS=/ read -r _ _ p _; do kill -"$1" "$p" 2>/dev/null; done
+  # One that forks while they are listed, or is just becoming another program, is not in the list: KILL goes on until
+  # two lists are empty.
+  none=0 round=0
+  while [ "$none" -lt 2 ] && [ "$round" -lt 20 ]; do
+    none=$((none + 1)) round=$((round + 1))
+    for p in $(grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null); do
+      p=${p#/proc/}
+      kill -"$1" "${p%/environ}" 2>/dev/null && none=0
+    done
+    [ "$1" = KILL ] || return
+    nap 0.01
+  done
 }
 
 finish() {

@@ -10,6 +10,8 @@ exec 8<>"$__tiller_d/in" </dev/null >/dev/null 2>/dev/null
 echo "$$" >"$__tiller_d/pid"
 cd "$(command -p cat "$__tiller_d/folder")" || cd
 [ ! -s "$__tiller_d/exports" ] || . "$__tiller_d/exports"
+# The exports are those of another shell, with the mark by which what it started is ended.
+export TILLER_CHILD="${__tiller_d##*/}"
 for __tiller_v in PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER; do export "$__tiller_v=cat"; done
 export TERM=dumb EDITOR=false VISUAL=false GIT_EDITOR=true GIT_TERMINAL_PROMPT=0 DEBIAN_FRONTEND=noninteractive
 set --

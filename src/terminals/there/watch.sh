@@ -19,5 +19,12 @@ pid=$(cat "$1/pid" 2>/dev/null)
 key=${1##*/}
 rm -rf "$1"
 kill -KILL -"$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null
-grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null |
-  while IFS=/ read -r _ _ p _; do kill -KILL "$p" 2>/dev/null; done
+# One that forks while they are listed, or is just becoming another program, is not in the list.
+none=0 round=0
+while [ "$none" -lt 2 ] && [ "$round" -lt 20 ]; do
+  none=$((none + 1)) round=$((round + 1))
+  for p in $(grep -l "TILLER_CHILD=$key" /proc/[0-9]*/environ 2>/dev/null); do
+    p=${p#/proc/}
+    kill -KILL "${p%/environ}" 2>/dev/null && none=0
+  done
+done

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tiller_protocol::{Part, Touch, lock};
+use tiller_protocol::{Part, TerminalPlace, Touch, lock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +20,8 @@ pub trait Elsewhere: Send + Sync + std::fmt::Debug {
     /// Its name in the settings.
     fn name(&self) -> &str;
 
-    /// For people and models: name and kind, as in `build (ssh)`.
-    fn title(&self) -> String;
+    /// Its name, its kind and what limits commands there.
+    fn place(&self) -> &TerminalPlace;
 
     /// What an agent there has to know, as one sentence: where its commands run, and how its files get there.
     fn describe(&self) -> String;
@@ -97,19 +97,20 @@ impl ShellPool {
             let mut exit = job.exit.clone();
             async move { exit.wait_for(Option::is_some).await.is_ok() }
         }));
-        let _ = tokio::time::timeout(CLOSE, ended).await;
+        let ended = tokio::time::timeout(CLOSE, ended);
+        // All at once: each may take seconds, and the session's end does not wait that long. What was begun goes on then.
         let slots: Vec<_> = lock(&self.slots).values().cloned().collect();
-        for slot in slots {
+        let closing = slots.iter().map(|slot| async {
             if let Ok(mut slot) = slot.try_lock()
                 && let Some(shell) = slot.shell.as_mut()
             {
                 shell.close().await;
             }
-        }
+        });
         let places = std::mem::take(&mut *lock(&self.places));
-        for place in places {
-            let _ = tokio::time::timeout(CLOSE, place.close()).await;
-        }
+        let leaving = places.iter().map(|place| tokio::time::timeout(CLOSE, place.close()));
+        let all = (futures_util::future::join_all(closing), futures_util::future::join_all(leaving));
+        let _ = futures_util::future::join3(ended, all.0, all.1).await;
     }
 
     /// Notes a terminal elsewhere, for the end of the session.

@@ -401,7 +401,7 @@ impl ShellPool {
             confiner,
         };
         end::adopt_orphans();
-        let shell = match cx.workspace.terminal() {
+        let mut shell = match cx.workspace.terminal() {
             Some(place) => {
                 self.uses(place);
                 place.open(Start { env: Vec::new(), confiner: None, ..start }).await?
@@ -415,6 +415,9 @@ impl ShellPool {
         // A shutdown between the check and here has not seen this shell.
         if let Err(e) = self.check_open() {
             end::kill_now(&self.everything());
+            if cx.workspace.terminal().is_some() {
+                shell.close().await;
+            }
             return Err(e);
         }
         Ok(shell)

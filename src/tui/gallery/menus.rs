@@ -2,7 +2,8 @@
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CapabilityState, Profile, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+    CapabilityState, Profile, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState, TerminalLimits,
+    TerminalPlace,
 };
 
 use super::scene::Scene;
@@ -34,6 +35,13 @@ fn over(s: &mut Stage, action: &'static str) {
     s.act(action);
 }
 
+/// The terminals of the settings.
+pub(super) fn terminals() -> Vec<TerminalPlace> {
+    let place =
+        |name: &str, kind: &str, limits| TerminalPlace { name: name.into(), kind: kind.into(), limits };
+    vec![place("box", "podman", TerminalLimits::Container), place("build", "ssh", TerminalLimits::Account)]
+}
+
 /// A machine with one gap, and one probe that cannot run there.
 fn sandbox(s: &mut Stage) {
     story::finished(s);
@@ -57,6 +65,8 @@ fn sandbox(s: &mut Stage) {
             lacks: vec!["bubblewrap is not installed".into()],
             network: SandboxNetwork::Nothing,
             capabilities: capabilities.collect(),
+            elsewhere: terminals(),
+            main: None,
         }),
     });
     s.act("sandbox.open");

@@ -49,6 +49,7 @@ pub const SCENES: &[Scene] = &[
     questions::APPROVE_SHELL,
     questions::APPROVE_DESTRUCTIVE,
     questions::APPROVE_OUTSIDE,
+    questions::APPROVE_ELSEWHERE,
     questions::CLARIFY,
     questions::PLAN,
     questions::TRUST,

@@ -2,12 +2,14 @@
 
 use tiller_protocol::ask::{OutsideAnswer, PermissionAsk, TrustItem};
 use tiller_protocol::event::{AskEvent, StateEvent};
-use tiller_protocol::{AgentId, AgentState, Ask, AskBody, AskId, EventBody, Risk};
+use tiller_protocol::{
+    AgentId, AgentState, Ask, AskBody, AskId, EventBody, Risk, SandboxState, TerminalPlace,
+};
 
-use super::answers;
 use super::scene::Scene;
 use super::stage::{Call, Stage};
 use super::story;
+use super::{answers, menus};
 
 pub(super) const APPROVE_EDIT: Scene = Scene::new("approve_edit", "Approval of an edit", approve_edit);
 pub(super) const APPROVE_SHELL: Scene = Scene::new("approve_shell", "Approval of a command", approve_shell);
@@ -15,6 +17,8 @@ pub(super) const APPROVE_DESTRUCTIVE: Scene =
     Scene::new("approve_destructive", "Approval of a destructive command", approve_destructive);
 pub(super) const APPROVE_OUTSIDE: Scene =
     Scene::new("approve_outside", "A command that the sandbox stopped", approve_outside);
+pub(super) const APPROVE_ELSEWHERE: Scene =
+    Scene::new("approve_elsewhere", "A command at a terminal elsewhere", approve_elsewhere);
 pub(super) const CLARIFY: Scene = Scene::new("clarify", "A question of the agent", clarify);
 pub(super) const PLAN: Scene = Scene::new("plan", "A plan to approve", plan);
 pub(super) const TRUST: Scene = Scene::new("trust", "A folder that brings settings", trust);
@@ -91,6 +95,27 @@ fn approve_outside(s: &mut Stage) {
         ],
         outside: OutsideAnswer::Only,
         ..permission("shell", line, Risk::High)
+    };
+    ask(s, "main", Some(id), AskBody::Permission(p));
+}
+
+fn approve_elsewhere(s: &mut Stage) {
+    story::working(s);
+    s.state(StateEvent::SandboxTested {
+        sandbox: Box::new(SandboxState {
+            method: Some("Landlock and seccomp".into()),
+            elsewhere: menus::terminals(),
+            main: Some("build".into()),
+            ..SandboxState::default()
+        }),
+    });
+    let id = s.begin(&Call::new("terminal", "shell", "python -m pytest -q tests/test_client.py", ""));
+    let p = PermissionAsk {
+        folder: "build:/home/ann/api".into(),
+        why: "run the new tests".into(),
+        effects: menus::terminals().last().map(TerminalPlace::words).into_iter().collect(),
+        outside: OutsideAnswer::No,
+        ..permission("shell", "python -m pytest -q tests/test_client.py", Risk::Low)
     };
     ask(s, "main", Some(id), AskBody::Permission(p));
 }

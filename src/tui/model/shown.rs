@@ -5,7 +5,7 @@
 use std::mem::swap;
 
 use tiller_protocol::event::{AskEvent, StateEvent};
-use tiller_protocol::{AgentId, AgentView, Cost, Event, EventBody, SessionId, TodoItem};
+use tiller_protocol::{AgentId, AgentView, Cost, Event, EventBody, SessionId, TerminalPlace, TodoItem};
 
 use super::agent::{AgentModel, SessionModel};
 use super::{Model, Tracked};
@@ -62,6 +62,16 @@ impl Model {
     /// How often the bell of this agent's terminal had rung when the person looked at it last.
     pub fn bells_seen(&self, id: Option<&AgentId>) -> u32 {
         id.and_then(|id| self.crew.bells.get(id)).copied().unwrap_or_default()
+    }
+
+    /// The terminal elsewhere where the commands of this agent run; `None`: this machine's own.
+    pub(crate) fn terminal_of(&self, id: &AgentId) -> Option<&TerminalPlace> {
+        let sandbox = self.engine.sandbox.as_deref()?;
+        let name = match id.is_main() {
+            true => sandbox.main.as_deref(),
+            false => self.row(id)?.child.as_ref().map(|child| child.terminal.as_str()),
+        };
+        sandbox.elsewhere.iter().find(|place| Some(place.name.as_str()) == name)
     }
 
     /// The agent that works in this session, a child of the open one.

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use tiller_protocol::{Effort, Profile, SandboxScope, SandboxState};
+use tiller_protocol::{Effort, Profile, SandboxScope, SandboxState, TerminalLimits, TerminalPlace};
 use unicode_width::UnicodeWidthStr;
 
 use crate::panel::{DrawCx, View};
@@ -317,9 +317,11 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         let whole = with_key(format!("{sign} {n} error{plural}"), Role::Error, "errors.open");
         put(whole, vec![(format!("{sign} {n}"), Role::Error)], 2, Some("errors.open"));
     }
-    if let Some((words, brief, role)) =
-        m.engine.sandbox.as_deref().and_then(|s| sandbox(s, m.agent.session.profile))
-    {
+    let confined = match m.terminal_of(&m.shown_agent()) {
+        Some(place) => Some(elsewhere(place, m.agent.session.profile)),
+        None => m.engine.sandbox.as_deref().and_then(|s| sandbox(s, m.agent.session.profile)),
+    };
+    if let Some((words, brief, role)) = confined {
         let rank = if role == Role::Error { 1 } else { 3 };
         put(vec![(words, role)], vec![(brief, role)], rank, Some("sandbox.open"));
     }
@@ -369,6 +371,19 @@ fn sandbox(s: &SandboxState, profile: Profile) -> Option<(String, String, Role)>
         }
     };
     Some((format!("sandbox: {named} open"), format!("{brief} open"), tone))
+}
+
+/// Where commands run that run elsewhere, and whether nothing confines them there: in full, in brief, and its tone.
+fn elsewhere(place: &TerminalPlace, profile: Profile) -> (String, String, Role) {
+    let (name, kind) = (clean::plain(&place.name), clean::plain(&place.kind));
+    let brief = format!("@{}", draw::cut_middle(&name, 12));
+    match place.limits {
+        TerminalLimits::Container => (format!("@{name} {kind}"), brief, Role::Dim),
+        TerminalLimits::Account => {
+            let tone = if profile == Profile::Full { Role::Error } else { Role::Text };
+            (format!("@{name} {kind}: not confined"), brief, tone)
+        }
+    }
 }
 
 /// The tone of the permission mode.

@@ -52,6 +52,7 @@ fn container(change: impl FnOnce(&mut Setting)) -> Option<There> {
     podman(&bin)?;
     let mut options: Vec<String> = LIMITS.iter().map(|l| (*l).to_owned()).collect();
     options.push("--network=none".into());
+    options.push(format!("--env={RUN}={}", std::process::id()));
     let mut setting =
         Setting { kind: TerminalKind::Podman, image: Some(IMAGE.into()), options, ..Setting::default() };
     change(&mut setting);

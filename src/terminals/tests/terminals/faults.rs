@@ -88,7 +88,7 @@ async fn a_terminal_that_cannot_be_reached_is_said_and_a_stop_ends_the_trying() 
     let (said, ()) = tokio::join!(there.run("sleep 4332"), stop);
     assert!(said.contains("[stopped by the user]") && said.contains("It is not known how far"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(30));
-    Command::new("pkill").args(["-f", "sleep 4332"]).output().unwrap();
+    Command::new("kill").arg("-9").args(processes("sleep 4332")).output().unwrap();
 }
 
 /// As after a kill of Tiller: its connections close without a word.

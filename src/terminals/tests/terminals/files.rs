@@ -1,7 +1,7 @@
 //! Files that are copied to the other side and back.
 
 use super::*;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use tiller_tool::files::{EditFile, ReadFile};
 
 impl There {

@@ -55,8 +55,9 @@ fn serve(there: &Path) -> Option<Server> {
     let _ = std::fs::create_dir("/run/sshd");
     let config = format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nPidFile none\nUsePAM no\n\
-         StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nAcceptEnv *\nSetEnv HOME={0}/home\n",
-        folder.display()
+         StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nAcceptEnv *\nSetEnv HOME={0}/home {RUN}={1}\n",
+        folder.display(),
+        std::process::id(),
     );
     std::fs::create_dir_all(folder.join("home")).unwrap();
     std::fs::write(folder.join("sshd_config"), config).unwrap();

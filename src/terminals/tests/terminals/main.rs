@@ -16,7 +16,6 @@ mod machines;
 mod shells;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tiller_config::schema::{Terminal as Setting, TerminalKind};
 use tiller_terminals::Session;
+use tiller_testkit::program;
 use tiller_tool::Workspace;
 use tiller_tool::shell::{Elsewhere, Process, Terminal, Terminals};
 use tiller_tool::testing::Bench;
@@ -56,8 +56,9 @@ impl There {
         let scratch = bench.scratch.path().to_owned();
         let script = format!(
             "#!/bin/sh\necho \"$@\" >>{0}/calls\necho $$ >>{0}/relays\n[ ! -e {0}/down ] || {{ echo 'no route' >&2; exit 1; }}\n\
-             while [ \"$1\" != -- ]; do shift; done\nshift\nHOME={0}/there exec env -u SECRET_TOKEN \"$@\"\n",
-            scratch.display()
+             while [ \"$1\" != -- ]; do shift; done\nshift\nHOME={0}/there exec env -u SECRET_TOKEN {RUN}={1} \"$@\"\n",
+            scratch.display(),
+            std::process::id(),
         );
         program(&scratch.join("bin/kubectl"), &script);
         let folder = Some(scratch.join("there/work").display().to_string());
@@ -110,12 +111,6 @@ impl There {
     }
 }
 
-fn program(path: &Path, text: &str) {
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
-}
-
 /// Waits for a condition.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
@@ -125,10 +120,23 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process lives whose command line holds this.
+/// A variable of everything at the other side; its value is the number of this process, so that a run of these tests beside
+/// this one, or what is left of an earlier one, is not taken for its own.
+const RUN: &str = "TILLER_TEST_RUN";
+
+/// The processes of these tests whose command lines hold this.
+fn processes(part: &str) -> Vec<String> {
+    let own = format!("{RUN}={}", std::process::id());
+    let read = |e: &std::fs::DirEntry, name: &str| std::fs::read(e.path().join(name)).unwrap_or_default();
+    let of_this_run = |e: &std::fs::DirEntry| {
+        String::from_utf8_lossy(&read(e, "cmdline")).replace('\0', " ").contains(part)
+            && read(e, "environ").split(|b| *b == 0).any(|variable| variable == own.as_bytes())
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten().filter(of_this_run);
+    all.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Whether one of them lives.
 fn lives(part: &str) -> bool {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok()).any(|line| {
-        String::from_utf8_lossy(&line).replace('\0', " ").contains(part) && !line.starts_with(b"grep")
-    })
+    !processes(part).is_empty()
 }

@@ -85,14 +85,33 @@ async fn what_takes_too_long_or_is_stopped_ends_there() {
 
 /// A process that has left the group and ignores TERM is found by its mark.
 #[tokio::test]
-#[ignore = "under load the process sometimes stays; the cause is not found yet"]
 async fn what_has_left_the_group_and_ignores_the_signal_ends_with_the_shell() {
     let there = There::pod(30).bench_limits();
-    let hard = there.run("trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 4323' & echo x");
-    assert_eq!(hard.await.lines().next(), Some("x"));
-    let late = there.terminal(json!({"command": "sleep 4327", "timeout": 1})).await;
-    assert!(late.contains("timed out"), "{late}");
-    until("all of the shell has ended", || !lives("sleep 4323") && !lives("sleep 4327")).await;
+    let [apart, late] = ["sleep 4323", "sleep 4327"];
+    let hard = format!("trap '' TERM; setsid sh -c 'trap \"\" TERM; {apart}' & echo x");
+    assert_eq!(there.run(&hard).await.lines().next(), Some("x"));
+    until("it runs apart", || lives(apart)).await;
+    let said = there.terminal(json!({"command": late, "timeout": 1})).await;
+    assert!(said.contains("timed out"), "{said}");
+    until("all of the shell has ended", || !lives(apart) && !lives(late)).await;
+    there.end().await;
+}
+
+/// A new shell begins with the variables of the one before; the mark by which its processes are found is its own.
+#[tokio::test]
+async fn what_a_later_shell_or_a_background_process_starts_has_its_own_mark() {
+    let there = There::pod(30).bench_limits();
+    assert_eq!(there.run("export A=1; exit 3").await.lines().next(), Some("[exit 3]"));
+    let [kept, apart] = ["sleep 4328", "sleep 4329"];
+    let background = format!("setsid sh -c 'trap \"\" TERM; {kept}'; true");
+    there.terminal(json!({"command": background, "background": true})).await;
+    until("it runs in the background", || lives(kept)).await;
+    let said = there.run(&format!("setsid sh -c 'trap \"\" TERM; {apart}' & sleep 0.1; kill -9 $$")).await;
+    assert!(said.contains("The shell ended"), "{said}");
+    until("what the shell had started ends with it", || !lives(apart)).await;
+    assert!(lives(kept), "it does not belong to the shell");
+    assert_eq!(there.process(json!({"action": "kill", "id": "p1"})).await, "p1: killed");
+    until("it ends with its own shell", || !lives(kept)).await;
     there.end().await;
 }
 

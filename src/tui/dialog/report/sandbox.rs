@@ -4,6 +4,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::notice::capital;
 use tiller_protocol::{
     CapabilityState, Event, EventBody, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
+    TerminalLimits,
 };
 
 use crate::app::effect::{Effect, Task};
@@ -11,6 +12,7 @@ use crate::dialog::picker::{Item, ListSpec, Picker, Source};
 use crate::keymap::action::Menu;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
+use crate::text::clean;
 use crate::theme::Role;
 use crate::widget::table::{Cell, Column};
 use crate::widget::{draw, sign};
@@ -85,6 +87,14 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.extend(commands(s).into_iter().map(|(name, words)| fact(name, words.into())));
     all.push(fact("Network", network(s)));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
+    all.extend(s.elsewhere.iter().map(|place| {
+        let words = match place.limits {
+            TerminalLimits::Container => "only its container confines it",
+            TerminalLimits::Account => "nothing confines it but its account",
+        };
+        let name = format!("@{}", clean::plain(&place.name));
+        row("Elsewhere", &name, format!("{}: {words}", clean::plain(&place.kind)), Role::Text)
+    }));
     all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
         let item = fact("Missing", what.clone());
         Item { id: format!("{}/{n}", item.id), ..item }
@@ -148,7 +158,7 @@ fn network(s: &SandboxState) -> String {
 mod tests {
     use super::*;
     use crate::testing::Robot;
-    use tiller_protocol::Profile;
+    use tiller_protocol::{Profile, TerminalPlace};
 
     fn state() -> SandboxState {
         let capability = |name: &str, short: &str, held| SandboxCapability {
@@ -171,6 +181,42 @@ mod tests {
                 ),
                 capability("keyring", "keyring", CapabilityState::Unknown { why: "it needs perl".into() }),
             ],
+            elsewhere: vec![
+                place("box", "podman", TerminalLimits::Container),
+                place("build", "ssh", TerminalLimits::Account),
+            ],
+            main: None,
+        }
+    }
+
+    fn place(name: &str, kind: &str, limits: TerminalLimits) -> TerminalPlace {
+        TerminalPlace { name: name.into(), kind: kind.into(), limits }
+    }
+
+    /// An agent elsewhere is not in the sandbox of this machine: the header says where it runs and what limits it there.
+    #[test]
+    fn the_header_says_where_an_agent_elsewhere_runs_and_what_limits_it() {
+        for (width, height) in [(80, 24), (118, 25)] {
+            let mut r = Robot::new(width, height);
+            let first = |r: &Robot| r.screen().lines().next().unwrap_or_default().to_owned();
+            let mut at = |r: &mut Robot, main: Option<&str>| {
+                r.event(found(SandboxState { main: main.map(Into::into), ..state() }));
+                first(r)
+            };
+            r.event(EventBody::State(StateEvent::ProfileChanged { profile: Profile::Ask }));
+            let here = at(&mut r, None);
+            assert!(here.contains("DP open") && !here.contains('@'), "{here}");
+            let there = at(&mut r, Some("build"));
+            assert!(there.contains("@build ssh: not confined") && !there.contains("open"), "{there}");
+            let there = at(&mut r, Some("box"));
+            assert!(there.contains("@box podman") && !there.contains("confined"), "{there}");
+            r.run("type /sandbox; enter");
+            let screen = r.screen();
+            for words in
+                ["@box", "podman: only its container confines it", "ssh: nothing confines it but its account"]
+            {
+                assert!(screen.contains(words), "{words}: {screen}");
+            }
         }
     }
 
