@@ -4,6 +4,7 @@ use std::io::{Error, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{PORT, Shared, serve};
+use super::{PORT, PREFIX, Shared, serve};
 
 /// Connections at one time, of all commands.
 const CONNECTIONS: usize = 128;
@@ -30,6 +31,9 @@ const COMMANDS: usize = 64;
 const HANDOVER: Duration = Duration::from_secs(10);
 /// Before it is tried again to accept, when the process has no more descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// A folder without a socket is certainly left after this time.
+const MAKING: Duration = Duration::from_secs(600);
 
 /// What a launcher sends beside the socket.
 const WORD: &[u8] = b"L";
@@ -47,6 +51,35 @@ pub(crate) fn offer(socket: &Path) -> Result<()> {
     beside.push(SendAncillaryMessage::ScmRights(&fds));
     rustix::net::sendmsg(&proxy, &[IoSlice::new(WORD)], &mut beside, SendFlags::NOSIGNAL)?;
     Ok(())
+}
+
+/// Removes the folders of proxies whose process was killed, beside the folder `own`. Blocks.
+pub(super) fn sweep(own: &Path) {
+    let entries = own.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX) && path != own;
+        if ours && is_left(&path) {
+            // Another process may be removing it.
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// Whether it is a folder of this user where no proxy listens any more.
+fn is_left(folder: &Path) -> bool {
+    let Ok(meta) = folder.symlink_metadata() else { return false };
+    if !meta.is_dir() || meta.uid() != rustix::process::getuid().as_raw() {
+        return false;
+    }
+    match UnixStream::connect(super::socket(folder)) {
+        Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => true,
+        // It is being made, unless its process was killed before it could listen.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            meta.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > MAKING)
+        }
+        _ => false,
+    }
 }
 
 /// Serves commands until `stopped` ends.

@@ -49,6 +49,9 @@ pub(crate) use listen::offer;
 /// The port on which commands find the proxy in their own network namespace: the usual one of proxies.
 pub const PORT: u16 = 3128;
 
+/// Beginning of the name of the folder of its socket, in the folder for temporary files.
+const PREFIX: &str = "tiller-net-";
+
 /// Refused connections that are kept until they are taken.
 const REFUSALS: usize = 32;
 
@@ -145,7 +148,7 @@ impl Proxy {
     /// When its socket or its thread cannot be made; always where there are no network namespaces.
     pub fn start(domains: Domains, outside: Box<dyn Outside>) -> std::io::Result<Self> {
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("tiller-net-").permissions(private).tempdir()?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir()?;
         let shared = Arc::new(Shared { domains, outside, refusals: Mutex::default() });
         // Held by the proxy; its thread waits for the end of the other side.
         let (stop, stopped) = oneshot::channel();
@@ -158,7 +161,10 @@ impl Proxy {
         let listener = std::os::unix::net::UnixListener::bind(socket)?;
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let own = socket.parent().map(Path::to_owned);
         std::thread::Builder::new().name("tiller-proxy".into()).spawn(move || {
+            // Beside it: no command waits for this.
+            drop(runtime.spawn_blocking(move || own.as_deref().map(listen::sweep)));
             runtime.block_on(listen::run(listener, shared, stopped));
             // Names that are still being looked up are not waited for.
             runtime.shutdown_background();

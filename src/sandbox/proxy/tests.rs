@@ -92,6 +92,32 @@ async fn ask(world: &World, domains: &[&str], bytes: &[u8]) -> (String, Vec<Refu
     (String::from_utf8(said).unwrap(), refused)
 }
 
+/// The folder of a killed process goes at the next start; that of one that lives, and what is not a proxy's, stays.
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    use std::os::unix::net::UnixListener;
+    let tmp = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let path = tmp.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        path
+    };
+    let [own, killed, lives, made, other] =
+        ["tiller-net-own", "tiller-net-killed", "tiller-net-lives", "tiller-net-made", "precious"]
+            .map(folder);
+    // A socket stays in the file system when its listener is closed, as after a kill.
+    for left in [&killed, &other] {
+        drop(UnixListener::bind(socket(left)).unwrap());
+    }
+    let _listener = UnixListener::bind(socket(&lives)).unwrap();
+    let target = tempfile::tempdir().unwrap();
+    drop(UnixListener::bind(socket(target.path())).unwrap());
+    std::os::unix::fs::symlink(target.path(), tmp.path().join("tiller-net-link")).unwrap();
+    listen::sweep(&own);
+    assert!(!killed.exists());
+    assert!([&own, &lives, &made, &other].iter().all(|path| path.exists()) && target.path().exists());
+}
+
 #[tokio::test]
 async fn a_tunnel_reaches_the_checked_address_and_passes_bytes_on() {
     let (address, got) = host().await;
@@ -412,6 +438,23 @@ mod programs {
                    --timeout 20 --trusted-host good.test --trusted-host evil.test";
         net.works(&format!("{pip} -i http://good.test/simple demo && ls got/demo-1.0-py3-none-any.whl"));
         net.fails(&format!("{pip} -i http://evil.test/simple demo"));
+        assert_eq!(net.proxy.refused().first().map(|r| r.host.clone()).as_deref(), Some("evil.test"));
+    }
+
+    #[test]
+    fn npm_installs_from_a_listed_domain() {
+        let Some(net) = net().filter(|_| has("npm")) else { return };
+        let make = r#"mkdir -p package site/npm && cd package && echo 'module.exports = "walnut"' >index.js &&
+            echo '{"name": "demo", "version": "1.0.0"}' >package.json && cd .. && tar czf site/npm/demo-1.0.0.tgz package &&
+            echo '{"name": "demo", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "demo",
+                "version": "1.0.0", "dist": {"tarball": "http://good.test/npm/demo-1.0.0.tgz"}}}}' >site/npm/demo"#;
+        sh(&net.place.top, make);
+        let npm = "export HOME=$TMPDIR; npm install --no-audit --no-fund --no-update-notifier --fetch-retries 0 \
+                   --cache $TMPDIR/npm --registry";
+        net.works(&format!(
+            "{npm} http://good.test/npm/ demo && node -p 'require(\"demo\")' | grep -x walnut"
+        ));
+        net.fails(&format!("rm -rf node_modules $TMPDIR/npm; {npm} http://evil.test/npm/ demo"));
         assert_eq!(net.proxy.refused().first().map(|r| r.host.clone()).as_deref(), Some("evil.test"));
     }
 
