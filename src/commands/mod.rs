@@ -10,6 +10,7 @@ mod acp;
 mod agents;
 pub mod args;
 mod audit;
+mod batch;
 mod checkpoint;
 mod compare;
 mod complete;
@@ -139,6 +140,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Agents { what: crate::commands::args::Agents::List { json } }) => {
             agents::list(&here()?, json)
         }
+        Some(Sub::Batch(what)) => batch::run(plain, &what),
         Some(Sub::Workflow { what }) => workflow::run(plain, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),

@@ -49,6 +49,7 @@ const STARTERS: &[&str] = &[
     "src/watch/git/command.rs",
     "src/terminals/",
     "src/sandbox/",
+    "src/commands/batch/launch/",
     "src/external/check.rs",
     "src/app/agents.rs",
     "src/app/screen/editor.rs",

@@ -1,6 +1,7 @@
 //! The command line, as `contract.md` promises it. Help, completions and the man page are generated from it.
 
 mod agents;
+mod batch;
 mod checkpoint;
 mod sandbox;
 mod sessions;
@@ -13,6 +14,7 @@ pub use crate::app::options::{Common, EffortArg, ProfileArg};
 use crate::commands::{Export, Import};
 
 pub use agents::{Agents, Workflow};
+pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
@@ -109,6 +111,8 @@ pub enum Sub {
         #[command(subcommand)]
         what: Workflow,
     },
+    /// Run many prompts without a screen, each in a process of its own
+    Batch(Box<Batch>),
     /// Show which tool calls ran, who allowed them and how they ended
     Audit {
         /// Show only rows that contain this text

@@ -1,6 +1,7 @@
 //! Subcommands without a screen: output, exit codes, help.
 
 pub(crate) mod advice;
+pub(crate) mod batch;
 pub(crate) mod cli;
 pub(crate) mod exec;
 pub(crate) mod help;
