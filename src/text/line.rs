@@ -214,6 +214,12 @@ impl Line {
         self.text.is_empty()
     }
 
+    /// Gives back the memory that was set aside for more text.
+    pub fn shrink_to_fit(&mut self) {
+        self.text.shrink_to_fit();
+        self.runs.shrink_to_fit();
+    }
+
     /// Adds foreign prose: harmless look-alikes become blanks, other odd characters become visible marks.
     pub fn push(&mut self, text: &str, look: Look) {
         self.push_mode(text, look, Mode::Prose);
@@ -295,6 +301,7 @@ impl Line {
                 b.next();
             }
         }
+        self.runs.shrink_to_fit();
     }
 
     /// Cuts the text to `columns` columns and marks the cut.

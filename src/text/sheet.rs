@@ -42,13 +42,16 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Wraps `lines` to `columns`.
-    pub fn new(lines: Vec<Line>, columns: usize) -> Self {
-        let mut sheet = Self { lines, rows: Vec::new(), codes: Vec::new() };
-        for (n, line) in sheet.lines.iter().enumerate() {
-            wrap(line, n, columns, &mut sheet.rows);
+    /// Wraps `lines` to `columns`. Sheets are kept for long: they hold no room for more.
+    pub fn new(mut lines: Vec<Line>, columns: usize) -> Self {
+        let mut rows = Vec::with_capacity(lines.len());
+        lines.shrink_to_fit();
+        for (n, line) in lines.iter_mut().enumerate() {
+            line.shrink_to_fit();
+            wrap(line, n, columns, &mut rows);
         }
-        sheet
+        rows.shrink_to_fit();
+        Self { lines, rows, codes: Vec::new() }
     }
 
     /// Adds one line.

@@ -71,6 +71,9 @@ fn it_is_sqlite_s_safest_setting_and_ours() {
     assert!(rusqlite::version_number() >= connect::SQLITE_FLOOR);
     let old = connect::check_version(3_051_002);
     assert_eq!(old, Err(StoreError::OldSqlite { found: "3.51.2".into(), floor: "3.51.3".into() }));
+    let cache =
+        store.read(|conn| Ok(conn.query_row("PRAGMA cache_size", [], |r| r.get::<_, i64>(0))?)).unwrap();
+    assert_eq!(cache, -512, "KiB that a reader keeps");
     // Readers cannot write.
     let written = store.read(|conn| Ok(conn.execute("DELETE FROM meta", [])?));
     assert!(matches!(written, Err(StoreError::ReadOnly { .. })), "{written:?}");

@@ -1,7 +1,7 @@
 //! The screen of a scene: the app with a clock that moves by hand, an engine that answers from a script, and a person
 //! who presses keys.
 
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ use crate::keymap::action::Action;
 use crate::keymap::{self, Chord, Keymap, chord};
 use crate::panel::Panel;
 use crate::shipped;
-use crate::text::highlight;
+use crate::text::highlight::Syntaxes;
 use crate::theme::Themes;
 use crate::view::layout::Zoom;
 
@@ -97,10 +97,12 @@ fn keys() -> Option<Arc<Keymap>> {
 /// Compiles the expressions of the grammars that the scenes use. The first block of a language would otherwise take so
 /// long on a busy machine that the highlighter leaves a part of it plain.
 fn warm_up() {
-    static DONE: Once = Once::new();
-    DONE.call_once(|| {
+    static TABLES: OnceLock<Arc<Syntaxes>> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let tables = Syntaxes::shared();
         let code: Vec<String> = include_str!("data/reply.md").lines().map(str::to_owned).collect();
-        let _ = highlight::colour("python", &code);
+        let _ = tables.colour("python", &code);
+        tables
     });
 }
 

@@ -1,13 +1,13 @@
 //! Colours for code, worked out on a thread of its own. Until they are there, code is drawn plain.
 //!
-//! The result names classes, not colours, so it outlives a change of theme. The syntax tables are
-//! loaded by the first job; a session without code never pays for them.
+//! The result names classes, not colours, so it outlives a change of theme. The syntax tables take megabytes: they are
+//! loaded by the first job, shared by all highlighters, and freed when the last one has no use for them.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
@@ -117,9 +117,25 @@ impl Highlighter {
     pub fn poll(&mut self) {
         while let Some(done) = self.done.as_ref().and_then(|rx| rx.try_recv().ok()) {
             self.waiting = self.waiting.saturating_sub(1);
-            let state = done.runs.map_or(HighlightState::Plain, |r| HighlightState::Ready(Arc::new(r)));
+            // Copied to exact sizes, and off the memory between the tables, which could not be given back otherwise.
+            let state =
+                done.runs.map_or(HighlightState::Plain, |r| HighlightState::Ready(Arc::new(r.clone())));
             self.states.insert(done.key, state);
         }
+    }
+
+    /// Ends the worker, and frees the syntax tables, unless code is being worked on. The next code starts it again.
+    pub fn release(&mut self) {
+        if self.waiting == 0 {
+            self.jobs = None;
+            self.done = None;
+        }
+    }
+
+    /// The worker runs, and may have loaded the tables.
+    #[cfg(test)]
+    pub(crate) fn loaded(&self) -> bool {
+        self.jobs.is_some()
     }
 
     /// Something is being worked on: look again soon.
@@ -182,87 +198,103 @@ impl Highlight for Highlighter {
 }
 
 fn work(inbox: &Receiver<HighlightJob>, outbox: &SyncSender<HighlightResult>) {
+    let mut tables = None;
     while let Ok(job) = inbox.recv() {
+        let tables = tables.get_or_insert_with(Syntaxes::shared);
         // A grammar that panics costs its colours, nothing else.
-        let runs = catch_unwind(AssertUnwindSafe(|| colour(&job.language, &job.code))).ok().flatten();
+        let runs = catch_unwind(AssertUnwindSafe(|| tables.colour(&job.language, &job.code))).ok().flatten();
         if outbox.send(HighlightResult { key: job.key, runs }).is_err() {
             return;
         }
     }
 }
 
-fn syntaxes() -> &'static SyntaxSet {
-    static SET: OnceLock<SyntaxSet> = OnceLock::new();
-    SET.get_or_init(two_face::syntax::extra_newlines)
-}
+/// The syntax tables of all languages, with what was compiled of them so far.
+pub struct Syntaxes(SyntaxSet);
 
 /// For tests: a language whose grammar panics.
 #[cfg(test)]
 const PANICS: &str = "test-panic";
 
-fn find(language: &str) -> Option<&'static SyntaxReference> {
-    #[cfg(test)]
-    assert!(language != PANICS, "a grammar panics");
-    let word = language.split([',', ' ', '{', ':', '\t']).next().unwrap_or_default().to_lowercase();
-    let word = match word.as_str() {
-        "" | "text" | "txt" | "plain" | "plaintext" | "output" => return None,
-        "console" | "shell" | "shellsession" | "zsh" => "bash",
-        "golang" => "go",
-        "c++" => "cpp",
-        "c#" => "cs",
-        other => other,
-    };
-    syntaxes().find_syntax_by_token(word)
+/// The loaded tables, while they are in use.
+static LOADED: Mutex<Weak<Syntaxes>> = Mutex::new(Weak::new());
+
+impl Syntaxes {
+    /// The tables, loaded if no one has them. They are freed with the last reference.
+    pub fn shared() -> Arc<Self> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.upgrade().unwrap_or_else(|| {
+            let tables = Arc::new(Self(two_face::syntax::extra_newlines()));
+            *loaded = Arc::downgrade(&tables);
+            tables
+        })
+    }
+
+    fn find(&self, language: &str) -> Option<&SyntaxReference> {
+        #[cfg(test)]
+        assert!(language != PANICS, "a grammar panics");
+        let word = language.split([',', ' ', '{', ':', '\t']).next().unwrap_or_default().to_lowercase();
+        let word = match word.as_str() {
+            "" | "text" | "txt" | "plain" | "plaintext" | "output" => return None,
+            "console" | "shell" | "shellsession" | "zsh" => "bash",
+            "golang" => "go",
+            "c++" => "cpp",
+            "c#" => "cs",
+            other => other,
+        };
+        self.0.find_syntax_by_token(word)
+    }
+
+    /// Runs for every line of `code`; `None` when the language is not known.
+    pub fn colour(&self, language: &str, code: &[String]) -> Option<Vec<Vec<Run>>> {
+        static SCOPES: OnceLock<Vec<Scope>> = OnceLock::new();
+        let scopes =
+            SCOPES.get_or_init(|| CLASSES.iter().map(|c| Scope::new(c).unwrap_or_default()).collect());
+        let mut state = ParseState::new(self.find(language)?);
+        let mut stack = ScopeStack::new();
+        let begun = processor_time();
+        let mut all = Vec::with_capacity(code.len());
+        let mut line = String::new();
+        for text in code {
+            line.clear();
+            line.push_str(text);
+            line.push('\n');
+            if processor_time().saturating_sub(begun) > MAX_TIME {
+                all.push(plain_run(text.len()));
+                continue;
+            }
+            let Ok(ops) = state.parse_line(&line, &self.0) else {
+                return None;
+            };
+            let mut runs: Vec<Run> = Vec::new();
+            let mut at = 0;
+            let mut add = |at: &mut usize, to: usize, stack: &ScopeStack| {
+                let to = to.min(text.len());
+                if to > *at {
+                    let class = classify(stack, scopes);
+                    let look = Look::of(Role::Code).class(class);
+                    match runs.last_mut() {
+                        Some(last) if last.look == look => last.end = to as u32,
+                        _ => runs.push(Run { end: to as u32, look }),
+                    }
+                    *at = to;
+                }
+            };
+            for (offset, op) in ops {
+                add(&mut at, offset, &stack);
+                stack.apply(&op).ok()?;
+            }
+            add(&mut at, text.len(), &stack);
+            all.push(runs);
+        }
+        Some(all)
+    }
 }
 
 /// Processor time of this thread: unlike the wall clock, it stands still while other programs run.
 fn processor_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
-}
-
-/// Runs for every line of `code`; `None` when the language is not known.
-pub fn colour(language: &str, code: &[String]) -> Option<Vec<Vec<Run>>> {
-    static SCOPES: OnceLock<Vec<Scope>> = OnceLock::new();
-    let scopes = SCOPES.get_or_init(|| CLASSES.iter().map(|c| Scope::new(c).unwrap_or_default()).collect());
-    let mut state = ParseState::new(find(language)?);
-    let mut stack = ScopeStack::new();
-    let begun = processor_time();
-    let mut all = Vec::with_capacity(code.len());
-    let mut line = String::new();
-    for text in code {
-        line.clear();
-        line.push_str(text);
-        line.push('\n');
-        if processor_time().saturating_sub(begun) > MAX_TIME {
-            all.push(plain_run(text.len()));
-            continue;
-        }
-        let Ok(ops) = state.parse_line(&line, syntaxes()) else {
-            return None;
-        };
-        let mut runs: Vec<Run> = Vec::new();
-        let mut at = 0;
-        let mut add = |at: &mut usize, to: usize, stack: &ScopeStack| {
-            let to = to.min(text.len());
-            if to > *at {
-                let class = classify(stack, scopes);
-                let look = Look::of(Role::Code).class(class);
-                match runs.last_mut() {
-                    Some(last) if last.look == look => last.end = to as u32,
-                    _ => runs.push(Run { end: to as u32, look }),
-                }
-                *at = to;
-            }
-        };
-        for (offset, op) in ops {
-            add(&mut at, offset, &stack);
-            stack.apply(&op).ok()?;
-        }
-        add(&mut at, text.len(), &stack);
-        all.push(runs);
-    }
-    Some(all)
 }
 
 fn plain_run(len: usize) -> Vec<Run> {
@@ -289,7 +321,7 @@ mod tests {
     #[test]
     fn rust_keywords_strings_and_comments_are_found() {
         let code = vec!["fn main() { // hi".to_owned(), "    let s = \"x\";".to_owned(), String::new()];
-        let runs = colour("rust", &code).unwrap();
+        let runs = Syntaxes::shared().colour("rust", &code).unwrap();
         assert_eq!(runs.len(), 3);
         let class_at = |line: usize, byte: u32| {
             let run = runs[line].iter().find(|r| r.end > byte).unwrap();
@@ -303,7 +335,7 @@ mod tests {
 
     #[test]
     fn unknown_languages_stay_plain() {
-        assert!(colour("no-such-language", &["x".into()]).is_none());
+        assert!(Syntaxes::shared().colour("no-such-language", &["x".into()]).is_none());
     }
 
     #[test]

@@ -7,6 +7,8 @@
 mod content;
 #[path = "viewport_follow.rs"]
 mod follow;
+#[path = "viewport_layouts.rs"]
+mod layouts;
 #[path = "viewport_pinned.rs"]
 mod pinned;
 #[path = "viewport_positions.rs"]
@@ -26,9 +28,7 @@ use crate::cell::{self, CellCx, CellLayout};
 use crate::model::conversation::{Body, Cell, Conversation, ToolState};
 use crate::text::highlight::Highlighter;
 use follow::TopRow;
-
-/// Layouts that are kept though they are not visible.
-const KEEP: usize = 400;
+use layouts::{CachedLayout, Layouts};
 
 /// The scroll position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,15 +109,6 @@ struct LayoutKey {
     second: i64,
 }
 
-struct CachedLayout {
-    stamp: LayoutKey,
-    laid: CellLayout,
-    /// Frame of its last use.
-    used: u64,
-    /// Its code is not highlighted yet.
-    plain: bool,
-}
-
 /// Milliseconds between two running times.
 const SECOND: i64 = 1000;
 
@@ -137,8 +128,7 @@ pub struct Viewport {
     pub scroll: ScrollPosition,
     pub visible: Vec<VisibleCell>,
     zone: TimeZone,
-    kept: HashMap<u64, CachedLayout>,
-    frame: u64,
+    layouts: Layouts,
     /// Folds that differ from the rule.
     folds: HashMap<u64, bool>,
     turns: HashSet<i64>,
@@ -164,8 +154,7 @@ impl Viewport {
             scroll: ScrollPosition::End,
             visible: Vec::new(),
             zone,
-            kept: HashMap::new(),
-            frame: 0,
+            layouts: Layouts::default(),
             folds: HashMap::new(),
             turns: HashSet::new(),
             all: false,
@@ -266,7 +255,7 @@ impl Viewport {
             last_turn: matches!(cell.body, Body::Finished(_)) && cell.turn == conv.turn(),
             second: if running { self.env.now.millis().div_euclid(SECOND) } else { 0 },
         };
-        let old = self.kept.remove(&cell.key);
+        let old = self.layouts.take(cell.key);
         let kept = match old {
             Some(k) if k.stamp == stamp => k,
             old => {
@@ -285,17 +274,15 @@ impl Viewport {
                     true => CellLayout::nothing(&cx),
                     false => cell::lay(cell, &sharing, &cx, old.map(|k| k.laid)),
                 };
-                CachedLayout { stamp, laid, used: 0, plain: true }
+                CachedLayout::new(stamp, laid)
             }
         };
-        let kept = self.kept.entry(cell.key).or_insert(kept);
-        kept.used = self.frame;
-        Some(&kept.laid)
+        Some(self.layouts.put(cell.key, kept))
     }
 
     /// The layout of a cell that was measured in this frame.
     pub fn kept(&self, key: u64) -> Option<&CellLayout> {
-        self.kept.get(&key).map(|k| &k.laid)
+        self.layouts.get(key).map(|k| &k.laid)
     }
 
     fn height(&mut self, conv: &Conversation, index: usize) -> usize {
@@ -304,7 +291,7 @@ impl Viewport {
 
     /// Lays out what is visible. Fills caches only.
     pub fn measure(&mut self, conv: &Conversation) {
-        self.frame += 1;
+        self.layouts.begin_frame();
         self.highlighter.poll();
         match self.pin(conv) {
             Some(top) => self.fill(conv, top),
@@ -312,7 +299,7 @@ impl Viewport {
         }
         for n in 0..self.visible.len() {
             let key = self.visible[n].key;
-            if let Some(k) = self.kept.get_mut(&key)
+            if let Some(k) = self.layouts.get_mut(key)
                 && k.plain
             {
                 k.plain = k.laid.stack_mut().colour(&mut self.highlighter);
@@ -324,7 +311,7 @@ impl Viewport {
         } else {
             conv.hold.set(self.visible.first().map(|s| s.key));
         }
-        self.forget();
+        self.forget(conv);
     }
 
     /// Takes up the rows of the window, from this cell and row on.
@@ -345,14 +332,15 @@ impl Viewport {
         }
     }
 
-    /// Drops layouts that were not used lately.
-    fn forget(&mut self) {
-        if self.kept.len() > 2 * KEEP {
-            let mut ages: Vec<u64> = self.kept.values().map(|k| k.used).collect();
-            ages.sort_unstable();
-            let limit = ages[ages.len() - KEEP];
-            let frame = self.frame;
-            self.kept.retain(|_, k| k.used >= limit || k.used == frame);
+    /// Frees what is not needed any more: layouts, folds of cells that are gone, the tables for colours.
+    fn forget(&mut self, conv: &Conversation) {
+        if self.layouts.forget(conv) {
+            let there: HashSet<u64> = conv.cells().iter().map(|c| c.key).collect();
+            self.folds.retain(|key, _| there.contains(key));
+        }
+        // More code comes up while a turn runs, or while older text is read.
+        if self.scroll == ScrollPosition::End && !conv.running() {
+            self.highlighter.release();
         }
     }
 
@@ -489,3 +477,7 @@ impl Viewport {
         self.place(conv, index, 0);
     }
 }
+
+#[cfg(test)]
+#[path = "viewport_tests.rs"]
+mod tests;

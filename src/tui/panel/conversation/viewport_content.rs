@@ -41,7 +41,7 @@ impl Viewport {
         if self.scroll != ScrollPosition::End || self.highlighter.busy() {
             return None;
         }
-        let kept = |s: &VisibleCell| self.kept.get(&s.key).filter(|k| !k.plain);
+        let kept = |s: &VisibleCell| self.layouts.get(s.key).filter(|k| !k.plain);
         let cells = self.visible.iter().map(|s| Some((*s, kept(s)?.stamp))).collect::<Option<Vec<_>>>()?;
         let (last, _) = cells.last()?;
         let firm = last.y + self.kept(last.key)?.settled().saturating_sub(last.from);

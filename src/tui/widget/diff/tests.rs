@@ -27,7 +27,8 @@ struct AtOnce;
 impl Highlight for AtOnce {
     fn want(&mut self, language: &str, lines: &[Line]) -> Answer {
         let code: Vec<String> = lines.iter().map(|l| l.text().to_owned()).collect();
-        highlight::colour(language, &code)
+        highlight::Syntaxes::shared()
+            .colour(language, &code)
             .map_or(Answer::Plain, |runs| Answer::Ready(std::sync::Arc::new(runs)))
     }
 }

@@ -65,7 +65,7 @@ pub(super) const STEPS: &[WorkStep] = &[
     Do("/new"),
 ];
 
-/// The model: the last word of the kind `soak-KIND-ID` in a request decides about its reply.
+/// The model: the last word of the kind `soak-KIND-ID` in a prompt decides about its reply.
 pub(super) fn model() -> ScriptServer {
     ScriptServer::with(|request: &Recorded, n| {
         let script = Script::new();
@@ -73,8 +73,23 @@ pub(super) fn model() -> ScriptServer {
         if body.get("tools").and_then(Value::as_array).is_none_or(Vec::is_empty) {
             return Reply::script(Wire::Anthropic, &script.text("A title or a summary of what was done"));
         }
-        Reply::script(Wire::Anthropic, &reply(&request.text(), &body, n))
+        Reply::script(Wire::Anthropic, &reply(&prompts(&body), &body, n))
     })
+}
+
+/// What was asked. Calls and results are left out: those of a delegation repeat the prompts of other agents.
+fn prompts(body: &Value) -> String {
+    let mut out = String::new();
+    for message in body["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "user") {
+        match &message["content"] {
+            Value::String(text) => out.push_str(text),
+            blocks => blocks.as_array().into_iter().flatten().for_each(|b| {
+                out.push_str(b["text"].as_str().unwrap_or_default());
+            }),
+        }
+        out.push('\n');
+    }
+    out
 }
 
 fn reply(text: &str, body: &Value, n: usize) -> Script {
