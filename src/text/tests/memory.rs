@@ -5,7 +5,7 @@ use tiller_text::markdown::{Doc, Opts};
 /// Lines of the reply.
 const LINES: usize = 60_000;
 /// Most bytes for each of them.
-const MOST: usize = 470;
+const MOST: usize = 340;
 
 /// Kilobytes of memory in use that no file backs; `None`: this system does not say.
 fn anonymous() -> Option<usize> {
