@@ -82,6 +82,12 @@ fn key(language: &str, lines: &[Line]) -> u64 {
     h.finish()
 }
 
+enum HighlightMsg {
+    Colour(HighlightJob),
+    /// No code is expected for now: the tables are freed.
+    Release,
+}
+
 struct HighlightJob {
     key: u64,
     language: String,
@@ -104,12 +110,14 @@ enum HighlightState {
 #[derive(Default)]
 pub struct Highlighter {
     /// Bounded by [`WAIT`]; the worker ends when this end closes.
-    jobs: Option<SyncSender<HighlightJob>>,
+    jobs: Option<SyncSender<HighlightMsg>>,
     /// As many as there are jobs; read by [`Self::poll`].
     done: Option<Receiver<HighlightResult>>,
     states: HashMap<u64, HighlightState>,
     order: VecDeque<u64>,
     waiting: usize,
+    /// The worker may have loaded the tables.
+    loaded: bool,
 }
 
 impl Highlighter {
@@ -124,18 +132,21 @@ impl Highlighter {
         }
     }
 
-    /// Ends the worker, and frees the syntax tables, unless code is being worked on. The next code starts it again.
+    /// Frees the syntax tables, unless code is being worked on. They are loaded again when needed, by the same thread: in
+    /// another one the memory that this one got back could not be used.
     pub fn release(&mut self) {
-        if self.waiting == 0 {
-            self.jobs = None;
-            self.done = None;
+        if self.loaded
+            && self.waiting == 0
+            && let Some(jobs) = &self.jobs
+        {
+            self.loaded = jobs.try_send(HighlightMsg::Release).is_err();
         }
     }
 
-    /// The worker runs, and may have loaded the tables.
+    /// The worker may have loaded the tables.
     #[cfg(test)]
     pub(crate) fn loaded(&self) -> bool {
-        self.jobs.is_some()
+        self.loaded
     }
 
     /// Something is being worked on: look again soon.
@@ -153,9 +164,9 @@ impl Highlighter {
         }
     }
 
-    fn sender(&mut self) -> Option<&SyncSender<HighlightJob>> {
+    fn sender(&mut self) -> Option<&SyncSender<HighlightMsg>> {
         if self.jobs.is_none() {
-            let (jobs, inbox) = sync_channel::<HighlightJob>(WAIT);
+            let (jobs, inbox) = sync_channel::<HighlightMsg>(WAIT);
             let (outbox, done) = sync_channel::<HighlightResult>(WAIT + 1);
             let worker = std::thread::Builder::new().name("highlight".into());
             worker.spawn(move || work(&inbox, &outbox)).ok()?;
@@ -185,9 +196,10 @@ impl Highlight for Highlighter {
             language: language.to_owned(),
             code: lines.iter().map(|l| l.text().to_owned()).collect(),
         };
-        match self.sender().map(|tx| tx.try_send(job)) {
+        match self.sender().map(|tx| tx.try_send(HighlightMsg::Colour(job))) {
             Some(Ok(())) => {
                 self.waiting += 1;
+                self.loaded = true;
                 self.keep(key, HighlightState::Waiting);
                 Answer::Later
             }
@@ -197,9 +209,13 @@ impl Highlight for Highlighter {
     }
 }
 
-fn work(inbox: &Receiver<HighlightJob>, outbox: &SyncSender<HighlightResult>) {
+fn work(inbox: &Receiver<HighlightMsg>, outbox: &SyncSender<HighlightResult>) {
     let mut tables = None;
-    while let Ok(job) = inbox.recv() {
+    while let Ok(message) = inbox.recv() {
+        let HighlightMsg::Colour(job) = message else {
+            tables = None;
+            continue;
+        };
         let tables = tables.get_or_insert_with(Syntaxes::shared);
         // A grammar that panics costs its colours, nothing else.
         let runs = catch_unwind(AssertUnwindSafe(|| tables.colour(&job.language, &job.code))).ok().flatten();

@@ -74,7 +74,7 @@ fn the_tables_for_colours_are_kept_while_a_turn_runs_only() {
     assert!(measured(&conv), "more code may come");
     conv.apply(&s.snapshot(vec![reply], 0, false));
     assert!(!measured(&conv), "nothing more comes");
-    // Other code is coloured again.
+    // Other code is coloured all the same.
     let other = s.assistant(vec![text("```rust\nlet other = 1;\n```\n")], StopReason::EndTurn);
     conv.apply(&s.snapshot(vec![other], 0, false));
     assert!(!measured(&conv));
