@@ -113,6 +113,18 @@ pub(crate) struct Emulator {
     title: String,
     strings: ControlStrings,
     other_keys: OtherKeys,
+    /// The beginning of a character whose other bytes have not come yet.
+    incomplete: Vec<u8>,
+}
+
+/// Number of bytes at the end that begin a character and do not end it.
+fn incomplete(bytes: &[u8]) -> usize {
+    let last = bytes.iter().rev().take(3).zip(1..);
+    let lead = last.clone().find(|(byte, _)| **byte < 0x80 || **byte >= 0xc0);
+    match lead {
+        Some((0xc2..=0xdf, 1) | (0xe0..=0xef, 1..=2) | (0xf0..=0xf4, 1..=3)) => lead.map_or(0, |(_, n)| n),
+        _ => 0,
+    }
 }
 
 /// Restricts an answer about the keyboard to the supported features.
@@ -138,12 +150,23 @@ impl Emulator {
         let term = Term::new(config, &Size(cols, rows), ears.clone());
         let (parser, strings, other_keys) =
             (Processor::new(), ControlStrings::default(), OtherKeys::default());
-        Self { term, parser, ears, title: String::new(), strings, other_keys }
+        Self { term, parser, ears, title: String::new(), strings, other_keys, incomplete: Vec::new() }
     }
 
     /// Processes output.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> FeedResult {
-        for piece in self.strings.short(bytes).chunks(memory_limits::PIECE) {
+        let mut waiting = std::mem::take(&mut self.incomplete);
+        waiting.extend_from_slice(&self.strings.short(bytes));
+        let mut rest = waiting.as_slice();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.len().min(memory_limits::PIECE));
+            // The parser draws a control character as text when its bytes come one by one.
+            let piece = &piece[..piece.len() - incomplete(piece)];
+            if piece.is_empty() && after.is_empty() {
+                self.incomplete = rest.to_vec();
+                break;
+            }
+            rest = &rest[piece.len()..];
             self.parser.advance(&mut self.term, piece);
             let mut answers = Vec::new();
             self.other_keys.feed(piece, &mut answers);

@@ -136,3 +136,29 @@ fn random_bytes_never_break_the_grid() {
         assert!(grid.rows.iter().flatten().all(|r| !r.text.chars().any(char::is_control)));
     }
 }
+
+/// A control character of two bytes is the same one when they come apart; so is every other character.
+#[test]
+fn characters_are_whole_wherever_the_output_is_cut() {
+    let texts = ["a\u{85}b\u{9b}31mc\u{9d}0;t\u{9c}d\u{80}e", "é漢👩\u{200d}💻\u{301}\r\n\u{90}x\u{1b}[1mz"];
+    let broken: [&[u8]; 3] =
+        [b"a\xc2\x1b[1mb\xe6\x9f\x1b[0mc", b"\xf0\xe3\x82\xc2\xc2\x85x", b"\x80\x9b\xff\xc0\x85\xe0\x80x"];
+    for bytes in texts.iter().map(|t| t.as_bytes()).chain(broken) {
+        let mut whole = Emulator::new(20, 4);
+        whole.feed(bytes);
+        for step in 1..=4 {
+            let mut cut = Emulator::new(20, 4);
+            bytes.chunks(step).for_each(|piece| drop(cut.feed(piece)));
+            assert_eq!(cut.grid(), whole.grid(), "{:?} by {step}", String::from_utf8_lossy(bytes));
+        }
+    }
+    // Pieces of the parser itself.
+    let mut long = vec![b' '; memory_limits::PIECE - 1];
+    long.extend("\u{85}\u{9b}x".as_bytes());
+    let (mut whole, mut cut) = (Emulator::new(20, 4), Emulator::new(20, 4));
+    whole.feed(&long);
+    cut.feed(&long[..100]);
+    cut.feed(&long[100..]);
+    assert_eq!(cut.grid(), whole.grid());
+    assert!(!whole.lines(0).join("").contains('\u{85}'), "{:?}", whole.lines(0));
+}
