@@ -40,7 +40,7 @@ pub struct KeyFile(PathBuf);
 impl KeyFile {
     /// In the person's configuration folder. Not `keys.toml`: that is the key map.
     pub fn usual(places: &Places) -> Self {
-        Self(places.config.join("credentials.toml"))
+        Self(places.config.join(tiller_protocol::secret_paths::OWN_KEYS))
     }
 
     /// At `path`.

@@ -128,7 +128,7 @@ fn judge(policy: &Policy, profile: Profile, human: Human, tool: &str, subject: &
             Touch::Execute,
             vec![Access::Run { command: subject.into(), folder: "/work/app".into(), background: false }],
         ),
-        "read_file" => {
+        "read_file" | "search" | "list_dir" => {
             let p = path(subject);
             let inside = policy.roots.inside(&p);
             (Touch::Read, vec![Access::Read { path: p.display().to_string(), inside }])

@@ -40,7 +40,7 @@ pub use decide::always::split as split_patterns;
 pub use decide::approval::Call;
 pub use decide::{
     Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern, decide, decide_in, is_read_only, outside,
-    suspected, unreadable, unreadable_by,
+    secret, suspected, unreadable, unreadable_by,
 };
 pub use paths::Roots;
 pub use protected::Protected;

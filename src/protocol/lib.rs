@@ -36,6 +36,7 @@
 //! | [`usage`] | tokens and money |
 //! | [`names`] | paths as text, and names of temporary files in a workspace |
 //! | [`nearest`] | spelling suggestions |
+//! | [`secret_paths`] | paths that no tool reads without a question |
 //! | [`notice`] | the one form of an error that a person sees |
 
 mod agents;
@@ -45,7 +46,7 @@ mod session;
 mod turn;
 
 pub use agents::{agent, backend, grid, pane, workflow};
-pub use base::{clock, ids, mask, names, nearest, notice, usage};
+pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{access, ask, catalog, feed, goal, permission, process, review, sandbox, todo, tool};

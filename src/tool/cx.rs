@@ -111,6 +111,8 @@ pub struct Workspace {
     pub(crate) secrets: Secrets,
     /// Says which paths may not be read.
     unreadable: Unreadable,
+    /// Says which paths, links resolved, hold keys or personal data.
+    secret: Unreadable,
     /// What confines its commands, by their profile.
     pub(crate) confiners: Confiners,
     /// Where commands run instead of on this machine.
@@ -149,6 +151,7 @@ impl Workspace {
             protected: Arc::new(|_| None),
             secrets: Arc::new(|_| Vec::new()),
             unreadable: Arc::new(|_| None),
+            secret: Arc::new(|_| None),
             confiners: Confiners::default(),
             terminal: None,
             declared: crate::files::path::declared::DeclaredPaths::default(),
@@ -163,7 +166,7 @@ impl Workspace {
     /// When the folder cannot be opened.
     pub fn beside(&self) -> std::io::Result<Self> {
         let beside = Self::new(&self.root)?.protect(Arc::clone(&self.protected)).like(self);
-        Ok(beside.forbid(Arc::clone(&self.unreadable)))
+        Ok(beside.forbid(Arc::clone(&self.unreadable)).hide(Arc::clone(&self.secret)))
     }
 
     /// Writes every change set down in `publishes` while it is published, so that the next start can take back what a
@@ -250,15 +253,34 @@ impl Workspace {
         self
     }
 
-    /// The rules that forbid reading, to be used on another thread.
-    pub fn forbidden(&self) -> Unreadable {
-        Arc::clone(&self.unreadable)
+    /// Sets what only a call that names it may read, by paths without links.
+    #[must_use]
+    pub fn hide(mut self, secret: Unreadable) -> Self {
+        self.secret = secret;
+        self
     }
 
-    /// The rule that forbids to read `path` (absolute), in words.
-    pub fn unreadable(&self, path: &Path) -> Option<String> {
-        (self.unreadable)(path)
+    /// As [`Self::unreadable`], to be used on another thread.
+    pub fn forbidden(&self) -> Unreadable {
+        let (unreadable, secret) = (Arc::clone(&self.unreadable), Arc::clone(&self.secret));
+        Arc::new(move |path| unreadable(path).or_else(|| secret_by(&secret, path)))
     }
+
+    /// The rule by which `path` (absolute) is not read unless a call names it, in words. Follows links.
+    pub fn unreadable(&self, path: &Path) -> Option<String> {
+        (self.unreadable)(path).or_else(|| secret_by(&self.secret, path))
+    }
+
+    /// The rule by which a reader of a whole folder skips `path`, in words. `path` is absolute and has no links;
+    /// `named`: the call names this folder, and was judged for it.
+    pub(crate) fn skipped(&self, path: &Path, named: &Path) -> Option<String> {
+        (self.unreadable)(path).or_else(|| (self.secret)(path).filter(|_| (self.secret)(named).is_none()))
+    }
+}
+
+/// Whether a path is secret as it is spelled or as its links lead.
+fn secret_by(secret: &Unreadable, path: &Path) -> Option<String> {
+    secret(path).or_else(|| secret(&path.canonicalize().ok()?))
 }
 
 impl std::fmt::Debug for Workspace {

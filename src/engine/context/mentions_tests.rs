@@ -141,6 +141,34 @@ fn x17_what_may_not_be_read_cannot_be_attached() {
     }
 }
 
+/// A link that the project brings leads to a secret path.
+#[test]
+fn a_link_to_a_secret_path_cannot_be_attached() {
+    let tmp = tempfile::tempdir().unwrap();
+    let top = tmp.path().canonicalize().unwrap();
+    for folder in ["work", "home/.ssh"] {
+        std::fs::create_dir_all(top.join(folder)).unwrap();
+    }
+    std::fs::write(top.join("home/.ssh/id"), "the key").unwrap();
+    for (target, link) in [("../home/.ssh/id", "notes.txt"), ("../home/.ssh", "keys"), ("../home", "all")] {
+        std::os::unix::fs::symlink(target, top.join("work").join(link)).unwrap();
+    }
+    let hidden = top.join("home/.ssh");
+    let secret: tiller_tool::Unreadable = std::sync::Arc::new(move |p: &Path| {
+        p.starts_with(&hidden).then(|| "built in: ask before ~/.ssh is read".into())
+    });
+    let workspace = Workspace::new(&top.join("work")).unwrap().hide(secret);
+    for path in ["notes.txt", "keys/id", "all/.ssh/id"] {
+        for message in [
+            Message::text(format!("see @{path}")),
+            Message { attachments: vec![file("l", path, None)], ..Message::text("see") },
+        ] {
+            let said = freeze(&message, &workspace).unwrap_err().message;
+            assert!(said.contains("~/.ssh") && !said.contains("the key"), "{path}: {said}");
+        }
+    }
+}
+
 #[test]
 fn names_that_are_not_utf_8_are_attached_and_listed_as_tools_read_them() {
     use std::os::unix::ffi::OsStrExt;

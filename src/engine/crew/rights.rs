@@ -48,7 +48,7 @@ impl Services {
             permit = permit.moved(&workspace.root);
         }
         let agent = chain.last().map_or_else(AgentId::main, |m| m.id.clone());
-        let workspace = workspace.forbid(permit.unreadable(&agent)).at(terminal);
+        let workspace = workspace.forbid(permit.unreadable(&agent)).hide(permit.secret()).at(terminal);
         Ok(Self {
             store: self.store.clone(),
             config: Arc::clone(&self.config),

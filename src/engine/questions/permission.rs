@@ -112,6 +112,13 @@ impl Permit {
         })
     }
 
+    /// Tells why a path without links is read only by a call that names it.
+    pub(crate) fn secret(&self) -> tiller_tool::Unreadable {
+        // The home folder is the same for each agent.
+        let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.clone();
+        Arc::new(move |path| tiller_permit::secret(&roots, path))
+    }
+
     /// The rules that deny reading to `agent`, with the files that they name.
     pub(crate) fn denied_reads(&self, agent: &AgentId) -> Vec<tiller_permit::DeniedRead> {
         self.in_force(|policy| tiller_permit::denied_reads(&policy.rules, &policy.roots, &agent.0))

@@ -8,7 +8,7 @@ use tiller_protocol::permission::DENIED_BY_USER;
 use serde_json::Value;
 use tiller_permit::Verdict;
 use tiller_protocol::{
-    Access, AskBody, AskReply, Decision, EventBody, PermissionOutcome, ToolOutcome, Touch, names,
+    Access, AskBody, AskReply, Decision, EventBody, Part, PermissionOutcome, ToolOutcome, Touch, names,
 };
 use tiller_tool::{CommandProfile, CommandRun};
 
@@ -17,6 +17,21 @@ use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
+
+/// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
+/// joined by ` && `. `None`: they cannot be quoted.
+fn allowed_by(patterns: &str) -> Option<Part> {
+    if patterns.contains('\'') {
+        return None;
+    }
+    let all = tiller_permit::split_patterns(patterns);
+    let flags: Vec<String> = all.iter().map(|p| format!("--allow '{p}'")).collect();
+    let text = format!(
+        "[The user can allow it: `tiller exec {}`, or the same under `allow:` in permissions.yaml.]",
+        flags.join(" ")
+    );
+    Some(Part::Text { text })
+}
 
 /// Why a call did not run, and the result that the model gets.
 pub(super) type Refusal = Box<(CallDecision, CallResult)>;
@@ -115,7 +130,7 @@ impl CallTask {
                 }
             }
             self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
-            let (rule, offered) = (ask.rule.clone(), ask.outside);
+            let (rule, offered, pattern) = (ask.rule.clone(), ask.outside, ask.always.clone());
             let answer = tokio::select! {
                 answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
                 () = self.cx.cancel.cancelled() => {
@@ -124,6 +139,10 @@ impl CallTask {
                 }
             };
             match self.answered(answer, offered, &rule) {
+                Some(Err(mut refusal)) if refusal.1.nobody => {
+                    refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
+                    return Err(refusal);
+                }
                 Some(outcome) => return outcome,
                 None => continue,
             }

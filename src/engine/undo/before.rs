@@ -115,8 +115,8 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
 
 /// The bytes of a regular file; `None` when there are too many.
 fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    // Checked first: opening a pipe would wait for a writer.
-    let meta = std::fs::metadata(path)?;
+    // Checked first: opening a pipe would wait for a writer, and a link may lead to any file.
+    let meta = std::fs::symlink_metadata(path)?;
     if !meta.is_file() || meta.len() > KEPT {
         return Ok(None);
     }

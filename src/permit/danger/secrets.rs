@@ -1,5 +1,7 @@
 //! Reading files of secrets.
 
+use tiller_protocol::secret_paths::AT_HOME;
+
 use super::location::Location;
 use tiller_shell::{Part, Word, base_name};
 
@@ -12,23 +14,8 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
     let secret = |w: &Word| {
         let t = w.text.to_lowercase();
         let name = base_name(&t);
-        let in_home = [
-            ".ssh/",
-            ".gnupg/",
-            ".aws/",
-            ".kube/",
-            ".docker/config",
-            ".config/gh/",
-            ".config/gcloud",
-            ".password-store",
-            ".mozilla/",
-            ".local/share/keyrings",
-            ".config/google-chrome",
-            ".cargo/credentials",
-            "library/keychains",
-        ];
-        in_home.iter().any(|s| t.contains(s))
-            || t.ends_with("/.ssh")
+        AT_HOME.iter().any(|place| names(&t, place))
+            || t.contains(".docker/config")
             || matches!(
                 name.as_str(),
                 ".netrc"
@@ -61,7 +48,13 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
             let rest = location.roots.home.as_ref().and_then(|h| path.strip_prefix(h).ok())?;
             Some(Word { tilde: true, ..Word::fixed(format!("/{}", rest.display())) })
         };
-        location.paths(w).iter().filter(|p| !location.roots.inside(p)).any(|path| {
+        let paths = location.paths(w);
+        if !w.glob
+            && paths.iter().any(|path| location.roots.secret(path).is_some_and(|entry| entry != "/proc"))
+        {
+            return true;
+        }
+        paths.iter().filter(|p| !location.roots.inside(p)).any(|path| {
             if w.glob {
                 return hits(path);
             }
@@ -76,6 +69,22 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
         .filter(|w| part.base() != "git" || w.tilde || w.text.starts_with('/'))
         .find(|w| secret(w) || leads(w))
         .map(|_| "it reads keys, passwords or the shell's history".to_owned())
+}
+
+/// Whether a text in lower case has the names of a secret path among its own: `$HOME/.ssh/id_rsa`, `--file=~/.aws`.
+/// Names that begin with no dot may be a project's.
+fn names(text: &str, place: &str) -> bool {
+    let place = place.to_lowercase();
+    place.starts_with('.')
+        && text.match_indices(&place).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            match text[at + place.len()..].chars().next() {
+                Some('/') => before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '-' | '_')),
+                // A file or folder of this name in the project, or an option's word.
+                None => before == Some('/'),
+                _ => false,
+            }
+        })
 }
 
 /// Whether a pattern of names may stand for a place that holds secrets.

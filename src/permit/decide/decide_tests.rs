@@ -353,3 +353,82 @@ fn a_command_runs_outside_only_if_every_part_may() {
     // It allows nothing.
     assert_eq!(run(&policy, Profile::Ask, Human::Present, "git push origin main").strictness(), 1);
 }
+
+/// The verdict about a path, and the rule that made it.
+fn at_path(policy: &Policy, profile: Profile, tool: &str, path: &str, write: bool) -> (u8, String) {
+    let inside = policy.roots.inside(Path::new(path));
+    let path = path.to_owned();
+    let access = [if write { Access::Write { path, inside } } else { Access::Read { path, inside } }];
+    let touch = if write { Touch::Write } else { Touch::Read };
+    let request =
+        Request { profile, human: Human::Present, agent: "main", tool, touch, access: &access, raw: "" };
+    let verdict = decide(policy, &request);
+    let rule = match &verdict {
+        Verdict::Allow { rule, .. } | Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. } => rule.clone(),
+    };
+    (verdict.strictness(), rule)
+}
+
+#[test]
+fn full_writes_outside_the_workspace_only_where_the_user_allows_it() {
+    let mut policy = Policy::new(roots(), crate::testing::tools());
+    policy.writable = vec!["/home/u/.cargo/registry".into()];
+    let full = |policy: &Policy, path: &str| at_path(policy, Profile::Full, "write_file", path, true);
+    assert_eq!(full(&policy, "/work/app/a"), (0, "full mode".into()));
+    assert_eq!(full(&policy, "/home/u/.cargo/registry/x"), (0, "full mode".into()));
+    let asks = (1, "built in: full mode writes in the workspace only".to_owned());
+    for path in ["/data/a", "/home/u/.cargo/registry2/x", "/home/u/.cargo/registry/../bin/x", "/work/x"] {
+        assert_eq!(full(&policy, path), asks, "{path}");
+    }
+    let rule = |text: &str| Rule::parse(Effect::Allow, Source::User, text, &crate::testing::tools()).unwrap();
+    policy.rules.push(rule("write_file(/data/**)"));
+    assert_eq!(full(&policy, "/data/a"), (0, "yours: allow write_file(/data/**)".into()));
+    assert_eq!(full(&policy, "/srv/a"), asks);
+    // The pattern that the question offers is the rule that allows it.
+    policy.rules.push(rule("write_file(/srv/a)"));
+    assert_eq!(full(&policy, "/srv/a").0, 0);
+}
+
+#[test]
+fn only_a_rule_that_names_a_secret_path_allows_reading_it() {
+    let path = "/home/u/.config/gh/hosts.yml";
+    let with = |source, text: &str| {
+        let mut policy = Policy::new(roots(), crate::testing::tools());
+        policy.rules.add([Rule::parse(Effect::Allow, source, text, &crate::testing::tools()).unwrap()], true);
+        at_path(&policy, Profile::Full, "read_file", path, false).0
+    };
+    for wide in [
+        "*",
+        "read_file",
+        "read_file(*)",
+        "read_file(/**)",
+        "read_file(/home/u/**)",
+        "read_file(~/.config/**)",
+    ] {
+        assert_eq!(with(Source::User, wide), 1, "{wide}");
+    }
+    for named in
+        ["read_file(~/.config/gh/**)", "read_file(/home/u/.config/gh/hosts.yml)", "read_file(~/.config/gh/*)"]
+    {
+        assert_eq!(with(Source::User, named), 0, "{named}");
+        assert_eq!(with(Source::Session, named), 0, "{named}");
+        assert_eq!(with(Source::Project, named), 1, "{named}: a project opens no secret path of the user's");
+    }
+    let policy = Policy::new(roots(), crate::testing::tools());
+    let asks = (1, "built in: ask before ~/.config/gh is read".to_owned());
+    for profile in [Profile::Ask, Profile::AutoEdit, Profile::Full] {
+        assert_eq!(at_path(&policy, profile, "read_file", path, false), asks, "{profile:?}");
+    }
+    // A workspace that holds them changes nothing.
+    let mut home = Policy::new(roots().at(Path::new("/home/u")), crate::testing::tools());
+    home.roots.workspace = "/home/u".into();
+    for profile in [Profile::Ask, Profile::AutoEdit, Profile::Full] {
+        assert_eq!(at_path(&home, profile, "read_file", path, false), asks, "{profile:?}");
+        assert_eq!(
+            at_path(&home, profile, "edit_file", "/home/u/.config/rclone/x", true).0,
+            1,
+            "{profile:?}"
+        );
+    }
+    assert_eq!(at_path(&home, Profile::ReadOnly, "read_file", path, false).0, 2);
+}

@@ -9,6 +9,8 @@ pub(crate) mod command;
 pub mod describe;
 pub(crate) mod guarded;
 pub(crate) mod input;
+mod path;
+pub(crate) mod secret;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use crate::paths::Roots;
 use crate::protected::Protected;
 use crate::rules::{PathUse, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
+
+pub(crate) use path::instructions;
 
 /// Whether a person can answer a question. Always passed down, never inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct Policy {
     /// Whether [`ReadOnlyRun`]s run in the sandbox's profile `read`. Commands that are harmless only there ask
     /// otherwise. Called when one of these is judged, since looking for the means of the system takes a while.
     pub sandboxed: fn() -> bool,
+    /// Folders outside the workspace where `full` writes too, absolute: the user's settings let commands write there.
+    pub writable: Vec<PathBuf>,
 }
 
 impl Policy {
@@ -53,6 +59,7 @@ impl Policy {
             tools,
             around: None,
             sandboxed: || false,
+            writable: Vec::new(),
         }
     }
 
@@ -213,8 +220,8 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
 fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&ShellState>) -> Need {
     match access {
         Access::Free => free(policy, request),
-        Access::Read { path, inside } => read(policy, request, Path::new(path), *inside),
-        Access::Write { path, inside } => write(policy, request, Path::new(path), *inside),
+        Access::Read { path, inside } => path::read(policy, request, Path::new(path), *inside),
+        Access::Write { path, inside } => path::write(policy, request, Path::new(path), *inside),
         Access::Run { command, folder, background } => {
             command::judge(policy, request, command, Path::new(folder), *background, shell)
         }
@@ -272,117 +279,6 @@ fn free(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     // Asking the person and keeping the plan need no permission, but may be denied by name.
     settle(policy, request, &subject, &Access::Free, Some("needs no permission"), None)
-}
-
-fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<String> {
-    let root = policy.roots.real(&policy.roots.workspace);
-    let short =
-        path.strip_prefix(&root).or_else(|_| path.strip_prefix(&policy.roots.workspace)).unwrap_or(path);
-    let text = short.to_str()?;
-    // Characters that a pattern of paths would read as something else.
-    let odd = text.contains(['*', '?', '[', ']', '{', '}', '\\', '(', ')', '!'])
-        || !tiller_shell::invisibles(text).is_empty();
-    (!odd && !text.is_empty()).then(|| format!("{}({text})", request.tool))
-}
-
-fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
-    // Tiller's tools skip what they may not read; what another program does in a folder is not known.
-    if !policy.tools.contains(request.tool) {
-        match below(policy, request.agent, path) {
-            DeniedBelow::None => {}
-            DeniedBelow::Rule(rule) => {
-                let reason = format!("the rule {rule} denies reading something in this folder");
-                return Need::No { reason, rule };
-            }
-            DeniedBelow::TooMany => {
-                let reason =
-                    "this folder contains too many files to check them against your rules".to_owned();
-                return Need::No { reason, rule: "too many files".into() };
-            }
-        }
-    }
-    // The tool said so, and it is so.
-    let inside = inside && policy.roots.inside(path);
-    let access = Access::Read { path: path.display().to_string(), inside };
-    let default = if inside {
-        Some("reading inside the workspace")
-    } else if request.profile == Profile::Full {
-        Some("full mode")
-    } else {
-        None
-    };
-    settle(
-        policy,
-        request,
-        &Subject::Path(path, PathUse::Read),
-        &access,
-        default,
-        path_always(policy, request, path),
-    )
-}
-
-/// What the deny rules say about the files below a folder.
-enum DeniedBelow {
-    /// Nothing that they cover.
-    None,
-    /// This rule denies reading at least one of them.
-    Rule(String),
-    /// There are more files than one search checks.
-    TooMany,
-}
-
-/// Checks the files below a folder against the rules that deny reading.
-fn below(policy: &Policy, agent: &str, folder: &Path) -> DeniedBelow {
-    let narrows =
-        |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
-    if !policy.rules.rules().iter().any(narrows) {
-        return DeniedBelow::None;
-    }
-    let rule = |p: &Path| unreadable(&policy.rules, &policy.roots, agent, p);
-    match crate::paths::below::below(&policy.roots, folder, &|p| rule(p).is_some()) {
-        crate::paths::below::Below::Found(path) => rule(&path).map_or(DeniedBelow::None, DeniedBelow::Rule),
-        crate::paths::below::Below::None => DeniedBelow::None,
-        crate::paths::below::Below::TooMany => DeniedBelow::TooMany,
-    }
-}
-
-fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
-    if let Some(reason) = policy.protected.check_write(path) {
-        return Need::No { rule: "protected name".into(), reason };
-    }
-    let inside = inside && policy.roots.inside(path);
-    let access = Access::Write { path: path.display().to_string(), inside };
-    let default = match request.profile {
-        Profile::Full => Some("full mode"),
-        Profile::AutoEdit if inside && !instructions(path) => Some("auto-edit mode"),
-        _ => None,
-    };
-    settle(
-        policy,
-        request,
-        &Subject::Path(path, PathUse::Write),
-        &access,
-        default,
-        path_always(policy, request, path),
-    )
-}
-
-/// Files that agents read as instructions: writing them is a way to speak with the person's voice.
-pub(crate) fn instructions(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| {
-        matches!(
-            crate::protected::fold(&n.to_string_lossy()).as_str(),
-            "agents.md"
-                | "claude.md"
-                | "gemini.md"
-                | "skill.md"
-                | ".cursorrules"
-                | ".windsurfrules"
-                | "copilot-instructions.md"
-                | "agents.override.md"
-                | "claude.local.md"
-        )
-    })
 }
 
 /// Looking at a process that Tiller started, or ending it, is free; writing to it is like running a command.
@@ -446,6 +342,12 @@ pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> O
     let subject = Subject::Path(path, PathUse::Read);
     let mut rules = rules.rules().iter().filter(narrows);
     rules.find(|r| r.matches(agent, "read_file", &subject, roots)).map(crate::rules::Rule::words)
+}
+
+/// Why a path without links is not read as one of many: by a search, or because the project names it. In words, as
+/// [`unreadable`].
+pub fn secret(roots: &Roots, path: &Path) -> Option<String> {
+    roots.secret_real(path).map(|entry| secret::words(&entry))
 }
 
 /// The deny rule or the danger that a text would meet if it were a command, run in `folder`. For words of another

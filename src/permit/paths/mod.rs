@@ -2,6 +2,7 @@
 
 pub(crate) mod below;
 pub(crate) mod respell;
+mod secret;
 pub(crate) mod touched;
 pub(crate) mod tracked;
 
@@ -31,6 +32,7 @@ pub struct Roots {
     resolve: Resolve,
     list: List,
     tracked: fn(&Path, &Path) -> bool,
+    secrets: Arc<secret::SecretPaths>,
 }
 
 impl fmt::Debug for Roots {
@@ -66,6 +68,7 @@ impl Roots {
         own: Vec<PathBuf>,
         resolve: Resolve,
     ) -> Self {
+        let secrets = Arc::new(secret::SecretPaths::new(home.as_deref(), &own, &resolve));
         Self {
             workspace: workspace.into(),
             home,
@@ -73,6 +76,7 @@ impl Roots {
             resolve,
             list: Arc::new(|_| vec![]),
             tracked: |_, _| true,
+            secrets,
         }
     }
 
@@ -95,6 +99,24 @@ impl Roots {
     /// The path with links resolved as far as it exists.
     pub fn real(&self, path: &Path) -> PathBuf {
         (self.resolve)(path)
+    }
+
+    /// The entry of the list of secret paths that holds `path` (absolute), as it is spelled or as its links lead. For
+    /// people: `~/.ssh`.
+    pub fn secret(&self, path: &Path) -> Option<String> {
+        let lexical = normal(path);
+        self.secrets.holds(&lexical).or_else(|| self.secrets.holds(&self.real(&lexical)))
+    }
+
+    /// As [`Self::secret`], for a path without links.
+    pub fn secret_real(&self, path: &Path) -> Option<String> {
+        self.secrets.holds(path)
+    }
+
+    /// The entry of the list of secret paths that holds `folder`, or exists below it.
+    pub(crate) fn secret_below(&self, folder: &Path) -> Option<String> {
+        let exists = |path: &Path| path.symlink_metadata().is_ok();
+        self.secrets.below(&self.real(folder), exists)
     }
 
     /// True when the path, and what it leads to, are in the workspace.

@@ -150,7 +150,7 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
-fn fold_path(path: &Path) -> PathBuf {
+pub(crate) fn fold_path(path: &Path) -> PathBuf {
     path.components()
         .map(|c| match c {
             Component::Normal(name) => PathBuf::from(fold(&name.to_string_lossy())),

@@ -190,7 +190,7 @@ impl SearchWalk<'_> {
         if self.wanted.as_ref().is_some_and(|g| !hit(g)) {
             return None;
         }
-        if self.cx.workspace.unreadable(entry.path()).is_some() {
+        if self.cx.workspace.skipped(entry.path(), root).is_some() {
             self.denied.set(self.denied.get() + 1);
             return None;
         }

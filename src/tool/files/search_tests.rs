@@ -99,3 +99,30 @@ async fn what_may_not_be_read_is_passed_over_and_said() {
     // An agent beside it has the same rules.
     assert!(b.cx.workspace.beside().unwrap().unreadable(Path::new("/x/.env")).is_some());
 }
+
+#[tokio::test]
+async fn secret_paths_are_passed_over_unless_the_call_names_them() {
+    let mut b = bench();
+    b.file(".ssh/key", "the secret\n");
+    b.file("notes", "no secret\n");
+    std::os::unix::fs::symlink(".ssh", b.root.join("link")).unwrap();
+    std::os::unix::fs::symlink(".ssh/key", b.root.join("plain.txt")).unwrap();
+    let hidden = b.root.canonicalize().unwrap().join(".ssh");
+    let secret: crate::Unreadable =
+        std::sync::Arc::new(move |p: &Path| p.starts_with(&hidden).then(|| "built in".into()));
+    b.cx.workspace = std::sync::Arc::new(crate::Workspace::new(&b.root).unwrap().hide(secret));
+    let said = b.say(&Search, json!({"pattern": "secret", "all": true})).await;
+    assert!(said.contains("no secret") && !said.contains("the secret"), "{said}");
+    assert!(said.contains("1 file was skipped"), "{said}");
+    // It was asked about: its path is what the call was judged for.
+    let said = b.say(&Search, json!({"pattern": "secret", "path": ".ssh"})).await;
+    assert!(said.contains("the secret"), "{said}");
+    // Readers that are not asked about follow links to it.
+    for path in [".ssh/key", "link/key", "plain.txt"] {
+        let path = b.root.join(path);
+        assert!(b.cx.workspace.unreadable(&path).is_some(), "{}", path.display());
+        assert!(b.cx.workspace.forbidden()(&path).is_some(), "{}", path.display());
+        assert!(b.cx.workspace.beside().unwrap().unreadable(&path).is_some(), "{}", path.display());
+    }
+    assert!(b.cx.workspace.unreadable(&b.root.join("notes")).is_none());
+}

@@ -383,7 +383,8 @@ fn profile(app: &mut App) -> Vec<Effect> {
     if next != Profile::Full {
         return vec![set(next)];
     }
-    let text = "Runs everything without asking, except denied and protected actions.";
+    let text =
+        "Runs everything in this folder without asking; dangerous actions and writing elsewhere still ask.";
     let back = vec![set(Profile::ReadOnly)];
     vec![Effect::Push(Box::new(
         Confirm::new("Switch to AUTO mode?", text, "yes, AUTO", vec![set(next)]).otherwise("use READ", back),

@@ -203,10 +203,20 @@ async fn what_an_agent_with_a_folder_of_its_own_writes_elsewhere_is_kept() {
             _ => says("Written."),
         },
     });
+    // Outside its folder it would ask.
+    let tools = tiller_tool::Registry::built_in().catalog();
+    let rule = format!("write_file({}/**)", place.tmp.path().canonicalize().unwrap().display());
+    let source = tiller_permit::Source::User;
+    let rule = tiller_permit::Rule::parse(tiller_permit::Effect::Allow, source, &rule, &tools).unwrap();
+    let mut policy =
+        tiller_permit::Policy::new(tiller_permit::Roots::new(&place.work, None, Vec::new()), tools);
+    policy.rules.push(rule);
+    let elsewhere = tiller_engine::Permit::new(policy, Arc::new(|_| Ok(())));
     let mut rig = place
         .start_with(&fake, |p| {
             keeps(&place, p);
             p.session.profile = Some(tiller_protocol::Profile::Full);
+            p.permit = elsewhere;
             p.crew.folders = Some(Arc::new(|_, folder| {
                 std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
                 Ok(folder.to_owned())

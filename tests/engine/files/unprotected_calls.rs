@@ -6,6 +6,7 @@ use tiller_protocol::{AskBody, AskReply, Decision};
 
 use crate::files::checkpoints::keeps;
 use crate::rig::*;
+use crate::turns::questions::permission;
 use tiller_engine::EngineConfig;
 use tiller_engine::Human;
 use tiller_engine::files::{Keeper, SnapshotOptions};
@@ -148,6 +149,9 @@ async fn the_old_content_of_a_file_outside_of_the_workspace_is_kept() {
     };
     let mut rig = place.start_with(&fake, full).await;
     rig.submit("write it");
+    let ask = rig.asked().await;
+    let hash = permission(&ask).hash;
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "the model's");
     let result = format!("{:?}", fake.request(2));

@@ -2,6 +2,7 @@
 
 pub(crate) mod added_format;
 pub(crate) mod added_tool;
+pub(crate) mod auto_mode;
 pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod effort;

@@ -286,7 +286,9 @@ fn session(facts: &PromptFacts) -> String {
         Profile::AutoEdit => {
             "Permissions: edits in the workspace run without asking; the user approves commands.".to_owned()
         }
-        Profile::Full => "Permissions: changes and commands run without asking. Be especially careful.".to_owned(),
+        Profile::Full => "Permissions: changes in the workspace and commands run without asking; writing elsewhere and \
+                          reading keys need approval. Be especially careful."
+            .to_owned(),
     };
     if facts.alone {
         s.push_str(

@@ -288,7 +288,9 @@ impl Services {
         Self {
             store: config.store,
             config: Arc::new(RwLock::new(Arc::new(config.config))),
-            workspace: Arc::new(config.workspace.forbid(permit.unreadable(&AgentId::main()))),
+            workspace: Arc::new(
+                config.workspace.forbid(permit.unreadable(&AgentId::main())).hide(permit.secret()),
+            ),
             places: env.places,
             clock: env.clock,
             ids: env.ids,

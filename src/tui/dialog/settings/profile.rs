@@ -39,7 +39,7 @@ pub(crate) fn meaning(profile: Profile) -> &'static str {
         Profile::Plan => "no edits or commands until you approve a plan",
         Profile::Ask => "reads run; everything else needs approval",
         Profile::AutoEdit => "edits in this folder run; commands need approval",
-        Profile::Full => "everything runs except denied, protected or dangerous actions",
+        Profile::Full => "everything in this folder runs; dangerous actions ask",
     }
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn change(profile: Profile) -> Vec<Effect> {
     if profile != Profile::Full {
         return then;
     }
-    let text = "Runs everything without asking, except denied, protected and dangerous actions.\n\nCommands \
-    are not confined to this folder.";
+    let text = "Runs everything in this folder without asking.\n\nDangerous actions, writing elsewhere, and reading \
+    keys or personal data still ask.";
     vec![Effect::Push(Box::new(Confirm::new("Switch to AUTO mode?", text, "switch to AUTO", then)))]
 }
 

@@ -1,0 +1,122 @@
+//! AUTO writes in the workspace alone and reads no secret path: a question to the user, or a refusal that says what to do.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tiller_engine::{EngineConfig, Human};
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AskReply, Decision, Profile};
+
+use crate::rig::*;
+use crate::turns::questions::permission;
+
+const SECRET: &str = "the key of the user";
+
+/// A workspace with links to a secret path of the home folder, and a folder outside.
+fn place() -> Place {
+    let place = Place::new();
+    let ssh = place.home().join(".ssh");
+    std::fs::create_dir_all(&ssh).unwrap();
+    std::fs::write(ssh.join("id"), SECRET).unwrap();
+    std::fs::create_dir(place.tmp.path().join("outside")).unwrap();
+    symlink(&ssh, place.work.join("keys")).unwrap();
+    symlink(ssh.join("id"), place.work.join("notes.txt")).unwrap();
+    // Instructions that the project brings.
+    symlink(ssh.join("id"), place.work.join("AGENTS.md")).unwrap();
+    place
+}
+
+fn auto(human: Human) -> impl FnOnce(&mut EngineConfig) {
+    move |parts| {
+        parts.session.profile = Some(Profile::Full);
+        parts.user.human = human;
+    }
+}
+
+/// Everything that the model was sent.
+fn sent(fake: &Fake) -> String {
+    (0..fake.count()).map(|n| format!("{:?}", fake.request(n))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_is_asked_and_the_answer_counts() {
+    let place = place();
+    let outside = place.tmp.path().canonicalize().unwrap().join("outside/new.txt");
+    let write = |id| calls(&[(id, "write_file", json!({"path": outside, "content": "x\n"}))]);
+    let fake = Fake::new([
+        write("c1"),
+        write("c2"),
+        calls(&[("c3", "read_file", read_args("notes.txt"))]),
+        calls(&[("c4", "write_file", json!({"path": "in.txt", "content": "x\n"}))]),
+        says("Done."),
+    ]);
+    let mut rig = place.start_with(&fake, auto(Human::Present)).await;
+    rig.submit("work");
+    for (decision, there) in [(Decision::Deny { comment: None }, false), (Decision::Once, true)] {
+        let ask = rig.asked().await;
+        let p = permission(&ask);
+        assert_eq!(p.rule, "built in: full mode writes in the workspace only");
+        assert!(p.always.as_deref().is_some_and(|rule| rule.contains("outside/new.txt")), "{p:?}");
+        rig.answer(&ask, AskReply::Permission { decision, hash: p.hash });
+        rig.tool_finished().await;
+        assert_eq!(outside.exists(), there);
+    }
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert_eq!(p.rule, "built in: ask before ~/.ssh is read");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("in.txt"), "x\n");
+    assert_eq!(rig.kinds().iter().filter(|k| *k == "permission_asked").count(), 3);
+    assert!(!sent(&fake).contains(SECRET));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_user_every_way_to_a_secret_path_or_out_is_refused() {
+    let place = place();
+    let top = place.tmp.path().canonicalize().unwrap();
+    let (outside, home) = (top.join("outside"), place.home());
+    symlink(&outside, place.work.join("out")).unwrap();
+    let patch =
+        |path: &str| json!({"patch": format!("*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n")});
+    let tries = [
+        ("read_file", read_args("notes.txt")),
+        ("read_file", read_args("keys/id")),
+        ("read_file", read_args(&home.join(".ssh/id").display().to_string())),
+        ("read_file", read_args("/proc/self/environ")),
+        ("read_file", read_args(&format!("/proc/self/root{}/.ssh/id", home.display()))),
+        ("list_dir", json!({"path": "keys"})),
+        ("search", json!({"pattern": "key", "path": "keys"})),
+        ("search", json!({"pattern": "key of", "path": home, "all": true})),
+        ("edit_file", json!({"path": "notes.txt", "old": "x", "new": "y"})),
+        ("edit_file", json!({"path": home.join(".ssh/id"), "old": "x", "new": "y"})),
+        ("write_file", json!({"path": outside.join("new.txt"), "content": "x"})),
+        ("write_file", json!({"path": "out/new.txt", "content": "x"})),
+        ("write_file", json!({"path": "../outside/new.txt", "content": "x"})),
+        ("patch", patch("../outside/new.txt")),
+        ("patch", patch(&outside.join("new.txt").display().to_string())),
+    ];
+    let count = tries.len();
+    let replies = tries.into_iter().enumerate().map(|(at, (tool, args))| {
+        let id = format!("c{at}");
+        calls(&[(id.as_str(), tool, args)])
+    });
+    let fake = Fake::new(replies.chain([says("Done.")]));
+    let mut rig = place.start_with(&fake, auto(Human::Absent)).await;
+    rig.submit("work");
+    let mut refused = 0;
+    for _ in 0..count {
+        let (_, output) = rig.tool_finished().await;
+        assert!(!output.contains(SECRET), "{output}");
+        if output.contains("needs an approval, and no one is available to answer") {
+            refused += 1;
+            assert!(output.contains("[The user can allow it: `tiller exec --allow '"), "{output}");
+        }
+    }
+    assert_eq!(rig.finished().await.0, TurnStatus::Refused);
+    assert_eq!(refused, 11, "the others are refused by the tools, or find nothing");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    let sent = sent(&fake);
+    assert!(!sent.contains(SECRET), "{sent}");
+    assert!(sent.contains("a permission rule forbids reading this file"), "AGENTS.md is a link");
+}
