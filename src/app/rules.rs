@@ -29,6 +29,7 @@ pub(super) fn permit(
     let around = Arc::new(tiller_watch::GitSurroundings::new(setup.children()));
     let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
     policy.sandboxed = sandbox::confines_reading(setup);
+    policy.writable = sandbox::caches(setup);
     let mut notices = Vec::new();
     let tools = policy.tools.clone();
     let user = file(&p.config);

@@ -78,7 +78,9 @@ pub(crate) fn vendors(setup: &Setup) -> Option<Arc<dyn Confiner>> {
         policy.writable = home(setup).map(|home| below(&home, VENDORS)).unwrap_or_default();
         // Each reads its own keys and settings there.
         let theirs = policy.writable.clone();
-        policy.protected.retain(|path| !theirs.iter().any(|their| path.starts_with(their)));
+        let own = |path: &PathBuf| theirs.iter().any(|their| path.starts_with(their));
+        policy.protected.retain(|path| !own(path));
+        policy.hidden.retain(|path| !own(path));
         sandbox(setup, policy)
     })
 }
@@ -99,10 +101,7 @@ pub(crate) fn links(setup: &Setup) -> Vec<Notice> {
 /// What agents' commands run in, once they are approved or allowed.
 fn workspace(setup: &Setup) -> Arc<dyn Confiner> {
     let mut policy = policy(setup, Profile::Workspace, network(setup));
-    let home = home(setup);
-    for cache in &setup.config.config.sandbox_caches {
-        policy.writable.extend(home.iter().flat_map(|home| below(home, folders(*cache))));
-    }
+    policy.writable = caches(setup);
     if !setup.config.config.sandbox_caches.contains(&PackageCache::Go) {
         // Go builds nothing without a cache that it can write. This one is used in the sandbox only.
         let cache = own_cache(setup).join("go-build");
@@ -114,6 +113,13 @@ fn workspace(setup: &Setup) -> Arc<dyn Confiner> {
         }
     }
     sandbox(setup, policy)
+}
+
+/// The caches of package managers that the setting `sandbox_caches` lets be written.
+pub(crate) fn caches(setup: &Setup) -> Vec<PathBuf> {
+    let home = home(setup);
+    let all = setup.config.config.sandbox_caches.iter();
+    all.flat_map(|cache| home.iter().flat_map(|home| below(home, folders(*cache)))).collect()
 }
 
 /// Caches that only commands in the sandbox use, for each project its own: what one project writes is not run for another.

@@ -67,6 +67,48 @@ fn a_working_command_writes_in_the_workspace_only() {
     );
 }
 
+/// Where the home folder is the workspace, a right to change it must not reach what is hidden in it.
+#[test]
+fn secrets_of_the_home_folder_are_hidden_where_it_is_the_workspace() {
+    for method in methods() {
+        let place = Place::new();
+        let home = place.top.join("home");
+        std::fs::create_dir_all(home.join("code")).unwrap();
+        std::fs::create_dir_all(home.join(".config/gh")).unwrap();
+        std::fs::write(home.join(".config/gh/hosts.yml"), "secret").unwrap();
+        std::fs::write(home.join(".config/other"), "plain").unwrap();
+        std::os::unix::fs::symlink("../.ssh", home.join("code/link")).unwrap();
+        let mut confined = place.confined(Profile::Workspace, method);
+        confined.policy.workspace = home.clone();
+        for script in [
+            "echo x > ../home/code/new && cat ../home/code/new",
+            "cat ../home/.config/other && echo x > ../home/.config/other",
+        ] {
+            let out = place.run(&confined, script);
+            assert!(out.status.success(), "{method:?}: {script}: {out:?}");
+        }
+        for script in [
+            "cat ../home/.ssh/key",
+            "cat ../home/code/link/key",
+            "cat ../home/.config/gh/hosts.yml",
+            "mv ../home/.ssh ../home/code/moved; cat ../home/code/moved/key",
+            "mv ../home/.ssh ../home/moved; cat ../home/moved/key",
+            "ln ../home/.ssh/key ../home/code/hard; cat ../home/code/hard",
+            "echo x > ../home/.config/gh/hosts.yml; cp -r ../home/.config/gh ../home/code; grep -r secret ../home",
+        ] {
+            let out = place.run(&confined, script);
+            let said = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(!said.contains("secret"), "{method:?} showed it: {script}");
+        }
+        assert_eq!(std::fs::read_to_string(home.join(".ssh/key")).unwrap(), "secret", "{method:?}");
+        assert_eq!(
+            std::fs::read_to_string(home.join(".config/gh/hosts.yml")).unwrap(),
+            "secret",
+            "{method:?}"
+        );
+    }
+}
+
 #[test]
 fn nothing_of_the_policy_is_left_in_the_command() {
     for method in methods() {

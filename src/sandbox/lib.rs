@@ -27,7 +27,8 @@
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
-//! It may use `tool` (the trait that it implements) and `seccomp` (the listener of a filter). What is not here: which commands run in which profile (`tool`,
+//! It may use `protocol` (the list of secret paths), `tool` (the trait that it implements) and `seccomp` (the listener of a
+//! filter). What is not here: which commands run in which profile (`tool`,
 //! `engine`), rules about the text of commands (`permit`), and the words of the screen.
 
 mod bubblewrap;

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiller_protocol::secret_paths;
 
 /// How much a command may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,32 +104,6 @@ const START_FILES: &[&str] = &[
 /// What of `.ssh` decides who may log in, and what `ssh` runs. Outside the sandbox `ssh` may note the keys of hosts.
 const SSH: &[&str] = &["authorized_keys", "authorized_keys2", "config", "environment", "rc"];
 
-/// Secrets below the home folder.
-const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".netrc",
-    ".pypirc",
-    ".git-credentials",
-    ".password-store",
-    ".cargo/credentials.toml",
-    ".cargo/credentials",
-    ".docker/config.json",
-    ".config/gh",
-    ".config/gcloud",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/tiller/keys.toml",
-    ".mozilla",
-    ".local/share/keyrings",
-];
-
-/// Secrets of the system.
-const SYSTEM_SECRETS: &[&str] = &["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
-
 /// Entries of the workspace that are looked at for hard links.
 const LINKED: usize = 50_000;
 /// Entries of one protected folder.
@@ -142,8 +117,8 @@ impl Policy {
         };
         let mut protected: Vec<PathBuf> = PROTECTED.iter().map(PathBuf::from).collect();
         protected.extend(below(START_FILES));
-        let mut hidden = below(SECRETS);
-        hidden.extend(SYSTEM_SECRETS.iter().map(PathBuf::from));
+        let mut hidden = below(secret_paths::AT_HOME);
+        hidden.extend(secret_paths::OF_SYSTEM.iter().map(PathBuf::from));
         Self {
             profile,
             workspace: real(workspace),

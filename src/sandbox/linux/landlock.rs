@@ -65,7 +65,11 @@ pub(crate) fn restrict(policy: &Policy, namespaces: bool) -> Result<(), SandboxE
         tree.allow(Path::new("/tmp"), write)?;
     }
     for path in policy.writable_folders() {
-        tree.allow(&path, write)?;
+        match namespaces {
+            // Mounts hide what is below it.
+            true => tree.allow(&path, write)?,
+            false => tree.write(&path, write)?,
+        }
     }
     let status = tree.rules.take().ok_or_else(|| SandboxError("Landlock: no rules".into()))?;
     let status = status.restrict_self().map_err(failed)?;
@@ -96,6 +100,23 @@ impl Tree {
         let Ok(entries) = std::fs::read_dir(path) else { return Ok(()) };
         for entry in entries.flatten() {
             self.read(&entry.path())?;
+        }
+        Ok(())
+    }
+
+    /// Everything below `path` may be changed, except what is hidden. The entries of a folder on the way to that may be
+    /// changed, but no new one can be made in it: a right to make one would hold for what is hidden too.
+    fn write(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), SandboxError> {
+        if self.hidden.iter().any(|hidden| hidden == path) {
+            return Ok(());
+        }
+        if !self.hidden.iter().any(|hidden| hidden.starts_with(path)) {
+            return self.allow(path, rights);
+        }
+        self.allow(path, AccessFs::ReadDir.into())?;
+        let Ok(entries) = std::fs::read_dir(path) else { return Ok(()) };
+        for entry in entries.flatten() {
+            self.write(&entry.path(), rights)?;
         }
         Ok(())
     }
