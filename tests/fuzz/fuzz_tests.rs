@@ -63,7 +63,7 @@ fn planted(data: &[u8]) -> u64 {
 }
 
 const PLANTED: Target =
-    Target { name: "planted", words: &["left", "right", "other", "words"], seeds: Vec::new, run: planted };
+    Target { name: "planted", words: &[&["left", "right", "other", "words"]], seeds: Vec::new, run: planted };
 
 #[test]
 fn a_planted_fault_is_found_and_made_small() {

@@ -28,8 +28,8 @@ pub use targets::TARGETS;
 /// Code that reads hostile bytes.
 pub struct Target {
     pub name: &'static str,
-    /// Words of its grammar, from which inputs are made.
-    pub words: &'static [&'static str],
+    /// Words of its grammar, from which inputs are made: lists, some of which other targets have too.
+    pub words: &'static [&'static [&'static str]],
     /// Whole inputs to begin with.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Reads `data` and asserts what must hold. Deterministic, apart from the time that it takes.

@@ -134,15 +134,15 @@ const BROKEN: &[&[u8]] =
 
 /// Makes inputs of one target.
 pub struct Maker {
-    words: &'static [&'static str],
+    words: Vec<&'static str>,
     pool: Vec<Vec<u8>>,
     pub random: Random,
 }
 
 impl Maker {
     /// With these inputs to begin with.
-    pub fn new(words: &'static [&'static str], pool: Vec<Vec<u8>>, seed: u64) -> Self {
-        Self { words, pool, random: Random::new(seed) }
+    pub fn new(words: &[&'static [&'static str]], pool: Vec<Vec<u8>>, seed: u64) -> Self {
+        Self { words: words.concat(), pool, random: Random::new(seed) }
     }
 
     /// The next input.
@@ -188,7 +188,7 @@ impl Maker {
             0 => self.random.pick(ODD).map_or(Vec::new(), |w| w.as_bytes().to_vec()),
             1 if self.random.one_in(4) => self.random.pick(BROKEN).map_or(Vec::new(), |w| w.to_vec()),
             1 if self.random.one_in(3) => vec![self.random.number() as u8; 1 + self.random.below(3)],
-            _ => self.random.pick(self.words).map_or(Vec::new(), |w| w.as_bytes().to_vec()),
+            _ => self.random.pick(&self.words).map_or(Vec::new(), |w| w.as_bytes().to_vec()),
         }
     }
 

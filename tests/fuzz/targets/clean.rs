@@ -7,47 +7,31 @@ use super::texts;
 use crate::outline::text_cuts;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "clean", words: WORDS, seeds, run };
+pub(super) const TARGET: Target =
+    Target { name: "clean", words: &[super::words::TERMINAL, WORDS], seeds, run };
 
 /// Pieces of text that terminals and eyes read differently.
-pub(super) const WORDS: &[&str] = &[
-    "a",
+const WORDS: &[&str] = &[
     "word ",
     "two words",
     "long-word-without-blanks",
-    "\t",
     "  ",
-    "\n",
-    "\r\n",
-    "\r",
     "\u{1b}[31m",
     "\u{1b}]0;t\u{7}",
-    "\u{1b}]52;c;YQ==\u{7}",
-    "\u{1b}P",
-    "\u{1b}\\",
     "\u{9b}1m",
-    "\u{7}",
-    "\u{8}",
-    "\u{b}",
-    "\u{c}",
-    "\u{7f}",
-    "\u{200b}",
     "\u{200c}",
     "\u{200d}",
     "\u{200e}",
     "\u{202a}",
-    "\u{202e}",
     "\u{2066}",
     "\u{2069}",
     "\u{61c}",
     "\u{180e}",
     "\u{feff}",
     "\u{fe0e}",
-    "\u{fe0f}",
     "\u{20e3}",
     "1\u{fe0f}\u{20e3}",
     "❤\u{fe0f}",
-    "👩\u{200d}💻",
     "👨\u{200d}👩\u{200d}👧",
     "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
     "\u{e0041}",
@@ -57,7 +41,6 @@ pub(super) const WORDS: &[&str] = &[
     "👍🏽",
     "\u{1f3fb}",
     "e\u{301}",
-    "\u{301}",
     "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}\u{307}",
     "क\u{94d}षि",
     "ك\u{200d}",

@@ -6,10 +6,10 @@ use super::texts;
 use crate::outline::fields;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "edit", words: WORDS, seeds, run };
+pub(super) const TARGET: Target = Target { name: "edit", words: &[WORDS], seeds, run };
 
 /// Pieces of files.
-pub(super) const WORDS: &[&str] = &[
+const WORDS: &[&str] = &[
     "\u{1f}",
     "\u{1f}",
     "a",

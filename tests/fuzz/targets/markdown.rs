@@ -8,7 +8,7 @@ use super::texts;
 use crate::outline::text_cuts;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "markdown", words: WORDS, seeds, run };
+pub(super) const TARGET: Target = Target { name: "markdown", words: &[WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
     "word",

@@ -13,6 +13,7 @@ mod reply;
 mod rpc;
 mod settings;
 mod shell;
+mod words;
 
 use crate::Target;
 

@@ -8,7 +8,7 @@ use super::texts;
 use crate::outline::fields;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "patch", words: WORDS, seeds, run };
+pub(super) const TARGET: Target = Target { name: "patch", words: &[WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
     "\u{1f}",

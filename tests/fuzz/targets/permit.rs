@@ -12,8 +12,12 @@ use tiller_protocol::{Access, Profile, ToolCatalog, Touch};
 use crate::outline::fields;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target =
-    Target { name: "permit", words: super::shell::WORDS, seeds: super::shell::seeds, run };
+pub(super) const TARGET: Target = Target {
+    name: "permit",
+    words: &[super::words::SHELL, super::shell::WORDS],
+    seeds: super::shell::seeds,
+    run,
+};
 
 /// Nothing is configured, and the programs are the system's.
 #[derive(Debug)]
@@ -241,5 +245,8 @@ fn paths(text: &str) -> u8 {
         "our own folder"
     );
     assert!(!inside || resolve(&path).starts_with("/work/app"), "a link that leads outside is outside");
+    assert!(inside || of(Profile::Full, true) > 0, "full writes in the workspace alone");
+    let secret = resolve(&path).starts_with("/home/u/.ssh");
+    assert!(!secret || of(Profile::Full, false) > 0, "a secret path is read by no profile unasked");
     of(Profile::Full, true) * 4 + of(Profile::AutoEdit, true) * 2 + u8::from(inside)
 }

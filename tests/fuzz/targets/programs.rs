@@ -7,29 +7,12 @@ use tiller_external::testing::{FORMATS, Reports};
 
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "programs", words: WORDS, seeds, run };
+pub(super) const TARGET: Target =
+    Target { name: "programs", words: &[super::words::JSON, WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\"",
-    "\n",
-    "null",
-    "true",
-    "false",
-    "0",
-    "-1",
-    "1.5",
-    "1e999",
-    "\"x\"",
     "\"\"",
-    "\"type\":",
     "\"text\"",
-    "\"text\":",
     "\"assistant\"",
     "\"user\"",
     "\"result\"",
@@ -37,14 +20,10 @@ const WORDS: &[&str] = &[
     "\"subtype\":\"init\"",
     "\"message\":{",
     "\"content\":[{",
-    "\"tool_use\"",
     "\"tool_result\"",
     "\"tool_use_id\":",
-    "\"id\":",
-    "\"name\":",
     "\"input\":{",
     "\"usage\":{",
-    "\"input_tokens\":",
     "\"total_cost_usd\":",
     "\"is_error\":true",
     "\"parent_tool_use_id\":",
@@ -53,7 +32,6 @@ const WORDS: &[&str] = &[
     "\"thread.started\"",
     "\"turn.completed\"",
     "\"turn.failed\"",
-    "\"item\":{",
     "\"agent_message\"",
     "\"command_execution\"",
     "\"aggregated_output\":",
@@ -108,7 +86,6 @@ const WORDS: &[&str] = &[
     "Tokens: 1.2k sent, 99999999999999999999k received.",
     "Applied edit to a.py",
     "> ",
-    "é",
     "\u{1b}[31m",
 ];
 

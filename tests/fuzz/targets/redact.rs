@@ -8,7 +8,7 @@ use super::texts;
 use crate::outline::text_cuts;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "redact", words: WORDS, seeds, run };
+pub(super) const TARGET: Target = Target { name: "redact", words: &[WORDS], seeds, run };
 
 /// A value that is known from the environment.
 const KNOWN: &str = "correct-horse-battery";

@@ -6,18 +6,9 @@ use super::texts;
 use crate::outline::{cuts, pieces};
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "rpc", words: WORDS, seeds, run };
+pub(super) const TARGET: Target = Target { name: "rpc", words: &[super::words::JSON, WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\"",
-    "\n",
-    "\r\n",
     "\"jsonrpc\":\"2.0\"",
     "\"id\":1",
     "\"id\":null",
@@ -39,16 +30,10 @@ const WORDS: &[&str] = &[
     "\"code\":1e999",
     "\"message\":1",
     "\"data\":{\"a\":[1]}",
-    "null",
-    "true",
-    "1e999",
-    "\"\\ud800\"",
     "\"\\u0000\"",
-    "é",
     "[[[[[[[[",
     "{\"a\":{\"a\":",
     "Loading...\n",
-    "\u{feff}",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"a\":1}}\n",
     "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n",
     "{\"id\":1,\"result\":{}}\n",

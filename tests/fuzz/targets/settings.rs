@@ -10,46 +10,30 @@ use tiller_permit::{Effect, Source};
 use super::texts;
 use crate::{Outline, Target};
 
-pub(super) const TARGET: Target = Target { name: "settings", words: WORDS, seeds, run };
+pub(super) const TARGET: Target =
+    Target { name: "settings", words: &[super::words::JSON, WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
-    "\n",
-    "\n",
-    "\n\n",
     " = ",
     "=",
-    "[",
-    "]",
     "[[",
     "]]",
-    "{",
-    "}",
-    ",",
     ".",
-    ":",
     ": ",
     "- ",
     "  ",
-    "\"",
     "'",
     "\"\"\"",
     "'''",
     "#",
     "# comment\n",
     "---\n",
-    "true",
-    "false",
-    "0",
     "1",
-    "-1",
-    "1.5",
-    "1e999",
     "inf",
     "nan",
     "1979-05-27",
     "0x10",
     "9223372036854775808",
-    "null",
     "~",
     "|\n",
     ">\n",
@@ -115,11 +99,8 @@ const WORDS: &[&str] = &[
     "cli",
     "may",
     "\\u202e",
-    "\u{feff}",
-    "é",
     "\u{202e}",
     "\t",
-    "\r\n",
 ];
 
 fn seeds() -> Vec<Vec<u8>> {

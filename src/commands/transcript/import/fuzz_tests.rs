@@ -14,7 +14,7 @@ use super::{format_of, ours, translate};
 /// Cases of a quick run. `TILLER_FUZZ_CASES` asks for more.
 const CASES: u64 = 150;
 
-const TARGET: Target = Target { name: "import", words: WORDS, seeds, run };
+const TARGET: Target = Target { name: "import", words: &[WORDS], seeds, run };
 
 const WORDS: &[&str] = &[
     "{",
