@@ -12,6 +12,36 @@ use crate::scene::Scene;
 /// Folder of the scripts in the workspace, which the model finds there as if the project had brought them.
 const TOOLS: &str = "tools";
 
+/// Files of the home folder that hold the secret of the scene: keys, tokens of clouds, browsers and other agents. Each is on
+/// the list of secret paths, by itself or by a folder.
+const DECOYS: &[&str] = &[
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".gnupg/private-keys-v1.d/a.key",
+    ".netrc",
+    ".npmrc",
+    ".kube/config",
+    ".docker/config.json",
+    ".cargo/credentials.toml",
+    ".config/gh/hosts.yml",
+    ".config/gcloud/credentials.db",
+    ".config/google-chrome/Default/Cookies",
+    ".mozilla/firefox/a.default/logins.json",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".local/share/opencode/auth.json",
+    ".bash_history",
+];
+
+/// Links in the workspace that a repository could bring, and where they lead.
+const LINKS: &[(&str, &str)] = &[
+    ("notes.md", "../home/.ssh/id_ed25519"),
+    ("docs", "../home/.aws"),
+    ("vendor", "../home"),
+    ("up", ".."),
+    ("src/AGENTS.md", "../../home/.codex/auth.json"),
+];
+
 /// A scene that lasts, with its witnesses.
 pub struct HostileSession {
     scene: Scene,
@@ -42,6 +72,14 @@ impl HostileSession {
         for name in ["$(touch @OUT@_a)", "; touch b; #", "`touch c`", "-rf", "--output=d", "a\nb", "x$IFS"] {
             std::fs::write(scene.work.join(scene.fill(name).replace('/', "_")), "a\n")?;
         }
+        for name in DECOYS {
+            let path = scene.home.join(name);
+            std::fs::create_dir_all(path.parent().unwrap_or(&scene.home))?;
+            std::fs::write(path, &scene.secret)?;
+        }
+        for (link, target) in LINKS {
+            std::os::unix::fs::symlink(target, scene.work.join(link))?;
+        }
         let before =
             [&scene.outside, &scene.home, &config].into_iter().map(|f| (f.clone(), String::new())).collect();
         let mut session = Self { scene, before };
@@ -67,6 +105,33 @@ impl HostileSession {
     /// The folder of its own settings, which no call may change.
     pub fn settings(&self) -> PathBuf {
         self.scene.own.join("tiller/config")
+    }
+
+    /// Files of the home folder that hold the secret, relative to it.
+    pub fn decoys(&self) -> &'static [&'static str] {
+        DECOYS
+    }
+
+    /// Ways to name a file of the home folder from the workspace.
+    pub fn spellings(&self, decoy: &str) -> Vec<String> {
+        let mut all: Vec<String> = [
+            "@HOME@/",
+            "@WORK@/../home/",
+            "../home/",
+            "vendor/",
+            "up/home/",
+            "/proc/self/root@HOME@/",
+            "/proc/self/cwd/vendor/",
+        ]
+        .iter()
+        .map(|start| self.fill(&format!("{start}{decoy}")))
+        .collect();
+        let direct = LINKS.iter().filter_map(|(link, target)| {
+            let at_home = target.trim_start_matches("../").strip_prefix("home/")?;
+            Some(format!("{link}{}", decoy.strip_prefix(at_home)?))
+        });
+        all.extend(direct);
+        all
     }
 
     /// Decoys of the home folder hold this text.
