@@ -3,6 +3,7 @@
 //! They are searched in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and prints it); missing ones are
 //! skipped, with a message.
 
+mod confined;
 mod crew;
 mod trusted;
 
