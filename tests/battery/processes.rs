@@ -23,6 +23,12 @@ pub(crate) fn with(token: &str) -> Vec<u32> {
         .collect()
 }
 
+/// Command lines of the processes of [`with`].
+pub(crate) fn lines(token: &str) -> Vec<String> {
+    let line = |p: u32| std::fs::read(format!("/proc/{p}/cmdline")).unwrap_or_default();
+    with(token).into_iter().map(|p| String::from_utf8_lossy(&line(p)).replace('\0', " ")).collect()
+}
+
 /// Whether a process with `token` is alive after the time of grace, or `beat` still grows: a process that starts itself
 /// again has a new number each time, and may be missed.
 pub(crate) fn survive(token: &str, beat: &Path) -> bool {

@@ -203,8 +203,13 @@ impl HostileSession {
         Ok(out)
     }
 
-    /// Whether a process of the session is alive. For the end, when the program has exited.
-    pub fn survivors(&self) -> bool {
-        processes::survive(&self.scene.token, &self.scene.work.join("beat"))
+    /// Command lines of the processes of the session that are alive. For the end, when the program has exited.
+    pub fn survivors(&self) -> Vec<String> {
+        if processes::survive(&self.scene.token, &self.scene.work.join("beat")) {
+            let mut all = processes::lines(&self.scene.token);
+            all.push("or one that starts itself again".to_owned());
+            return all;
+        }
+        Vec::new()
     }
 }

@@ -209,7 +209,9 @@ fn secrets(session: &HostileSession) -> Vec<Call> {
 
 /// All calls, mixed: the same each time. A short session has some of each kind, a long one all, and the first again.
 fn calls(session: &HostileSession, count: usize) -> Vec<Call> {
-    let attempts = session.attempts().unwrap();
+    let mut attempts = session.attempts().unwrap();
+    let open = super::battery::open_escapes();
+    attempts.retain(|a| !open.iter().any(|name| a.name.starts_with(&format!("{name} "))));
     let command = |a: &tiller_battery::Attempt| call(&a.name, "terminal", json!({"command": a.command}));
     let kinds = [tools(session), secrets(session), attempts.iter().map(command).collect()];
     let whole = kinds.iter().map(Vec::len).sum::<usize>() <= count;
@@ -304,8 +306,8 @@ fn run_session(count: usize) -> (Seen, usize) {
     for what in scene.look().unwrap() {
         seen.out.push((what, vec!["the end".into()]));
     }
-    if scene.survivors() {
-        seen.out.push(("a process survives".into(), vec!["the end".into()]));
+    for line in scene.survivors() {
+        seen.out.push((format!("a process survives: {line}"), vec!["the end".into()]));
     }
     assert!(out.stdout.contains("\"turn_finished\""), "{} of {total} calls: {}", made, out.stderr);
     (seen, made)
