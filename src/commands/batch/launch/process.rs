@@ -79,6 +79,8 @@ impl Processes {
         // Ctrl-C is for the batch, which ends its cases in order. They go on when the batch is killed.
         command.process_group(0).kill_on_drop(false);
         command.stdin(Stdio::from(prompt)).stdout(Stdio::from(out)).stderr(Stdio::from(errors));
+        // The number of an earlier process may be that of another program by now.
+        let _ = std::fs::remove_file(case.folder.join(PID));
         let mut child = command
             .spawn()
             .map_err(|e| format!("{} could not be started: {e}", command.as_std().get_program().display()))?;
