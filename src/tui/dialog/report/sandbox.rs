@@ -199,7 +199,7 @@ mod tests {
         for (width, height) in [(80, 24), (118, 25)] {
             let mut r = Robot::new(width, height);
             let first = |r: &Robot| r.screen().lines().next().unwrap_or_default().to_owned();
-            let mut at = |r: &mut Robot, main: Option<&str>| {
+            let at = |r: &mut Robot, main: Option<&str>| {
                 r.event(found(SandboxState { main: main.map(Into::into), ..state() }));
                 first(r)
             };
