@@ -119,24 +119,19 @@ impl Confined {
     /// `watch`. Start it once, soon.
     pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
         #[cfg(target_os = "linux")]
-        let sees = Confinement::find().notification && self.policy.profile != Profile::Floor;
-        #[cfg(target_os = "linux")]
-        let supervisor = sees.then(|| supervisor::start(self, watch)).flatten();
+        let supervisor = Confinement::find().notification.then(|| supervisor::start(self, watch)).flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, watch);
         self.change(launch, Step::Exec, supervisor)
     }
 
     pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
-        if let (Profile::Floor, Some(program)) = (self.policy.profile, &Confinement::find().bubblewrap) {
-            let mut args = bubblewrap::floor(&self.policy, &launch.folder);
-            args.push(launch.program.display().to_string());
-            args.append(&mut launch.args);
-            return Launch { program: program.clone(), args, ..launch };
-        }
         let namespaces = self.method == Method::Bubblewrap;
         let command = step == Step::Exec;
         let spec = Spec { policy: self.policy.clone(), namespaces, supervisor: supervisor.clone(), step };
+        if self.policy.profile == Profile::Floor {
+            return self.floor(launch, &spec);
+        }
         let mut args = self.launcher.args(&spec);
         if command {
             args.push(launch.program.display().to_string());
@@ -162,6 +157,31 @@ impl Confined {
                 Launch { program: program.clone(), args: all, ..launch }
             }
             _ => Launch { program: self.launcher.program.clone(), args, ..launch },
+        }
+    }
+}
+
+impl Confined {
+    /// The launch with protected names read-only, where there is bubblewrap, and its removals supervised.
+    fn floor(&self, mut launch: Launch, spec: &Spec) -> Launch {
+        let mut words = Vec::new();
+        if spec.supervisor.is_some() {
+            words.push(self.launcher.program.display().to_string());
+            words.append(&mut self.launcher.args(spec));
+        }
+        let bubblewrap = Confinement::find().bubblewrap.as_ref().filter(|_| spec.namespaces);
+        if bubblewrap.is_none() && words.is_empty() {
+            return launch;
+        }
+        words.push(launch.program.display().to_string());
+        words.append(&mut launch.args);
+        match bubblewrap {
+            Some(program) => {
+                let mut args = bubblewrap::floor(&self.policy, &launch.folder);
+                args.append(&mut words);
+                Launch { program: program.clone(), args, ..launch }
+            }
+            None => Launch { program: words.remove(0).into(), args: words, ..launch },
         }
     }
 }
@@ -237,6 +257,17 @@ impl SessionSandbox {
         holder.and_then(|holder| network::enter(holder, launch.clone())).unwrap_or(launch)
     }
 
+    /// The launch outside the sandbox where nothing protects names: only its removals are supervised.
+    fn unprotected(&self, launch: Launch, workspace: &Path, watch: &CommandWatch) -> Launch {
+        let policy = self.in_folder(workspace, &self.policy.scratch);
+        match Launcher::own() {
+            Ok(launcher) if cfg!(target_os = "linux") => {
+                Confined { policy, method: Method::Landlock, launcher }.watched(launch, watch)
+            }
+            _ => launch,
+        }
+    }
+
     fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
         Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
     }
@@ -267,9 +298,12 @@ impl Confiner for SessionSandbox {
         scratch: &Path,
         watch: &CommandWatch,
     ) -> Launch {
-        match self.confined(workspace, scratch) {
-            Some(confined) => self.enter(&confined, confined.watched(launch, watch)),
-            None => launch,
+        if let Some(confined) = self.confined(workspace, scratch) {
+            return self.enter(&confined, confined.watched(launch, watch));
+        }
+        match self.policy.profile {
+            Profile::Floor => self.unprotected(launch, workspace, watch),
+            _ => launch,
         }
     }
 

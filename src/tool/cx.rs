@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest};
-use crate::shell::{BlockedLog, Bounds, Confiner, Confiners, Elsewhere};
+use crate::shell::{BlockedLog, Bounds, Confiner, Confiners, Deletion, Elsewhere};
 
 /// What the engine does for tools.
 #[async_trait]
@@ -37,6 +37,11 @@ pub trait Ports: Send + Sync {
     async fn restore(&self, entry: EntryId) -> Result<String, String>;
     /// Sends a request to the crew of agents and waits for the reply. `Err` is a sentence for the model.
     async fn crew(&self, cx: &ToolCx, request: CrewRequest) -> Result<CrewReply, String>;
+    /// Whether a command may lose these files, and more. A no where no person can answer.
+    async fn confirm_deletion(&self, agent: &AgentId, deletion: Deletion) -> bool {
+        let _ = (agent, deletion);
+        false
+    }
     /// Marks paths as about to be written by this call, so that the watcher attributes the changes to `agent`.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
@@ -59,6 +64,8 @@ pub struct Limits {
     pub grace: Duration,
     /// What a command may take of the machine.
     pub bounds: Bounds,
+    /// Files that a command may lose without a question.
+    pub deletions: usize,
     /// Bytes of one fetched page.
     pub fetch_bytes: u64,
     pub fetch_redirects: usize,
@@ -81,6 +88,7 @@ impl Default for Limits {
             command_max: Duration::from_secs(3600),
             grace: Duration::from_secs(5),
             bounds: Bounds::default(),
+            deletions: crate::shell::DELETIONS,
             fetch_bytes: 5 << 20,
             fetch_redirects: 5,
             fetch_time: Duration::from_secs(30),
@@ -311,6 +319,8 @@ pub struct CommandRun {
     pub variables: Vec<(String, String)>,
     /// What the sandbox refused to commands of the call that failed.
     pub refused: BlockedLog,
+    /// What else the audit says of the call.
+    notes: Arc<Mutex<Vec<String>>>,
     /// What it seems to have refused besides, from the output alone.
     likely: OnceLock<String>,
     blocked: AtomicBool,
@@ -330,7 +340,17 @@ impl CommandRun {
     /// Another run of the same call, in this profile.
     #[must_use]
     pub fn again(&self, profile: CommandProfile) -> Self {
-        Self { profile, refused: self.refused.clone(), ..Self::default() }
+        Self { profile, refused: self.refused.clone(), notes: Arc::clone(&self.notes), ..Self::default() }
+    }
+
+    /// Adds words to the audit of the call.
+    pub(crate) fn note(&self, words: String) {
+        tiller_protocol::lock(&self.notes).push(words);
+    }
+
+    /// What the audit says of the call beside what decided about it.
+    pub fn notes(&self) -> Vec<String> {
+        tiller_protocol::lock(&self.notes).clone()
     }
 
     /// Notes what the sandbox seems to have refused, where its supervisor does not see it.

@@ -47,6 +47,9 @@ pub struct Limits {
     pub command_processes: u64,
     /// Maximum share of the machine's memory that a command's processes may use together, in percent. Linux only.
     pub command_memory: u64,
+    /// Files that a command may remove without a question. Files that git has or ignores, that exist again, or that the
+    /// command made itself do not count. Linux only.
+    pub command_deletions: usize,
     /// As `command_processes`, for an external agent program.
     pub program_processes: u64,
     /// As `command_memory`, for an external agent program.
@@ -73,6 +76,7 @@ impl Default for Limits {
             command_max: 3600,
             command_processes: 4096,
             command_memory: 75,
+            command_deletions: 50,
             program_processes: 4096,
             program_memory: 75,
             output_bytes: 30_000,

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
+    AgentId, AskBody, AskReply, Decision, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId,
+    TodoItem,
 };
 use tiller_store::Store;
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
+use tiller_tool::shell::Deletion;
 use tiller_tool::{Ports, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,6 +22,7 @@ use crate::files::msg::FilesRequest;
 use crate::lock::lock;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
+use crate::questions::permission::deletion_ask;
 use crate::watching::Writes;
 
 pub(crate) struct CallPorts {
@@ -51,14 +54,34 @@ impl CallPorts {
     }
 }
 
+impl CallPorts {
+    async fn question(
+        &self,
+        agent: &AgentId,
+        call: Option<String>,
+        body: AskBody,
+    ) -> Result<AskReply, String> {
+        let (reply, answer) = oneshot::channel();
+        let msg = Msg::Question(QuestionMsg::Ask { agent: agent.clone(), call, body, reply });
+        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())?
+    }
+}
+
 #[async_trait]
 impl Ports for CallPorts {
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
-        let (reply, answer) = oneshot::channel();
-        let msg =
-            Msg::Question(QuestionMsg::Ask { agent: agent.clone(), call: self.call.clone(), body, reply });
-        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
-        answer.await.map_err(|_| ENDED.to_owned())?
+        self.question(agent, self.call.clone(), body).await
+    }
+
+    async fn confirm_deletion(&self, agent: &AgentId, deletion: Deletion) -> bool {
+        let Some(ask) = deletion_ask(&deletion) else { return false };
+        let hash = ask.hash.clone();
+        // Without the call: it runs already, and is not to be asked about after a restart.
+        match self.question(agent, None, AskBody::Permission(ask)).await {
+            Ok(AskReply::Permission { decision: Decision::Once, hash: answered }) => answered == hash,
+            _ => false,
+        }
     }
 
     fn todos(&self, _agent: &AgentId) -> (Vec<TodoItem>, u32) {

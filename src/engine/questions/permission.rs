@@ -1,6 +1,6 @@
 //! The interface to `tiller-permit`: the policy in force, and the rules that the user added.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use tiller_protocol::ToolVerb;
 
@@ -8,8 +8,9 @@ use serde_json::Value;
 use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
-use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, TerminalPlace, ToolCatalog, Touch};
+use tiller_tool::shell::Deletion;
 
 /// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -297,4 +298,43 @@ pub(crate) fn permission_ask(
     // The sandbox of this machine does not reach there.
     ask.effects.extend(q.terminal.filter(|_| folder.is_some()).map(TerminalPlace::words));
     Some(ask)
+}
+
+/// Files that the question names in full.
+const LISTED: usize = 200;
+
+/// The question before a command loses more files. Shown is the list of them. `None`: there are none.
+pub(crate) fn deletion_ask(deletion: &Deletion) -> Option<PermissionAsk> {
+    let names =
+        |files: &[PathBuf]| -> Vec<String> { files.iter().map(|f| f.display().to_string()).collect() };
+    let (removed, next) = (names(&deletion.removed), names(&deletion.next));
+    let first = next.first()?;
+    let more = match next.len() {
+        1 => format!("{first} is next"),
+        n => format!("{n} files are next"),
+    };
+    let effects = vec![
+        format!("files that nothing brings back: {} are removed, {more}", removed.len()),
+        "without your yes the command can remove no more of them".to_owned(),
+    ];
+    let verdict =
+        Verdict::Ask { rule: "many files are removed".into(), risk: Risk::High, effects, always: None };
+    let mut shown: Vec<String> = next.iter().map(|file| format!("next: {file}")).collect();
+    shown.extend(removed.iter().map(|file| format!("removed: {file}")));
+    if shown.len() > LISTED {
+        let rest = shown.len() - LISTED;
+        shown.truncate(LISTED);
+        shown.push(format!("and {rest} more"));
+    }
+    let call = Call {
+        tool: "terminal",
+        verb: &ToolVerb::Shell,
+        shown: &shown.join("\n"),
+        arguments: &serde_json::json!({ "removed": removed, "next": next }),
+        folder: &deletion.folder.display().to_string(),
+        diff: None,
+        why: "",
+        editable: false,
+    };
+    call.ask(&verdict)
 }

@@ -104,11 +104,12 @@ impl CallTask {
     /// What decided about the call, and what the sandbox refused to it.
     fn with_refused(&self, by: String) -> String {
         let refused = blocked_words(&self.cx.run.refused.all());
-        if refused.is_empty() {
+        let refused = (!refused.is_empty()).then(|| format!("the sandbox blocked {refused}"));
+        let more: Vec<String> = self.cx.run.notes().into_iter().chain(refused).collect();
+        if more.is_empty() {
             return by;
         }
-        let words = (self.services.redaction.redact)(&format!("{by}; the sandbox blocked {refused}"));
-        cut(&words, AUDIT_TEXT)
+        cut(&(self.services.redaction.redact)(&format!("{by}; {}", more.join("; "))), AUDIT_TEXT)
     }
 
     pub(crate) async fn run(mut self) -> CallDone {

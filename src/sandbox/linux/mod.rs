@@ -22,8 +22,10 @@ pub(crate) fn restrict(
     namespaces: bool,
     supervisor: Option<UnixStream>,
 ) -> Result<(), SandboxError> {
-    if policy.profile == Profile::Off {
-        return Ok(());
+    match policy.profile {
+        Profile::Off => return Ok(()),
+        Profile::Floor => return seccomp::watch_removals(supervisor),
+        Profile::Read | Profile::Workspace => {}
     }
     drop_privileges(namespaces).map_err(|e| SandboxError::new("privileges could not be dropped", e))?;
     if landlock::version() > 0 {

@@ -13,6 +13,8 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
+use tiller_tool::shell::BlockedKind;
+
 use crate::SandboxError;
 use crate::policy::{Network, Policy, Profile};
 use crate::supervisor::calls::{self, OpenFlags};
@@ -159,6 +161,29 @@ pub(crate) fn restrict(
     }
     let refused = refused(policy, namespaces).and_then(|rules| build(rules, libc::EPERM));
     seccompiler::apply_filter(&refused.map_err(|e| failed(&e))?).map_err(|e| failed(&e))
+}
+
+/// Lets a supervisor do the removals of this thread and what it starts; everything else stays as it is. Without effect where
+/// the kernel does not let this process do so: it needs an administrator's rights or `no_new_privs`, which would keep
+/// programs like `sudo` from working.
+pub(crate) fn watch_removals(supervisor: Option<UnixStream>) -> Result<(), SandboxError> {
+    const RETURN: u16 = 0x06;
+    const KILL: u32 = 0x8000_0000;
+    const ALLOW: u32 = 0x7fff_0000;
+    let Some(stream) = supervisor else { return Ok(()) };
+    let removes = |call: &&calls::FileCall| matches!(call.kind, BlockedKind::Remove | BlockedKind::Rename);
+    let rules = calls::all().filter(removes).map(|call| (call.number, Vec::new())).collect();
+    let program = build(rules, libc::EPERM).map_err(|e| SandboxError::new("seccomp", e))?;
+    let mut filter = notifying(&program);
+    for step in filter.iter_mut().filter(|step| step.code == RETURN && step.k == KILL) {
+        // 32-bit programs work outside the sandbox.
+        step.k = ALLOW;
+    }
+    match tiller_seccomp::install(&filter) {
+        Ok(listener) => channel::send(&stream, listener)
+            .map_err(|e| SandboxError::new("the supervisor does not respond", e)),
+        Err(_) => Ok(()),
+    }
 }
 
 fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {

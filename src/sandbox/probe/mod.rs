@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tiller_tool::shell::Launch;
+use tiller_tool::shell::{CommandWatch, Launch};
 
 use crate::confine::{Confined, Launcher, Method};
 use crate::confinement::Confinement;
@@ -42,11 +42,13 @@ pub enum Capability {
     ProcFiles,
     Namespaces,
     Keyring,
+    /// Removing many files without a question.
+    Deletions,
 }
 
 impl Capability {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::WriteOutside,
         Self::Protected,
         Self::Tcp,
@@ -58,6 +60,7 @@ impl Capability {
         Self::ProcFiles,
         Self::Namespaces,
         Self::Keyring,
+        Self::Deletions,
     ];
 
     /// What is stopped, for people.
@@ -74,6 +77,7 @@ impl Capability {
             Self::ProcFiles => "memory and environment of others",
             Self::Namespaces => "new namespaces",
             Self::Keyring => "kernel keyring",
+            Self::Deletions => "deletion of many files",
         }
     }
 
@@ -91,6 +95,7 @@ impl Capability {
             Self::ProcFiles => "/proc",
             Self::Namespaces => "namespaces",
             Self::Keyring => "keyring",
+            Self::Deletions => "deletions",
         }
     }
 }
@@ -207,8 +212,9 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
         env: vec![("PATH".into(), path)],
         folder: top.join("work"),
     };
-    let said = run(&confined.step(launch, Step::Probe(targets)))?;
+    let said = run(&confined.step(launch.clone(), Step::Probe(targets)))?;
     let mut results = read(&said);
+    results.insert(Capability::Deletions, deletions(&confined, launch));
     // What was sent counts only if it arrived.
     let mut arrived = Vec::new();
     let mut buffer = [0; 64];
@@ -222,6 +228,21 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
     }
     let missing = || Held::Unknown("the probe gave no result".into());
     Ok(Capability::ALL.iter().map(|c| (*c, results.remove(c).unwrap_or_else(missing))).collect())
+}
+
+/// Whether system calls of a command wait for the supervisor, which counts what is removed.
+#[cfg(target_os = "linux")]
+fn deletions(confined: &Confined, launch: Launch) -> Held {
+    let watch = CommandWatch::default();
+    let make = ": > \"$TMPDIR/made\"".to_owned();
+    let launch = Launch { program: "/bin/sh".into(), args: vec!["-c".into(), make], ..launch };
+    match run(&confined.watched(launch, &watch)) {
+        Ok(_) if watch.is_supervised() => Held::Yes,
+        Ok(_) => {
+            Held::No("this kernel lets no supervisor see system calls: deletions are not counted".into())
+        }
+        Err(e) => Held::Unknown(e.to_string()),
+    }
 }
 
 /// The results that the child printed, one JSON line each; other lines are ignored.

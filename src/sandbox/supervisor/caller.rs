@@ -114,6 +114,19 @@ impl Caller {
         }
     }
 
+    /// Where this path begins: the descriptor beside an absolute one is not looked at.
+    ///
+    /// # Errors
+    /// As for [`Self::base`].
+    pub(crate) fn start(
+        &self,
+        argument: PathArgument,
+        args: &[u64; 6],
+        path: &[u8],
+    ) -> Result<OwnedFd, Errno> {
+        if path.first() == Some(&b'/') { self.root() } else { self.base(argument, args) }
+    }
+
     /// Name of its program; empty when it is gone.
     pub(crate) fn program(&self) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();

@@ -2,15 +2,18 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Mutex;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
 
-use crate::policy::Profile;
+use crate::confine::Method;
+use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
+use crate::supervisor::losses::Losses;
 use crate::supervisor::refusal;
 use crate::supervisor::scope::Scope;
 use crate::supervisor::walk::{Entry, Walk, path_of};
@@ -19,26 +22,33 @@ use crate::supervisor::walk::{Entry, Walk, path_of};
 pub(crate) struct Judge {
     pub(super) scope: Scope,
     pub(super) watch: CommandWatch,
+    pub(super) losses: Mutex<Losses>,
 }
 
 /// What is to be told of a call, if it still waits.
-struct Note {
-    kind: BlockedKind,
-    target: String,
-    minor: bool,
+pub(super) struct Note {
+    pub(super) kind: BlockedKind,
+    pub(super) target: String,
+    pub(super) minor: bool,
 }
 
 impl Note {
-    fn path(kind: BlockedKind, path: &Path) -> Self {
+    pub(super) fn path(kind: BlockedKind, path: &Path) -> Self {
         Self { kind, target: path.display().to_string(), minor: false }
     }
 }
 
 impl Judge {
+    pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch) -> Self {
+        let scope = Scope::new(policy, method);
+        Self { scope, watch: watch.clone(), losses: Mutex::new(Losses::new(policy)) }
+    }
+
     /// The answer to a call. What it was refused is in the log before the caller can go on.
     pub(crate) fn decide(&self, call: &Call, listener: &Listener) -> Answer {
         let caller = Caller::new(call.thread);
         let (answer, note) = match calls::find(call.number) {
+            Some(file) if self.performs(file) => self.perform(call, file, &caller, listener),
             Some(file) => self.file(call, file, &caller),
             None if call.number == libc::SYS_connect => (Answer::Continue, self.connection(call, &caller)),
             None => {
@@ -55,6 +65,12 @@ impl Judge {
             }
         }
         answer
+    }
+
+    /// Whether this process does it in the caller's place.
+    fn performs(&self, file: &FileCall) -> bool {
+        matches!(self.scope.profile, Profile::Workspace | Profile::Floor)
+            && matches!(file.kind, BlockedKind::Remove | BlockedKind::Rename)
     }
 
     /// A call that changes files by their names. The kernel decides about it; the note says what it will decide.
@@ -94,7 +110,7 @@ impl Judge {
         if path.starts_with(b"/dev/") {
             return Ok(None);
         }
-        let base = caller.base(at, &call.args)?;
+        let base = caller.start(at, &call.args, &path)?;
         let flags = self.open_flags(call, file, caller)?;
         let mut walk = Walk::new(caller);
         let follows = match file.open {
@@ -103,6 +119,9 @@ impl Judge {
         };
         let entry = if follows { walk.last(base, &path)? } else { walk.entry(base, &path)? };
         let full = entry.path()?;
+        if full.starts_with("/proc") {
+            return Ok(None);
+        }
         let allowed = match file.kind {
             BlockedKind::Remove | BlockedKind::Rename => self.scope.may_go(&full),
             _ => self.scope.contains(&full),
@@ -175,7 +194,7 @@ fn exists(entry: &Entry) -> bool {
 }
 
 /// Whether this process could change names in the folder: otherwise the call fails without a sandbox, too.
-fn folder_allows(entry: &Entry) -> bool {
+pub(super) fn folder_allows(entry: &Entry) -> bool {
     path_of(&entry.folder).is_ok_and(|path| may_write(&path))
 }
 

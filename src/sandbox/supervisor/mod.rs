@@ -9,6 +9,8 @@
 //! | `walk` | what a path of that thread means |
 //! | `scope` | what the policy lets it change |
 //! | `decide` | the answer to a call |
+//! | `removal` | removing and renaming in the caller's place |
+//! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
 //! | `refusal` | what a refused call was for, in words |
 //!
 //! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
@@ -19,7 +21,11 @@ pub(crate) mod caller;
 pub(crate) mod calls;
 pub(crate) mod channel;
 mod decide;
+mod git_index;
+mod ignored;
+mod losses;
 mod refusal;
+mod removal;
 mod scope;
 mod walk;
 
@@ -32,7 +38,6 @@ use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
 use decide::Judge;
-use scope::Scope;
 
 /// Of the thread, in bytes.
 const STACK: usize = 512 << 10;
@@ -42,7 +47,7 @@ const STACK: usize = 512 << 10;
 pub(crate) fn start(confined: &Confined, watch: &CommandWatch) -> Option<PathBuf> {
     let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
     let folder = meeting.folder();
-    let judge = Judge { scope: Scope::new(&confined.policy, confined.method), watch: watch.clone() };
+    let judge = Judge::new(&confined.policy, confined.method, watch);
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
@@ -82,5 +87,7 @@ fn serve(listener: &Listener, judge: &Judge) {
     }
 }
 
+#[cfg(test)]
+mod removal_tests;
 #[cfg(test)]
 mod tests;

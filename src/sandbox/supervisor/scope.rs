@@ -11,6 +11,7 @@ pub(crate) struct Scope {
     pub(crate) profile: Profile,
     /// The command runs in namespaces of its own.
     pub(crate) namespaces: bool,
+    workspace: PathBuf,
     writable: Vec<PathBuf>,
     protected: Vec<PathBuf>,
 }
@@ -31,7 +32,9 @@ impl Scope {
             // Mounts lie over those that exist; the others can be made, and are compared afterwards.
             protected.retain(|path| path.symlink_metadata().is_ok());
         }
-        Self { profile: policy.profile, namespaces, writable, protected }
+        protected.extend(policy.own_folders());
+        let (profile, workspace) = (policy.profile, policy.workspace.clone());
+        Self { profile, namespaces, workspace, writable, protected }
     }
 
     /// Whether files below this path may be changed, by its real name.
@@ -50,6 +53,20 @@ impl Scope {
     /// Whether Landlock would let it be changed although it is protected.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         self.writable.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether something protected lies below this path, or would.
+    pub(crate) fn is_above_protected(&self, path: &Path) -> bool {
+        self.protected.iter().any(|name| name.starts_with(path))
+    }
+
+    /// Whether the workspace lies below this path, or is it.
+    pub(crate) fn is_above_workspace(&self, path: &Path) -> bool {
+        self.workspace.starts_with(path)
+    }
+
+    pub(crate) fn is_workspace(&self, path: &Path) -> bool {
+        path.starts_with(&self.workspace)
     }
 
     fn protects(&self, path: &Path) -> bool {

@@ -35,6 +35,20 @@ impl Entry {
         OsStr::from_bytes(&self.name)
     }
 
+    /// What has the name, a link itself.
+    pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
+        openat(&self.folder, self.name(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// The name as the path had it.
+    pub(crate) fn spelled(&self) -> Vec<u8> {
+        let mut name = self.name.clone();
+        if self.slash {
+            name.push(b'/');
+        }
+        name
+    }
+
     /// The path of the entry, as the system knows it now.
     pub(crate) fn path(&self) -> Result<PathBuf, Errno> {
         let folder = path_of(&self.folder)?;
@@ -81,6 +95,21 @@ impl<'a> Walk<'a> {
         Ok(Entry { folder, name, slash })
     }
 
+    /// What a path names in the end, all links followed.
+    ///
+    /// # Errors
+    /// As the kernel answers a call with such a path.
+    pub(crate) fn target(&mut self, base: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let entry = self.last(base, path)?;
+        let fd = entry.open()?;
+        if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::Symlink {
+            return Ok(fd);
+        }
+        // A descriptor of the caller's own, by its name below /proc.
+        self.own_folder(&entry.folder)?;
+        openat(&entry.folder, entry.name(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    }
+
     /// The entry at the end of the links that a path names.
     pub(crate) fn last(&mut self, base: OwnedFd, path: &[u8]) -> Result<Entry, Errno> {
         let mut entry = self.entry(base, path)?;
@@ -91,6 +120,9 @@ impl<'a> Walk<'a> {
                 fd => fd?,
             };
             if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::Symlink {
+                return Ok(entry);
+            }
+            if is_proc(&fd)? {
                 return Ok(entry);
             }
             let target = self.link(&fd)?;
@@ -174,11 +206,15 @@ impl<'a> Walk<'a> {
             b"thread-self" => return open(format!("/proc/{process}/task/{}", self.caller.thread())),
             _ => {}
         }
-        let here = path_of(folder)?;
-        if !here.starts_with(format!("/proc/{process}")) {
-            return Err(Errno::ACCESS);
-        }
+        self.own_folder(folder)?;
         openat(folder, name, flags, Mode::empty())
+    }
+
+    /// Fails unless the folder is one of the caller's own in /proc.
+    fn own_folder(&self, folder: &OwnedFd) -> Result<(), Errno> {
+        let process = self.caller.process().ok_or(Errno::SRCH)?;
+        let own = path_of(folder)?.starts_with(format!("/proc/{process}"));
+        if own && is_proc(folder)? { Ok(()) } else { Err(Errno::ACCESS) }
     }
 }
 

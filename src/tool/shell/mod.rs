@@ -7,7 +7,7 @@
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits of a shell |
 //! | `elsewhere` | the traits of terminals elsewhere |
-//! | `confined/` | what a sandbox has refused to a command, and whether that is why it failed |
+//! | `confined/` | what a sandbox refuses to commands, whether that is why they fail, what they may remove |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `beside` | commands that run in another profile of the sandbox than the agent's shell, in a shell of their own |
 //! | `protected` | protected files, compared after each command and put back |
@@ -37,7 +37,8 @@ mod protected;
 mod terminal;
 
 pub use backend::{CommandEnd, CommandResult, Line, Shell, ShellError, Sink, Start};
-pub use confined::blocked::{BlockedAction, BlockedKind, BlockedLog, CommandWatch, Refusals, blocked_words};
+pub use confined::blocked::{BlockedAction, BlockedKind, BlockedLog, Refusals, blocked_words};
+pub use confined::watch::{CommandMark, CommandWatch, DELETIONS, Deletion, DeletionAnswer, DeletionGuard};
 pub use elsewhere::{Elsewhere, ProcessThere, Terminals};
 pub use hosted::{Host, HostedProgram, HostedTerminal, Resizer, find_program};
 pub use local::Local;

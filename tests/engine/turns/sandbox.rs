@@ -11,7 +11,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::tool::Display;
 use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile, SandboxState};
 use tiller_tool::Workspace;
-use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch, Confiner, Confiners, Launch};
+use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch, Confiner, Confiners, Deletion, Launch};
 
 use crate::rig::*;
 use crate::turns::questions::permission;
@@ -255,6 +255,73 @@ async fn what_the_sandbox_seems_to_have_refused_is_named_by_the_capability() {
     let (_, output) = rig.tool_finished().await;
     assert!(output.contains("The sandbox may be why it failed"), "{output}");
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
+}
+
+/// Asks whether files may be removed, when the command has made the file `ran` in this folder; the answer is the content of
+/// the file `told` then.
+#[derive(Debug)]
+struct Removing(PathBuf);
+
+impl Confiner for Removing {
+    fn confine(&self, launch: Launch, _workspace: &Path, _scratch: &Path) -> Launch {
+        launch
+    }
+
+    fn confine_watched(&self, launch: Launch, _: &Path, _: &Path, watch: &CommandWatch) -> Launch {
+        let (watch, folder) = (watch.clone(), self.0.clone());
+        // Ends with the test's folder.
+        std::thread::spawn(move || {
+            while !folder.join("ran").exists() {
+                if !folder.exists() {
+                    return;
+                }
+                std::thread::park_timeout(std::time::Duration::from_millis(5));
+            }
+            let (removed, next) = (vec!["src/a.rs".into(), "src/b.rs".into()], vec!["src/c.rs".into()]);
+            let yes = watch.ask_deletion(Deletion { folder: folder.clone(), removed, next });
+            std::fs::write(folder.join("new"), if yes { "go on" } else { "stop" }).unwrap();
+            std::fs::rename(folder.join("new"), folder.join("told")).unwrap();
+        });
+        launch
+    }
+}
+
+/// In AUTO too: the list is asked about while the command waits, and only a person's yes lets it go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_removal_of_many_files_is_asked_about_with_the_list() {
+    for (decision, said, audit) in [
+        (Decision::Once, "go on", "allowed"),
+        (Decision::Deny { comment: None }, "stop", "stopped"),
+        (Decision::Outside, "stop", "stopped"),
+    ] {
+        let place = Place::new();
+        let command = "touch ran; until [ -e told ]; do sleep 0.01; done; cat told";
+        let call = calls(&[("c1", "terminal", json!({ "command": command }))]);
+        let fake = Fake::new([call, says("I see.")]);
+        let work = place.work.clone();
+        let start = move |parts: &mut EngineConfig| {
+            parts.session.profile = Some(Profile::Full);
+            let workspace: Arc<dyn Confiner> = Arc::new(Removing(work.clone()));
+            let confiners = Confiners { workspace: Some(workspace), ..Confiners::default() };
+            parts.workspace = Workspace::new(&work).unwrap().confine(confiners);
+        };
+        let mut rig = place.start_with(&fake, start).await;
+        rig.submit("clean up");
+        let ask = rig.asked().await;
+        let p = permission(&ask);
+        assert_eq!(p.rule, "many files are removed");
+        assert_eq!(p.shown, "next: src/c.rs\nremoved: src/a.rs\nremoved: src/b.rs");
+        assert_eq!((p.outside, p.editable, p.always.is_none()), (OutsideAnswer::No, false, true));
+        assert_eq!(ask.call, None, "a restart must not run the command again");
+        rig.answer(&ask, AskReply::Permission { decision, hash: p.hash });
+        let (_, output) = rig.tool_finished().await;
+        assert_eq!(output.trim(), said);
+        assert_eq!(rig.finished().await.0, TurnStatus::Done);
+        let query = Query::Audit { filter: String::new(), limit: 10 };
+        let ReplyEvent::AuditReply { rows } = rig.query(query).await else { panic!("no audit") };
+        let row = rows.iter().find(|row| row.tool == "terminal" && row.what.contains("touch ran")).unwrap();
+        assert!(row.by.ends_with(&format!("; removal of 3 files and more {audit}")), "{row:?}");
+    }
 }
 
 /// Says that it has refused a connection.

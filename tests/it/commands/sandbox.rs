@@ -249,6 +249,32 @@ fn what_the_sandbox_refused_is_named_in_the_result_and_in_the_audit() {
     }
 }
 
+/// Without a person the answer is no: what is left stays, and the model is told.
+#[test]
+fn nobody_lets_a_command_remove_many_files() {
+    let session = || [calls("c1", "terminal", json!({"command": "rm -rf d"})), says("Done.")];
+    let server = ScriptServer::start([session(), session()].concat());
+    for place in both(&server) {
+        let held = place.run(&["sandbox", "test", "--json"]).stdout;
+        let held = held.lines().any(|line| line.contains("\"deletions\"") && line.contains("\"yes\""));
+        if !held {
+            println!("skipped: deletions are not counted here: {held}");
+            continue;
+        }
+        for n in 0..80 {
+            place.file(&format!("d/f{n}"), "mine");
+        }
+        place.ok(&["exec", "--profile", "full", "work"]);
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        // Those of the last moment before the command may be taken for its own.
+        let left = std::fs::read_dir(place.work.join("d")).unwrap().count();
+        assert!((1..=30).contains(&left), "{left}: {results}");
+        assert!(results.contains("The sandbox blocked removing more than 50 files (rm)"), "{results}");
+        let audit = place.ok(&["audit"]);
+        assert!(audit.contains("removal of 51 files and more stopped"), "{audit}");
+    }
+}
+
 /// Off is the person's own word.
 #[test]
 fn off_confines_nothing() {

@@ -369,6 +369,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
         command: Duration::from_secs(l.command),
         command_max: Duration::from_secs(l.command_max),
         fetch_private: l.fetch_private,
+        deletions: l.command_deletions,
         bounds: Bounds {
             processes: l.command_processes.max(16),
             memory: share_of_memory(l.command_memory.clamp(1, 100)),

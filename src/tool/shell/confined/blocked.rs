@@ -1,6 +1,5 @@
 //! What a sandbox has refused to the programs of a command, as its supervisor saw it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tiller_protocol::lock;
@@ -113,31 +112,6 @@ impl Refusals {
     /// Those that can explain a failure.
     pub fn serious(&self) -> Vec<BlockedAction> {
         self.blocked.iter().filter(|action| !action.minor).cloned().collect()
-    }
-}
-
-/// What is known of a confined command while it runs. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct CommandWatch {
-    /// What it was refused.
-    pub blocked: BlockedLog,
-    supervised: Arc<AtomicBool>,
-}
-
-impl CommandWatch {
-    /// Adds to a log that is there.
-    pub fn of(blocked: BlockedLog) -> Self {
-        Self { blocked, ..Self::default() }
-    }
-
-    /// Notes that its system calls are supervised: what it is refused is known, not guessed.
-    pub fn supervised(&self) {
-        self.supervised.store(true, Ordering::Release);
-    }
-
-    /// Whether they are.
-    pub fn is_supervised(&self) -> bool {
-        self.supervised.load(Ordering::Acquire)
     }
 }
 

@@ -12,7 +12,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 use crate::shell::backend::{ShellError, Start};
-use crate::shell::confined::blocked::CommandWatch;
+use crate::shell::confined::deletion;
+use crate::shell::confined::watch::CommandWatch;
 use crate::shell::elsewhere::ProcessThere;
 use crate::shell::jobs::{Job, Kind, Output, drain};
 use crate::shell::local::assignments;
@@ -88,7 +89,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         }
         args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(cx.variables())]);
         let launch = Launch { program, args, env, folder: folder.to_owned() };
-        let watch = CommandWatch::default();
+        let watch = CommandWatch::default().guarded(deletion::guard(cx));
         let launch = match confiner {
             Some(confiner) => confiner.confine_watched(launch, &cx.workspace.root, &self.scratch()?, &watch),
             None => self.sandbox().wrap(launch),

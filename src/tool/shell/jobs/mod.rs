@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolCx;
 use crate::output::Spill;
-use crate::shell::confined::blocked::{CommandWatch, Refusals, blocked_words};
+use crate::shell::confined::blocked::{Refusals, blocked_words};
+use crate::shell::confined::watch::CommandWatch;
 use crate::shell::output::leftover::{CHUNK, PipeRead, read_ready};
 use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;

@@ -25,7 +25,7 @@ use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::ToolCx;
 use crate::shell::backend::{Backend, CommandResult, Line, Shell, ShellError, Sink, Start};
-use crate::shell::confined::blocked::CommandWatch;
+use crate::shell::confined::watch::CommandWatch;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{PipeRead, read_now, read_ready};
 use crate::shell::processes::environment;

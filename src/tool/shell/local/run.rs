@@ -10,6 +10,7 @@ use super::LocalShell;
 use crate::ToolCx;
 use crate::shell::backend::{CommandEnd, CommandResult, Line, ShellError, Sink};
 use crate::shell::confined::blocked::Refusals;
+use crate::shell::confined::deletion;
 use crate::shell::hints;
 use crate::shell::local::report::ShellReport;
 use crate::shell::output::leftover::{CHUNK, LINGER, Leftover, PipeRead, read_now, read_ready};
@@ -61,15 +62,14 @@ impl LocalShell {
         let mut signalled = end::SignalledProcesses::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.shell.0, cx.limits.bounds);
-        // What ran beside the conversation meanwhile does not belong to this command.
-        self.watch.blocked.take();
+        self.watch.begin(deletion::guard(cx));
         let broken = self.send(kind, &text).is_err();
         loop {
             if broken {
                 break;
             }
             let timer = match phase {
-                RunPhase::Running => line.until,
+                RunPhase::Running => line.until + self.watch.paused(),
                 RunPhase::Asked(at) | RunPhase::Killed(at) => at.min(Instant::now() + LOOK),
             };
             let timer = sink.progress.due().map_or(timer, |due| due.min(timer));
@@ -117,7 +117,7 @@ impl LocalShell {
                     sink.progress.send();
                     let now = Instant::now();
                     match phase {
-                        RunPhase::Running if now >= line.until => {
+                        RunPhase::Running if now >= line.until + self.watch.paused() => {
                             let family = self.family(since, &before);
                             waited = hints::someone_waits(&family.living());
                             how = CommandEnd::TimedOut;
@@ -178,6 +178,7 @@ impl LocalShell {
         let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
         let lives_on = line.compared && self.lives_on(since, &before);
+        self.watch.end();
         let refusals = Refusals { known: self.watch.is_supervised(), blocked: self.watch.blocked.take() };
         Ok(CommandResult {
             how,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
-use crate::shell::confined::blocked::CommandWatch;
+use crate::shell::confined::watch::CommandWatch;
 use crate::shell::processes::proc_fs;
 
 /// What is to be run, before a [`Sandbox`] has wrapped it.

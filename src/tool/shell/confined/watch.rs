@@ -1,0 +1,168 @@
+//! A confined command while it runs: what its supervisor and the call that runs it tell each other.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use tiller_protocol::lock;
+
+use crate::shell::confined::blocked::BlockedLog;
+
+/// Files that would be lost. Those below `folder` are relative to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// The workspace.
+    pub folder: PathBuf,
+    /// Are removed already.
+    pub removed: Vec<PathBuf>,
+    /// Wait for the answer: one, or those of a folder that is moved away.
+    pub next: Vec<PathBuf>,
+}
+
+/// Answers whether more files may be removed. Called on a thread that may wait.
+pub type DeletionAnswer = Arc<dyn Fn(Deletion) -> bool + Send + Sync>;
+
+/// What limits the deletions of a command.
+#[derive(Clone)]
+pub struct DeletionGuard {
+    /// Files that may be lost without a question.
+    pub limit: usize,
+    pub answer: DeletionAnswer,
+}
+
+impl std::fmt::Debug for DeletionGuard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeletionGuard").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
+
+/// Files that a command may remove where nothing else is set.
+pub const DELETIONS: usize = 50;
+
+/// Which command of a shell runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandMark {
+    pub number: u64,
+    pub began: SystemTime,
+}
+
+/// What is known of a confined command while it runs. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct CommandWatch {
+    /// What it was refused.
+    pub blocked: BlockedLog,
+    state: Arc<WatchState>,
+}
+
+#[derive(Debug)]
+struct WatchState {
+    supervised: AtomicBool,
+    mark: Mutex<CommandMark>,
+    guard: Mutex<Option<DeletionGuard>>,
+    pauses: Mutex<Pauses>,
+}
+
+impl Default for WatchState {
+    fn default() -> Self {
+        Self {
+            supervised: AtomicBool::new(false),
+            mark: Mutex::new(CommandMark { number: 0, began: SystemTime::now() }),
+            guard: Mutex::default(),
+            pauses: Mutex::default(),
+        }
+    }
+}
+
+/// Time for which the command has waited for answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
+    over: Duration,
+    since: Option<Instant>,
+}
+
+impl CommandWatch {
+    /// With this guard for its only command.
+    #[must_use]
+    pub fn guarded(self, guard: DeletionGuard) -> Self {
+        *lock(&self.state.guard) = Some(guard);
+        self
+    }
+
+    /// Notes that its system calls are supervised: what it is refused is known, not guessed.
+    pub fn supervised(&self) {
+        self.state.supervised.store(true, Ordering::Release);
+    }
+
+    /// Whether they are.
+    pub fn is_supervised(&self) -> bool {
+        self.state.supervised.load(Ordering::Acquire)
+    }
+
+    /// A command of the shell begins. What ran beside the conversation meanwhile does not belong to it.
+    pub fn begin(&self, guard: DeletionGuard) {
+        self.blocked.take();
+        let mut mark = lock(&self.state.mark);
+        *mark = CommandMark { number: mark.number + 1, began: SystemTime::now() };
+        *lock(&self.state.pauses) = Pauses::default();
+        *lock(&self.state.guard) = Some(guard);
+    }
+
+    /// It is over: what still runs of it may lose no more files than the limit, and nothing is asked.
+    pub fn end(&self) {
+        *lock(&self.state.guard) = None;
+    }
+
+    /// The command that runs now, or ran last.
+    pub fn command(&self) -> CommandMark {
+        *lock(&self.state.mark)
+    }
+
+    /// Files that it may lose without a question.
+    pub fn deletions(&self) -> usize {
+        lock(&self.state.guard).as_ref().map_or(DELETIONS, |guard| guard.limit)
+    }
+
+    /// Whether it may lose these, and more. Waits for the answer; without anything that could answer it is a no.
+    pub fn ask_deletion(&self, deletion: Deletion) -> bool {
+        let Some(guard) = lock(&self.state.guard).clone() else { return false };
+        lock(&self.state.pauses).since = Some(Instant::now());
+        let yes = (guard.answer)(deletion);
+        let mut pauses = lock(&self.state.pauses);
+        if let Some(since) = pauses.since.take() {
+            pauses.over += since.elapsed();
+        }
+        yes
+    }
+
+    /// How long it has waited for answers.
+    pub fn paused(&self) -> Duration {
+        let pauses = *lock(&self.state.pauses);
+        pauses.over + pauses.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_an_answer_it_is_a_no_and_the_time_of_an_answer_is_not_the_commands() {
+        let deletion = Deletion { folder: "/w".into(), removed: Vec::new(), next: vec!["a".into()] };
+        let watch = CommandWatch::default();
+        assert!(!watch.ask_deletion(deletion.clone()));
+        assert_eq!((watch.deletions(), watch.paused()), (DELETIONS, Duration::ZERO));
+        let answer: DeletionAnswer = Arc::new(|deletion| {
+            std::thread::park_timeout(Duration::from_millis(40));
+            deletion.next.len() == 1
+        });
+        let before = watch.command();
+        watch.begin(DeletionGuard { limit: 3, answer });
+        assert_eq!(watch.command().number, before.number + 1);
+        assert!(watch.ask_deletion(deletion.clone()));
+        assert!(watch.paused() >= Duration::from_millis(20));
+        assert_eq!(watch.deletions(), 3);
+        watch.end();
+        assert!(!watch.ask_deletion(deletion), "nothing asks after the command");
+    }
+}
