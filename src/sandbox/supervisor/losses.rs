@@ -1,5 +1,6 @@
 //! What a command has removed that nothing brings back: the count of the guard of deletions.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -65,7 +66,7 @@ pub(super) struct Losses {
     passing: Vec<PathBuf>,
     index: GitIndex,
     ignored: Ignored,
-    lost: Vec<PathBuf>,
+    lost: BTreeSet<PathBuf>,
     /// Number of the command that they belong to.
     command: u64,
     /// When it began.
@@ -86,7 +87,7 @@ impl Losses {
             passing: passing.filter_map(|path| path.canonicalize().ok()).collect(),
             index: GitIndex::new(&policy.workspace),
             ignored: Ignored::new(&policy.workspace, timespec(SystemTime::now())),
-            lost: Vec::new(),
+            lost: BTreeSet::new(),
             command: u64::MAX,
             began: Timespec { tv_sec: i64::MAX, tv_nsec: 0 },
             answer: Answer::None,
@@ -166,10 +167,12 @@ impl Losses {
             (Loss::Outside, Answer::None) => 0,
             (Loss::Workspace, Answer::None) => watch.deletions(),
         };
-        if self.lost.len() + next.len() > limit {
+        // A move to another file system is tried as a renaming first, and counts once.
+        let fresh = |lost: &BTreeSet<PathBuf>| next.iter().filter(|path| !lost.contains(*path)).count();
+        if self.lost.len() + fresh(&self.lost) > limit {
             self.lost.retain(|path| path.symlink_metadata().is_err());
         }
-        if self.lost.len() + next.len() <= limit {
+        if self.lost.len() + fresh(&self.lost) <= limit {
             self.lost.extend(next);
             return true;
         }

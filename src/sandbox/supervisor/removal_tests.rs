@@ -153,7 +153,8 @@ fn moving_a_folder_to_where_it_does_not_stay_counts_its_files() {
             "mv d $TMPDIR/d",
             "mkdir -p target && mv d target/d",
             "mv d .git/d",
-            "mkdir $TMPDIR/e && perl -e 'syscall(316, -100, \"d\", -100, \"$ENV{TMPDIR}/e\", 2) and exit 1'",
+            "mkdir $TMPDIR/e && perl -e '($d, $e) = (\"d\", \"$ENV{TMPDIR}/e\"); \
+             syscall(316, -100, $d, -100, $e, 2) and exit 1'",
         ] {
             if script.contains("316") && !cfg!(target_arch = "x86_64") {
                 continue;
@@ -254,7 +255,8 @@ fn a_link_that_is_put_into_the_way_removes_nothing_outside() {
                       while (1) { rename \"x\", \"z\"; rename \"y\", \"x\"; rename \"z\", \"y\" } } \
                       for (1..5000) { unlink \"x/old\" } print 5000; kill 9, $child'";
         let out = run(&place, method, script, false).0;
-        assert_eq!(String::from_utf8_lossy(&out.stdout), "5000", "{method:?}: {out:?}");
+        // The launcher of the tests says something before.
+        assert!(String::from_utf8_lossy(&out.stdout).ends_with("5000"), "{method:?}: {out:?}");
         assert_eq!(std::fs::read_to_string(place.top.join("outside/old")).unwrap(), "old", "{method:?}");
     }
 }

@@ -35,11 +35,6 @@ impl Entry {
         OsStr::from_bytes(&self.name)
     }
 
-    /// What has the name, a link itself.
-    pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
-        openat(&self.folder, self.name(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-    }
-
     /// The name as the path had it.
     pub(crate) fn spelled(&self) -> Vec<u8> {
         let mut name = self.name.clone();
@@ -93,21 +88,6 @@ impl<'a> Walk<'a> {
         let folder = self.folder(base, head)?;
         let name = if name.is_empty() { b".".to_vec() } else { name.to_vec() };
         Ok(Entry { folder, name, slash })
-    }
-
-    /// What a path names in the end, all links followed.
-    ///
-    /// # Errors
-    /// As the kernel answers a call with such a path.
-    pub(crate) fn target(&mut self, base: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
-        let entry = self.last(base, path)?;
-        let fd = entry.open()?;
-        if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::Symlink {
-            return Ok(fd);
-        }
-        // A descriptor of the caller's own, by its name below /proc.
-        self.own_folder(&entry.folder)?;
-        openat(&entry.folder, entry.name(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
     }
 
     /// The entry at the end of the links that a path names.
