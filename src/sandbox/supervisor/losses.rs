@@ -26,6 +26,11 @@ fn timespec(time: SystemTime) -> Timespec {
     Timespec { tv_sec, tv_nsec: since.subsec_nanos().into() }
 }
 
+/// The latest time of a file that was surely made before this moment.
+fn before(time: SystemTime) -> Timespec {
+    timespec(time.checked_sub(TICK).unwrap_or(time))
+}
+
 /// A file that is about to go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileState {
@@ -86,7 +91,7 @@ impl Losses {
             outside,
             passing: passing.filter_map(|path| path.canonicalize().ok()).collect(),
             index: GitIndex::new(&policy.workspace),
-            ignored: Ignored::new(&policy.workspace, timespec(SystemTime::now())),
+            ignored: Ignored::new(&policy.workspace, before(SystemTime::now())),
             lost: BTreeSet::new(),
             command: u64::MAX,
             began: Timespec { tv_sec: i64::MAX, tv_nsec: 0 },
@@ -154,7 +159,7 @@ impl Losses {
         let command = watch.command();
         if self.command != command.number {
             self.command = command.number;
-            self.began = timespec(command.began.checked_sub(TICK).unwrap_or(command.began));
+            self.began = before(command.began);
             self.lost.clear();
             self.answer = Answer::None;
         }

@@ -235,7 +235,13 @@ mod tests {
         use std::os::unix::fs::OpenOptionsExt;
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("script");
-        let open = std::fs::OpenOptions::new().write(true).create(true).mode(0o755).open(&path).unwrap();
+        let open = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o755)
+            .open(&path)
+            .unwrap();
         let error = start(&launch(path), Stdio::null(), Stdio::null(), Stdio::null()).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ExecutableFileBusy);
         drop(open);
