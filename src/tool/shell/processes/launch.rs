@@ -144,7 +144,7 @@ pub fn retry_while_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std
         match start() {
             Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                 let Some(pause) = pauses.next() else { return Err(e) };
-                std::thread::sleep(std::time::Duration::from_millis(pause));
+                std::thread::park_timeout(std::time::Duration::from_millis(pause));
             }
             other => return other,
         }
