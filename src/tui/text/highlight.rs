@@ -122,6 +122,7 @@ pub struct Highlighter {
 
 impl Highlighter {
     /// Takes in what the worker has finished.
+    #[expect(clippy::redundant_clone, reason = "the copy lies elsewhere in memory, which is why it is made")]
     pub fn poll(&mut self) {
         while let Some(done) = self.done.as_ref().and_then(|rx| rx.try_recv().ok()) {
             self.waiting = self.waiting.saturating_sub(1);
