@@ -32,7 +32,7 @@
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
-//! | [`engine`] | bus, turn, context, sessions of one agent | all above |
+//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, permit, snapshot, watch, external |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
@@ -41,10 +41,11 @@
 //!
 //! `tests/engine` drives whole turns of the engine, `tests/it` the program on a terminal; `tests/kit` is what both share.
 //! `tests/battery` holds escapes from sandboxes and everyday jobs inside them, as data, and runs them. `tests/fuzz` holds
-//! what must hold of any input, for everything that reads hostile bytes, and the inputs that were kept.
+//! what must hold of any input, for everything that reads hostile bytes, and the inputs that were kept. `src/xtask` is the
+//! project's own tools (`cargo xtask`), and no part of the program.
 //!
 //! Each room above `main` is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
-//! list of what it may use.
+//! list of what it may use (`cargo xtask tidy` compares both).
 //!
 //! # Invariants
 //! 1. The TUI knows the protocol, never the engine. Whatever the TUI can do, headless can do.

@@ -53,7 +53,7 @@ fn nothing_wrong_is_written() {
         assert!(set_value(&path, key, &value, &kinds()).is_err(), "{key}");
         assert_eq!(fs::read_to_string(&path).unwrap(), before, "{key}");
     }
-    // A file that a person broke is theirs to mend.
+    // An invalid file is left for the person to mend.
     fs::write(&path, "model = [").unwrap();
     assert!(matches!(set_value(&path, "ui.theme", &json!("y"), &kinds()), Err(ConfigError::Wrong { .. })));
     assert_eq!(fs::read_to_string(&path).unwrap(), "model = [");

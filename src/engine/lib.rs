@@ -30,8 +30,9 @@
 //! The configuration ([`EngineConfig`]), the services that tasks share, the session and the turn in flight are grouped by
 //! concern: a function takes the group that it needs.
 //!
-//! Not here: the screen, the roster of agents, their schedule and workflows (`tiller-agents`), permissions' rules
-//! (`tiller-permit`), what a tool does (`tiller-tool`).
+//! May use: `protocol`, `config`, `store`, `provider`, `tool`, `permit`, `snapshot`, `watch`, `external`, and `text` (the
+//! visible part of a reply). Not here: the screen (`tui`), the roster of agents, their schedule and workflows (`agents`), rules
+//! of permissions (`permit`), what a tool does (`tool`).
 
 pub mod bus;
 pub mod compare;

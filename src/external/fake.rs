@@ -11,6 +11,9 @@ use tokio::time::timeout;
 use super::adapter::{Adapter, parse};
 use super::{AgentEvent, Ending, Job, Limits, start};
 
+/// Longest wait for what must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
 /// A test program: a shell script behind an adapter.
 pub(crate) struct Fake {
     pub tmp: tempfile::TempDir,
@@ -69,7 +72,7 @@ pub(crate) async fn all(mut said: mpsc::Receiver<AgentEvent>) -> (Vec<AgentEvent
             before.push(s);
         }
     };
-    timeout(Duration::from_secs(60), collect).await.expect("the stream is stuck");
+    timeout(PATIENCE, collect).await.expect("the stream is stuck");
     let Some(AgentEvent::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
     assert!(!before.iter().any(|s| matches!(s, AgentEvent::Ended(_))));
     (before, ending)

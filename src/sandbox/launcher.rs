@@ -18,7 +18,7 @@ use crate::probe;
 /// The first argument of a launcher. Its policy follows, then the command.
 pub const MARK: &str = "__sandbox";
 
-/// Exit code when the command could not be confined or started: the one that shells use for "not executable".
+/// Exit code when the command could not be confined or started: the code by which shells say "not executable".
 pub const FAILED: u8 = 126;
 
 /// What the launcher does once it is confined.

@@ -28,8 +28,8 @@
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
 //! It may use `protocol` (the list of secret paths), `tool` (the trait that it implements) and `seccomp` (the listener of a
-//! filter). What is not here: which commands run in which profile (`tool`,
-//! `engine`), rules about the text of commands (`permit`), and the words of the screen.
+//! filter). What is not here: which commands run in which profile (`tool`, `engine`), rules about the text of commands
+//! (`permit`), and the words of the screen (`tui`).
 
 mod bubblewrap;
 pub mod confine;

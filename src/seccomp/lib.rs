@@ -5,7 +5,9 @@
 //! ([`Listener::answer`]). When every descriptor of the listener is closed, waiting and later calls fail with ENOSYS.
 //!
 //! This crate exists for the system calls that no safe crate offers: one `seccomp(2)` and four `ioctl(2)`. Each `unsafe`
-//! block has its reason beside it. What a call means, and what is answered, is decided elsewhere.
+//! block has its reason beside it.
+//!
+//! It uses no other room. Not here: which calls are waited for, what they mean, and the answers (`sandbox/supervisor`).
 
 #![cfg(target_os = "linux")]
 

@@ -1,7 +1,7 @@
 //! The grammar of the shell: a command line, taken apart into every simple command that would run.
 //!
-//! Nothing here decides whether a command may run: that is `permit`. What cannot be taken apart for certain is
-//! [`Analysis::unclear`]. No file, clock or process is touched; the only input is text. It uses no other room.
+//! What cannot be taken apart for certain is [`Analysis::unclear`]. No file, clock or process is touched; the only input is
+//! text. It uses no other room. Not here: whether a command may run (`permit`), and running it (`tool`).
 //!
 //! | module | holds |
 //! | --- | --- |

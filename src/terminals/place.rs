@@ -86,7 +86,7 @@ impl Way {
         }
     }
 
-    /// Opens a shell, or finds the one that was opened with the same key. True: it is that one.
+    /// Opens a shell, or finds the shell that was opened with the same key (true).
     pub(crate) async fn open(&self, start: &ShellStart) -> Result<(Link, bool), Failure> {
         let (mut link, _) = self.link().await?;
         let bodies = [start.folder.as_bytes(), &start.exports, LOOP.as_bytes(), WATCH.as_bytes()];

@@ -20,6 +20,9 @@
 //!
 //! Drawing changes nothing: `measure` may fill caches, `draw` takes `&self`. Each slice of the model and each panel has a
 //! revision number; a frame draws the panels of which a number has changed ([`view`]).
+//!
+//! May use: `protocol`, `config`, `text`. Not here: the engine and its decisions (`engine`), cleaning and wrapping of text
+//! (`text`), and separating the screen from its terminal (`detach`).
 
 pub mod app;
 pub mod cell;

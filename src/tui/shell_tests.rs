@@ -464,7 +464,7 @@ fn a_dialog_moves_nothing_of_the_start_screen() {
     }
 }
 
-/// The person is told of an effort that they chose, not of one that comes with another model or session.
+/// The person is told of an effort that they chose, not of the effort of another model or session.
 #[test]
 fn an_effort_that_no_command_asked_for_is_not_reported() {
     use tiller_protocol::{CommandId, Effort, EffortView};

@@ -2,7 +2,7 @@
 //!
 //! An [`Escape`] is data (`escapes/*.toml`): a script, and the *witness* outside of the sandbox that decides whether it got
 //! out: a fingerprint of folders, a listening server, a process, the kernel's own tables. Exit codes decide nothing. Each
-//! escape runs first without any sandbox; one that does not work then proves nothing and is reported as such.
+//! escape runs first without any sandbox; an escape that does not work then proves nothing and is reported as such.
 //!
 //! A [`Job`] is what people do every day (`jobs/*.toml`): it must end well without leaving the sandbox.
 //!

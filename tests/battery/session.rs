@@ -68,7 +68,7 @@ impl HostileSession {
         let config = scene.own.join("tiller/config");
         std::fs::create_dir_all(&config)?;
         std::fs::create_dir(scene.work.join(TOOLS))?;
-        // Names that are commands where somebody forgets to quote them.
+        // Names that run as commands where they are not quoted.
         for name in ["$(touch @OUT@_a)", "; touch b; #", "`touch c`", "-rf", "--output=d", "a\nb", "x$IFS"] {
             std::fs::write(scene.work.join(scene.fill(name).replace('/', "_")), "a\n")?;
         }

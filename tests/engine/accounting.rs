@@ -160,7 +160,7 @@ async fn a_summary_that_was_cut_is_not_taken() {
     rig.quit().await;
 }
 
-/// A model that thinks gets room for that; one that is not known to think gets a second attempt.
+/// A model that thinks gets room for that; a model that is not known to think gets a second attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn side_calls_of_models_that_think_get_room() {
     let place = Place::new();

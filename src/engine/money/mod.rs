@@ -180,7 +180,7 @@ pub(crate) fn day_read(core: &mut Core, read: Today) {
     if read.tiers.day != core.money.day {
         return;
     }
-    // It includes the cost of our agents, which is counted with theirs.
+    // It includes the cost of our agents, which is counted with the children.
     let others = Cost(read.all.0.saturating_sub(spending::spent_by_children(core).day.0));
     core.money.spent.day = core.money.spent.day.max(others);
     core.money.reservations.learn(read.tiers);

@@ -1,7 +1,7 @@
 //! A command that failed because of the sandbox: whether it may run again where it is confined less.
 //!
-//! One that only reads may run again as an approved one does, in the workspace. Out of the sandbox leads the user's answer
-//! alone; modes that ask nothing leave the command failed, with the reason in the result.
+//! A command that only reads may run again as an approved command does: in the workspace. Only the answer of the user runs
+//! it outside the sandbox; in modes that ask nothing the command stays failed, with the reason in the result.
 
 use tiller_permit::Verdict;
 use tiller_protocol::ask::{OutsideAnswer, Risk};

@@ -9,7 +9,7 @@ use tiller_tool::shell::Host;
 use super::client::PENDING;
 use super::*;
 use crate::event::{Answer, ChoiceKind, Question};
-use crate::fake::{Fake, all};
+use crate::fake::{Fake, PATIENCE, all};
 use crate::{FileError, Files, Job, Receipt, Resume, start};
 
 /// An agent that reads requests in order and prints these lines; request ids count from 1. `log` gets all that it read.
@@ -109,7 +109,7 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
         let (_control, mut said) = start(job, &Host::default()).unwrap();
         let mut tools = Vec::new();
         let ending = loop {
-            match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
+            match timeout(PATIENCE, said.recv()).await.unwrap().unwrap() {
                 AgentEvent::Tool(t) => tools.push(t),
                 AgentEvent::Ask(ask) => {
                     let Question::Permission { tool, shown, .. } = &ask.what else { panic!("{ask:?}") };
@@ -139,7 +139,7 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
     };
     drop(asked);
     assert_eq!(all(said).await.1.status, Status::Done);
-    assert!(log(&fake).contains(r#""optionId":"z3""#), "nobody answered: {}", log(&fake));
+    assert!(log(&fake).contains(r#""optionId":"z3""#), "no answer: {}", log(&fake));
 }
 
 #[tokio::test]
@@ -455,14 +455,14 @@ async fn silence_and_floods_end_but_a_waiting_question_does_not() {
     let fake3 = fake("", &[HELLO, OPEN, "hear\n", ask, END].concat());
     let mut job = fake3.job("x");
     job.auto_approve = false;
-    job.limits.idle = Duration::from_secs(3);
+    job.limits.idle = Duration::from_secs(6);
     let (_control, mut said) = start(job, &Host::default()).unwrap();
     let ending = loop {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
             AgentEvent::Ask(ask) => {
                 tokio::spawn(async move {
                     // Longer than the limit of silence: a question that waits for the person is no silence.
-                    tokio::time::sleep(Duration::from_secs(4)).await;
+                    tokio::time::sleep(Duration::from_secs(7)).await;
                     let _ = ask.reply.send(Answer::Kind(ChoiceKind::AllowOnce));
                 });
             }
@@ -487,12 +487,12 @@ async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
     .concat();
     let fake = fake("", &script);
     let mut job = fake.job("do it");
-    job.limits.grace = Duration::from_secs(20);
+    job.limits.grace = Duration::from_secs(80);
     let begun = Instant::now();
     let ending = fake.ending(job).await;
     assert_eq!(ending.status, Status::Done, "{ending:?}");
     assert_eq!(std::fs::read_to_string(fake.tmp.path().join("saved")).unwrap(), "saved\n");
-    assert!(begun.elapsed() < Duration::from_secs(15), "it waited for one that never ends");
+    assert!(begun.elapsed() < Duration::from_secs(60), "it waited for the child that never ends");
 }
 
 /// A program that reports the sum of its session, over two processes: the second adds the difference only. A program

@@ -4,9 +4,9 @@ use tiller_tool::shell::Host;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::fake::{Fake, all};
+use crate::fake::{Fake, PATIENCE, all};
 use crate::{
-    Activity, AgentEvent, Answer, Ask, ChoiceKind, Job, Question, Receipt, Status, Transport, start,
+    Activity, AgentEvent, Answer, Ask, ChoiceKind, Control, Job, Question, Receipt, Status, Transport, start,
 };
 
 /// A program with a composer `> ` that works a moment and then answers each line with `answer: LINE`.
@@ -46,7 +46,7 @@ fn job(fake: &Fake, prompt: &str) -> Job {
 }
 
 async fn next(said: &mut mpsc::Receiver<AgentEvent>) -> AgentEvent {
-    timeout(Duration::from_secs(25), said.recv()).await.expect("the stream is stuck").expect("no ending")
+    timeout(PATIENCE, said.recv()).await.expect("the stream is stuck").expect("no ending")
 }
 
 async fn until<T>(
@@ -61,6 +61,15 @@ async fn until<T>(
         if let Some(t) = wanted(s) {
             return t;
         }
+    }
+}
+
+/// Waits until the driver's screen contains `text`.
+async fn shows(control: &Control, text: &str) {
+    let end = Instant::now() + PATIENCE;
+    while !control.screen().unwrap().text().contains(text) {
+        assert!(Instant::now() < end, "no {text}: {}", control.screen().unwrap().text());
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
@@ -184,7 +193,7 @@ async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
     let mut ask = until(&mut said, |s| if let AgentEvent::Ask(a) = s { Some(a) } else { None }).await;
     control.attach(true);
     assert!(control.keys(b"2".to_vec()));
-    timeout(Duration::from_secs(30), ask.reply.closed()).await.expect("it waits on");
+    timeout(PATIENCE, ask.reply.closed()).await.expect("it waits on");
     // It stays while a person watches, and ends when they leave.
     until(&mut said, |s| matches!(s, AgentEvent::TurnDone { .. }).then_some(())).await;
     control.attach(false);
@@ -203,7 +212,9 @@ async fn what_goes_wrong_in_a_terminal_is_an_ending() {
         // It shows a prompt and accepts no input.
         ("stty -echo; printf '> '; sleep 3000", "x", Status::Failed, "did not show the typed text"),
     ] {
-        let fake = Fake::new(&format!("{PTY}start = 2.0\n"), script);
+        // Short only where it must run out.
+        let wait = if status == Status::TimedOut { 2.0 } else { 60.0 };
+        let fake = Fake::new(&format!("{PTY}start = {wait:?}\n"), script);
         let ending = fake.ending(job(&fake, prompt)).await;
         assert_eq!(ending.status, status, "{script}: {ending:?}");
         assert!(ending.why.contains(word), "{script}: {ending:?}");
@@ -216,7 +227,8 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
     let (control, mut said) = start(job(&fake, "x"), &Host::default()).unwrap();
     let begun = Instant::now();
     let (mut screens, mut slowest) = (0u32, Duration::ZERO);
-    while begun.elapsed() < Duration::from_secs(3) {
+    while begun.elapsed() < Duration::from_secs(3) || screens < 5 {
+        assert!(begun.elapsed() < PATIENCE, "{screens} screens");
         if let Ok(Some(AgentEvent::Screen)) = timeout(Duration::from_millis(100), said.recv()).await {
             screens += 1;
         }
@@ -227,8 +239,9 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
     }
     println!("{screens} screens told, slowest look {slowest:?}");
     // At most one in 50 ms, however much was drawn.
-    assert!((1..=80).contains(&screens), "{screens}");
-    // A look does not wait for the end of the flood.
+    let most = begun.elapsed().as_millis() / 50 + 20;
+    assert!(u128::from(screens) <= most, "{screens} of {most}");
+    // The flood never ends: a look that waited for its end would not come back.
     assert!(slowest < Duration::from_secs(20), "{slowest:?}");
     control.stop(true);
     let (_, ending) = all(said).await;
@@ -240,11 +253,7 @@ async fn its_size_follows() {
     let fake = Fake::new(PTY, "printf '> '; while :; do stty size; sleep 0.1; done");
     let (control, _said) = start(Job { prompt: String::new(), ..job(&fake, "") }, &Host::default()).unwrap();
     assert!(control.resize(91, 31));
-    let end = Instant::now() + Duration::from_secs(30);
-    while !control.screen().unwrap().text().contains("31 91") {
-        assert!(Instant::now() < end, "{}", control.screen().unwrap().text());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    shows(&control, "31 91").await;
     assert_eq!(control.screen().unwrap().rows.len(), 31);
 }
 
@@ -309,13 +318,13 @@ async fn a_list_without_numbers_is_answered_by_the_words_of_its_lines() {
 
 /// An unknown dialog waits for the person, with or without a spinner; and nothing is typed into it.
 #[tokio::test]
-async fn a_dialog_that_nobody_knows_needs_the_person() {
+async fn an_unknown_dialog_needs_the_person() {
     let wheel = "while :; do printf '\\r| (3s)'; sleep 0.1; printf '\\r/ (4s)'; sleep 0.1; done & ";
     for spins in ["", wheel] {
         let script = format!(
             "stty raw -echo\nprintf 'Strange new question (y/n)\\r\\n'\n{spins}c=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >chosen\n[ -n \"$!\" ] && kill $!\nprintf '\\033[2J\\033[H'\n{TALKER}"
         );
-        let fake = Fake::new(&format!("{PTY}unknown = 0.7\nstart = 1.5\n"), &script);
+        let fake = Fake::new(&format!("{PTY}unknown = 0.7\nstart = 4.0\n"), &script);
         let (control, mut said) = start(job(&fake, "hi"), &Host::default()).unwrap();
         let mut noted = false;
         until(&mut said, |s| match s {
@@ -328,7 +337,7 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
         })
         .await;
         // Longer than the start limit: it waits for a person now.
-        tokio::time::sleep(Duration::from_millis(1800)).await;
+        tokio::time::sleep(Duration::from_millis(4500)).await;
         assert!(!fake.tmp.path().join("chosen").exists(), "something was typed into it");
         assert!(control.keys(b"y".to_vec()));
         let (rest, ending) = all(said).await;
@@ -342,17 +351,33 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
 /// Between the paste and its Enter another program covers the screen: Enter is not pressed.
 #[tokio::test]
 async fn enter_is_not_pressed_when_something_unknown_took_the_screen() {
-    // It echoes the paste, then covers its composer, and logs later input.
+    // It echoes the paste, then covers its composer, and logs later input. On a slow machine it may cover the composer
+    // after the Enter, which is then right: `late` says so.
     let script = r"stty raw -echo
 printf '> '
 dd bs=1 count=5 >/dev/null 2>&1
+from=$(date +%s%N)
 printf 'hello'
-sleep 0.2
+sleep 0.1
 printf '\033[2J\033[Hhello: delete everything?\r\n  Sure\r\n'
+[ $(($(date +%s%N) - from)) -gt 200000000 ] && touch late
+touch covered
 dd bs=1 count=1 of=taken 2>/dev/null
 sleep 3000";
-    let fake = Fake::new(&format!("{PTY}unknown = 30.0\n"), script);
-    let (control, mut said) = start(job(&fake, "hello"), &Host::default()).unwrap();
+    let (fake, control, mut said) = loop {
+        let fake = Fake::new(&format!("{PTY}unknown = 30.0\n"), script);
+        let (control, mut said) = start(job(&fake, "hello"), &Host::default()).unwrap();
+        let end = Instant::now() + PATIENCE;
+        while !fake.tmp.path().join("covered").exists() {
+            assert!(Instant::now() < end, "{}", control.screen().unwrap().text());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        if !fake.tmp.path().join("late").exists() {
+            break (fake, control, said);
+        }
+        control.stop(true);
+        while !matches!(next(&mut said).await, AgentEvent::Ended(_)) {}
+    };
     let ending = loop {
         if let AgentEvent::Ended(e) = next(&mut said).await {
             break e;
@@ -361,7 +386,7 @@ sleep 3000";
     assert_eq!(ending.status, Status::Failed, "{ending:?}");
     assert!(ending.why.contains("is unknown") && ending.why.contains("not sent"), "{ending:?}");
     let taken = std::fs::read(fake.tmp.path().join("taken")).unwrap_or_default();
-    assert_ne!(taken, b"\r", "Enter went to what nobody knows");
+    assert_ne!(taken, b"\r", "Enter went to an unknown screen");
     drop(control);
 }
 
@@ -375,14 +400,13 @@ printf 'May I look? at file 1
 '
 while [ ! -e changed ]; do sleep 0.05; done
 printf '[HMay I look? at file 2'
-touch drawn
 c=$(dd bs=1 count=1 2>/dev/null)
 printf '%s' $c >chosen
 printf '[2J[H'
 ";
     let fake = Fake::new(&format!("{PTY}{DIALOG}"), &format!("{script}{TALKER}"));
     let job = Job { auto_approve: false, ..job(&fake, "hi") };
-    let (_control, mut said) = start(job, &Host::default()).unwrap();
+    let (control, mut said) = start(job, &Host::default()).unwrap();
     let shown = |s| match s {
         AgentEvent::Ask(Ask { what: Question::Permission { shown, .. }, reply, .. }) => Some((shown, reply)),
         _ => None,
@@ -390,9 +414,7 @@ printf '[2J[H'
     let (first, reply) = until(&mut said, shown).await;
     assert!(first.contains("file 1"), "{first}");
     std::fs::write(fake.tmp.path().join("changed"), "").unwrap();
-    while !fake.tmp.path().join("drawn").exists() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    shows(&control, "file 2").await;
     // It may have been withdrawn already.
     let _ = reply.send(Answer::Kind(ChoiceKind::AllowOnce));
     let (second, reply) = until(&mut said, shown).await;
@@ -418,7 +440,7 @@ async fn keys_and_pastes_reach_a_program_that_reads_late() {
     }
     std::fs::write(fake.tmp.path().join("read"), "").unwrap();
     let got = fake.tmp.path().join("got");
-    let end = Instant::now() + Duration::from_secs(25);
+    let end = Instant::now() + PATIENCE;
     while std::fs::read(&got).unwrap_or_default().len() < keys.len() {
         assert!(Instant::now() < end, "{} of {}", std::fs::read(&got).unwrap_or_default().len(), keys.len());
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -117,7 +117,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Notes a refusal; one that is noted already is not repeated.
+    /// Notes a refusal that is not noted yet.
     pub(crate) fn refuse(&self, refusal: Refusal) {
         let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if !all.contains(&refusal) && all.len() < REFUSALS {

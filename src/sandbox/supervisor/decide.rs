@@ -85,8 +85,8 @@ impl Judge {
             };
             note = note.or(outside);
         }
-        // Landlock cannot refuse names below a writable folder. Who changes the name meanwhile gets through here, so they
-        // are compared after the command as well.
+        // Landlock cannot refuse names below a writable folder. A process that changes the name meanwhile gets through here,
+        // so the files are compared after the command as well.
         let protected = !self.scope.namespaces && self.scope.profile == Profile::Workspace;
         match &note {
             Some(note) if protected && self.scope.holds(Path::new(&note.target)) => (

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::lease::process::Process;
 use crate::open::folder;
 
-/// With more files than this, unlocked ones that a kill left are removed.
+/// With more files than this, unlocked files that a kill left are removed.
 const MANY: usize = 64;
 
 /// The folder of the lock files, beside the database.

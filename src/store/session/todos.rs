@@ -9,7 +9,7 @@ use crate::handles::Todos;
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
-/// Adds a state and makes it that of the head and of its entry. Earlier entries keep theirs.
+/// Adds a state and makes it that of the head and of its entry. Earlier entries keep their states.
 pub(crate) fn put(conn: &Connection, session: SessionId, head: &str, list: &[TodoItem]) -> Result<()> {
     let entry = heads::get(conn, session, head)?.and_then(|h| h.entry);
     conn.prepare_cached("INSERT INTO todo_states(session, entry, list) VALUES(?1, ?2, ?3)")?

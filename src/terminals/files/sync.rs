@@ -340,7 +340,7 @@ fn put_here(
     let path = &entry.path;
     let full = root.join(path);
     let now = tree::now(root, path);
-    // A link, an ignored file, or one that was never the same on both sides is not replaced.
+    // A link, an ignored file, or a file that was never the same on both sides is not replaced.
     let ours = now.as_ref() == known.here.get(path) && (now.is_some() || full.symlink_metadata().is_err());
     let same = || tree::read(root, path).is_ok_and(|(content, _)| content == entry.content);
     let target = if ours || same() { path.clone() } else { format!("{path}.{terminal}") };

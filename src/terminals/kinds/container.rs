@@ -1,4 +1,4 @@
-//! A container of the person's `docker` or `podman`: one that runs, or one that is started from an image for the session.
+//! A container of the person's `docker` or `podman`: a running container, or a new one from an image for the session.
 
 use std::path::Path;
 use std::process::Stdio;

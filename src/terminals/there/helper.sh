@@ -1,8 +1,8 @@
 # The helper at the other side of a connection: POSIX sh and the base tools. It reads requests from standard input, one
 # header line each, some followed by as many bytes as the header says, and answers with frames of the same form.
 #   open KEY KEEP FOLDER EXPORTS SHELL WATCH   the persistent shell KEY; the numbers are lengths of what follows
-#   run N OFFSET LENGTH                        command N of that shell, its output from an offset, its end; one that was
-#                                              started over an earlier connection is not started again
+#   run N OFFSET LENGTH                        command N of that shell, its output from an offset, its end; a command that
+#                                              was started over an earlier connection is not started again
 #   input LENGTH, close                        bytes for the command's standard input; its end
 #   kill SIGNAL, quit                          signals to all that the shell started; its end
 #   root LENGTH, list, get LENGTH, put LENGTH, remove LENGTH     files below a folder

@@ -1,4 +1,4 @@
-//! Fenced code at the top level, read line by line, because these blocks are the longest ones that models write.
+//! Fenced code at the top level, read line by line, because these are the longest blocks that models write.
 
 use super::Opts;
 use super::render::{code_line, name_language};

@@ -53,7 +53,7 @@ impl App {
         self.keys.typed.is_some_and(|t| self.model.mono.saturating_sub(t) < QUIET)
     }
 
-    /// Opens the oldest question; `asked`: also one that was put aside. `false` when there is none.
+    /// Opens the oldest question; `asked`: also a question that was put aside. `false` when there is none.
     pub(crate) fn open_ask(&mut self, asked: bool) -> bool {
         let next = self.model.questions.open.iter().find(|a| asked || !self.questions.aside.contains(&a.id));
         let Some(id) = next.map(|a| a.id) else { return false };

@@ -76,7 +76,7 @@ impl ActionSpec {
         Self { yes: true, decides: true, ..Self::key_only(id, label, help) }
     }
 
-    /// The same action, marked as one that grants, ends or removes something at once.
+    /// The same action, marked: it grants, ends or removes something at once.
     #[must_use]
     pub const fn deciding(self) -> Self {
         Self { decides: true, ..self }

@@ -224,7 +224,7 @@ impl KeyFile {
             list.push(Binding { keys: keys.clone(), does: l.does.clone(), own: self.own });
             good.push((l, keys));
         }
-        // The person's own keys are the ones that the footer names.
+        // The footer names the person's own keys.
         for list in map.scopes.values_mut() {
             list.sort_by_key(|b| !b.own);
         }

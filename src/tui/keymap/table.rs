@@ -137,7 +137,7 @@ impl Keymap {
         self.keys_of(action, scopes).map(show)
     }
 
-    /// The same as chords. A binding with the action first is preferred to one that has it as a fallback.
+    /// The same as chords. Bindings with the action first come before those with the action as a fallback.
     pub fn keys_of(&self, action: Action, scopes: &[&str]) -> Option<&[Chord]> {
         let find = |fits: &dyn Fn(&[Action]) -> bool| {
             scopes.iter().flat_map(|s| self.scope(s)).find(|b| {

@@ -87,7 +87,7 @@ fn looks_arrive() {
     assert!(vt.screen().hide_cursor());
 }
 
-/// Some terminals erase to their own background, others to the one that is set.
+/// Some terminals erase to their own background, others to the background that is set.
 #[test]
 fn blanks_of_a_painted_background_are_erased_where_the_terminal_keeps_it() {
     let mut bytes = Vec::new();
@@ -212,7 +212,7 @@ fn u1_no_control_gets_through_whatever_a_cell_holds() {
     assert_eq!(out.matches('?').count(), 7 + out.matches("[?").count());
 }
 
-/// Every control in `out` is one that we make.
+/// Every control sequence in `out` is one of ours.
 pub(crate) fn grammar(out: &str) {
     let mut rest = out;
     while let Some(i) = rest.find(|c: char| c.is_control()) {

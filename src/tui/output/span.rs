@@ -210,7 +210,7 @@ impl RowDiff<'_> {
 }
 
 impl Span {
-    /// The cell whose style counts: the first one that is not blank.
+    /// The cell whose style counts: the first that is not blank.
     fn cell<'a>(&self, next: &'a Buffer) -> &'a Cell {
         let cells = self.cells(next);
         cells.iter().find(|c| !blank(c)).unwrap_or(&cells[0])

@@ -1,7 +1,7 @@
 //! Everything that is drawn and takes keys: panels in the layout, dialogs on top. One trait for both.
 //!
-//! A dialog with buttons needs the required methods of [`Panel`] and [`Panel::placement`]; one that asks the engine also
-//! [`Panel::handle`], and one with a text field [`Panel::input`] and [`Panel::cursor`].
+//! A dialog with buttons needs the required methods of [`Panel`] and [`Panel::placement`]; a dialog that asks the engine
+//! also [`Panel::handle`], and a dialog with a text field [`Panel::input`] and [`Panel::cursor`].
 
 use std::any::Any;
 use std::time::Duration;

@@ -121,7 +121,7 @@ fn an_item_names_its_agent_and_the_row_jumps_there_and_back() {
     assert_eq!(r.app.screen.focus, crate::panel::View::Todo);
     r.run("g; @");
     assert!(r.screen().contains("No other agent works on this item"), "{}", r.screen());
-    // One that was given the item by its number does it, too; an earlier try gives way to the next.
+    // An agent that was given the item by its number counts as well; the last such agent is shown.
     let given = |id: &str, parent: &str, label: &str| {
         let child = tiller_protocol::ChildView { todo: Some("one".into()), ..Default::default() };
         let parent = Some(AgentId(parent.into()));
@@ -151,7 +151,7 @@ fn an_item_that_was_begun_comes_back_with_up() {
     };
     let r = recalled("a; type mind the gap; esc");
     assert!(r.words().contains("mind the gap"), "{}", r.screen());
-    // One that was not changed is not kept.
+    // An unchanged message is not kept.
     let r = recalled("e; esc");
     assert!(r.screen().contains("What should I do?"), "{}", r.screen());
 }

@@ -327,7 +327,7 @@ impl Plain {
             self.question.unconfirmed = None;
             let asks = &self.model.questions.open;
             let clarify = asks.iter().any(|a| a.id == id && matches!(a.body, AskBody::Clarify { .. }));
-            // The first choice is the one that allows nothing; a model's own choices are no such thing.
+            // The first choice allows nothing, except in questions of a model, which have choices of its own.
             let no = self.question.choices.first().filter(|_| !clarify).map(|(_, reply)| reply.clone());
             let reply = no.unwrap_or(AskReply::Declined);
             self.say("No one can answer the question, so it was denied.");

@@ -101,7 +101,7 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     let message = Message::text("use short words");
     let submit = CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer });
     assert_eq!(r.addressed(), [("main/a2".to_owned(), &submit)]);
-    // Escape goes back and stops nobody; each keeps its draft.
+    // Escape goes back and stops no agent; each view keeps its draft.
     r.clear().run("type for docs");
     assert!(r.footer().contains("Esc back to main"), "{}", r.footer());
     r.run("esc");
@@ -185,7 +185,7 @@ fn an_agent_without_a_conversation_is_not_opened() {
     assert!(r.app.model.shown.is_none());
 }
 
-/// One that waits in line says so, and what it will do; not what a newcomer reads.
+/// The view of an agent that waits in line says so, and what the agent will do, in place of the texts for newcomers.
 #[test]
 fn an_agent_without_a_word_tells_what_it_waits_for() {
     for (width, height) in [(118, 25), (80, 24)] {

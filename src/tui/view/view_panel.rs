@@ -169,7 +169,7 @@ impl ViewPanel {
         self.panel.call(model, f)
     }
 
-    /// Puts another panel in its place, and gives back the one that was there.
+    /// Puts another panel in its place and returns the former panel.
     pub(crate) fn replace(&mut self, panel: Box<dyn Panel>) -> Box<dyn Panel> {
         std::mem::replace(&mut *self.panel.panel, panel)
     }

@@ -1,6 +1,6 @@
 //! Measures of the structure, from the parsed source: circles of imports, forbidden imports, sizes of types, files in
-//! each folder, replaced names, signs outside of their table. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit
-//! in [`limits`].
+//! each folder, replaced names, signs outside of their table, a map that differs from the manifests. `cargo xtask house`
+//! prints them; `cargo xtask tidy` fails where one exceeds its limit in [`limits`].
 //!
 //! Tests are left out: files whose name or folder contains `test`, and items under `#[cfg(test)]`.
 
@@ -8,6 +8,7 @@ mod circles;
 mod crates;
 mod layers;
 mod limits;
+mod map;
 mod names;
 mod prose;
 mod signs;
@@ -71,6 +72,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     problems.extend(full.map(|(folder, files, limit)| {
         format!("{folder}: {files} files directly in it, more than {limit}; make folders by subject")
     }));
+    problems.extend(map::check(root, &rooms)?);
     problems.extend(layers::check(&rooms));
     problems.extend(names::check(&rooms));
     problems.extend(prose::check(&rooms));

@@ -1,4 +1,4 @@
-//! Agents that are stopped, paused or end while something of theirs is under way.
+//! Agents that are stopped, paused or end while a part of their work is under way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -254,7 +254,7 @@ async fn openings_that_were_stopped_give_their_lease_back() {
         stopped += u32::from(refused);
     }
     assert!(stopped > 0, "never quick enough");
-    // A lease that is never released would keep the session closed for good; one that is being released is free soon.
+    // A lease that is never released would keep the session closed for good; a lease that is being released is free soon.
     let end = std::time::Instant::now() + DEADLINE;
     loop {
         rig.send(CommandBody::Session(SessionCommand::New));

@@ -211,7 +211,7 @@ while :; do
   esac
 done"#;
 
-/// Keys from a terminal that distinguishes all of them, and from one that does not.
+/// Keys from a terminal that distinguishes all of them, and from another that does not.
 fn keys_of(cols: u16, rows: u16) {
     let server = server();
     let place = place(&server, KEYBOARDS);

@@ -1,4 +1,4 @@
-//! Keys at a real terminal: those of the queue, and one that the person binds to an action.
+//! Keys at a real terminal: those of the queue, and a key that the person binds to an action.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};

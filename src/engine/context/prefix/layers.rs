@@ -195,7 +195,7 @@ impl Layers {
     }
 }
 
-/// The layers, each within its budget and all within theirs. Reads files: blocks.
+/// The layers, each within its own budget and all within the common one. Reads files: blocks.
 pub(crate) fn layers(facts: &PromptFacts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
     for layer in Layer::ALL {

@@ -35,7 +35,7 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
-    /// Offers the commands in order, up to the first one that the engine refuses.
+    /// Offers the commands in order, up to the first that the engine refuses.
     pub(crate) fn offer(&mut self) {
         while let Some(c) = self.waiting.front() {
             if !(self.engine)(c.clone()) {

@@ -137,7 +137,7 @@ fn at_rest_nothing_is_written_and_nothing_wakes() {
     thread.join().unwrap();
 }
 
-/// Hostile words in everything that an event can carry: no control of theirs reaches the terminal.
+/// Hostile words in everything that an event can carry: none of their control characters reaches the terminal.
 #[test]
 fn u1_hostile_events_send_no_control_of_their_own() {
     const ROUNDS: usize = 200;

@@ -41,7 +41,7 @@ fn a_way_goes_from_each_step_to_those_that_need_it() {
          │ │ o    c\n\
          o─┴─╯    end"
     );
-    // A way goes on past steps that do not need it; one that is crossed stays whole.
+    // A line goes on past steps that do not need it; a crossed line stays whole.
     assert_eq!(
         picture("a; b: a; c: b; d: a c", false),
         "o        a\n\

@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     id: String,
     /// Id of the selected step.
     step: String,
-    /// Rows of the graph from the top, and below the first one that is shown.
+    /// Rows of the graph from the top, and below the first visible row.
     shape: Vec<graph::GraphRow>,
     lines: draw::GraphLines,
     top: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Flow {
     detail: Sheet,
 }
 
-/// Opens the workflow that runs, else the one that was started last, else the list of workflows to start.
+/// Opens the running workflow, else the last started workflow, else the list of workflows to start.
 pub(super) fn open(model: &Model) -> Box<dyn Panel> {
     match latest(model) {
         Some(flow) => Box::new(Flow::of(flow)),
@@ -157,7 +157,7 @@ struct FlowAreas {
     below: Rect,
 }
 
-/// The step to select first: one that waits for the person, runs or failed; else the first step.
+/// The step to select first: the first that waits for the person, runs or has failed; else the first step.
 fn first(flow: &WorkflowView) -> String {
     let of = |state: StepState| flow.steps.iter().find(|s| s.state == state);
     let order = graph::order(&graph::needs(&flow.steps));

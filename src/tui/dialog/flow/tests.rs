@@ -43,7 +43,7 @@ fn step(id: &str, needs: &[&str], state: StepState, agent: Option<&str>, said: &
     }
 }
 
-/// One that runs: `build` is done, `test` is looked at by a reviewer, `docs` runs in another vendor's program.
+/// A running workflow: `build` is done, `test` is looked at by a reviewer, `docs` runs in another vendor's program.
 pub(super) fn release() -> (WorkflowView, Vec<AgentView>) {
     let mut test = step("test", &["build"], StepState::Running, Some("a2"), "");
     test.reviewers = vec![AgentId("main/a4".into())];

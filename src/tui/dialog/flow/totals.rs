@@ -65,14 +65,14 @@ fn lasted(model: &Model, a: &AgentView) -> i64 {
     }
 }
 
-/// The agent of a step to show: the one that is working, else the worker.
+/// The agent of a step to show: a working agent, else the worker.
 pub(super) fn agent<'m>(model: &'m Model, step: &StepView) -> Option<&'m AgentView> {
     let busy = |id: &&AgentId| model.row(id).is_some_and(|a| a.state.at_work());
     let id = agents(step).find(busy).or(step.agent.as_ref())?;
     model.row(id)
 }
 
-/// A question of one of its agents, or of one that they started, is open.
+/// A question of one of its agents, or of an agent below them, is open.
 pub(super) fn waits(model: &Model, step: &StepView) -> bool {
     let asks = |id: &AgentId| model.questions.open.iter().any(|k| k.agent == *id || k.agent.is_below(id));
     let rests = |id: &AgentId| model.row(id).is_some_and(|a| a.state == AgentState::Waiting);

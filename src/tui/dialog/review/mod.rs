@@ -324,7 +324,7 @@ impl Review {
 
     fn on_event(&mut self, event: &Event) -> Reply {
         let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
-        // A view that the person has used keeps its content; one that was not used is loaded again.
+        // A view that the person has used keeps its content; an unused view is loaded again.
         if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
             self.changes += 1;
             self.phase = Phase::Stale;

@@ -153,7 +153,7 @@ pub enum ToolState {
 pub struct ToolCell {
     pub call_id: String,
     pub name: String,
-    /// The tool; `None`: it is a tool of another program, or one that is gone.
+    /// The tool; `None`: it belongs to another program, or no longer exists.
     pub info: Option<ToolInfo>,
     /// What the row says: `read`, `src/x.rs`. While it is unnamed, the row is made from the arguments.
     pub verb: ToolVerb,

@@ -91,7 +91,7 @@ fn rows(r: &Robot) -> Vec<RowTarget> {
     AgentTree::of(&r.app.model).list(&r.app.model, 80, style).what
 }
 
-/// Twelve that are done, two that failed, one that runs and one that waits.
+/// Agents: twelve done, two failed, one running, one waiting.
 fn crowd(r: &mut Robot) {
     tell(r, agent("main", None, AgentState::Running));
     for n in 1..=12 {
@@ -417,7 +417,7 @@ fn each_key_does_what_it_says_to_the_chosen_agent() {
         ("a1", "p", vec![AgentCommand::Pause { id: id("a1") }]),
         ("a6", "p", vec![AgentCommand::Resume { id: id("a6") }]),
         ("a4", "u", vec![AgentCommand::Resume { id: id("a4") }]),
-        // One that ended badly goes on where it stands; one that is done has nothing to go on with.
+        // A failed agent can be resumed; an agent that is done cannot.
         ("a7", "u", vec![AgentCommand::Resume { id: id("a7") }]),
         ("a3", "u", vec![]),
         ("a1", "U", vec![AgentCommand::ResumeAll]),

@@ -331,7 +331,7 @@ impl<'a> WorkflowAgents<'a> {
     }
 
     /// Siblings for a stack (the first comes out of it first): each workflow where its first agent stands, and its
-    /// agents below it in the order of its steps. One that is done shows only itself.
+    /// agents below it in the order of its steps. A finished workflow shows only itself.
     fn push(
         &self,
         stack: &mut Vec<(TreeItem<'a>, usize)>,

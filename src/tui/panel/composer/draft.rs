@@ -1,7 +1,7 @@
 //! Keeps the draft on disk: a thread writes it a moment after the last key, and it is restored at the next start.
 //!
 //! Each window has a file of its own in the folder of the workspace, so that two never overwrite each other. While a
-//! window is open it holds the lock beside its file. Files without a window are taken over by the next one that starts:
+//! window is open it holds the lock beside its file. Files without a window are taken over by the next window that opens:
 //! the newest becomes its draft, older ones are put aside.
 
 use std::fs::File;

@@ -197,7 +197,7 @@ fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
     tops.dedup();
     assert!((12..=16).contains(&tops.len()), "two rows a line, nine a move: {tops:#?}");
     assert_eq!(most, rows.div_ceil(4) - 1);
-    // Whoever goes up starts from the end, and comes back to it.
+    // Going up starts from the end and comes back to it.
     let e = s.event(EventBody::Turn(TurnEvent::TextDelta { text: "the last\n".into() }));
     send(&mut r, e);
     r.run("pageup");

@@ -14,7 +14,7 @@ fn mods(m: KeyModifiers) -> Mods {
     }
 }
 
-/// A key; `None`: one that programs in terminals do not know.
+/// A key; `None`: programs in terminals do not know this key.
 pub(super) fn key(event: &KeyEvent) -> Option<TerminalInput> {
     let mut held = mods(event.modifiers);
     let pad = event.state.contains(KeyEventState::KEYPAD);

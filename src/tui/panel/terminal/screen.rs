@@ -56,8 +56,8 @@ pub(super) fn text(row: &[GridRun]) -> String {
     whole.trim_end().to_owned()
 }
 
-/// Neither a control character nor one that changes how its neighbours are read: direction marks, joiners, selectors
-/// of a picture form (their width differs from terminal to terminal), tags.
+/// Neither a control character nor a character that changes how its neighbours are read: direction marks, joiners,
+/// selectors of a picture form (their width differs from terminal to terminal), tags.
 fn harmless(c: char) -> bool {
     !c.is_control()
         && !matches!(c,

@@ -144,7 +144,7 @@ fn run(events: u32, seed: u64) {
                 r.app.update(Msg::Input(Input::FocusGained));
             }
             87..90 => {
-                // A new question, a changed one, or one that somebody else answered.
+                // A new question, a changed question, or an answer from elsewhere.
                 let risk = if random.below(2) == 0 { Risk::Low } else { Risk::High };
                 let word = if risk == Risk::Low { "low" } else { "high" };
                 let a = ask(&ids, permission(&format!("{word} {n}"), risk));

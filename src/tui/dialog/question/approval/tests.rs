@@ -250,7 +250,7 @@ fn the_next_one_comes_at_once_and_deaf() {
     assert_eq!(decided(&r), Some((Decision::Once, "hash of ls two".into())));
 }
 
-/// Who goes to a panel from one question gets there, though another waits behind it.
+/// The person can go from a question to a panel although another question waits.
 #[test]
 fn a_key_to_a_panel_puts_all_aside() {
     let (mut r, _) = listening(80, 24, permission("ls one", Risk::Low));
@@ -361,7 +361,7 @@ fn u9_hidden_characters_are_spelled_out_in_approvals() {
     }
 }
 
-/// After the set time an answer that nobody gave is a no, also for a question that was put aside; each
+/// After the set time a question without an answer counts as no, also a question that was put aside. Each
 /// question has its own time, and a person who is at the dialog is not cut off.
 #[test]
 fn no_answer_within_the_set_time_is_a_no() {
@@ -455,7 +455,7 @@ fn the_same_call_of_several_agents_is_answered_once_for_those_that_are_shown() {
     let screen = r.screen();
     assert!(screen.contains("a1 (for 2 agents) wants to run:") && screen.contains("1 of 3"), "{screen}");
     assert!(screen.contains("Also for: a2 > a3"), "{screen}");
-    // One more of the same comes just before the key: nobody has seen it yet.
+    // Another of the same kind comes just before the key: it was not on the screen yet.
     asked(&mut r, &third);
     r.run("y");
     assert_eq!(answers(&r), [], "input is delayed: the question is another one now");

@@ -290,7 +290,7 @@ impl Question {
         }
     }
 
-    /// Number of buttons, including the one that does what Escape does.
+    /// Number of buttons, including the button that does what Escape does.
     fn count(&self) -> usize {
         self.choices.len() + usize::from(self.escape.is_some())
     }

@@ -119,7 +119,7 @@ fn some_hunks_of_a_file_go_back_and_the_rest_of_it_stays() {
     let screen = r.screen();
     assert!(screen.contains("◐ M src/client.rs") && screen.contains("1 of 2 hunks"), "{screen}");
     insta::assert_snapshot!("restore_some_hunks", screen);
-    // One of what somebody else changed, too; the whole file when both are marked.
+    // A hunk of another author, too; the whole file when both are marked.
     r.run("down down ] x");
     assert_eq!(r.screen().matches("1 of 2 hunks").count(), 2, "{}", r.screen());
     r.run("enter");

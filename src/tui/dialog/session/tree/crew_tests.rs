@@ -129,7 +129,7 @@ fn a_row_tells_who_how_it_stands_and_what_it_took() {
     }
     let wide = opened(160, 40).screen();
     assert!(wide.lines().any(|l| l.contains("write the tests") && l.contains("12k")), "{wide}");
-    // Who is at work is known as it stands now.
+    // The states of agents are those of now.
     assert!(row("look around").contains("▲ a2 look around  needs you"), "{screen}");
     assert_eq!(screen.matches(" now").count(), 1, "only where the person is: {screen}");
 }
