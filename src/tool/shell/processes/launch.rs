@@ -137,7 +137,6 @@ const BUSY_PAUSES: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 ///
 /// # Errors
 /// Those of `start`.
-#[expect(clippy::disallowed_methods, reason = "nothing tells when the file is closed")]
 pub fn retry_while_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     let mut pauses = BUSY_PAUSES.into_iter();
     loop {
