@@ -13,7 +13,6 @@ mod cut_tests;
 mod film;
 mod look;
 mod menus;
-mod plain;
 mod questions;
 mod scene;
 mod sessions;
@@ -93,7 +92,7 @@ pub const SCENES: &[Scene] = &[
     states::EMPTY_TODO,
     states::EMPTY_MODELS,
     states::ASCII,
-    plain::PLAIN,
+    states::PLAIN,
 ];
 
 /// Sizes that are looked at: columns and rows.

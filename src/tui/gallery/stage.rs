@@ -56,7 +56,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// One that succeeds; `measure` is what its row says of the result.
+    /// A call that succeeds; `measure` is what its row says of the result.
     pub(super) fn new(tool: &'static str, verb: &'static str, target: &'static str, measure: &str) -> Self {
         let display = (!measure.is_empty()).then(|| Display::Measure { text: measure.into() });
         Self { tool, verb, target, output: "", display, outcome: ToolOutcome::Ok, seconds: 0.08 }

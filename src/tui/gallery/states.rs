@@ -1,15 +1,24 @@
-//! Scenes of the start, of panels, notices and empty states.
+//! Scenes of the start, of panels, notices, empty states and plain mode.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
-use tiller_protocol::{Message, Notice, NoticeKind, Queued, QueuedState, SendMode};
+use tiller_protocol::{
+    AgentId, Event, EventBody, Message, Notice, NoticeKind, Queued, QueuedState, SendMode, lock,
+};
 
+use super::menus;
 use super::scene::Scene;
 use super::stage::Stage;
 use super::story;
+use crate::app::msg::Msg;
+use crate::plain::Plain;
 
 pub(super) const START: Scene = Scene::new("start", "Start", start);
 pub(super) const START_SELECTED: Scene = Scene::new("start_selected", "Start, a session selected", |s| {
     s.start();
+    menus::tested(s, &["protected names", "outside writes"]);
     s.press("down");
     s.press("down");
 });
@@ -37,9 +46,12 @@ pub(super) const EMPTY_MODELS: Scene = Scene::new("empty_models", "No models yet
     s.act("model.open");
 });
 pub(super) const ASCII: Scene = Scene::new("ascii", "ASCII signs", ascii).with(|ui| ui.ascii = true);
+/// Lines of text: nothing is drawn.
+pub(super) const PLAIN: Scene = Scene::new("plain", "Plain mode", plain);
 
 fn start(s: &mut Stage) {
     s.start();
+    menus::tested(s, &[]);
 }
 
 fn start_first(s: &mut Stage) {
@@ -138,4 +150,41 @@ fn empty_sessions(s: &mut Stage) {
 fn ascii(s: &mut Stage) {
     story::working(s);
     s.act("view.todo");
+}
+
+/// What was printed.
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        lock(&self.0).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn plain(s: &mut Stage) {
+    story::finished(s);
+    let paper = Paper::default();
+    let mut mode = Plain::new(Box::new(paper.clone()), s.clock.clone());
+    let snapshot =
+        tiller_protocol::event::ReplyEvent::SnapshotReply { snapshot: Box::new(s.snapshot.clone()) };
+    let first = Event {
+        seq: 0,
+        time: super::stage::START,
+        session: s.session(),
+        agent: AgentId::main(),
+        cause: None,
+        body: EventBody::Reply(Box::new(snapshot)),
+    };
+    mode.take(Msg::Engine(Box::new(first)));
+    for event in s.played() {
+        mode.take(Msg::Engine(Box::new(event)));
+    }
+    let printed = lock(&paper.0).clone();
+    s.print(&String::from_utf8_lossy(&printed));
 }

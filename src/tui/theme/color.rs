@@ -1,4 +1,4 @@
-//! Colours: reading them, how many a terminal can show, and the nearest one that it can.
+//! Colours: reading them, how many a terminal can show, and the nearest of those.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -189,12 +189,10 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
     (16..=255).min_by_key(|n| far(rgb_of_index(*n), (r, g, b))).unwrap_or(15)
 }
 
-/// Distance from which on a colour of the 256 is too loud for a faint one.
-const LOUD: u32 = 4000;
-
-/// The colour of the 256 for a faint colour, with its hue: the background of a diff's line. `mark`: the colour that it is
-/// a mix of. `None`: all of them are too loud, unless `loud` is meant.
-pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>, loud: bool) -> Option<Color> {
+/// The colour of the 256 for a faint colour, with its hue: the background of a diff's line. Dark ones are louder than the
+/// faint colour, since the 256 have none between black and 22 or 52; but grey would not tell added from removed. `mark`: the
+/// colour that it is a mix of. `None`: there is none of this hue.
+pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>) -> Option<Color> {
     let Color::Rgb(r, g, b) = c else { return Some(c) };
     let at = angle(mark.unwrap_or((r, g, b)))?;
     let same = |n: &u8| {
@@ -202,8 +200,7 @@ pub(super) fn tint_256(c: Color, mark: Option<(u8, u8, u8)>, loud: bool) -> Opti
         other.is_some_and(|o| (o - at).abs().min(360.0 - (o - at).abs()) <= 25.0)
     };
     let distance = |n: &u8| far(rgb_of_index(*n), (r, g, b));
-    let near = (16..232).filter(same).min_by_key(distance);
-    near.filter(|n| loud || distance(n) < LOUD).map(Color::Indexed)
+    (16..232).filter(same).min_by_key(distance).map(Color::Indexed)
 }
 
 /// The grey of the 256 that is nearest to a colour, and differs from those `around` it.

@@ -273,8 +273,7 @@ fn fit(theme: &mut Theme, mixes: &[Mix]) {
     for role in [AddedBand, RemovedBand, AddedWord, RemovedWord] {
         let Some(bg) = full[role as usize].bg.filter(|_| depth == Depth::TwoFiftySix) else { continue };
         let mark = mixes.iter().find(|(r, ..)| *r == role).map(|(_, c, _)| *c);
-        let word = [AddedWord, RemovedWord].contains(&role);
-        let tint = color::tint_256(bg, mark, word).filter(|c| !around.contains(&Some(*c)));
+        let tint = color::tint_256(bg, mark).filter(|c| !around.contains(&Some(*c)));
         theme.styles[role as usize].bg = Some(tint.unwrap_or_else(|| color::grey_256(bg, &around)));
     }
     // A selected row of a diff differs from the rows around it.

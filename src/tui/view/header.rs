@@ -18,6 +18,7 @@ use crate::widget::{draw, sign};
 type Spans = Vec<(String, Role)>;
 
 /// A piece with its importance (0 is kept longest).
+#[derive(Clone)]
 struct Piece {
     spans: Spans,
     /// What is said where there is less room; once it is said, the full words.
@@ -56,6 +57,12 @@ impl Piece {
 
 /// Pieces from this rank on are shown only where everything else has its full words.
 const NICE: u8 = 6;
+
+/// Opens what the sandbox holds and what not.
+const SANDBOX: &str = "sandbox.open";
+
+/// Rank of what the sandbox does not hold, where that is no danger.
+const GAPS: u8 = 3;
 
 /// Columns before the first piece and behind the last one.
 const MARGIN: u16 = 2;
@@ -121,6 +128,7 @@ pub(crate) fn draw(
             break;
         }
     }
+    keep_key(&left, &mut right, fits);
     lengthen(&mut left, &mut right, fits);
     let end = area.right().saturating_sub(if class > SizeClass::Xs { margin } else { 0 });
     let mut clicks = Vec::new();
@@ -190,6 +198,17 @@ fn lengthen(left: &mut [Piece], right: &mut [Piece], fits: impl Fn(&[Piece], &[P
         if !fits(left, right) {
             swap(n, left, right);
         }
+    }
+}
+
+/// Keeps the key of the question that waits, where what the sandbox does not hold gives way to it: its dialog says that, too.
+fn keep_key(left: &[Piece], right: &mut Vec<Piece>, fits: impl Fn(&[Piece], &[Piece]) -> bool) {
+    let mut tried = right.clone();
+    let Some(question) = tried.iter_mut().find(|p| p.rank == 0 && p.short) else { return };
+    question.swap();
+    tried.retain(|p| p.act != Some(SANDBOX) || p.rank < GAPS);
+    if fits(left, &tried) {
+        *right = tried;
     }
 }
 
@@ -322,8 +341,8 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
         None => m.engine.sandbox.as_deref().and_then(|s| sandbox(s, m.agent.session.profile)),
     };
     if let Some((words, brief, role)) = confined {
-        let rank = if role == Role::Error { 1 } else { 3 };
-        put(vec![(words, role)], vec![(brief, role)], rank, Some("sandbox.open"));
+        let rank = if role == Role::Error { 1 } else { GAPS };
+        put(vec![(words, role)], vec![(brief, role)], rank, Some(SANDBOX));
     }
     let queued = m.agent.waiting().count();
     if queued > 0 && m.window.screen.1 < LOW {
@@ -341,14 +360,18 @@ fn right_pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> Vec<P
     right
 }
 
+/// Whether commands run in this mode.
+pub(crate) fn runs_commands(profile: Profile) -> bool {
+    matches!(profile, Profile::Ask | Profile::AutoEdit | Profile::Full)
+}
+
 /// What the sandbox does not hold, in the modes in which commands run: in full, in brief, and its tone. `None`: it
 /// holds everything that could be tested.
-fn sandbox(s: &SandboxState, profile: Profile) -> Option<(String, String, Role)> {
+pub(crate) fn sandbox(s: &SandboxState, profile: Profile) -> Option<(String, String, Role)> {
     /// Names of what is open that are shown.
     const NAMED: usize = 2;
-    let runs = matches!(profile, Profile::Ask | Profile::AutoEdit | Profile::Full);
     let tone = if profile == Profile::Full { Role::Error } else { Role::Dim };
-    if !runs {
+    if !runs_commands(profile) {
         return None;
     }
     if s.is_missing() {

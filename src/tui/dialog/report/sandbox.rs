@@ -289,6 +289,27 @@ mod tests {
     }
 
     #[test]
+    fn the_start_line_has_a_sign_for_the_sandbox() {
+        for (width, height) in [(80, 24), (118, 32)] {
+            let mut r = Robot::new(width, height);
+            let line = |r: &Robot| {
+                let screen = r.screen();
+                screen.lines().skip(1).find(|l| l.contains("sandbox")).unwrap_or_default().to_owned()
+            };
+            assert_eq!(line(&r), "", "nothing is known yet");
+            let mut whole = state();
+            whole.capabilities.truncate(1);
+            r.event(found(whole.clone()));
+            assert!(line(&r).contains("● sandbox"), "{}", r.screen());
+            r.event(found(state()));
+            assert!(line(&r).contains("◐ sandbox") && !line(&r).contains("open"), "{}", r.screen());
+            whole.method = None;
+            r.event(found(whole));
+            assert_eq!(line(&r), "", "the header says it");
+        }
+    }
+
+    #[test]
     fn several_gaps_fit_into_the_header() {
         let mut r = Robot::new(160, 25);
         let mut many = state();

@@ -4,7 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use tiller_protocol::{AgentState, AgentView, Effort};
+use tiller_protocol::{AgentState, AgentView, Effort, SandboxScope};
 
 use crate::dialog::settings::profile;
 use crate::keymap::action::Action;
@@ -13,7 +13,7 @@ use crate::panel::recent_sessions::Recent;
 use crate::text::paint::{self, PaintTarget};
 use crate::text::{clean, shorten_end};
 use crate::theme::Role;
-use crate::view::layout;
+use crate::view::{header, layout};
 use crate::widget::{draw, sign};
 
 /// What is worth trying after the first message: an action with a key, or a command; and what it does. The footer names
@@ -111,14 +111,41 @@ fn ready(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     if session.effort.used != Effort::Default && !model.0.is_empty() && !model.is_demo() {
         spans.push((format!(" {}", session.effort.used.word()), Role::Dim));
     }
+    let columns = layout::start_columns(Rect { width: cx.model.window.screen.0, ..Rect::ZERO });
+    let fits = |spans: &[(String, Role)], more: &str| {
+        let used: usize = spans.iter().map(|(text, _)| crate::text::width(text)).sum();
+        used + 3 + crate::text::width(more) <= usize::from(columns)
+    };
+    if let Some((sign, role)) = sandbox(cx)
+        && fits(&spans, "* sandbox")
+    {
+        spans.extend([dot.clone(), (format!("{sign} "), role), ("sandbox".to_owned(), Role::Text)]);
+    }
     // The header says the mode in a word.
     let mode = profile::meaning(session.profile).to_owned();
-    let used: usize = spans.iter().map(|(text, _)| crate::text::width(text)).sum();
-    let columns = layout::start_columns(Rect { width: cx.model.window.screen.0, ..Rect::ZERO });
-    if used + 3 + mode.len() <= usize::from(columns) {
+    if fits(&spans, &mode) {
         spans.extend([dot, (mode, Role::Dim)]);
     }
     spans
+}
+
+/// The sign of a sandbox that was tested: whole, or with gaps, which the header names. `None`: there is none, which the
+/// header says, too; commands run elsewhere, or not at all in this mode.
+fn sandbox(cx: &DrawCx<'_>) -> Option<(&'static str, Role)> {
+    let state = cx.model.engine.sandbox.as_deref()?;
+    let profile = cx.model.agent.session.profile;
+    let elsewhere = cx.model.terminal_of(&cx.model.shown_agent()).is_some();
+    if elsewhere
+        || !header::runs_commands(profile)
+        || state.method.is_none()
+        || state.scope == SandboxScope::Off
+    {
+        return None;
+    }
+    match header::sandbox(state, profile) {
+        None => Some((sign::FULL.text(cx.ascii), Role::Ok)),
+        Some(_) => Some((sign::HALF.text(cx.ascii), Role::Dim)),
+    }
 }
 
 /// Three things to try, the last two with a key of the composer or a command.

@@ -16,9 +16,15 @@ use crate::theme::Role;
 use crate::view::layout::{PADDING, SizeClass};
 use crate::widget::{draw, sign};
 
-/// Where the program's cells are.
+/// Columns that many programs count on.
+const USUAL: u16 = 80;
+
+/// Where the program's cells are: in line with the row above them where the program has its usual width nevertheless, else
+/// over the full width.
 pub(super) fn cells(area: Rect) -> Rect {
-    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
+    let pad = if area.width >= USUAL + 2 * PADDING { PADDING } else { 0 };
+    let (y, height) = (area.y + 1, area.height.saturating_sub(1));
+    Rect { x: area.x + pad, width: area.width - 2 * pad, y, height }
 }
 
 pub(super) fn toast(text: &str) -> Effect {
