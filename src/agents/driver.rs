@@ -1,9 +1,9 @@
 //! The agents of a session and the loop that hosts them, for one call of the loop; and what is done with each message.
 
-use tiller_engine::crew::{CrewHost, CrewMsg, MemberMsg};
+use tiller_engine::crew::{CrewHost, CrewMsg, HostSession, HostTasks, MemberMsg};
 use tiller_protocol::{AgentId, SessionId};
 
-use crate::msg::{MemberTaskMsg, TaskMsg};
+use crate::msg::{MemberTaskMsg, TaskMailbox, TaskMsg};
 use crate::roster::Roster;
 
 /// Drives the agents of a session. It borrows all that it needs and has no state.
@@ -22,6 +22,11 @@ impl CrewDriver<'_> {
     /// The session that the agents work for. While they end because another one was opened, it is still the one before.
     pub(crate) fn root(&self) -> SessionId {
         self.crew.root.unwrap_or_else(|| self.host.session_id())
+    }
+
+    /// For tasks that report to the crew, of the session that is open.
+    pub(crate) fn mailbox(&self) -> TaskMailbox {
+        self.crew.tasks.mailbox(self.host.mailbox(), self.host.session_id())
     }
 
     pub(crate) fn workflows(&mut self) -> WorkflowDriver<'_> {
@@ -48,10 +53,13 @@ impl CrewDriver<'_> {
                     self.message(*msg);
                 }
             }
-            CrewMsg::Own(msg) => match msg.downcast::<TaskMsg>() {
-                Ok(msg) => self.task_message(*msg),
-                Err(_) => tracing::error!("a message of an unknown type was sent to the crew"),
-            },
+            CrewMsg::Queued => {
+                while let Some((root, msg)) = self.crew.tasks.next() {
+                    if self.crew.root == Some(root) {
+                        self.task_message(msg);
+                    }
+                }
+            }
         }
     }
 
@@ -103,6 +111,11 @@ impl WorkflowDriver<'_> {
     /// As [`CrewDriver::root`].
     pub(crate) fn root(&self) -> SessionId {
         self.crew.root.unwrap_or_else(|| self.host.session_id())
+    }
+
+    /// As [`CrewDriver::mailbox`].
+    pub(crate) fn mailbox(&self) -> TaskMailbox {
+        self.crew.tasks.mailbox(self.host.mailbox(), self.host.session_id())
     }
 
     pub(crate) fn agents(&mut self) -> CrewDriver<'_> {

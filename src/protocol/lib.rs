@@ -78,7 +78,7 @@ pub use session::restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat
 pub use session::search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use session::tree::{SessionTree, TreeQuery, TreeReply};
 pub use turn::access::{Access, ShellState};
-pub use turn::ask::{Ask, AskBody, AskReply, Decision, Risk, TrustItem, TrustKind};
+pub use turn::ask::{Ask, AskBody, AskReason, AskReply, Decision, Risk, TrustItem, TrustKind};
 pub use turn::catalog::{RuleArgument, ToolCatalog, ToolGrant, ToolInfo, ToolSet};
 pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};

@@ -2,6 +2,7 @@
 
 pub(crate) mod route;
 
+use tiller_engine::crew::{HostEvents, HostSession, HostStorage};
 use tiller_engine::{ClientId, Envelope};
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{

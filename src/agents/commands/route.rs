@@ -1,6 +1,6 @@
 //! Commands to one agent.
 
-use tiller_engine::crew::{ChildServices, CrewMsg, LoadedSession};
+use tiller_engine::crew::{ChildServices, HostEvents, HostTasks, LoadedSession};
 use tiller_engine::{ClientId, Envelope, EventScope};
 use tiller_protocol::command::{GoalCommand, Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
@@ -103,14 +103,14 @@ impl CrewDriver<'_> {
                 return self.start_failed(id, &why);
             }
         };
-        let (mailbox, root, id) = (self.host.mailbox(), self.host.session_id(), id.clone());
+        let (mailbox, id) = (self.mailbox(), id.clone());
         if let Some(member) = self.crew.members.get_mut(&id) {
             member.reviving = Some(Vec::new());
         }
         self.host.spawn(async move {
             let loaded = services.load(session).await;
             let msg = MemberTaskMsg::Reloaded { services, loaded, then };
-            let _ = mailbox.send(CrewMsg::own(root, TaskMsg::Member { id, session, msg })).await;
+            let _ = mailbox.send(TaskMsg::Member { id, session, msg }).await;
         });
     }
 

@@ -1,6 +1,6 @@
 //! The end of an agent is reported once, with the next entry of a parent that does not wait for it, also after a restart.
 
-use tiller_engine::crew::EndedWork;
+use tiller_engine::crew::{EndedWork, HostEvents, HostSession};
 use tiller_protocol::AgentId;
 use tiller_tool::crew::quote;
 

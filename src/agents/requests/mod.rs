@@ -5,7 +5,7 @@ pub(crate) mod wait;
 use std::time::Duration;
 
 use tiller_engine::Envelope;
-use tiller_engine::crew::CrewMsg;
+use tiller_engine::crew::{HostSettings, HostTasks};
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
 use tiller_tool::crew::Note;
@@ -132,10 +132,10 @@ impl CrewDriver<'_> {
         let no = self.crew.next;
         self.crew.waits.push(AgentWait { no, by: by.clone(), ids, how, reply });
         if let Some(seconds) = seconds {
-            let (mailbox, root) = (self.host.mailbox(), self.host.session_id());
+            let mailbox = self.mailbox();
             self.host.spawn(async move {
                 tokio::time::sleep(Duration::from_secs(seconds)).await;
-                let _ = mailbox.send(CrewMsg::own(root, TaskMsg::WaitTimedOut(no))).await;
+                let _ = mailbox.send(TaskMsg::WaitTimedOut(no)).await;
             });
         }
         self.settle_waits();

@@ -6,7 +6,7 @@ pub(crate) mod restore;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use tiller_engine::crew::Grant;
+use tiller_engine::crew::{Grant, HostEvents, HostSession, HostStorage};
 use tiller_engine::money::reservations::Reservations;
 use tiller_engine::{ClientId, EventScope};
 use tiller_protocol::event::StateEvent;
@@ -16,6 +16,7 @@ use tiller_protocol::{
 use tiller_tool::crew::Note;
 
 use crate::driver::CrewDriver;
+use crate::msg::TaskQueue;
 use crate::requests::wait::AgentWait;
 use crate::roster::member::Member;
 
@@ -46,6 +47,8 @@ pub struct Roster {
     pub(crate) root: Option<SessionId>,
     /// Agents and workflows are being loaded. No names are given to new ones meanwhile.
     pub(crate) reading: bool,
+    /// Messages of the crew's own tasks.
+    pub(crate) tasks: TaskQueue,
     /// Commands of the user that wait until loading is done.
     pub(crate) asked: Vec<(ClientId, CommandId, AgentCommand)>,
 }

@@ -1,7 +1,7 @@
 //! A session is opened or closed: its agents are loaded, those that ran are interrupted, ends that were not reported are.
 
 use tiller_engine::Envelope;
-use tiller_engine::crew::CrewMsg;
+use tiller_engine::crew::{HostBudget, HostEvents, HostSession, HostSettings, HostStorage, HostTasks};
 use tiller_protocol::Transport;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, ChildView, CommandBody, Notice, NoticeKind, SendMode, SessionId};
@@ -45,14 +45,14 @@ impl CrewDriver<'_> {
             return;
         }
         self.crew.reading = true;
-        let (store, root, mailbox) = (self.host.store().clone(), self.host.session_id(), self.host.mailbox());
+        let (store, root, mailbox) = (self.host.store().clone(), self.host.session_id(), self.mailbox());
         self.host.spawn(async move {
             let again = store.clone();
             let rows = blocking(move || kept(&store, root)).await;
-            let _ = mailbox.send(CrewMsg::own(root, TaskMsg::AgentsLoaded(rows))).await;
+            let _ = mailbox.send(TaskMsg::AgentsLoaded(rows)).await;
             // Workflows follow their agents.
             let rows = blocking(move || again.workflows().list(root)).await;
-            let _ = mailbox.send(CrewMsg::own(root, TaskMsg::WorkflowsLoaded(rows))).await;
+            let _ = mailbox.send(TaskMsg::WorkflowsLoaded(rows)).await;
         });
     }
 

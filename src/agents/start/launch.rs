@@ -1,6 +1,8 @@
 //! Waiting agents are started.
 
-use tiller_engine::crew::{ChildEngine, ChildServices, ChildSpec, CrewMsg, ProgramSpec, RunEnd};
+use tiller_engine::crew::{
+    ChildEngine, ChildServices, ChildSpec, HostChildren, HostSettings, HostTasks, ProgramSpec, RunEnd,
+};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentState, Notice, NoticeKind};
 
@@ -44,10 +46,10 @@ impl CrewDriver<'_> {
             Err(why) => return self.start_failed(&id, &why),
         };
         let Some(session) = self.crew.members.get(&id).map(|m| m.session) else { return };
-        let (mailbox, root) = (self.host.mailbox(), self.host.session_id());
+        let mailbox = self.mailbox();
         self.host.spawn(async move {
             let msg = MemberTaskMsg::Folder(folder.await);
-            let _ = mailbox.send(CrewMsg::own(root, TaskMsg::Member { id, session, msg })).await;
+            let _ = mailbox.send(TaskMsg::Member { id, session, msg }).await;
         });
     }
 

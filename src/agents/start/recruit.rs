@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tiller_config::agents::{Definition, Pick, Tier};
 use tiller_config::schema::Agents;
-use tiller_engine::crew::{narrowed, profile_of};
+use tiller_engine::crew::{
+    HostBudget, HostEvents, HostSession, HostSettings, HostStorage, narrowed, profile_of,
+};
 use tiller_external::{Adapter, Transport};
 use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile};
 use tiller_tool::crew::Brief;

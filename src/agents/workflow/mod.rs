@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod state;
 
 use tiller_engine::EventScope;
+use tiller_engine::crew::{HostEvents, HostSession, HostStorage};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::workflow::WorkflowView;
 use tiller_protocol::{AgentId, EventBody};

@@ -10,7 +10,7 @@ use tiller_tool::crew::{Brief, CrewPort, CrewReply, CrewRequest, Report};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::msg::TaskMsg;
+use crate::msg::{TaskMailbox, TaskMsg};
 use crate::workflow::state::AbandonedSteps;
 use crate::workflow::state::WorkflowMsg;
 
@@ -21,7 +21,9 @@ pub(crate) struct WorkflowPort {
     pub(crate) root: SessionId,
     /// The call that started it, and the entry with that call.
     pub(crate) from: (Option<String>, Option<EntryId>),
-    pub(crate) mailbox: CrewMailbox,
+    /// For requests of its steps.
+    pub(crate) crew: CrewMailbox,
+    pub(crate) mailbox: TaskMailbox,
     /// Reports of steps that were done in an earlier run.
     pub(crate) kept: BTreeMap<String, Report>,
     pub(crate) stop: CancellationToken,
@@ -31,8 +33,7 @@ pub(crate) struct WorkflowPort {
 impl WorkflowPort {
     async fn send<T>(&self, msg: impl FnOnce(oneshot::Sender<T>) -> WorkflowMsg) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        let msg = CrewMsg::own(self.root, TaskMsg::Workflow(msg(reply)));
-        self.mailbox.send(msg).await.ok()?;
+        self.mailbox.send(TaskMsg::Workflow(msg(reply))).await.ok()?;
         answer.await.ok()
     }
 }
@@ -41,11 +42,11 @@ impl WorkflowPort {
 impl CrewPort for WorkflowPort {
     async fn request(&self, request: CrewRequest) -> Result<CrewReply, String> {
         let (reply, answer) = oneshot::channel();
-        let _ended = RequestGuard(&self.mailbox);
+        let _ended = RequestGuard(&self.crew);
         let (by, (call, entry)) = (self.by.clone(), self.from.clone());
         let asked = CrewMsg::Request { by, call: call.unwrap_or_default(), entry, request, reply };
         let asked = CrewMsg::Session { root: self.root, msg: Box::new(asked) };
-        self.mailbox.send(asked).await.map_err(|e| e.to_string())?;
+        self.crew.send(asked).await.map_err(|e| e.to_string())?;
         answer.await.map_err(|_| EngineEnded.to_string())?
     }
 

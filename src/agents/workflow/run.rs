@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tiller_config::agents::Tier;
+use tiller_engine::crew::{HostEvents, HostSession, HostSettings, HostStorage, HostTasks};
 
-use tiller_engine::crew::CrewMsg;
 use tiller_protocol::lock;
 use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId, ModelRef, Notice, NoticeKind};
@@ -63,10 +63,9 @@ impl WorkflowDriver<'_> {
     /// Checks a workflow on a blocking thread, because files and programs are searched. `Err`: its name, to read it first.
     pub(crate) fn check(&mut self, starter: Starter, flow: Result<Workflow, String>) {
         let (roles, source, mailbox) =
-            (self.host.roles(), self.host.crew_config().workflows.clone(), self.host.mailbox());
+            (self.host.roles(), self.host.crew_config().workflows.clone(), self.mailbox());
         let providers = self.host.providers();
         let tools = self.host.all_tools();
-        let root = self.host.session_id();
         self.host.spawn(async move {
             let work = move || {
                 let flow = match (flow, &source) {
@@ -97,7 +96,7 @@ impl WorkflowDriver<'_> {
             let checked = tokio::task::spawn_blocking(work).await;
             let flow = checked.unwrap_or_else(|_| Err("internal error while reading the workflow".into()));
             let msg = TaskMsg::Workflow(WorkflowMsg::Checked { starter, flow });
-            let _ = mailbox.send(CrewMsg::own(root, msg)).await;
+            let _ = mailbox.send(msg).await;
         });
     }
 
@@ -160,15 +159,15 @@ impl WorkflowDriver<'_> {
         flow.announced = false;
         let abandoned = AbandonedSteps::default();
         flow.abandoned = Arc::clone(&abandoned);
-        let (definition, kept, mailbox) =
-            (flow.definition.clone(), flow.finished_reports(), self.host.mailbox());
+        let (definition, kept) = (flow.definition.clone(), flow.finished_reports());
         self.store(no);
-        let root = self.host.session_id();
+        let (root, mailbox) = (self.host.session_id(), self.mailbox());
         let port = WorkflowPort {
             no,
             by,
             root,
             from,
+            crew: self.host.mailbox(),
             mailbox: mailbox.clone(),
             kept,
             stop: stop.clone(),
@@ -181,7 +180,7 @@ impl WorkflowDriver<'_> {
                 reports = Delegation.workflow(definition, Arc::new(port)) => reports,
             };
             let msg = TaskMsg::Workflow(WorkflowMsg::Ended { no, reports });
-            let _ = mailbox.send(CrewMsg::own(root, msg)).await;
+            let _ = mailbox.send(msg).await;
         });
     }
 

@@ -9,9 +9,6 @@ use tiller_store::{AcquireMode, Lease};
 
 use super::{Exit, Fault, Outcome, Workspace, one_line};
 
-/// The title in the log for going back in the conversation.
-const FORK: &str = "fork";
-
 impl Workspace<'_> {
     /// Continues before the person's message at `entry`, or at a checkpoint. The log's row about the files, if there is
     /// one, is undone together with it.
@@ -26,7 +23,7 @@ impl Workspace<'_> {
         let name = BranchName::generated(&id[id.len() - 8..]);
         let from = Some(self.head.clone());
         let change = OpChange::Head { name: name.clone(), before, after: at, from };
-        let op = Op { with: said.op, ..self.op(&FORK.into(), change) };
+        let op = Op { with: said.op, ..self.op(&Op::FORK.into(), change) };
         self.store.heads().set(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
         self.leave(&name);
         said.lines.push(format!("The conversation continues from there, on {name}; the old path stays."));
@@ -55,7 +52,7 @@ impl Workspace<'_> {
         let ops = self.store.sessions().ops(self.session, undo::OPS).map_err(|e| e.notice())?;
         let head = self.head.clone();
         let back = |op: &Op| {
-            let forked = || ops.iter().any(|root| root.id == op.root() && root.title == FORK);
+            let forked = || ops.iter().any(|root| root.id == op.root() && root.is_fork());
             match op.change {
                 OpChange::Files { .. } => true,
                 // Earlier versions did not record the origin of a branch: there the undo continues with the row before.

@@ -128,7 +128,7 @@ pub(crate) fn describe(body: &AskBody) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::ask::{PermissionAsk, Risk};
+    use tiller_protocol::ask::{AskReason, PermissionAsk, Risk};
 
     use super::*;
 
@@ -141,7 +141,7 @@ mod tests {
             diff: None,
             folder: String::new(),
             why: String::new(),
-            rule: String::new(),
+            rule: AskReason::NoRule,
             effects: Vec::new(),
             risk: Risk::High,
             always: None,

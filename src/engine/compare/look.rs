@@ -213,7 +213,7 @@ pub fn files(
     base: Option<Id>,
 ) -> Result<(), tiller_snapshot::SnapshotError> {
     let (Some(left), Some(right)) = (ends.left.state, ends.right.state) else {
-        compared.notes.push("there is no snapshot of one side, so the files cannot be compared".into());
+        compared.notes.push("one side has no snapshot, so the files cannot be compared".into());
         return Ok(());
     };
     if let Some(base) = base {

@@ -79,7 +79,7 @@ fn take(
         marked: String::new(),
     }));
     for path in wanted.into_keys().filter(|p| !nots.iter().any(|n| n.path == *p)).collect::<Vec<_>>() {
-        let why = "both sides are equal".into();
+        let why = "both sides are identical".into();
         nots.push(TakeConflict { path: path.into(), why, marked: String::new() });
     }
     let done = shadow.restore(&plan, &answers)?;
@@ -295,7 +295,7 @@ mod tests {
         let why: BTreeMap<&str, &str> = not.iter().map(|n| (n.path.as_str(), n.why.as_str())).collect();
         assert!(why["same"].contains("the same lines") && why["bin"].contains("not a text"), "{why:?}");
         assert!(
-            why["mine"].contains("only this side") && why["nowhere"].contains("both sides are equal"),
+            why["mine"].contains("only this side") && why["nowhere"].contains("both sides are identical"),
             "{why:?}"
         );
         let marked = &not.iter().find(|n| n.path == "same").unwrap().marked;

@@ -29,6 +29,16 @@ impl CrewMailbox {
         self.0.send(Msg::Crew(msg)).await.map_err(|_| EngineEnded)
     }
 
+    /// Reserves room for [`CrewMsg::Queued`]; waits while the inbox is full. A task of the crew first reserves, then puts its
+    /// message into the crew's own queue, and then sends: no step after the reservation can wait, so no message is left in the
+    /// queue without a signal.
+    ///
+    /// # Errors
+    /// When the engine has ended.
+    pub async fn reserve(&self) -> Result<CrewSignal<'_>, EngineEnded> {
+        self.0.reserve().await.map(CrewSignal).map_err(|_| EngineEnded)
+    }
+
     /// Sends a message without waiting; when the inbox is full, from a task of its own.
     fn post(&self, msg: CrewMsg) {
         if let Err(TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(msg)) {
@@ -38,6 +48,16 @@ impl CrewMailbox {
                 drop(runtime.spawn(async move { main.send(msg).await }));
             }
         }
+    }
+}
+
+/// Reserved room in the loop's inbox for [`CrewMsg::Queued`]. Dropping it gives the room back.
+pub struct CrewSignal<'a>(mpsc::Permit<'a, Msg>);
+
+impl CrewSignal<'_> {
+    /// Lets the crew read its queue.
+    pub fn send(self) {
+        self.0.send(Msg::Crew(CrewMsg::Queued));
     }
 }
 

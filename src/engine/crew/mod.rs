@@ -7,7 +7,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `port` | what the loop calls at the crew |
-//! | `host` | what the crew calls at the loop |
+//! | `host` | what the crew calls at the loop: one trait for each concern |
 //! | `msg`, `mailbox` | messages to the crew, and their way |
 //! | `spawn` | engines of children: made, run, and their handles |
 //! | `rights` | the services and the first message of a child |
@@ -33,8 +33,11 @@ use tiller_store::{Store, StoreError};
 pub(crate) use child::identity::AgentIdentity;
 pub use child::identity::Work;
 pub use external::{ProgramTrust, Programs};
-pub use host::CrewHost;
-pub use mailbox::{CrewMailbox, EngineEnded, RequestGuard};
+pub use host::{
+    CrewHost, FolderTask, HostBudget, HostChildren, HostEvents, HostSession, HostSettings, HostStorage,
+    HostTasks,
+};
+pub use mailbox::{CrewMailbox, CrewSignal, EngineEnded, RequestGuard};
 pub use msg::{CrewMsg, MemberMsg, RunEnd};
 pub use port::{Crew, CrewRows, EndedWork, NoCrew, StoreReport};
 pub use rights::{Grant, narrowed, profile_of};

@@ -1,7 +1,5 @@
 //! Messages to the crew.
 
-use std::any::Any;
-
 use tiller_protocol::Transport;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentView, Cost, EntryId, Notice, SessionId, Usage};
@@ -54,15 +52,10 @@ pub enum CrewMsg {
     Member { id: AgentId, session: SessionId, msg: Box<MemberMsg> },
     /// From a task of the session `root` that may outlive it. Ignored when another session is open.
     Session { root: SessionId, msg: Box<Self> },
-    /// From a task of the crew's own; the engine does not look into it.
-    Own(Box<dyn Any + Send>),
-}
-
-impl CrewMsg {
-    /// A message of a task of the crew's own, for the session `root` alone.
-    pub fn own(root: SessionId, msg: impl Any + Send) -> Self {
-        Self::Session { root, msg: Box::new(Self::Own(Box::new(msg))) }
-    }
+    /// The crew's own queue, which only the crew knows, has messages of its tasks ([`CrewMailbox::reserve`]).
+    ///
+    /// [`CrewMailbox::reserve`]: crate::crew::CrewMailbox::reserve
+    Queued,
 }
 
 /// From or about one child.

@@ -6,7 +6,7 @@ use tiller_protocol::{
 };
 
 use crate::bus::ClientId;
-use crate::crew::host::CrewHost;
+use crate::crew::host::{CrewHost, HostEvents};
 use crate::crew::msg::CrewMsg;
 
 /// The agents that work for a session. `tiller-agents` implements it; the composition root hands it to the engine.

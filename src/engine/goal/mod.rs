@@ -81,7 +81,7 @@ fn set_goal(core: &mut Core, mut goal: Goal) -> Result<String, Notice> {
     let text = first(&view.goal);
     core.session.goal = Some(Pursuit { view, from: cost_of_all(core).unwrap_or_default(), queued: None });
     next_turn(core, text);
-    Ok("the agent works on it on its own; Esc stops it".into())
+    Ok("the agent works towards it on its own; Esc stops it".into())
 }
 
 /// Resumes a stopped goal at the user's request.

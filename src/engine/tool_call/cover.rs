@@ -79,7 +79,7 @@ impl CallTask {
         let question = self.question(&verb, &target, &access);
         let rule = format!("no snapshot could be taken before this call: {why}");
         let verdict = Verdict::Ask {
-            rule: rule.clone(),
+            rule: rule.clone().into(),
             risk: Risk::High,
             effects: vec![
                 "the changes of this call cannot be undone: no snapshot was taken".into(),

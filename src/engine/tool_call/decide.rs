@@ -138,7 +138,7 @@ impl CallTask {
                     return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
-            match self.answered(answer, offered, &rule) {
+            match self.answered(answer, offered, rule.text()) {
                 Some(Err(mut refusal)) if refusal.1.nobody => {
                     refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
                     return Err(refusal);

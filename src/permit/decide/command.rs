@@ -1,9 +1,8 @@
 //! Judging a shell command.
 
 use std::path::{Path, PathBuf};
-use tiller_protocol::ask::NO_RULE;
 
-use tiller_protocol::Profile;
+use tiller_protocol::{AskReason, Profile};
 
 use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
 use crate::paths::touched::{self, PathMatch};
@@ -45,16 +44,16 @@ pub(crate) fn judge(
     let dangers = danger::dangers(&analysis, &policy.roots, &places);
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, background);
     let ask =
-        |rule: String, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
+        |rule: AskReason, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
 
     if let Some(why) = &analysis.unclear {
-        return ask(format!("not certain: {why}"), None);
+        return ask(format!("not certain: {why}").into(), None);
     }
     if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
-        return ask(rule.words(), None);
+        return ask(rule.words().into(), None);
     }
     if let Some(rule) = by_path {
-        return ask(rule, None);
+        return ask(rule.into(), None);
     }
     // No rule speaks of a repository that an agent may have made.
     let planted = || planted(policy, &analysis, &places);
@@ -62,7 +61,7 @@ pub(crate) fn judge(
     if !dangers.is_empty() {
         return match exact.filter(|_| planted().is_none()) {
             Some(rule) => Need::Ok(rule.words()),
-            None => ask(format!("dangerous: {}", dangers.join("; ")), None),
+            None => ask(format!("dangerous: {}", dangers.join("; ")).into(), None),
         };
     }
     if request.profile == Profile::Full {
@@ -83,7 +82,7 @@ pub(crate) fn judge(
         }
     }
     if let Some(why) = planted() {
-        return ask(format!("not certain: {why}, and an agent can write its configuration"), None);
+        return ask(format!("not certain: {why}, and an agent can write its configuration").into(), None);
     }
     if let Some(rule) = exact {
         return Need::Ok(rule.words());
@@ -97,14 +96,14 @@ pub(crate) fn judge(
     let always = if writes { None } else { offer(policy, &analysis, &places, &open) };
     let rule = match &analysis.loose {
         // Every part is covered by a rule, and still the command may do more than its words say.
-        Some(why) if open.is_empty() => format!("no rule matches for certain: {why}"),
-        _ => NO_RULE.into(),
+        Some(why) if open.is_empty() => format!("no rule matches for certain: {why}").into(),
+        _ => AskReason::NoRule,
     };
     let need = ask(rule, always);
     match (need, steered) {
         (Need::Ask { rule, risk, mut effects, always }, Some(why)) => {
             effects.insert(0, "may run more than it shows".into());
-            Need::Ask { rule: format!("{rule}: {why}"), risk, effects, always }
+            Need::Ask { rule: format!("{rule}: {why}").into(), risk, effects, always }
         }
         (need, _) => need,
     }
@@ -170,7 +169,7 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
         return None;
     }
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, false);
-    Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")), risk, effects, always: None })
+    Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")).into(), risk, effects, always: None })
 }
 
 /// Whether the words of a command, run in `folder`, only read the workspace, with or without a sandbox.

@@ -187,7 +187,7 @@ fn the_question_says_what_would_happen() {
     ) else {
         panic!("it must ask")
     };
-    assert_eq!(rule, "no rule matches");
+    assert_eq!(rule, AskReason::NoRule);
     assert_eq!(risk, Risk::High);
     assert_eq!(
         effects,
@@ -219,7 +219,7 @@ fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason()
     let Verdict::Ask { rule, .. } = run(&policy, Profile::Ask, Human::Present, "bash") else {
         panic!("it must ask")
     };
-    assert_eq!(rule, "no rule matches for certain: bash without code");
+    assert_eq!(rule.text(), "no rule matches for certain: bash without code");
 }
 
 #[test]
@@ -364,7 +364,8 @@ fn at_path(policy: &Policy, profile: Profile, tool: &str, path: &str, write: boo
         Request { profile, human: Human::Present, agent: "main", tool, touch, access: &access, raw: "" };
     let verdict = decide(policy, &request);
     let rule = match &verdict {
-        Verdict::Allow { rule, .. } | Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. } => rule.clone(),
+        Verdict::Allow { rule, .. } | Verdict::Deny { rule, .. } => rule.clone(),
+        Verdict::Ask { rule, .. } => rule.to_string(),
     };
     (verdict.strictness(), rule)
 }

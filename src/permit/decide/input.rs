@@ -1,9 +1,8 @@
 //! Judging what is typed into a process that runs: like the command that it becomes there.
 
 use std::path::{Path, PathBuf};
-use tiller_protocol::ask::NO_RULE;
 
-use tiller_protocol::{Profile, Risk};
+use tiller_protocol::{AskReason, Profile, Risk};
 
 use crate::danger;
 use crate::decide::command::{asked, by_path, denied};
@@ -71,7 +70,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
         return read_only(request.profile);
     }
     let mut effects = vec![format!("types into a running process: {}", typed.command)];
-    let ask = |rule: String, effects: Vec<String>, risk| Need::Ask { rule, risk, effects, always: None };
+    let ask = |rule: AskReason, effects: Vec<String>, risk| Need::Ask { rule, risk, effects, always: None };
 
     let dangers = |analysis: &Analysis| {
         danger::dangers(analysis, &policy.roots, &places(policy, analysis, typed.folder))
@@ -84,7 +83,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
     dangerous.dedup();
     if !dangerous.is_empty() {
         effects.extend(dangerous.clone());
-        return ask(format!("dangerous: {}", dangerous.join("; ")), effects, Risk::High);
+        return ask(format!("dangerous: {}", dangerous.join("; ")).into(), effects, Risk::High);
     }
     if shell(&start) && !only_keys {
         let unclear = if keys {
@@ -97,23 +96,23 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &ProcessInput
         };
         if let Some(why) = unclear {
             effects.push(format!("cannot be analysed with certainty: {why}"));
-            return ask(format!("not certain: {why}"), effects, Risk::High);
+            return ask(format!("not certain: {why}").into(), effects, Risk::High);
         }
     }
     for view in &views {
         let places = places(policy, view, typed.folder);
         if let Some(rule) = asked(policy, request.agent, RUNS, view, &places) {
-            return ask(rule.words(), effects, Risk::High);
+            return ask(rule.words().into(), effects, Risk::High);
         }
         if let (_, Some(rule)) = by_path(policy, request.agent, view, &places) {
-            return ask(rule, effects, Risk::High);
+            return ask(rule.into(), effects, Risk::High);
         }
     }
     match (said.ask, said.allow) {
-        (Some(rule), _) => ask(rule.words(), effects, Risk::Low),
+        (Some(rule), _) => ask(rule.words().into(), effects, Risk::Low),
         (None, _) if request.profile == Profile::Full => Need::Ok("full mode".into()),
         (None, Some(rule)) => Need::Ok(rule.words()),
-        (None, None) => ask(NO_RULE.into(), effects, Risk::Low),
+        (None, None) => ask(AskReason::NoRule, effects, Risk::Low),
     }
 }
 

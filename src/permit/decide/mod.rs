@@ -14,9 +14,8 @@ pub(crate) mod secret;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tiller_protocol::ask::NO_RULE;
 
-use tiller_protocol::{Access, Profile, Risk, ToolCatalog, Touch};
+use tiller_protocol::{Access, AskReason, Profile, Risk, ToolCatalog, Touch};
 
 use crate::paths::Roots;
 use crate::protected::Protected;
@@ -101,8 +100,8 @@ pub enum Verdict {
         reason: String,
     },
     Ask {
-        /// The rule that asks, in words, for instance `no rule matches`.
-        rule: String,
+        /// Why it is asked.
+        rule: AskReason,
         risk: Risk,
         effects: Vec<String>,
         /// Pattern that could be allowed for good.
@@ -141,7 +140,7 @@ pub(crate) enum Need {
         reason: String,
     },
     Ask {
-        rule: String,
+        rule: AskReason,
         risk: Risk,
         effects: Vec<String>,
         always: Option<String>,
@@ -174,7 +173,7 @@ pub fn outside(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState
 fn join(needs: Vec<Need>, human: Human) -> Verdict {
     let mut allowed = Vec::new();
     let mut unasked: Option<ReadOnlyRun> = None;
-    let mut asks: Vec<(String, Risk, Vec<String>, Option<String>)> = Vec::new();
+    let mut asks: Vec<(AskReason, Risk, Vec<String>, Option<String>)> = Vec::new();
     for need in needs {
         match need {
             Need::No { rule, reason } => return Verdict::Deny { rule, reason },
@@ -212,7 +211,10 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         Human::Present => Verdict::Ask { rule, risk, effects, always },
         Human::Absent => {
             let what = if effects.is_empty() { String::new() } else { format!(" ({})", effects.join("; ")) };
-            Verdict::Deny { reason: format!("this needs an approval, and no one can answer{what}"), rule }
+            Verdict::Deny {
+                reason: format!("this needs an approval, and no one can answer{what}"),
+                rule: rule.into(),
+            }
         }
     }
 }
@@ -254,14 +256,14 @@ fn settle(
         return if read_only_profile && default.is_none() {
             read_only(request.profile)
         } else {
-            Need::Ask { rule: rule.words(), risk, effects, always: None }
+            Need::Ask { rule: rule.words().into(), risk, effects, always: None }
         };
     }
     match (default, said.allow) {
         (Some(default), _) => Need::Ok(default.to_owned()),
         (None, _) if read_only_profile => read_only(request.profile),
         (None, Some(rule)) => Need::Ok(rule.words()),
-        (None, None) => Need::Ask { rule: NO_RULE.into(), risk, effects, always },
+        (None, None) => Need::Ask { rule: AskReason::NoRule, risk, effects, always },
     }
 }
 

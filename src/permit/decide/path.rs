@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tiller_protocol::ask::NO_RULE;
+use tiller_protocol::AskReason;
 use tiller_protocol::{Access, Profile};
 
 use crate::decide::{Need, Policy, Request, secret, settle, unreadable};
@@ -106,7 +106,7 @@ pub(super) fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside:
     );
     match need {
         // Elsewhere this profile asks nothing: the rule says why it does.
-        Need::Ask { rule, risk, effects, always } if full && rule == NO_RULE => {
+        Need::Ask { rule, risk, effects, always } if full && rule == AskReason::NoRule => {
             Need::Ask { rule: OUTSIDE.into(), risk, effects, always }
         }
         other => other,

@@ -39,7 +39,7 @@ pub(super) fn read(policy: &Policy, request: &Request<'_>, path: &Path) -> Optio
         return Some(Need::Ok(rule.words()));
     }
     Some(Need::Ask {
-        rule: said.ask.map_or_else(|| words(&entry), Rule::words),
+        rule: said.ask.map_or_else(|| words(&entry), Rule::words).into(),
         risk: Risk::High,
         effects: vec![format!("reads keys, passwords or personal data: {}", path.display())],
         always: path_always(policy, request, path),

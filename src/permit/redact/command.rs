@@ -1,4 +1,4 @@
-//! Secrets on command lines, and in the files that other programs keep theirs in.
+//! Secrets on command lines, and in files where other programs keep secrets.
 
 use std::ops::Range;
 

@@ -28,6 +28,15 @@ pub struct Op {
 }
 
 impl Op {
+    /// The stored title of a branch that was made to begin before an earlier message.
+    pub const FORK: &str = "fork";
+
+    /// Whether it made a branch that begins before an earlier message. Other moves to a branch are stored in the same form:
+    /// only the title of the row differs.
+    pub fn is_fork(&self) -> bool {
+        self.title == Self::FORK
+    }
+
     /// The original operation: itself, or the operation that it undoes or redoes.
     pub fn root(&self) -> OpId {
         let within = if let OpChange::Files { of, .. } = &self.change { *of } else { None };

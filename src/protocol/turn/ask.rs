@@ -93,8 +93,8 @@ pub struct PermissionAsk {
     /// The model's reason, when it gave one.
     #[serde(default)]
     pub why: String,
-    /// The rule that asks, or another reason, in words; [`NO_RULE`] where no rule covers the call.
-    pub rule: String,
+    /// Why it is asked.
+    pub rule: AskReason,
     /// Its effects, as text.
     #[serde(default)]
     pub effects: Vec<String>,
@@ -130,15 +130,51 @@ impl OutsideAnswer {
     }
 }
 
-/// What stands in the place of a rule when none covers the call.
-pub const NO_RULE: &str = "no rule matches";
+/// Why a call is asked about. Stored and sent as its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum AskReason {
+    /// No rule covers the call.
+    NoRule,
+    /// A rule, or another reason, in words.
+    Because(String),
+}
+
+impl AskReason {
+    /// As it is stored, and shown to the user.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::NoRule => "no rule matches",
+            Self::Because(words) => words,
+        }
+    }
+}
+
+impl std::fmt::Display for AskReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl From<String> for AskReason {
+    fn from(words: String) -> Self {
+        if words == Self::NoRule.text() { Self::NoRule } else { Self::Because(words) }
+    }
+}
+
+impl From<&str> for AskReason {
+    fn from(words: &str) -> Self {
+        words.to_owned().into()
+    }
+}
+
+impl From<AskReason> for String {
+    fn from(reason: AskReason) -> Self {
+        reason.text().to_owned()
+    }
+}
 
 impl PermissionAsk {
-    /// A rule, or another reason than the lack of one, asks.
-    pub fn has_rule(&self) -> bool {
-        self.rule != NO_RULE
-    }
-
     /// The action as it follows "wants to": the verb, or its verb form where `verb` is a noun.
     pub fn wants(&self) -> &str {
         match &self.verb {

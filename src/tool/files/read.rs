@@ -126,7 +126,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     };
     let mut note = text.label().to_owned();
     if line_end(&text.text) == "\r\n" {
-        note.push_str(if note.is_empty() { "CRLF line ends" } else { ", CRLF line ends" });
+        note.push_str(if note.is_empty() { "CRLF line endings" } else { ", CRLF line endings" });
     }
     finish(page(&hide_strays(&text.text), range, cx), place, &note)
 }

@@ -18,10 +18,10 @@ fn png() -> Vec<u8> {
 async fn reads_lines_and_names_what_is_odd() {
     let b = Bench::new();
     b.file("a.txt", "one\r\ntwo\x1b[1m\r\n");
-    assert_eq!(b.say(&ReadFile, json!({"path": "a.txt"})).await, "1\tone\n2\ttwo␛[1m\n[CRLF line ends]\n");
+    assert_eq!(b.say(&ReadFile, json!({"path": "a.txt"})).await, "1\tone\n2\ttwo␛[1m\n[CRLF line endings]\n");
     assert_eq!(
         b.say(&ReadFile, json!({"path": "a.txt", "start": 2, "end": 2})).await,
-        "2\ttwo␛[1m\n[CRLF line ends]\n"
+        "2\ttwo␛[1m\n[CRLF line endings]\n"
     );
     b.file("l", b"k\xe4se\n");
     assert_eq!(b.say(&ReadFile, json!({"path": "l"})).await, "1\tkäse\n[Latin-1]\n");
@@ -32,7 +32,7 @@ async fn reads_lines_and_names_what_is_odd() {
             .chain("hi\r\n".encode_utf16().flat_map(u16::to_le_bytes))
             .collect::<Vec<u8>>(),
     );
-    assert_eq!(b.say(&ReadFile, json!({"path": "u"})).await, "1\thi\n[UTF-16 LE, CRLF line ends]\n");
+    assert_eq!(b.say(&ReadFile, json!({"path": "u"})).await, "1\thi\n[UTF-16 LE, CRLF line endings]\n");
     b.file("empty", "");
     assert_eq!(b.say(&ReadFile, json!({"path": "empty"})).await, "[the file is empty]\n");
     assert!(b.say(&ReadFile, json!({"path": "a.tx"})).await.contains("in the same folder: a.txt"));

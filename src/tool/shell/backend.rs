@@ -19,7 +19,7 @@ use crate::shell::processes::launch::{Confiner, Exit};
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     /// No shell on the search path.
-    #[error("no bash or sh was found")]
+    #[error("neither bash nor sh was found")]
     Missing,
     /// The system refused.
     #[error("{what}: {source}")]
@@ -134,7 +134,7 @@ pub struct CommandResult {
     pub state: Option<tiller_protocol::ShellState>,
     /// A process that was started and still holds the output.
     pub leftover: Option<Leftover>,
-    /// A process was waiting for someone to type when the time was over.
+    /// A process was waiting for input from a keyboard when the time was over.
     pub waited: bool,
     /// Processes that could not be ended.
     pub stuck: usize,
@@ -162,7 +162,7 @@ pub trait Shell: Send {
     /// Runs one line of Tiller, for instance `cd`. True when it succeeded.
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError>;
 
-    /// Goes to a folder of this machine, or to the one that stands for it. True when it succeeded.
+    /// Goes to a folder of this machine, or to its counterpart elsewhere. True when it succeeded.
     async fn enter(&mut self, folder: &std::path::Path) -> Result<bool, ShellError> {
         self.whisper(&format!("cd -- {}", quote(&folder.display().to_string()))).await
     }

@@ -130,7 +130,7 @@ pub(crate) async fn before(touch: Touch, cx: &ToolCx) -> Result<(), ToolError> {
         () = cx.cancel.cancelled() => Err(ToolError::Interrupted(String::new())),
         sent = place.send(&cx.workspace) => match sent {
             Ok(_) => Ok(()),
-            Err(e) => Err(ToolError::Tell(format!("nothing was run, because the files could not be brought there: {e}"))),
+            Err(e) => Err(ToolError::Tell(format!("nothing was run, because the files could not be transferred: {e}"))),
         },
     }
 }
@@ -155,7 +155,7 @@ pub(crate) async fn after(
         Err(e) if touch == Touch::Execute => {
             format!("the files that changed there could not be fetched: {e}")
         }
-        Err(e) => format!("the change is not at the terminal yet; the next command brings it there: {e}"),
+        Err(e) => format!("the change has not reached the terminal yet; the next command transfers it: {e}"),
     };
     let note = format!("[{note}]");
     result.map(|mut out| {

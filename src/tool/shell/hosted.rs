@@ -108,7 +108,7 @@ impl Host {
         }))
     }
 
-    /// One that has started nothing yet, and confines what it starts to its folder.
+    /// The same, before it has started anything: it will confine what it starts to its folder.
     #[must_use]
     pub fn confined(self, confiner: Option<Arc<dyn Confiner>>) -> Self {
         if confiner.is_some() { Self::new(confiner) } else { self }
@@ -182,7 +182,11 @@ impl Host {
         builder.cwd(&launch.folder);
         let reader = pty.master.try_clone_reader().map_err(other)?;
         let writer = pty.master.take_writer().map_err(other)?;
-        let mut child: Box<dyn portable_pty::Child> = pty.slave.spawn_command(builder).map_err(other)?;
+        let spawn = || {
+            let started = pty.slave.spawn_command(builder.clone());
+            started.map_err(|e| e.downcast::<std::io::Error>().unwrap_or_else(other))
+        };
+        let mut child: Box<dyn portable_pty::Child> = launch::retry_while_busy(spawn)?;
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
         let pid = child.process_id().map_or(0, u32::cast_signed);

@@ -243,7 +243,7 @@ fn needs_text(input: &Input) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::Tell(
-        "write needs text, the input for the process; an empty text sends only a line end".into(),
+        "write needs text, the input for the process; an empty text sends only a newline".into(),
     ))
 }
 

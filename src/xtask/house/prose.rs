@@ -128,8 +128,15 @@ fn words(expr: &Expr) -> Option<String> {
         Expr::Array(array) => array.elems.iter().find_map(words),
         Expr::Call(call) => call.args.iter().find_map(words),
         Expr::Reference(inner) => words(&inner.expr),
+        Expr::Path(path) => path.path.segments.last().and_then(|last| constant(&last.ident.to_string())),
         _ => None,
     }
+}
+
+/// The name of a constant: a text that is compared with one is taken apart as well. Those of numbers are left out.
+fn constant(name: &str) -> Option<String> {
+    let capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    (name.len() > 1 && name.chars().all(capital) && !["MIN", "MAX"].contains(&name)).then(|| name.to_owned())
 }
 
 fn literal(lit: &Lit) -> Option<String> {
@@ -202,6 +209,8 @@ mod tests {
         for wrong in [
             r#"a.state == "idle""#,
             r#""idle" != a.b.state.as_str()"#,
+            r#"a.state != NO_RULE"#,
+            r#"a.state.starts_with(words::PREFIX)"#,
             r#"a.state.as_deref() == Some("idle")"#,
             r#"a.state.trim().starts_with("running for ")"#,
             r#"match a.state.as_str() { "idle" | "done" => 1, _ => 2 }"#,

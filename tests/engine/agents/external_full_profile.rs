@@ -24,7 +24,7 @@ async fn x18_in_full_danger_is_asked_about_in_whatever_field_it_stands() {
         rig.send(spawn("toy:acp", "run it"));
         let ask = rig.asked().await;
         let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
-        assert!(p.rule.contains("danger"), "{about}: {p:?}");
+        assert!(p.rule.text().contains("danger"), "{about}: {p:?}");
         rig.answer(&ask, AskReply::Declined);
         let done = state(&mut rig, "main/a1", AgentState::Done).await;
         assert_eq!(done.child.unwrap().result, "it said refused", "{about}");

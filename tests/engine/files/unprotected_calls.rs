@@ -49,7 +49,10 @@ async fn a_call_that_cannot_be_undone_is_asked_about_in_full_too() {
     let ask = rig.asked().await;
     let p = question(&ask).clone();
     assert!(p.effects.iter().any(|e| e.contains("cannot be undone")), "{p:?}");
-    assert!(p.rule.contains("no snapshot could be taken") && !p.editable && p.always.is_none(), "{p:?}");
+    assert!(
+        p.rule.text().contains("no snapshot could be taken") && !p.editable && p.always.is_none(),
+        "{p:?}"
+    );
     assert_eq!(p.risk, tiller_protocol::ask::Risk::High);
     assert!(!place.work.join("a.txt").exists());
     let deny = Decision::Deny { comment: None };
@@ -118,7 +121,7 @@ async fn a_queue_that_is_full_counts_as_not_kept() {
     rig.submit("write them");
     let ask = rig.asked().await;
     let p = question(&ask).clone();
-    assert!(p.rule.contains("too many changes are waiting"), "{p:?}");
+    assert!(p.rule.text().contains("too many changes are waiting"), "{p:?}");
     drop(open);
     busy.await.unwrap().unwrap();
     let mut refused = 0;

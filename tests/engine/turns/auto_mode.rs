@@ -55,7 +55,7 @@ async fn a_user_is_asked_and_the_answer_counts() {
     for (decision, there) in [(Decision::Deny { comment: None }, false), (Decision::Once, true)] {
         let ask = rig.asked().await;
         let p = permission(&ask);
-        assert_eq!(p.rule, "built in: full mode writes in the workspace only");
+        assert_eq!(p.rule.text(), "built in: full mode writes in the workspace only");
         assert!(p.always.as_deref().is_some_and(|rule| rule.contains("outside/new.txt")), "{p:?}");
         rig.answer(&ask, AskReply::Permission { decision, hash: p.hash });
         rig.tool_finished().await;
@@ -63,7 +63,7 @@ async fn a_user_is_asked_and_the_answer_counts() {
     }
     let ask = rig.asked().await;
     let p = permission(&ask);
-    assert_eq!(p.rule, "built in: ask before ~/.ssh is read");
+    assert_eq!(p.rule.text(), "built in: ask before ~/.ssh is read");
     rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: p.hash });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(place.read("in.txt"), "x\n");

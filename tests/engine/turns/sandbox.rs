@@ -93,7 +93,7 @@ async fn an_approved_command_runs_in_the_sandbox_and_outside_after_a_second_answ
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
     let ask = rig.asked().await;
     let p = permission(&ask);
-    assert_eq!((p.rule.as_str(), p.outside), ("blocked by the sandbox", OutsideAnswer::Only));
+    assert_eq!((p.rule.text(), p.outside), ("blocked by the sandbox", OutsideAnswer::Only));
     rig.answer(&ask, AskReply::Permission { decision: Decision::Outside, hash: p.hash });
     let (_, output) = rig.tool_finished().await;
     assert_eq!(output.trim(), "the content");
@@ -118,7 +118,7 @@ async fn the_first_answer_can_be_to_run_it_outside() {
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
 }
 
-/// No mode steps out of the sandbox by itself, and AUTO waits for no one.
+/// No mode steps out of the sandbox by itself, and AUTO does not wait for a person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn full_mode_stays_in_the_sandbox_and_the_model_is_told() {
     for command in ["cat a.txt", "cat a.txt > b.txt; cat b.txt"] {
@@ -309,7 +309,7 @@ async fn the_removal_of_many_files_is_asked_about_with_the_list() {
         rig.submit("clean up");
         let ask = rig.asked().await;
         let p = permission(&ask);
-        assert_eq!(p.rule, "many files are removed");
+        assert_eq!(p.rule.text(), "many files are removed");
         assert_eq!(p.shown, "next: src/c.rs\nremoved: src/a.rs\nremoved: src/b.rs");
         assert_eq!((p.outside, p.editable, p.always.is_none()), (OutsideAnswer::No, false, true));
         assert_eq!(ask.call, None, "a restart must not run the command again");

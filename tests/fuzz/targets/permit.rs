@@ -116,7 +116,7 @@ fn run(data: &[u8]) -> u64 {
         }
         Verdict::Deny { reason, .. } => outline.message(reason),
         Verdict::Ask { rule, risk, effects, always } => {
-            outline.message(rule);
+            outline.message(rule.text());
             outline.add((*risk as u8, effects.len().min(4), always.is_some()));
         }
     }

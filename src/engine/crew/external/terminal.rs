@@ -21,7 +21,7 @@ use crate::crew::external::msg::ExternalMsg;
 
 /// Shortest time between two screens for one observer.
 const FRAME: Duration = Duration::from_millis(16);
-/// Shortest time between two titles: some programs animate theirs.
+/// Shortest time between two titles: some programs animate their titles.
 const TITLES: Duration = Duration::from_secs(1);
 /// Most rows of history in one reply.
 const HISTORY: usize = 5_000;

@@ -54,7 +54,7 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     if core.turn.live.is_some() {
         core.feed(Input::Steer(true));
     }
-    Ok(format!("This moment is the checkpoint \"{name}\"."))
+    Ok(format!("This state is now the checkpoint \"{name}\"."))
 }
 
 fn preview_for_tool(core: &mut Core, name: String, reply: ReplySender<(EntryId, RestorePreview)>) {

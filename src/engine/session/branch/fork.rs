@@ -11,7 +11,7 @@ use crate::undo::undoing;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    BranchName, CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, OpId, SessionId, ToolOutcome,
+    BranchName, CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, Op, OpId, SessionId, ToolOutcome,
 };
 use tiller_store::{Result, Store, StoreError};
 
@@ -41,7 +41,7 @@ pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: E
     if let Some(why) = why {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }
-    let how = ForkOptions { title: "fork".into(), of: None, with, head: None, rest: None };
+    let how = ForkOptions { title: Op::FORK.into(), of: None, with, head: None, rest: None };
     let (store, session) = (core.services.store.clone(), core.session.id);
     branch_off(core, client, cause, how, move || read(&store, session, entry));
 }

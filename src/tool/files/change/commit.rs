@@ -50,7 +50,7 @@ pub(crate) enum Change {
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    /// Somebody else wrote, made or removed the file meanwhile; theirs stands. Holds the index of the change.
+    /// Another program wrote, made or removed the file meanwhile; its version stays. Holds the index of the change.
     #[error("changed by someone else in the meantime")]
     Conflict(usize),
     #[error("{1}")]
@@ -321,7 +321,7 @@ impl StagedChange<'_> {
         let swap =
             || rustix::fs::renameat_with(&slot.dir, &temp, &slot.dir, &slot.leaf, RenameFlags::EXCHANGE);
         match swap() {
-            // Removed by someone at this moment; what they had before must not be lost.
+            // Another program removed the file at this moment; its former content must not be lost.
             Err(Errno::NOENT) => return self.rename_new(&temp, &slot.leaf),
             done => done?,
         }

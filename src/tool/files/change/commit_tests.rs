@@ -90,7 +90,7 @@ fn all_or_nothing_with(plain: bool) {
 fn w10_a_late_writer_into_the_old_file_is_noticed() {
     let (tmp, changes) = scene();
     let path = tmp.path().join("a");
-    // Somebody has the file open and writes after the exchange.
+    // Another program has the file open and writes after the exchange.
     let held = std::cell::RefCell::new(std::fs::OpenOptions::new().append(true).open(&path).unwrap());
     let write = || {
         held.borrow_mut().write_all(b"+late").unwrap();

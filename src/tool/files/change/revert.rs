@@ -22,7 +22,7 @@ pub enum Masks {
 }
 
 /// Applies the reverse of `hunk` (a unified difference of one file, with its header) to `path`. The file keeps
-/// its encoding and mode. For the agent it is a change by someone else.
+/// its encoding and mode. For the agent it is a change from outside.
 ///
 /// # Errors
 /// [`ToolError::Tell`] with the reason why it does not fit, or cannot be taken back because its values are masked.

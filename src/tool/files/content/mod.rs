@@ -139,7 +139,7 @@ pub(crate) fn of_text(file: &MaskedText<'_>, range: Range, limit: usize) -> Resu
     } else if next <= total {
         format!("lines {first}-{} of {total}", next - 1)
     } else if !text.ends_with('\n') {
-        "no line end at the end of the file".into()
+        "no newline at the end of the file".into()
     } else {
         String::new()
     };

@@ -10,7 +10,7 @@ fn page(text: &str, start: Option<u64>, end: Option<u64>, limit: usize) -> Strin
 #[test]
 fn lines_have_numbers_and_the_rest_is_named() {
     assert_eq!(page("a\nb\n", None, None, 100), "1\ta\n2\tb\n");
-    assert_eq!(page("a\r\nb", None, None, 100), "1\ta\n2\tb\n[no line end at the end of the file]\n");
+    assert_eq!(page("a\r\nb", None, None, 100), "1\ta\n2\tb\n[no newline at the end of the file]\n");
     assert_eq!(page("a\nb\nc\n", Some(2), Some(2), 100), "2\tb\n[lines 2-2 of 3]\n");
     assert_eq!(page("a\nb\nc\n", Some(2), Some(900), 100), "2\tb\n3\tc\n");
     assert_eq!(page("", None, None, 100), "[the file is empty]\n");

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tokio::net::unix::pipe::Receiver;
@@ -15,18 +14,17 @@ use crate::shell::backend::{ShellError, Start};
 use crate::shell::confined::deletion;
 use crate::shell::confined::watch::CommandWatch;
 use crate::shell::elsewhere::ProcessThere;
-use crate::shell::jobs::{Job, Kind, Output, drain};
+use crate::shell::jobs::{Job, Kind, Output, Running, drain};
 use crate::shell::local::assignments;
 use crate::shell::output::leftover::Leftover;
 use crate::shell::output::progress::Live;
 use crate::shell::output::screen::{COLS, ROWS, Screen};
 use crate::shell::pool::ShellPool;
-use crate::shell::processes::bounds::{self, Guard};
+use crate::shell::processes::bounds;
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Confiner, Exit, Launch};
 use crate::shell::processes::proc_fs::{self, Family};
-use crate::shell::protected::not_compared;
 use crate::{CommandProfile, ToolCx};
 use tiller_protocol::lock;
 
@@ -132,24 +130,12 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let reader = drain(pipe, output.clone(), None);
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
-        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()));
-        let restored = self.guard_until(files, leader.exit.clone());
-        let job = self.list_job(|id| Job {
-            id,
-            command: command.to_owned(),
-            agent: cx.agent.clone(),
-            started: Instant::now(),
-            kind: Mutex::new(Kind::Piped { input: Some(input) }),
-            output,
-            typed: Mutex::default(),
-            exit: leader.exit,
-            family,
-            guard,
-            there: None,
-            restored,
-            watch,
-            reader: Some(reader),
-        });
+        let kind = Kind::Piped { input: Some(input) };
+        let mut job = Job::new(command, Running { kind, output, family, exit: leader.exit }, cx);
+        job.restored = self.guard_until(files, job.exit.clone());
+        job.watch = watch;
+        job.reader = Some(reader);
+        let job = self.list_job(|id| job.with_id(id));
         self.recheck()?;
         Ok(job)
     }
@@ -170,26 +156,14 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let pipe = Receiver::from_owned_fd(out).map_err(ShellError::system("a pipe"))?;
         let output = Output::new(cx);
         let reader = drain(pipe, output.clone(), None);
-        let guard = Guard::start(Family::default(), cx.limits.bounds, Some(exit.clone()));
         // For the end of the session.
         self.session_marker();
         let cancel = end.clone();
-        let job = self.list_job(|id| Job {
-            id,
-            command: command.to_owned(),
-            agent: cx.agent.clone(),
-            started: Instant::now(),
-            kind: Mutex::new(Kind::Piped { input: Some(input) }),
-            output,
-            typed: Mutex::default(),
-            exit,
-            family: Family::default(),
-            guard,
-            there: Some(end),
-            restored: not_compared(),
-            watch: CommandWatch::default(),
-            reader: Some(reader),
-        });
+        let kind = Kind::Piped { input: Some(input) };
+        let mut job = Job::new(command, Running { kind, output, family: Family::default(), exit }, cx);
+        job.there = Some(end);
+        job.reader = Some(reader);
+        let job = self.list_job(|id| job.with_id(id));
         self.check_open().inspect_err(|_| cancel.cancel())?;
         Ok(job)
     }
@@ -246,25 +220,10 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         let kind = Kind::Pty { screen: screen.clone(), keys: keys.clone(), _master: pty.master };
         let family = Family { roots: vec![root], marker, ..Family::default() };
         bounds::apply(root.0, cx.limits.bounds);
-        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()));
-        let restored = self.guard_until(files, exit.clone());
-        let make = |id: String| Job {
-            id,
-            command: command.to_owned(),
-            agent: cx.agent.clone(),
-            started: Instant::now(),
-            kind: Mutex::new(kind),
-            output: output.clone(),
-            typed: Mutex::default(),
-            exit,
-            family,
-            guard,
-            there: None,
-            restored,
-            watch,
-            reader: None,
-        };
-        let job = if live.is_none() { self.list_job(make) } else { Arc::new(make(String::new())) };
+        let mut job = Job::new(command, Running { kind, output: output.clone(), family, exit }, cx);
+        job.restored = self.guard_until(files, job.exit.clone());
+        job.watch = watch;
+        let job = if live.is_none() { self.list_job(|id| job.with_id(id)) } else { Arc::new(job) };
         let pump = Pump { keys, screen, output, live };
         let thread = std::thread::Builder::new().name("tiller-pty".into()).stack_size(256 << 10);
         thread.spawn(move || pump.run(reader)).map_err(ShellError::system("a thread"))?;
@@ -281,27 +240,12 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
     pub(crate) fn leave(&self, left: Leftover, command: &str, cx: &ToolCx) -> String {
         let output = Output::new(cx);
         let (tx, exit) = watch::channel(None);
-        // Who writes is not known for sure: those that hold the pipe. `kill` looks for them then.
+        // The writers are not known yet: `kill` then looks for the processes that hold the pipe.
         let reader = drain(left.pipe, output.clone(), Some(tx));
         let family = Family { pipes: left.name.into_iter().collect(), ..Family::default() };
-        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()));
-        let job = self.list_job(|id| Job {
-            id,
-            command: command.to_owned(),
-            agent: cx.agent.clone(),
-            started: Instant::now(),
-            kind: Mutex::new(Kind::Leftover),
-            output,
-            typed: Mutex::default(),
-            exit,
-            family,
-            guard,
-            there: None,
-            restored: not_compared(),
-            watch: CommandWatch::default(),
-            reader: Some(reader),
-        });
-        job.id.clone()
+        let mut job = Job::new(command, Running { kind: Kind::Leftover, output, family, exit }, cx);
+        job.reader = Some(reader);
+        self.list_job(|id| job.with_id(id)).id.clone()
     }
 }
 
@@ -318,7 +262,7 @@ impl Pump {
     fn run(self, mut reader: Box<dyn Read + Send>) {
         let mut buffer = vec![0; 32 << 10];
         loop {
-            // EIO is how Linux says that no one holds the other end.
+            // On Linux, EIO: no process holds the other end.
             let n = match reader.read(&mut buffer) {
                 Ok(0) | Err(_) => break,
                 Ok(n) => n,

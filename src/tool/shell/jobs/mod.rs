@@ -25,7 +25,7 @@ use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;
 use crate::shell::processes::launch::Exit;
 use crate::shell::processes::proc_fs::Family;
-use crate::shell::protected::Restored;
+use crate::shell::protected::{Restored, not_compared};
 
 /// Bytes of output that are kept for the next poll.
 const KEPT: usize = 256 << 10;
@@ -165,6 +165,14 @@ pub(crate) struct Job {
     pub reader: Option<JoinHandle<()>>,
 }
 
+/// What a process is listed with that has just started.
+pub(crate) struct Running {
+    pub kind: Kind,
+    pub output: Output,
+    pub family: Family,
+    pub exit: watch::Receiver<Option<Exit>>,
+}
+
 impl Drop for Job {
     fn drop(&mut self) {
         if let Some(reader) = &self.reader {
@@ -174,6 +182,33 @@ impl Drop for Job {
 }
 
 impl Job {
+    /// A process of this call that has just started; it has no id yet. Its resources are limited from now on.
+    pub(crate) fn new(command: &str, running: Running, cx: &ToolCx) -> Self {
+        let Running { kind, output, family, exit } = running;
+        Self {
+            id: String::new(),
+            command: command.to_owned(),
+            agent: cx.agent.clone(),
+            started: Instant::now(),
+            kind: Mutex::new(kind),
+            output,
+            typed: Mutex::default(),
+            guard: Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone())),
+            exit,
+            family,
+            there: None,
+            restored: not_compared(),
+            watch: CommandWatch::default(),
+            reader: None,
+        }
+    }
+
+    /// The same process, with an id.
+    pub(crate) fn with_id(mut self, id: String) -> Self {
+        self.id = id;
+        self
+    }
+
     /// How it stands now, without its output.
     pub(crate) fn row(&self) -> ProcessRow {
         let leftover = matches!(*lock(&self.kind), Kind::Leftover);

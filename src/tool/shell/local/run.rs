@@ -58,7 +58,7 @@ impl LocalShell {
         let mut report = None;
         let mut waited = false;
         let mut stuck = 0;
-        // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
+        // Processes that were sent TERM; what a shell with a trap of its own starts next gets one too.
         let mut signalled = end::SignalledProcesses::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.shell.0, cx.limits.bounds);

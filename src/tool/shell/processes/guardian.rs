@@ -87,7 +87,7 @@ impl Guardian {
         let _ = writeln!(self.pipe, "+ {group}:{start}");
     }
 
-    /// A group that has ended; its number may soon be someone else's.
+    /// Forgets a group that has ended: the system may give its number to another one.
     pub(crate) fn forget(&mut self, (group, start): (i32, u64)) {
         let _ = writeln!(self.pipe, "- {group}:{start}");
     }

@@ -237,7 +237,7 @@ mod tests {
         let open = std::fs::OpenOptions::new()
             .write(true)
             .create(true)
-            .truncate(false)
+            .truncate(true)
             .mode(0o755)
             .open(&path)
             .unwrap();

@@ -108,7 +108,7 @@ pub(crate) struct Family {
     pub marker: String,
     /// Only processes that started at this tick or later (the roots aside).
     pub since: u64,
-    /// Children of the roots from before `since` (whose grain is a tick): they and theirs are not meant.
+    /// Children of the roots from before `since` (whose grain is a tick): they and their children do not count.
     pub except: Vec<i32>,
     /// Pipes of this command, or folders of them: a process that holds one open belongs to the family, even with a
     /// cleared environment.

@@ -208,7 +208,7 @@ impl FolderNames {
                         self.unlink(name)?;
                         return Ok(Outcome::Back);
                     }
-                    // Written between the look and the exchange: theirs stands.
+                    // Written by another program between the check and the exchange: its version stays.
                     rustix::fs::renameat_with(&self.dir, name, &self.dir, &self.leaf, RenameFlags::EXCHANGE)?;
                 }
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -221,7 +221,7 @@ impl FolderNames {
         }
         match self.rename_new(name, &self.leaf) {
             Ok(()) => Ok(Outcome::Back),
-            // Somebody's own file, which happens to be what was there before.
+            // A file of another program with the content from before.
             Err(Errno::EXIST) if self.is(&self.leaf, change.old) && self.is(name, change.old) => {
                 self.unlink(name)?;
                 Ok(Outcome::Nothing)

@@ -1,7 +1,7 @@
 //! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
-use tiller_protocol::ask::{PermissionAsk, Risk};
+use tiller_protocol::ask::{AskReason, PermissionAsk, Risk};
 
 use crate::text::clean::{self, Mode, Piece};
 use crate::text::diff::{Hunk, Patch};
@@ -86,8 +86,8 @@ fn effects(p: &PermissionAsk) -> Option<Line> {
 fn asked(p: &PermissionAsk) -> Line {
     let mut line = Line::new(Wrap::Word);
     let look = Look::of(Role::Dim);
-    line.push(if p.has_rule() { "Asked because: " } else { "Asked because " }, look);
-    line.push_strict(&p.rule, look);
+    line.push(if p.rule == AskReason::NoRule { "Asked because " } else { "Asked because: " }, look);
+    line.push_strict(p.rule.text(), look);
     if p.diff.is_some() && p.risk == Risk::Low {
         line.push(". Inside this folder; can be undone.", look);
     } else if p.folder.is_empty() {

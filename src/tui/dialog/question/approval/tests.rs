@@ -511,3 +511,27 @@ fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
     r.run("y");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once));
 }
+
+/// The key that answers is worth more in the header than what the sandbox does not hold, which has its own dialog.
+#[test]
+fn the_key_of_a_question_stays_beside_the_gaps_of_the_sandbox() {
+    use tiller_protocol::event::StateEvent;
+    use tiller_protocol::{CapabilityState, SandboxCapability, SandboxState};
+    let mut r = Robot::new(80, 24);
+    let first = |r: &Robot| r.screen().lines().next().unwrap_or_default().to_owned();
+    let gap = |short: &str| SandboxCapability {
+        name: short.into(),
+        short: short.into(),
+        held: CapabilityState::Open { why: "it was".into() },
+    };
+    let sandbox = SandboxState {
+        method: Some("Landlock and seccomp".into()),
+        capabilities: ["outside writes", "UDP", "signals"].map(gap).into(),
+        ..SandboxState::default()
+    };
+    r.event(EventBody::State(StateEvent::SandboxTested { sandbox: Box::new(sandbox) }));
+    assert!(first(&r).contains("outside writes"), "{}", first(&r));
+    r.run("type half a thought");
+    asked(&mut r, &ask(&SeqIds::default(), permission("git push", Risk::High)));
+    assert!(first(&r).contains("▲ 1 needs you · Ctrl-X a"), "{}", first(&r));
+}
