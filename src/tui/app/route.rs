@@ -200,7 +200,6 @@ impl App {
         });
         match changed {
             Ok(ui) => {
-                crate::text::width::set_ambiguous_wide(ui.ambiguous_wide);
                 *self.model.ui = std::sync::Arc::new(ui);
                 self.tasks.push(Task::SaveSetting { key, value });
             }

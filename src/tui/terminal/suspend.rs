@@ -151,7 +151,6 @@ impl Loop {
             wrong.push(Notice::new(NoticeKind::Config, format!("theme: {e}")));
         }
         wrong.extend(self.carry_out().err());
-        crate::text::width::set_ambiguous_wide(self.app.model.ui.ambiguous_wide);
         self.app.settings_changed();
         self.app.redraw();
         // The engine reports changes that concern only itself.
@@ -168,8 +167,10 @@ impl Loop {
 
     /// What the settings say about keys and the terminal.
     pub(crate) fn carry_out(&mut self) -> Result<(), Notice> {
-        let Some(o) = &self.options else { return Ok(()) };
         let ui = Arc::clone(&self.app.model.ui);
+        // A property of the process: the app itself never sets it, since tests run many apps in one process.
+        crate::text::width::set_ambiguous_wide(ui.ambiguous_wide);
+        let Some(o) = &self.options else { return Ok(()) };
         if let Some(t) = &mut self.io.terminal {
             self.io.writer.write(t.mouse(&ui, o.mode.no_mouse));
         }

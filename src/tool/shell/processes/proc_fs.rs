@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
@@ -182,7 +183,7 @@ impl Family {
                 }
             }
         }
-        if !self.marker.is_empty() && has_marker(s.pid, &self.marker) {
+        if !self.marker.is_empty() && has_marker(s, me, &self.marker) {
             return true;
         }
         // Without a marker the pipes are all there is to go by.
@@ -190,9 +191,28 @@ impl Family {
     }
 }
 
-fn has_marker(pid: i32, marker: &str) -> bool {
+/// Between two looks at an environment that is empty.
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
+/// Looks at an environment that is empty.
+const EXEC_LOOKS: usize = 9;
+
+/// Whether the environment of a process, as `me` sees it, has the marker. The file is empty while the process is within
+/// `exec`: it has its new memory then, and not yet its environment. So a living child of `me`, which may be an orphan that
+/// begins another program at this moment, is looked at again for some milliseconds. Blocks that long.
+fn has_marker(s: &Stat, me: i32, marker: &str) -> bool {
     // At most the start of huge environments; the kernel keeps the whole block readable.
-    let Ok(env) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
+    let read = || std::fs::read(format!("/proc/{}/environ", s.pid));
+    let Ok(mut env) = read() else { return false };
+    for _ in 0..EXEC_LOOKS {
+        if !env.is_empty() || s.parent != me || s.dead() {
+            break;
+        }
+        std::thread::park_timeout(EXEC_PAUSE);
+        match read() {
+            Ok(now) => env = now,
+            Err(_) => return false,
+        }
+    }
     env.split(|b| *b == 0)
         .filter_map(|v| v.strip_prefix(b"TILLER_CHILD="))
         .any(|v| v.starts_with(marker.as_bytes()))

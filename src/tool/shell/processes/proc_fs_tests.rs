@@ -104,3 +104,29 @@ fn s1_members_of_a_strangers_session_are_not_family() {
     own.iter().for_each(|s| _ = signal(s, Signal::KILL));
     leader.wait().unwrap();
 }
+
+/// A process that begins one program after the other has no environment for a moment each time.
+#[test]
+fn a_process_within_exec_is_family_at_each_look() {
+    const LOOKS: usize = 1_500;
+    let tmp = tempfile::tempdir().unwrap();
+    let script = tmp.path().join("again");
+    std::fs::write(&script, "exec /bin/sh \"$0\"\n").unwrap();
+    let mut again = std::process::Command::new("/bin/sh")
+        .arg(&script)
+        .env_clear()
+        .env("TILLER_CHILD", "exec-test.1.")
+        .spawn()
+        .unwrap();
+    let pid = again.id().cast_signed();
+    let family = Family { marker: "exec-test.".into(), ..Family::default() };
+    let me = std::process::id().cast_signed();
+    // As soon as it runs a program of its own, and not the one of this test.
+    while !has_marker(&stat(pid).unwrap(), me, &family.marker) {
+        std::thread::yield_now();
+    }
+    let missed = (0..LOOKS).filter(|_| family.members_of(vec![stat(pid).unwrap()], me).is_empty()).count();
+    again.kill().unwrap();
+    again.wait().unwrap();
+    assert_eq!(missed, 0, "of {LOOKS} looks");
+}

@@ -22,7 +22,7 @@ const ASKERS: [&str; 16] = [
     "bash -i",
 ];
 
-const LIMIT: f64 = 2.0;
+const LIMIT: f64 = 15.0;
 /// The programs would wait for ever.
 const SLACK: Duration = Duration::from_secs(60);
 

@@ -235,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn the_width_of_ambiguous_characters_is_set_by_the_loop_that_owns_the_terminal() {
+        let mut r = Robot::new(80, 24);
+        r.run("ctrl-x ,; type ambiguous; enter");
+        assert!(r.app.model.ui.ambiguous_wide, "{}", r.screen());
+        assert!(!crate::text::width::ambiguous_wide());
+    }
+
+    #[test]
     fn the_tour_goes_on_when_the_person_does_what_it_says() {
         let mut r = Robot::new(80, 24);
         let step = |title: &str, action: &str| {
