@@ -62,7 +62,7 @@ pub(crate) fn aside(core: &mut Core, client: ClientId, cause: CommandId, questio
             }
             Some(Ok(answer)) => Ok(answer.text),
             Some(Err(e)) => Err(crate::bus::notices::provider(&e)),
-            None => Err(Notice::new(NoticeKind::Info, "the question was cancelled")),
+            None => Err(Notice::new(NoticeKind::Info, "the question was stopped")),
         };
         let done = Aside { client, cause, model, question, result };
         let _ = tx.send(Msg::Context(ContextMsg::Aside(Box::new(done)))).await;

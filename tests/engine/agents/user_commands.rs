@@ -34,6 +34,19 @@ async fn receipt(rig: &mut Rig, wanted: impl Fn(&Receipt) -> bool) -> Receipt {
     .await
 }
 
+/// The conversation of an agent, as any client can read it.
+async fn snapshot_of(rig: &mut Rig, agent: &str) -> tiller_protocol::Snapshot {
+    rig.send_to(agent, CommandBody::Query(Query::Snapshot));
+    rig.until_of("its state", |e| match &e.body {
+        EventBody::Reply(r) => match &**r {
+            ReplyEvent::SnapshotReply { snapshot } => Some((**snapshot).clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     let place = Place::new();
@@ -54,6 +67,8 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     fake.requested(1).await;
     rig.send_to("main/a1", say("mind the gap"));
     receipt(&mut rig, |r| *r == Receipt::Queued).await;
+    // Commands reach the agent in order: once it answers this one, it has the message.
+    snapshot_of(&mut rig, "main/a1").await;
     gate.pass_one();
     assert_eq!(receipt(&mut rig, |r| *r != Receipt::Queued).await, Receipt::Delivered { step: 1 });
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
@@ -64,16 +79,7 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     let done = next_state(&mut rig, "main/a1", AgentState::Done).await;
     assert!(done.child.unwrap().result.contains("heard: one more thing"));
     // Its whole conversation can be read by any client.
-    rig.send_to("main/a1", CommandBody::Query(Query::Snapshot));
-    let view = rig
-        .until_of("its state", |e| match &e.body {
-            EventBody::Reply(r) => match &**r {
-                ReplyEvent::SnapshotReply { snapshot } => Some((**snapshot).clone()),
-                _ => None,
-            },
-            _ => None,
-        })
-        .await;
+    let view = snapshot_of(&mut rig, "main/a1").await;
     assert!(view.entries.iter().all(|e| e.agent == agent("main/a1")));
     assert_eq!(shape(&view.entries)[1], "user Prompt look");
     rig.quit().await;
