@@ -87,6 +87,10 @@ fn rows(s: &SandboxState) -> Vec<Item> {
     all.extend(commands(s).into_iter().map(|(name, words)| fact(name, words.into())));
     all.push(fact("Network", network(s)));
     all.push(fact("Setting", format!("sandbox = \"{}\", {}", s.scope, s.origin)));
+    all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
+        let item = fact("Missing", what.clone());
+        Item { id: format!("{}/{n}", item.id), ..item }
+    }));
     all.extend(s.elsewhere.iter().map(|place| {
         let words = match place.limits {
             TerminalLimits::Container => "only its container confines it",
@@ -94,10 +98,6 @@ fn rows(s: &SandboxState) -> Vec<Item> {
         };
         let name = format!("@{}", clean::plain(&place.name));
         row("Elsewhere", &name, format!("{}: {words}", clean::plain(&place.kind)), Role::Text)
-    }));
-    all.extend(s.lacks.iter().enumerate().map(|(n, what)| {
-        let item = fact("Missing", what.clone());
-        Item { id: format!("{}/{n}", item.id), ..item }
     }));
     let probes = |group: &'static str, mark: sign::Sign, tone: Role, fits: fn(&SandboxCapability) -> bool| {
         s.capabilities.iter().filter(move |c| fits(c)).map(move |c| {
@@ -248,6 +248,17 @@ mod tests {
             }
             assert!(!screen.contains('\u{1b}'), "{screen}");
         }
+    }
+
+    /// A group whose rows do not follow each other would get its heading twice.
+    #[test]
+    fn each_group_has_one_heading() {
+        let mut groups: Vec<_> = rows(&state()).into_iter().map(|row| row.group).collect();
+        groups.dedup();
+        let all = groups.len();
+        groups.sort();
+        groups.dedup();
+        assert_eq!(groups.len(), all, "{groups:?}");
     }
 
     /// X5: no silent step down. The header names what is not held wherever commands run.
