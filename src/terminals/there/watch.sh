@@ -9,7 +9,8 @@ alive() {
 away=0
 exec 9<>"$1/input"
 while sleep 2; do
-  [ -d "$1" ] || exit 0
+  # Without its folder nothing can reach the shell any more.
+  [ -d "$1" ] || break
   [ ! -e "$1/closed" ] || exec 9>&-
   relay=$(cat "$1/relay" 2>/dev/null)
   if alive "$relay"; then away=0; else away=$((away + 2)); fi
@@ -18,7 +19,7 @@ done
 pid=$(cat "$1/pid" 2>/dev/null)
 key=${1##*/}
 rm -rf "$1"
-kill -KILL -"$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null
+[ -z "$pid" ] || kill -KILL -"$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null
 # One that forks while they are listed, or is just becoming another program, is not in the list.
 none=0 round=0
 while [ "$none" -lt 2 ] && [ "$round" -lt 20 ]; do

@@ -104,3 +104,17 @@ async fn what_a_killed_tiller_left_there_ends_by_itself() {
     until("nothing of it runs", || !["sleep 4333", "sleep 4334", "sleep 4335"].into_iter().any(lives)).await;
     until("nothing is kept", || there.kept().is_empty()).await;
 }
+
+/// Its folder is removed while there is no connection: nothing can find the shell again.
+#[tokio::test]
+async fn what_lost_its_folder_there_ends_by_itself() {
+    let there = There::pod(3_000);
+    there.run("sleep 4336 & true").await;
+    until("it runs", || lives("sleep 4336")).await;
+    std::fs::write(there.bench.scratch.path().join("down"), "").unwrap();
+    assert!(there.cut() >= 1);
+    for folder in there.kept() {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    until("nothing of it runs", || !lives("sleep 4336")).await;
+}
