@@ -1,6 +1,6 @@
 //! `tiller batch`: many cases without a screen, each in a process of its own, some at the same time.
 //!
-//! A batch can be interrupted at any moment and run again. A case with a result is not repeated; one that still runs is
+//! A batch can be interrupted at any moment and run again. A case with a result is not repeated; a case that still runs is
 //! found again; all others are run. What tells this stands on the disk only: the file of the results, and the folder
 //! beside it with a folder for each case (`launch` lists what lies there).
 //!

@@ -69,7 +69,7 @@ impl CaseResult {
         let mut costs: HashMap<String, u64> = HashMap::new();
         let mut times: [Option<String>; 2] = [None, None];
         for line in events.lines() {
-            // Other lines are those of a launcher, or one that was cut off.
+            // Other lines are those of a launcher, or a line that was cut off.
             let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
             let text = |name: &str| event[name].as_str().map(str::to_owned);
             let Some(kind) = event["type"].as_str() else { continue };

@@ -139,7 +139,7 @@ impl CallTask {
                 }
             };
             match self.answered(answer, offered, rule.text()) {
-                Some(Err(mut refusal)) if refusal.1.nobody => {
+                Some(Err(mut refusal)) if refusal.1.unanswered => {
                     refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
                     return Err(refusal);
                 }
@@ -233,8 +233,8 @@ impl CallTask {
     ) -> Result<CallDecision, Refusal> {
         let by = if self.changed.is_some() { "you, with an edited command" } else { "you" };
         let person = |decision| CallDecision { decision, by: by.into() };
-        let no = |decision: PermissionOutcome, by: String, text: String, nobody: bool| {
-            let result = CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) };
+        let no = |decision: PermissionOutcome, by: String, text: String, unanswered: bool| {
+            let result = CallResult { unanswered, ..CallResult::text(ToolOutcome::Denied, text) };
             Err(Box::new((CallDecision { decision, by }, result)))
         };
         match answer {

@@ -244,7 +244,7 @@ impl CallTask {
         tokio::select! {
             done = run_guarded(self.tool, args, &self.cx) => match done {
                 Ok(ToolOutput { content, display, outcome }) => {
-                    CallResult { outcome, content, display, seconds: 0.0, nobody: false }
+                    CallResult { outcome, content, display, seconds: 0.0, unanswered: false }
                 }
                 Err(e) => failed(e),
             },

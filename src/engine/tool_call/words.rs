@@ -26,7 +26,7 @@ pub(crate) fn failed(e: ToolError) -> CallResult {
         }
         ToolError::Declined(text) => CallResult::text(ToolOutcome::Denied, text),
         ToolError::Unanswered(text) => {
-            CallResult { nobody: true, ..CallResult::text(ToolOutcome::Denied, text) }
+            CallResult { unanswered: true, ..CallResult::text(ToolOutcome::Denied, text) }
         }
     }
 }

@@ -92,7 +92,8 @@ async fn ask(world: &World, domains: &[&str], bytes: &[u8]) -> (String, Vec<Refu
     (String::from_utf8(said).unwrap(), refused)
 }
 
-/// The folder of a killed process goes at the next start; that of one that lives, and what is not a proxy's, stays.
+/// The folder of a killed process is removed at the next start; the folder of a living process, and what is no proxy's, is
+/// not.
 #[test]
 fn what_a_killed_process_left_is_removed() {
     use std::os::unix::net::UnixListener;

@@ -145,7 +145,7 @@ fn moving_files_out_of_the_workspace_counts() {
     }
 }
 
-/// One renaming of a folder takes all of its files away, and so does one that hides them where nothing counts.
+/// Renaming a folder removes all of its files from where they were; so does renaming it to where files do not count.
 #[test]
 fn moving_a_folder_to_where_it_does_not_stay_counts_its_files() {
     for method in supervised() {

@@ -58,7 +58,7 @@ impl Processes {
         let path = case.folder.join(PROMPT);
         let prompt = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let prompt = prompt.map_err(|e| failed("the prompt cannot be written", e))?;
-        // The lock is inherited by the process, so it ends with the last one that has this input.
+        // The lock is inherited by the process, so it ends with the last process that has this input.
         while flock(&prompt, FlockOperation::NonBlockingLockExclusive).is_err() {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}

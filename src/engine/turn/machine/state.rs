@@ -59,7 +59,7 @@ pub struct CallResult {
     /// From monotonic time.
     pub seconds: f64,
     /// It was refused because no user could approve it.
-    pub nobody: bool,
+    pub unanswered: bool,
 }
 
 impl CallResult {
@@ -70,7 +70,7 @@ impl CallResult {
             content: vec![Part::Text { text: text.into() }],
             display: None,
             seconds: 0.0,
-            nobody: false,
+            unanswered: false,
         }
     }
 

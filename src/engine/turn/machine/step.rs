@@ -176,7 +176,7 @@ impl Turn {
     fn tool_done(&mut self, call_id: &str, result: CallResult, out: &mut Vec<Effect>) {
         let running = |s: &&mut Slot| s.call.id == call_id && matches!(s.state, SlotState::Running);
         if let Some(slot) = self.slots.iter_mut().find(running) {
-            self.refused |= result.nobody;
+            self.refused |= result.unanswered;
             slot.state = SlotState::Done(result);
             self.go_on(out);
         }

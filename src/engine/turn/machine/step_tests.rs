@@ -483,7 +483,7 @@ fn a_denial_for_want_of_a_person_shows_in_the_status() {
     let mut t = streaming();
     call(&mut t, 0, "a", "terminal", "{}");
     stop(&mut t, StopReason::ToolUse);
-    let result = CallResult { nobody: true, ..CallResult::text(ToolOutcome::Denied, "nobody") };
+    let result = CallResult { unanswered: true, ..CallResult::text(ToolOutcome::Denied, "nobody") };
     t.step(Input::ToolDone { call_id: "a".into(), result });
     t.step(Input::Prepared(Prepared::Go));
     text(&mut t, "could not");

@@ -225,7 +225,7 @@ impl Job {
         }
     }
 
-    /// What was done about it: because it took too much, or wrote protected files; what a sandbox refused to one that
+    /// What was done about it: because it took too much, or wrote protected files; what a sandbox refused to a job that
     /// failed.
     fn interventions(&self) -> Vec<String> {
         let failed = self.exit.borrow().is_some_and(|exit| exit.code != 0);

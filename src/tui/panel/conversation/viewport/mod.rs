@@ -3,17 +3,11 @@
 //! Nothing here walks the whole conversation: a frame lays out what is visible, moving lays out what
 //! is passed. The position is a cell and a row in it, so what grows above or below moves nothing.
 
-#[path = "viewport_content.rs"]
 mod content;
-#[path = "viewport_follow.rs"]
 mod follow;
-#[path = "viewport_layouts.rs"]
 mod layouts;
-#[path = "viewport_pinned.rs"]
 mod pinned;
-#[path = "viewport_positions.rs"]
 mod positions;
-#[path = "viewport_shared.rs"]
 mod shared;
 pub use content::WindowContent;
 pub use pinned::Pinned;
@@ -479,5 +473,4 @@ impl Viewport {
 }
 
 #[cfg(test)]
-#[path = "viewport_tests.rs"]
 mod tests;
