@@ -56,6 +56,7 @@ impl Bench {
         let root = tmp.path().canonicalize().unwrap();
         let (home, work) = (root.join("home"), root.join("work"));
         std::fs::create_dir_all(&work).unwrap();
+        std::fs::create_dir_all(root.join("tmp")).unwrap();
         let folder = work.clone();
         let server = ScriptServer::with(move |asked, _| answer(asked, &folder));
         let write = |name: &str, text: String| {
@@ -89,6 +90,9 @@ impl Bench {
         let pairs = [
             ("PATH", self.path.clone()),
             ("HOME", self.home.display().to_string()),
+            // Codex puts no helper programs below the folder for temporary files: with a home there, its own sandbox
+            // does not start a command where bubblewrap is installed.
+            ("TMPDIR", self.home.with_file_name("tmp").display().to_string()),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "xterm-256color".into()),
             // As if the person had mistakenly configured it to be passed on.
@@ -173,6 +177,11 @@ impl Bench {
 
     fn ran(&self) -> bool {
         self.work.join("ran.txt").exists()
+    }
+
+    /// What the program sent last to the model: it holds the output of its tool.
+    fn last_request(&self) -> String {
+        self.server.requests().last().map_or_else(String::new, |r| r.text())
     }
 }
 
@@ -425,7 +434,7 @@ fn over_acp_each_asks_and_heeds_the_answer() {
         }
         let (said, asked, ending) = play(job(RUN), Answer::Kind(ChoiceKind::AllowOnce)).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
-        assert!(ending.text.contains(LAST) && b.ran(), "{name}: {ending:?}");
+        assert!(ending.text.contains(LAST) && b.ran(), "{name}: {ending:?}\n{said:#?}\n{}", b.last_request());
         // Where it may edit, codex asks only for actions outside of its sandbox.
         if name != "codex" {
             let Some(Question::Permission { shown, options, .. }) = asked.first() else { panic!("{name}") };
@@ -450,7 +459,7 @@ fn over_acp_who_approves_everything_is_not_asked_and_a_session_goes_on() {
         let yes = Answer::Kind(ChoiceKind::AllowOnce);
         let (said, _, ending) = play(b.job(name, Transport::Acp, MAKE), yes).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
-        assert!(b.made(), "{name}");
+        assert!(b.made(), "{name}: {ending:?}\n{said:#?}\n{}", b.last_request());
         if name == "gemini" {
             // Version 0.61 does not find a session that it created over ACP; without a screen it does.
             return;
