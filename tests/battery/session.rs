@@ -207,7 +207,7 @@ impl HostileSession {
     pub fn survivors(&self) -> Vec<String> {
         if processes::survive(&self.scene.token, &self.scene.work.join("beat")) {
             let mut all = processes::lines(&self.scene.token);
-            all.push("or one that starts itself again".to_owned());
+            all.push("or a process that starts itself again when it is ended".to_owned());
             return all;
         }
         Vec::new()

@@ -208,6 +208,13 @@ impl Confiner for Watched {
     }
 }
 
+/// Confines the commands that write in the workspace at `work`.
+fn confine(parts: &mut EngineConfig, work: &Path, confiner: impl Confiner + 'static) {
+    let workspace: Arc<dyn Confiner> = Arc::new(confiner);
+    let confiners = Confiners { workspace: Some(workspace), ..Confiners::default() };
+    parts.workspace = Workspace::new(work).unwrap().confine(confiners);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_sandbox_refused_stands_in_the_question_the_result_and_the_audit() {
     let place = Place::new();
@@ -216,9 +223,7 @@ async fn what_the_sandbox_refused_stands_in_the_question_the_result_and_the_audi
     let work = place.work.clone();
     let start = move |parts: &mut EngineConfig| {
         parts.session.profile = Some(Profile::Ask);
-        let workspace: Arc<dyn Confiner> = Arc::new(Watched(work.clone()));
-        let confiners = Confiners { workspace: Some(workspace), ..Confiners::default() };
-        parts.workspace = Workspace::new(&work).unwrap().confine(confiners);
+        confine(parts, &work, Watched(work.clone()));
     };
     let mut rig = place.start_with(&fake, start).await;
     rig.submit("change it");
@@ -301,9 +306,7 @@ async fn the_removal_of_many_files_is_asked_about_with_the_list() {
         let work = place.work.clone();
         let start = move |parts: &mut EngineConfig| {
             parts.session.profile = Some(Profile::Full);
-            let workspace: Arc<dyn Confiner> = Arc::new(Removing(work.clone()));
-            let confiners = Confiners { workspace: Some(workspace), ..Confiners::default() };
-            parts.workspace = Workspace::new(&work).unwrap().confine(confiners);
+            confine(parts, &work, Removing(work.clone()));
         };
         let mut rig = place.start_with(&fake, start).await;
         rig.submit("clean up");
