@@ -11,6 +11,7 @@ const FILES: &[(&str, &str)] = &[
     ("processes", include_str!("escapes/processes.toml")),
     ("network", include_str!("escapes/network.toml")),
     ("kernel", include_str!("escapes/kernel.toml")),
+    ("supervisor", include_str!("escapes/supervisor.toml")),
     (READ, include_str!("escapes/read.toml")),
 ];
 
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn there_are_enough_of_every_kind() {
         let all = escapes().unwrap();
-        assert!(all.len() >= 140, "{}", all.len());
+        assert!(all.len() >= 160, "{}", all.len());
         for (group, _) in FILES {
             assert!(all.iter().filter(|e| e.group == *group).count() >= 15, "{group}");
         }

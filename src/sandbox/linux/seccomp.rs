@@ -17,6 +17,7 @@ use tiller_tool::shell::BlockedKind;
 
 use crate::SandboxError;
 use crate::policy::{Network, Policy, Profile};
+use crate::supervisor::attributes;
 use crate::supervisor::calls::{self, OpenFlags};
 use crate::supervisor::channel;
 
@@ -211,6 +212,10 @@ fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError
             _ => Vec::new(),
         };
         rules.insert(call.number, when);
+    }
+    if !namespaces {
+        // Files outside are not mounted read-only, and Landlock does not see these.
+        rules.extend(attributes::numbers().map(|number| (number, Vec::new())));
     }
     if namespaces && policy.network != Network::All {
         rules.insert(libc::SYS_connect, Vec::new());

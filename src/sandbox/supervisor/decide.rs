@@ -51,11 +51,11 @@ impl Judge {
             Some(file) if self.performs(file) => self.perform(call, file, &caller, listener),
             Some(file) => self.file(call, file, &caller),
             None if call.number == libc::SYS_connect => (Answer::Continue, self.connection(call, &caller)),
-            None => {
+            None => self.attributes(call, &caller, listener).unwrap_or_else(|| {
                 let meaning = refusal::explain(call.number, &call.args);
                 let note = Note { kind: meaning.kind, target: meaning.words, minor: meaning.minor };
                 (Answer::Fail(libc::EPERM), Some(note))
-            }
+            }),
         };
         if let Some(note) = note {
             let program = caller.program();

@@ -8,6 +8,12 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::Timespec;
 
+/// Folders that package managers and test programs make, and make again, where git does not say so.
+const MADE: &[&str] =
+    &["node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".next"];
+/// In a folder that is a cache (bford.info/cachedir).
+const TAG: &str = "CACHEDIR.TAG";
+
 /// Folders that are remembered. Beyond it the rules are read again.
 const FOLDERS: usize = 100_000;
 
@@ -47,7 +53,10 @@ impl Ignored {
             return known.ignored;
         }
         let above = name.parent().is_some_and(|parent| self.folder(parent));
-        let ignored = above || (!name.as_os_str().is_empty() && self.matches(name, true));
+        let made = name.file_name().and_then(|name| name.to_str()).is_some_and(|name| MADE.contains(&name));
+        let own = !name.as_os_str().is_empty();
+        let ignored =
+            above || own && (made || self.counts(&self.top.join(name).join(TAG)) || self.matches(name, true));
         // Nothing below an ignored folder is asked again.
         let rules = if ignored { None } else { self.rules(name) };
         self.folders.insert(name.to_owned(), Folder { ignored, rules });
@@ -60,12 +69,7 @@ impl Ignored {
         if name.as_os_str().is_empty() {
             files.insert(0, folder.join(".git/info/exclude"));
         }
-        files.retain(|file| {
-            file.symlink_metadata().is_ok_and(|meta| {
-                let changed = Timespec { tv_sec: meta.ctime(), tv_nsec: meta.ctime_nsec() };
-                meta.is_file() && meta.len() < 1 << 20 && changed < self.started
-            })
-        });
+        files.retain(|file| self.counts(file));
         if files.is_empty() {
             return None;
         }
@@ -75,6 +79,14 @@ impl Ignored {
             let _ = rules.add(file);
         }
         rules.build().ok()
+    }
+
+    /// Whether a file with rules is there and has not been changed since the start.
+    fn counts(&self, file: &Path) -> bool {
+        file.symlink_metadata().is_ok_and(|meta| {
+            let changed = Timespec { tv_sec: meta.ctime(), tv_nsec: meta.ctime_nsec() };
+            meta.is_file() && meta.len() < 1 << 20 && changed < self.started
+        })
     }
 
     /// The nearest rule decides.
@@ -121,6 +133,23 @@ mod tests {
             ("src/main.rs", false),
         ] {
             assert_eq!(ignored.contains(Path::new(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_package_managers_and_caches_hold_is_ignored_without_a_rule() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(tmp.path().join("target/debug")).unwrap();
+        std::fs::write(
+            tmp.path().join("target/CACHEDIR.TAG"),
+            "Signature: 8a477f597d28d172789f06886806bc55\n",
+        )
+        .unwrap();
+        for (started, tagged) in [(i64::MAX, true), (1, false)] {
+            let mut ignored = Ignored::new(tmp.path(), Timespec { tv_sec: started, tv_nsec: 0 });
+            assert_eq!(ignored.contains(Path::new("target/debug/x")), tagged);
+            assert!(ignored.contains(Path::new("web/node_modules/p/index.js")));
+            assert!(!ignored.contains(Path::new("src/node_modules")));
         }
     }
 

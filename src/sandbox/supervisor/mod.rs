@@ -11,12 +11,14 @@
 //! | `decide` | the answer to a call |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
+//! | `attributes` | modes, owners and times, changed in the caller's place |
 //! | `refusal` | what a refused call was for, in words |
 //!
 //! The supervisor is a thread of the process that started the command. It sleeps until a call comes, and ends with the
 //! last process that has the filter. If it ends before, every call of the filter fails with ENOSYS: nothing is let
 //! through.
 
+pub(crate) mod attributes;
 pub(crate) mod caller;
 pub(crate) mod calls;
 pub(crate) mod channel;

@@ -79,6 +79,42 @@ fn what_may_be_done_or_would_fail_anyway_is_no_refusal() {
 }
 
 #[test]
+fn modes_owners_and_times_change_inside_only() {
+    for method in supervised() {
+        for script in [
+            "echo x > f && chmod 640 f && touch -d @5 f && [ \"$(stat -c '%a %Y' f)\" = '640 5' ]",
+            "mkdir d && ln -s ../f d/l; touch f; chmod 600 d/l && [ \"$(stat -c %a f)\" = 600 ]",
+            "ln -s none l && touch -h -d @7 l && [ \"$(stat -c %Y l)\" = 7 ]",
+            "touch f && chown \"$(id -u)\" f && chown -h \"$(id -u):$(id -g)\" f && cp -p f g",
+            "exec 3<>f && perl -e 'open F, \">&=3\"; chmod 0604, *F or die; utime 9, 9, *F or die' && \
+             [ \"$(stat -c '%a %Y' f)\" = '604 9' ]",
+            "touch f && chmod 620 /proc/self/cwd/f && [ \"$(stat -c %a f)\" = 620 ]",
+            "echo x > $TMPDIR/f && chmod 400 $TMPDIR/f",
+        ] {
+            let (all, done) = refused(Profile::Workspace, method, script);
+            assert!(done && all.is_empty(), "{method:?}: {script}: {all:?}");
+        }
+        for (script, program) in [
+            ("chmod 777 ../outside/old", "chmod"),
+            ("touch -d @5 ../outside/old", "touch"),
+            ("ln -s ../outside/old l; chmod 777 l", "chmod"),
+            ("exec 3< ../outside/old; chmod 777 /proc/self/fd/3", "chmod"),
+            ("perl -e 'open F, \"../outside/old\"; chmod 0777, *F or exit 1'", "perl"),
+            ("cp -p ../outside/old . && perl -e 'utime(5, 5, \"../outside/old\") or exit 1'", "perl"),
+            ("cd ../outside; chmod 777 .", "chmod"),
+        ] {
+            let (all, done) = refused(Profile::Workspace, method, script);
+            assert!(!done, "{method:?}: {script}");
+            // Mounts refuse it without the supervisor.
+            if method == Method::Landlock {
+                let told = all.iter().any(|row| row.starts_with("Attributes outside") && row.ends_with(program));
+                assert!(told, "{script}: {all:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_reading_command_is_refused_the_workspace_too() {
     for method in supervised() {
         let (all, done) = refused(Profile::Read, method, "touch here");

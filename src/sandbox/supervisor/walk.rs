@@ -44,6 +44,12 @@ impl Entry {
         name
     }
 
+    /// A descriptor of what has this name; a link is meant itself.
+    pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&self.folder, self.spelled(), flags, Mode::empty())
+    }
+
     /// The path of the entry, as the system knows it now.
     pub(crate) fn path(&self) -> Result<PathBuf, Errno> {
         let folder = path_of(&self.folder)?;
@@ -110,6 +116,25 @@ impl<'a> Walk<'a> {
             entry = self.entry(entry.folder, &target)?;
             entry.slash |= slash;
         }
+    }
+
+    /// A descriptor of the file at the end of the links that a path names.
+    ///
+    /// # Errors
+    /// As the kernel answers a call with such a path; `ACCESS` for links of /proc that are not the caller's.
+    pub(crate) fn target(&mut self, base: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let entry = self.last(base, path)?;
+        let fd = entry.open()?;
+        if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::Symlink {
+            return Ok(fd);
+        }
+        if !is_proc(&fd)? {
+            // It was put there meanwhile.
+            return Err(Errno::LOOP);
+        }
+        // One of the caller's descriptors, for instance.
+        self.own_folder(&entry.folder)?;
+        openat(&entry.folder, entry.name(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
     }
 
     /// What a link says. Those of /proc mean another file for each reader, and are not followed.
