@@ -26,7 +26,7 @@
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol, fs |
 //! | `seccomp` | system calls that wait for a supervisor: the one place with unsafe code | no other room |
-//! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, tool, seccomp |
+//! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |

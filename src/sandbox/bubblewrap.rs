@@ -80,12 +80,16 @@ pub(crate) fn floor(policy: &Policy, folder: &Path) -> Vec<String> {
         args.extend([kind.to_owned(), path.display().to_string(), path.display().to_string()]);
     };
     mount("--dev-bind", Path::new("/"));
-    let protected: Vec<PathBuf> = policy.protected_paths().into_iter().filter(|path| path.exists()).collect();
+    let mut protected: Vec<PathBuf> =
+        policy.protected_paths().into_iter().filter(|path| path.exists()).collect();
+    let compared = policy.git_configurations(&protected);
     // A mount point cannot be renamed: otherwise its parent could be moved away with it.
-    let mut parents: Vec<&Path> = protected.iter().filter_map(|path| path.parent()).collect();
+    let mut parents: Vec<PathBuf> =
+        protected.iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
     parents.retain(|parent| parent.parent().is_some());
     parents.sort();
     parents.dedup();
+    protected.retain(|path| !compared.contains(path));
     for parent in &parents {
         mount("--bind", parent);
     }

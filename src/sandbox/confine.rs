@@ -326,9 +326,11 @@ impl Confiner for SessionSandbox {
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
         let policy = self.in_folder(workspace, &self.policy.scratch);
         let mut paths = policy.protected_paths();
+        let settings = policy.git_configurations(&paths);
         if self.method() == Some(Method::Bubblewrap) {
-            // What exists is mounted read-only.
-            paths.retain(|path| path.symlink_metadata().is_err());
+            // What exists is mounted read-only, outside the sandbox except for the configuration of git.
+            let mounted = |path: &PathBuf| policy.profile != Profile::Floor || !settings.contains(path);
+            paths.retain(|path| path.symlink_metadata().is_err() || !mounted(path));
         }
         if paths.is_empty() {
             return Ok(None);
@@ -338,6 +340,7 @@ impl Confiner for SessionSandbox {
             Profile::Floor => Guard::record_small(&paths),
             _ => Guard::record(&paths)?,
         };
+        let guard = guard.judging(settings);
         Ok(Some(Arc::new(Protected { guard, quarantine: self.quarantine.clone() })))
     }
 }

@@ -223,6 +223,68 @@ fn the_floor_holds_for_a_command_outside_the_sandbox() {
     }
 }
 
+/// Outside the sandbox git writes its configuration. What sets a program does not stay.
+#[test]
+fn outside_the_sandbox_git_adds_remotes_but_no_programs() {
+    if std::process::Command::new("git").arg("--version").output().is_err() {
+        println!("skipped: there is no git");
+        return;
+    }
+    for method in methods() {
+        let place = Place::new();
+        let (work, home) = (place.top.join("work"), place.top.join("home"));
+        std::fs::remove_dir_all(work.join(".git")).unwrap();
+        let make = "export HOME=../home GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a \
+                    GIT_COMMITTER_EMAIL=a; ";
+        let made = place.start(place.launch(&format!(
+            "{make} git init -q -b main . && git commit -q --allow-empty -m a && git init -q --bare ../outside/bare"
+        )));
+        assert!(made.status.success(), "{made:?}");
+        let mut confined = place.confined(Profile::Floor, method);
+        confined.policy.network = Network::All;
+        let session = SessionSandbox::new(confined.policy.clone(), place.top.join("kept"));
+        let config = || std::fs::read_to_string(work.join(".git/config")).unwrap();
+        let run = |script: &str| {
+            let guard = session.guard(&work).unwrap().unwrap();
+            let out = place.run_watched(&confined, &format!("{make} {script}"), &CommandWatch::default());
+            (out, guard.restore())
+        };
+        let (out, restored) = run("git remote add origin ../outside/bare && git push -q -u origin main && \
+                                   git config user.name x && git config --global user.email y && git pull -q");
+        assert!(out.status.success() && restored.is_empty(), "{method:?}: {out:?} {restored:?}");
+        let before = config();
+        assert!(
+            before.contains("[remote \"origin\"]") && before.contains("merge = refs/heads/main"),
+            "{before}"
+        );
+        assert!(
+            std::fs::read_to_string(home.join(".gitconfig")).unwrap().contains("email = y"),
+            "{method:?}"
+        );
+        for (script, word) in [
+            ("git config core.fsmonitor x", "(core.fsmonitor was set)"),
+            ("git config user.name y; git config --add alias.a '!x'", "(alias.a was set)"),
+            ("printf '[core]\\n\\tpager = x\\n' >> .git/config", "(core.pager was set)"),
+            ("rm .git/config", "is protected"),
+            ("mv .git/config .git/x; ln -s x .git/config", "is protected"),
+            ("git config --global core.hooksPath x", "(core.hookspath was set)"),
+        ] {
+            let (out, restored) = run(script);
+            assert!(
+                restored.len() == 1 && restored[0].contains(word),
+                "{method:?} {script}: {out:?} {restored:?}"
+            );
+            assert_eq!(config(), before, "{method:?} {script}");
+        }
+        let (_, restored) = run("mv .git moved");
+        assert!(work.join(".git/config").is_file() && config() == before, "{method:?}: {restored:?}");
+        assert!(
+            !std::fs::read_to_string(home.join(".gitconfig")).unwrap().contains("hooksPath"),
+            "{method:?}"
+        );
+    }
+}
+
 #[test]
 fn protected_files_of_a_session_are_put_back_in_the_profile_workspace() {
     let place = Place::new();

@@ -22,13 +22,14 @@
 //!
 //! Outside the sandbox the profile `floor` holds: everything is allowed but to write protected names and Tiller's own
 //! folders. Bubblewrap mounts these read-only; without it the names are compared and put back after each command, and
-//! Tiller's folders are not protected.
+//! Tiller's folders are not protected. Files of git's configuration are compared either way: git itself writes them, and
+//! what sets no program stays.
 //!
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
-//! It may use `protocol` (the list of secret paths), `tool` (the trait that it implements) and `seccomp` (the listener of a
-//! filter). What is not here: which commands run in which profile (`tool`, `engine`), rules about the text of commands
+//! It may use `protocol` (the list of secret paths), `shell` (the keys of git that run programs), `tool` (the trait that it
+//! implements) and `seccomp` (the listener of a filter). What is not here: which commands run in which profile (`tool`, `engine`), rules about the text of commands
 //! (`permit`), and the words of the screen (`tui`).
 
 mod bubblewrap;

@@ -180,6 +180,22 @@ impl Policy {
         all
     }
 
+    /// The files of git's configuration among the protected paths. Git writes them itself, so outside the sandbox they are
+    /// compared after a command instead of being kept from being written.
+    pub(crate) fn git_configurations(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
+        let shared = shared_git_folder(&self.workspace);
+        let home = |path: &Path| self.protected.iter().any(|p| p.is_absolute() && real(p) == path);
+        let is_one = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
+            Some("config" | "config.worktree") => {
+                path.components().any(|part| part.as_os_str() == ".git")
+                    || shared.as_deref().is_some_and(|git| path.starts_with(git))
+            }
+            Some(".gitconfig") => home(path),
+            _ => false,
+        };
+        protected.iter().filter(|path| is_one(path)).cloned().collect()
+    }
+
     /// The folders of Tiller that exist in a writable folder.
     pub fn own_folders(&self) -> Vec<PathBuf> {
         let writable = self.writable_folders();

@@ -35,6 +35,8 @@ pub struct Violation {
     pub kept: Option<PathBuf>,
     /// Why the former state could not be restored.
     pub failed: Option<String>,
+    /// Of a file of git's configuration: the setting that does not stay, or what is wrong with the file.
+    pub setting: Option<String>,
 }
 
 impl Violation {
@@ -42,9 +44,18 @@ impl Violation {
     pub fn words(&self) -> String {
         let path = self.path.display();
         let kept = self.kept.as_ref().map(|kept| format!("; the changed one is in {}", kept.display()));
+        let setting =
+            self.setting.as_ref().map(|setting| format!(" ({setting} was set)")).unwrap_or_default();
         match &self.failed {
-            Some(why) => format!("{path} is protected and was changed; it could not be restored: {why}"),
-            None => format!("{path} is protected; its former state was restored{}", kept.unwrap_or_default()),
+            Some(why) => {
+                format!("{path} is protected and was changed{setting}; it could not be restored: {why}")
+            }
+            None => {
+                format!(
+                    "{path} is protected; its former state was restored{setting}{}",
+                    kept.unwrap_or_default()
+                )
+            }
         }
     }
 }
@@ -55,6 +66,8 @@ pub struct Guard {
     states: Vec<(PathBuf, State)>,
     /// Folders above the protected paths that must stay folders.
     above: Vec<PathBuf>,
+    /// Those of the paths that are configurations of git: what they set decides whether a change stays.
+    settings: Vec<PathBuf>,
 }
 
 impl Guard {
@@ -72,7 +85,14 @@ impl Guard {
         }
         above.sort();
         above.dedup();
-        Ok(Self { states, above })
+        Ok(Self { states, above, settings: Vec::new() })
+    }
+
+    /// A change of these files of git's configuration stays if it sets nothing by which git runs a program.
+    #[must_use]
+    pub fn judging(mut self, settings: Vec<PathBuf>) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// Reads the paths; those that cannot be read, or are too large, are left out.
@@ -86,7 +106,7 @@ impl Guard {
         }
         above.sort();
         above.dedup();
-        Self { states, above }
+        Self { states, above, settings: Vec::new() }
     }
 
     /// Puts back what differs, and keeps what was there in a new folder of `place`. Call it when the command and
@@ -99,19 +119,47 @@ impl Guard {
             let kept = keep.take(path);
             let failed = kept.as_ref().err().map(ToString::to_string);
             let made = std::fs::create_dir_all(path).err().map(|e| e.to_string());
-            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed: failed.or(made) });
+            found.push(Violation {
+                path: path.clone(),
+                kept: kept.ok().flatten(),
+                failed: failed.or(made),
+                setting: None,
+            });
         }
         for (path, before) in &self.states {
             let mut budget = Budget { bytes: 4 * BYTES, entries: 4 * ENTRIES };
-            if budget.read(path).is_ok_and(|now| now == *before) {
-                continue;
+            let now = budget.read(path);
+            let mut setting = None;
+            match now {
+                Ok(now) if now == *before => continue,
+                Ok(now) if self.settings.contains(path) => match check_settings(before, &now) {
+                    Ok(()) => continue,
+                    Err(why) => setting = why,
+                },
+                _ => {}
             }
             let kept = keep.take(path);
             let failed = kept.as_ref().err().map(ToString::to_string);
             let failed = failed.or_else(|| before.write(path).err().map(|e| e.to_string()));
-            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed });
+            found.push(Violation { path: path.clone(), kept: kept.ok().flatten(), failed, setting });
         }
         found
+    }
+}
+
+/// Whether this change of a file of git's configuration may stay.
+///
+/// # Errors
+/// The setting for which it does not, as far as it is one.
+fn check_settings(before: &State, now: &State) -> Result<(), Option<String>> {
+    let before = match before {
+        State::Missing => &[][..],
+        State::File(bytes, _) => bytes,
+        _ => return Err(None),
+    };
+    match now {
+        State::File(bytes, _) => tiller_shell::check_git_change(before, bytes).map_err(Some),
+        _ => Err(None),
     }
 }
 
@@ -283,7 +331,10 @@ mod tests {
         let guard = repo.guard();
         std::fs::remove_file(repo.top.join("w/.git/config")).unwrap();
         let found = guard.restore(&repo.top.join("kept"));
-        assert_eq!(found, [Violation { path: repo.top.join("w/.git/config"), kept: None, failed: None }]);
+        assert_eq!(
+            found,
+            [Violation { path: repo.top.join("w/.git/config"), kept: None, failed: None, setting: None }]
+        );
         repo.check();
     }
 }

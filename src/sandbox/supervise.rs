@@ -40,7 +40,10 @@ pub struct Ended {
 /// When the command cannot be started, or a protected file cannot be read.
 pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result<Ended> {
     let guard = match confined.needs_quarantine() {
-        true => Some(Guard::record(&confined.policy.protected_paths())?),
+        true => {
+            let paths = confined.policy.protected_paths();
+            Some(Guard::record(&paths)?.judging(confined.policy.git_configurations(&paths)))
+        }
         false => None,
     };
     adopt_orphans()?;

@@ -14,6 +14,8 @@ pub(crate) struct Scope {
     workspace: PathBuf,
     writable: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+    /// Files of git's configuration that may be changed, but not moved with their folder.
+    compared: Vec<PathBuf>,
 }
 
 impl Scope {
@@ -28,13 +30,18 @@ impl Scope {
             writable.push("/tmp".into());
         }
         let mut protected = policy.protected_paths();
+        let mut compared = Vec::new();
+        if policy.profile == Profile::Floor {
+            compared = policy.git_configurations(&protected);
+            protected.retain(|path| !compared.contains(path));
+        }
         if namespaces {
             // Mounts lie over those that exist; the others can be made, and are compared afterwards.
             protected.retain(|path| path.symlink_metadata().is_ok());
         }
         protected.extend(policy.own_folders());
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
-        Self { profile, namespaces, workspace, writable, protected }
+        Self { profile, namespaces, workspace, writable, protected, compared }
     }
 
     /// Whether files below this path may be changed, by its real name.
@@ -48,6 +55,7 @@ impl Scope {
         self.contains(path)
             && !self.writable.iter().any(|folder| folder.starts_with(path))
             && !self.protected.iter().any(|name| name.starts_with(path) && name.symlink_metadata().is_ok())
+            && !self.compared.iter().any(|name| name != path && name.starts_with(path) && name.exists())
     }
 
     /// Whether Landlock would let it be changed although it is protected.
@@ -57,7 +65,7 @@ impl Scope {
 
     /// Whether something protected lies below this path, or would.
     pub(crate) fn is_above_protected(&self, path: &Path) -> bool {
-        self.protected.iter().any(|name| name.starts_with(path))
+        self.protected.iter().chain(&self.compared).any(|name| name.starts_with(path))
     }
 
     /// Whether the workspace lies below this path, or is it.

@@ -107,7 +107,8 @@ fn modes_owners_and_times_change_inside_only() {
             assert!(!done, "{method:?}: {script}");
             // Mounts refuse it without the supervisor.
             if method == Method::Landlock {
-                let told = all.iter().any(|row| row.starts_with("Attributes outside") && row.ends_with(program));
+                let told =
+                    all.iter().any(|row| row.starts_with("Attributes outside") && row.ends_with(program));
                 assert!(told, "{script}: {all:?}");
             }
         }

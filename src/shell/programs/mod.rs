@@ -2,6 +2,7 @@
 
 mod code;
 mod git_keys;
+mod git_settings;
 mod name;
 mod run_options;
 mod shells;
@@ -11,6 +12,7 @@ mod variables;
 pub(crate) use code::{CODE, code_pieces};
 pub use code::{code_reads, interpreter, takes_code};
 pub use git_keys::{git_key_runs_program, git_section_runs_program};
+pub use git_settings::check_git_change;
 pub use name::{base_name, program_name};
 pub use run_options::runs_other;
 pub(crate) use shells::has_other_grammar;
