@@ -181,7 +181,8 @@ impl Policy {
     }
 
     /// The files of git's configuration among the protected paths. Git writes them itself, so outside the sandbox they are
-    /// compared after a command instead of being kept from being written.
+    /// compared after a command instead of being kept from being written. Inside, only those that exist: a change of one
+    /// may have been made by a command outside meanwhile.
     pub(crate) fn git_configurations(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
         let shared = shared_git_folder(&self.workspace);
         let home = |path: &Path| self.protected.iter().any(|p| p.is_absolute() && real(p) == path);
@@ -193,7 +194,8 @@ impl Policy {
             Some(".gitconfig") => home(path),
             _ => false,
         };
-        protected.iter().filter(|path| is_one(path)).cloned().collect()
+        let counts = |path: &Path| self.profile == Profile::Floor || path.is_file();
+        protected.iter().filter(|path| is_one(path) && counts(path)).cloned().collect()
     }
 
     /// The folders of Tiller that exist in a writable folder.

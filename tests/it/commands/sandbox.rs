@@ -204,6 +204,52 @@ fn only_a_rule_of_the_person_lets_auto_leave_the_sandbox() {
     }
 }
 
+/// Git writes its configuration in a command that the person lets run outside; what makes it run a program is undone.
+#[test]
+fn git_adds_remotes_outside_but_no_programs() {
+    let terminal = |id: &str, command: &str| calls(id, "terminal", json!({ "command": command }));
+    let session = || [terminal("c1", "sh work.sh"), terminal("c2", "sh evil.sh"), says("Done.")];
+    let server = ScriptServer::start([session(), session()].concat());
+    for place in both(&server) {
+        if methods(&place).is_empty() {
+            return;
+        }
+        let bare = place.user.join("bare");
+        for args in [
+            &["init", "-q", "-b", "main"][..],
+            &["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "one"],
+            &["init", "-q", "--bare", bare.to_str().unwrap()],
+        ] {
+            let done = std::process::Command::new("git").args(args).current_dir(&place.work).status();
+            if !done.is_ok_and(|status| status.success()) {
+                println!("skipped: there is no git");
+                return;
+            }
+        }
+        std::fs::create_dir_all(place.home.join("config")).unwrap();
+        let rules = "outside:\n  - terminal(sh work.sh)\n  - terminal(sh evil.sh)\n";
+        std::fs::write(place.home.join("config/permissions.yaml"), rules).unwrap();
+        let work =
+            format!("git remote add origin {} && git push -q -u origin main && echo pushed", bare.display());
+        place.file("work.sh", &work);
+        place.file("evil.sh", "git config core.fsmonitor ./evil && echo configured");
+        place.ok(&["exec", "--profile", "full", "work"]);
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        let config = place.read(".git/config");
+        assert!(results.contains("pushed") && results.contains("configured"), "{results}");
+        assert!(
+            config.contains("[remote \"origin\"]") && config.contains("merge = refs/heads/main"),
+            "{config}"
+        );
+        assert!(!config.contains("fsmonitor"), "{config}");
+        let (_, kept) =
+            results.split_once("(core.fsmonitor was set); the changed one is in ").expect(&results);
+        let kept = kept.split(['\\', ']', '"']).next().unwrap();
+        assert!(std::fs::read_to_string(kept).is_ok_and(|text| text.contains("fsmonitor")), "{kept}");
+        assert_eq!(results.matches("its former state was restored").count(), 1, "{results}");
+    }
+}
+
 /// What the supervisor saw: the path and the program, not the words of an output that says nothing.
 #[test]
 fn what_the_sandbox_refused_is_named_in_the_result_and_in_the_audit() {
