@@ -121,7 +121,7 @@ impl Raster {
         let (mut fg, mut bg) = look.seen(cell.fg, cell.bg, cell.modifier);
         if cursor {
             // On a row of the text's own colour it is seen by the other way round.
-            (fg, bg) = if bg == look.text() { (bg, fg) } else { (bg, look.text()) };
+            (fg, bg) = if bg == look.text() { (bg, fg) } else { (look.ground().0, look.text()) };
         }
         let Cell { width, height, line } = self.cell;
         CellPen { image, x, y, colour: bg }.fill(0, 0, width * columns, height, 255);

@@ -142,10 +142,21 @@ impl Picker {
         Rect { x: field.x + 2.min(field.width), width: field.width.saturating_sub(used), ..field }
     }
 
+    /// Where the texts of the rows stand. At the right end the scroll bar has a column of its own.
+    fn texts(&self, list: Rect) -> Rect {
+        let indent = self.indent();
+        Rect { x: list.x + indent, width: list.width.saturating_sub(indent + 2), ..list }
+    }
+
+    /// Whether the row of a table has room for all of `text`, so that the preview would repeat it.
+    fn row_says(&self, item: &Item, text: &str, list: Rect) -> bool {
+        let fit = self.widths.fit(self.source.spec().columns, usize::from(self.texts(list).width));
+        row_line(item, &fit).text().contains(text.trim())
+    }
+
     fn paint_rows(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
-        let (list, indent) = (parts.list, self.indent());
-        // At the right end the scroll bar has a column of its own.
-        let room = Rect { x: list.x + indent, width: list.width.saturating_sub(indent + 2), ..list };
+        let list = parts.list;
+        let room = self.texts(list);
         if self.rows.len() == 0 {
             let row = Rect { height: list.height.min(1), ..room };
             draw::text(buf, row, self.source.spec().empty, cx.theme.style(Role::Dim));
@@ -190,18 +201,7 @@ impl Picker {
         if let Some((sign, role)) = item.sign {
             draw::put(buf, whole.x + 2, whole.y, sign, cx.theme.style(role));
         }
-        let role = if item.disabled.is_some() { Role::Dim } else { Role::Text };
-        let first = Cell::new(item.text.as_str(), role);
-        let line = match &item.disabled {
-            Some(why) => fit.row_with_reason(&first, why),
-            None => {
-                let mut cells = Vec::with_capacity(item.cells.len() + 1);
-                cells.push(first);
-                cells.extend(item.cells.iter().cloned());
-                fit.row(&cells)
-            }
-        };
-        paint_line(cx, &line, spot, buf);
+        paint_line(cx, &row_line(item, fit), spot, buf);
         if item.strong {
             draw::paint(buf, spot, Style::new().add_modifier(Modifier::BOLD));
         }
@@ -223,7 +223,11 @@ impl Picker {
                 draw::put(buf, area.x - 2, y, l.v, border);
             }
         }
-        let Some(text) = self.chosen().and_then(|i| self.source.preview(i)) else { return };
+        let Some(item) = self.chosen() else { return };
+        let Some(text) = self.source.preview(item) else { return };
+        if self.source.spec().table.is_some() && self.row_says(item, &text, parts.list) {
+            return;
+        }
         // Below a table it begins where the texts of the rows begin.
         let indent = if self.source.spec().table.is_some() { self.indent() } else { 0 };
         let area = Rect { x: area.x + indent, width: area.width.saturating_sub(indent), ..area };
@@ -246,6 +250,21 @@ impl Picker {
             return input::caret(&w.edit, Rect { x: field.x + used, width: field.width - used, ..field });
         }
         input::caret(&self.input, self.room(field))
+    }
+}
+
+/// The texts of a row, in columns.
+fn row_line(item: &Item, fit: &Fit) -> Line {
+    let role = if item.disabled.is_some() { Role::Dim } else { Role::Text };
+    let first = Cell::new(item.text.as_str(), role);
+    match &item.disabled {
+        Some(why) => fit.row_with_reason(&first, why),
+        None => {
+            let mut cells = Vec::with_capacity(item.cells.len() + 1);
+            cells.push(first);
+            cells.extend(item.cells.iter().cloned());
+            fit.row(&cells)
+        }
     }
 }
 

@@ -40,7 +40,7 @@ mod actions;
 mod draw;
 mod filtered_rows;
 mod source;
-pub use source::{EngineQuery, Item, ListSpec, Outcome, Source};
+pub use source::{EngineQuery, FILTER_PROMPT, Item, ListSpec, Outcome, Source};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {

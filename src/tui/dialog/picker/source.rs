@@ -120,6 +120,9 @@ pub struct ListSpec {
     pub changed_by: fn(&Event) -> bool,
 }
 
+/// In an empty field that filters a list.
+pub const FILTER_PROMPT: &str = "Type to filter";
+
 impl Default for ListSpec {
     fn default() -> Self {
         Self {
@@ -128,7 +131,7 @@ impl Default for ListSpec {
             verb: "choose",
             columns: COLUMNS,
             table: None,
-            prompt: "Type to filter",
+            prompt: FILTER_PROMPT,
             empty: "Nothing found",
             filtered: true,
             changed_by: |_| false,

@@ -261,6 +261,22 @@ mod tests {
         assert_eq!(groups.len(), all, "{groups:?}");
     }
 
+    /// The row of the method is the selected one.
+    #[test]
+    fn the_preview_says_only_what_the_row_has_no_room_for() {
+        let screen = |method: &str, width| {
+            let mut r = Robot::new(width, 24);
+            r.event(found(SandboxState { method: Some(method.into()), ..state() }));
+            r.run("type /sandbox; enter");
+            r.screen()
+        };
+        let wide = screen("Landlock and seccomp", 80);
+        assert_eq!(wide.matches("Landlock and seccomp").count(), 1, "{wide}");
+        let narrow = screen("namespaces, Landlock and seccomp, of which the last is new", 60);
+        assert_eq!(narrow.matches("is new").count(), 1, "{narrow}");
+        assert_eq!(narrow.matches("namespaces, Landlock").count(), 2, "{narrow}");
+    }
+
     /// X5: no silent step down. The header names what is not held wherever commands run.
     #[test]
     fn the_header_names_what_is_not_held() {

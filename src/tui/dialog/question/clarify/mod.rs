@@ -242,10 +242,9 @@ impl Clarify {
     /// Question, list, words, field.
     fn parts(&self, area: Rect) -> [Rect; 4] {
         let filters = !self.options.choices.is_empty() && self.filters();
-        let fields = match (self.writing, self.options.free || filters) {
-            (true, _) => field::rows(&self.own, area.width.saturating_sub(2)).clamp(1, FIELD),
-            (false, true) => 1,
-            (false, false) => 0,
+        let fields = match self.writing {
+            true => field::rows(&self.own, area.width.saturating_sub(2)).clamp(1, FIELD),
+            false => u16::from(filters),
         };
         let fields = fields.min(area.height.saturating_sub(2));
         let words = u16::from(area.height > fields + 2);

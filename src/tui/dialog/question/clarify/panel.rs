@@ -1,6 +1,7 @@
 //! The dialog of an agent's question as a [`Panel`].
 
 use super::*;
+use crate::dialog::picker::FILTER_PROMPT;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Clarify {
@@ -176,10 +177,13 @@ impl Panel for Clarify {
         if fields.height == 0 {
             return;
         }
-        draw::text(buf, fields, if self.writing { ">" } else { "/" }, cx.theme.style(Role::Accent));
+        let sign = if self.writing { ">" } else { sign::CLOSED.text(cx.ascii) };
+        draw::text(buf, fields, sign, cx.theme.style(Role::Accent));
         let room = Rect { x: fields.x + 2, width: fields.width.saturating_sub(2), ..fields };
         if self.writing {
             field::draw(&self.own, room, buf, cx.theme);
+        } else if self.filter.is_empty() {
+            draw::text(buf, room, FILTER_PROMPT, cx.theme.style(Role::Dim));
         } else {
             input::draw(&self.filter, room, buf, cx.theme.style(Role::Text));
         }
