@@ -277,24 +277,28 @@ impl SandboxSettings {
             origin: self.origin.clone(),
             method: method.map(|method| method.name().into()),
             lacks: found.lacks(),
-            network: self.network(method),
+            network: self.network(found, method),
             capabilities: if confines { probes().into_iter().map(capability).collect() } else { Vec::new() },
             elsewhere: self.elsewhere.clone(),
             main: self.main.clone(),
         }
     }
 
-    fn network(&self, method: Option<Method>) -> SandboxNetwork {
+    fn network(&self, found: &Confinement, method: Option<Method>) -> SandboxNetwork {
         let domains = || self.network.clone();
         if self.network.is_empty() {
             SandboxNetwork::Nothing
         } else if self.network.iter().any(|domain| domain == EVERYTHING) {
             SandboxNetwork::Everything
-        } else if method == Some(Method::Bubblewrap) {
-            SandboxNetwork::Domains { domains: domains() }
         } else {
-            let why = "sandbox_network lists domains, which needs bubblewrap on this machine".into();
-            SandboxNetwork::DomainsUnavailable { domains: domains(), why }
+            let limited = method.map_or(Err("a sandbox"), |method| method.limits_network(found));
+            match limited {
+                Ok(()) => SandboxNetwork::Domains { domains: domains() },
+                Err(what) => {
+                    let why = format!("sandbox_network lists domains, which needs {what}");
+                    SandboxNetwork::DomainsUnavailable { domains: domains(), why }
+                }
+            }
         }
     }
 }
@@ -377,12 +381,23 @@ mod tests {
 
     /// Landlock limits ports, not addresses: domains are never said to be reached with it alone.
     #[test]
-    fn domains_need_a_network_namespace() {
+    fn domains_need_a_network_namespace_or_a_supervisor() {
         let list = settings(SandboxScope::Auto, &["crates.io"]);
-        assert!(matches!(list.network(Some(Method::Landlock)), SandboxNetwork::DomainsUnavailable { .. }));
-        assert!(matches!(list.network(None), SandboxNetwork::DomainsUnavailable { .. }));
-        assert!(matches!(list.network(Some(Method::Bubblewrap)), SandboxNetwork::Domains { .. }));
-        let network = |list: &[&str]| settings(SandboxScope::Auto, list).network(Some(Method::Landlock));
+        let (landlock, bubblewrap) = (Some(Method::Landlock), Some(Method::Bubblewrap));
+        let without = Confinement { notification: false, ..machine(7, true) };
+        for (found, method, reached) in [
+            (machine(7, false), landlock, true),
+            (without.clone(), landlock, false),
+            (without, bubblewrap, true),
+            (machine(7, true), None, false),
+        ] {
+            let network = list.network(&found, method);
+            let domains = matches!(network, SandboxNetwork::Domains { .. });
+            assert_eq!(domains, reached, "{method:?}: {network:?}");
+            assert!(domains || matches!(network, SandboxNetwork::DomainsUnavailable { .. }));
+        }
+        let network =
+            |list: &[&str]| settings(SandboxScope::Auto, list).network(&machine(7, false), landlock);
         assert_eq!(network(&[]), SandboxNetwork::Nothing, "an empty list allows nothing");
         assert_eq!(network(&["crates.io", "*"]), SandboxNetwork::Everything);
     }

@@ -58,12 +58,14 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
         (false, _) => Network::Off,
     };
     let domains = Domains::new(&run.domain);
-    if !run.domain.is_empty() && (domains.is_empty() || method != Method::Bubblewrap) {
-        let why = match method {
-            Method::Bubblewrap => "--domain needs names such as crates.io or *.crates.io".into(),
-            Method::Landlock => format!("--domain needs bubblewrap: {}", found.lacks().join("; ")),
-        };
-        return Err(refused(why));
+    if !run.domain.is_empty() {
+        if domains.is_empty() {
+            return Err(refused("--domain needs names such as crates.io or *.crates.io".into()));
+        }
+        method.limits_network(found).map_err(|why| refused(format!("--domain needs {why}")))?;
+        if profile == Profile::Read && method == Method::Landlock {
+            return Err(refused("--domain needs the profile workspace, or bubblewrap".into()));
+        }
     }
     // Lives until the command has ended.
     let proxy = match domains.is_empty() {
@@ -75,6 +77,7 @@ fn confined(run: &SandboxRun) -> Result<Exit, Notice> {
     if let Some(proxy) = &proxy {
         policy.network = Network::Domains;
         policy.proxy = Some(proxy.socket());
+        policy.proxy_port = (method == Method::Landlock).then(|| proxy.port()).flatten();
     }
     let Some((program, args)) = run.command.split_first() else {
         return Err(refused("there is no command".into()));

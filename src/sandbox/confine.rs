@@ -8,7 +8,7 @@ use tiller_tool::shell::{CommandWatch, Confiner, FileGuard, Launch, Sandbox};
 use crate::bubblewrap;
 use crate::confinement::Confinement;
 use crate::launcher::{MARK, Spec, Step};
-use crate::network::{self, SharedNetwork};
+use crate::network::{self, Servers, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
 use crate::proxy::Proxy;
 use crate::quarantine::{Guard, Violation};
@@ -38,6 +38,18 @@ impl Method {
         let landlock = (found.landlock > 0 && found.seccomp).then_some(Self::Landlock);
         let bubblewrap = (found.bubblewrap.is_some() && found.seccomp).then_some(Self::Bubblewrap);
         landlock.into_iter().chain(bubblewrap).collect()
+    }
+
+    /// Whether commands in the workspace can be limited to their own servers and to listed domains.
+    ///
+    /// # Errors
+    /// What is missing, for people: then they have no network at all.
+    pub fn limits_network(self, found: &Confinement) -> Result<(), &'static str> {
+        match self {
+            Self::Bubblewrap => Ok(()),
+            Self::Landlock if found.notification => Ok(()),
+            Self::Landlock => Err("bubblewrap, or a kernel with seccomp user notification"),
+        }
     }
 
     /// The one for commands of this profile. Reading needs no mounts: Landlock alone is complete from version 6 on, and
@@ -118,11 +130,23 @@ impl Confined {
     /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
     /// `watch`. Start it once, soon.
     pub fn watched(&self, launch: Launch, watch: &CommandWatch) -> Launch {
+        self.watched_among(launch, Step::Exec, watch, &Servers::default())
+    }
+
+    /// The same for `step`. `servers`: those of the session, which the command can reach.
+    pub(crate) fn watched_among(
+        &self,
+        launch: Launch,
+        step: Step,
+        watch: &CommandWatch,
+        servers: &Servers,
+    ) -> Launch {
         #[cfg(target_os = "linux")]
-        let supervisor = Confinement::find().notification.then(|| supervisor::start(self, watch)).flatten();
+        let supervisor =
+            Confinement::find().notification.then(|| supervisor::start(self, watch, servers)).flatten();
         #[cfg(not(target_os = "linux"))]
-        let (supervisor, _) = (None, watch);
-        self.change(launch, Step::Exec, supervisor)
+        let (supervisor, _) = (None, (watch, servers));
+        self.change(launch, step, supervisor)
     }
 
     pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
@@ -144,8 +168,12 @@ impl Confined {
         }
         launch.env.retain(|(name, _)| name != "TMPDIR");
         launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
-        if namespaces && self.policy.proxy_socket().is_some() {
-            crate::proxy::set_variables(&mut launch.env);
+        let port = match namespaces {
+            true => self.policy.proxy_socket().map(|_| crate::proxy::PORT),
+            false => self.policy.proxy_port.filter(|_| supervisor.is_some()).map(|proxy| proxy.port),
+        };
+        if let Some(port) = port {
+            crate::proxy::set_variables(&mut launch.env, port);
         }
         match (self.method, &Confinement::find().bubblewrap) {
             (Method::Bubblewrap, Some(program)) => {
@@ -243,8 +271,12 @@ impl SessionSandbox {
     /// `None`: this system cannot confine.
     fn confined(&self, workspace: &Path, scratch: &Path) -> Option<Confined> {
         let scratch = scratch.canonicalize().unwrap_or_else(|_| scratch.to_owned());
-        let policy = self.in_folder(workspace, &scratch);
-        Some(Confined { policy, method: self.method()?, launcher: Launcher::own().ok()? })
+        let mut policy = self.in_folder(workspace, &scratch);
+        let method = self.method()?;
+        if method == Method::Landlock {
+            policy.proxy_port = self.proxy.as_ref().and_then(|proxy| proxy.port());
+        }
+        Some(Confined { policy, method, launcher: Launcher::own().ok()? })
     }
 
     /// The launch in the network of the session, where it has one.
@@ -272,7 +304,7 @@ impl SessionSandbox {
         Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
     }
 
-    /// Commands reach the domains of this proxy too, where this system has network namespaces.
+    /// Commands reach the domains of this proxy too, where this system has network namespaces or supervisors.
     #[must_use]
     pub fn through(mut self, proxy: Proxy) -> Self {
         self.policy.network = Network::Domains;
@@ -299,7 +331,8 @@ impl Confiner for SessionSandbox {
         watch: &CommandWatch,
     ) -> Launch {
         if let Some(confined) = self.confined(workspace, scratch) {
-            return self.enter(&confined, confined.watched(launch, watch));
+            let servers = &self.network.servers;
+            return self.enter(&confined, confined.watched_among(launch, Step::Exec, watch, servers));
         }
         match self.policy.profile {
             Profile::Floor => self.unprotected(launch, workspace, watch),

@@ -65,7 +65,7 @@ impl Confinement {
     fn look() -> Self {
         let actions = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
         let can = |what: &str| actions.split_whitespace().any(|action| action == what);
-        let (seccomp, notification) = (can("errno"), can("user_notif"));
+        let (seccomp, notification) = (can("errno"), can("user_notif") && has_killable_waiting());
         let (bubblewrap, no_bubblewrap) = match try_bubblewrap() {
             Ok(path) => (Some(path), None),
             Err(why) => (None, Some(why)),
@@ -77,6 +77,14 @@ impl Confinement {
     fn look() -> Self {
         Self::default()
     }
+}
+
+/// Whether a call that waits for a supervisor can be ended only by a fatal signal (Linux 5.19): supervisors need that.
+#[cfg(target_os = "linux")]
+fn has_killable_waiting() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(5), Some(19))
 }
 
 /// The usual folders of system programs: `bwrap` from a folder that a project can write would be no protection.

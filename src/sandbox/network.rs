@@ -1,18 +1,59 @@
-//! One network namespace for all commands of a session: a server that one of them starts on loopback answers the others,
-//! and reaches nothing else. For bubblewrap, which by itself gives each command a namespace of its own.
+//! The network of a session: a server that one of its commands starts on loopback answers the others, and reaches nothing
+//! else.
 //!
-//! A process that does nothing holds it. A launch enters it first, by `nsenter`, which then starts bubblewrap.
+//! With bubblewrap, which by itself gives each command a network namespace of its own, all commands enter one namespace. A
+//! process that does nothing holds it. A launch enters it first, by `nsenter`, which then starts bubblewrap.
+//!
+//! Without it the supervisors of all commands share a list of the servers that these have started.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tiller_tool::shell::Launch;
 
-/// The namespace, made when it is first needed.
+/// Servers that are remembered; the oldest ones are forgotten.
+const SERVERS: usize = 1024;
+
+/// The namespace, made when it is first needed, or the list of servers.
 #[derive(Debug, Default)]
-pub(crate) struct SharedNetwork(Mutex<Option<Holder>>);
+pub(crate) struct SharedNetwork {
+    holder: Mutex<Option<Holder>>,
+    pub(crate) servers: Servers,
+}
+
+/// The sockets of a session's commands that listen on loopback.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Servers(Arc<Mutex<Listening>>);
+
+impl Servers {
+    /// The list. Nothing is added to it while the guard is held.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Listening> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Inodes of sockets that listen, or have done so.
+#[derive(Debug, Default)]
+pub(crate) struct Listening(VecDeque<u64>);
+
+impl Listening {
+    pub(crate) fn add(&mut self, inode: u64) {
+        if self.contains(inode) {
+            return;
+        }
+        if self.0.len() >= SERVERS {
+            self.0.pop_front();
+        }
+        self.0.push_back(inode);
+    }
+
+    pub(crate) fn contains(&self, inode: u64) -> bool {
+        self.0.contains(&inode)
+    }
+}
 
 /// The process that holds it. It ends when its standard input closes, so also when this process dies.
 #[derive(Debug)]
@@ -24,7 +65,7 @@ struct Holder {
 impl SharedNetwork {
     /// Number of a process in it; `None`: it cannot be made here. Takes some 10 ms at the first call.
     pub(crate) fn pid(&self, bubblewrap: &Path) -> Option<u32> {
-        let mut holder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
         let alive = holder.as_mut().is_some_and(|holder| matches!(holder.child.try_wait(), Ok(None)));
         if !alive {
             *holder = Holder::start(bubblewrap);

@@ -25,9 +25,11 @@ pub enum Profile {
 pub enum Network {
     /// Nothing.
     Off,
-    /// Servers that it starts itself. Needs a network namespace (bubblewrap); without one it is the same as `Off`.
+    /// Servers that it starts itself. Needs a network namespace (bubblewrap) or a supervisor; without both it is the same as
+    /// `Off`.
     Loopback,
-    /// Also listed domains, through the proxy of [`Policy::proxy`]. Without a network namespace it is the same as `Off`.
+    /// Also listed domains, through the proxy of [`Policy::proxy`] in a network namespace, and of [`Policy::proxy_port`]
+    /// with a supervisor.
     Domains,
     /// Everything, sockets in the file system excepted.
     All,
@@ -55,6 +57,17 @@ pub struct Policy {
     /// The socket of the proxy for [`Network::Domains`]; `None`: no domain is reached.
     #[serde(default)]
     pub proxy: Option<PathBuf>,
+    /// The same proxy for commands without a network namespace.
+    #[serde(default)]
+    pub proxy_port: Option<ProxyPort>,
+}
+
+/// A port on loopback on which the proxy listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyPort {
+    pub port: u16,
+    /// Of the socket: after the end of the proxy another program may take the port.
+    pub inode: u64,
 }
 
 /// Files below the workspace that other programs run or obey later.
@@ -130,7 +143,16 @@ impl Policy {
             network: Network::Off,
             variables: Vec::new(),
             proxy: None,
+            proxy_port: None,
         }
+    }
+
+    /// Whether the supervisor does the calls for servers and connections on loopback: the command has no network of its own,
+    /// and is to use a part of that of the machine.
+    pub(crate) fn loopback_by_supervisor(&self, namespaces: bool) -> bool {
+        !namespaces
+            && self.profile == Profile::Workspace
+            && matches!(self.network, Network::Loopback | Network::Domains)
     }
 
     /// The socket of the proxy, where domains are to be reached.

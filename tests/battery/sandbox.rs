@@ -79,7 +79,7 @@ impl Sandbox {
                 let profile = if *read { "read" } else { "workspace" };
                 let fixed = ["sandbox", "run", "--profile", profile, "--method", how];
                 // The proxy for a domain that does not exist is one more thing to get out by.
-                let proxy = if *bubblewrap && !read { &["--domain", "battery.example"][..] } else { &[] };
+                let proxy = if !read { &["--domain", "battery.example"][..] } else { &[] };
                 std::iter::once(program.as_os_str())
                     .chain(fixed.iter().chain(proxy).chain(&["--"]).map(OsStr::new))
                     .map(OsStr::to_owned)

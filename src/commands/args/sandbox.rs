@@ -26,7 +26,7 @@ pub struct SandboxRun {
     /// Allow connections to the network
     #[arg(long)]
     pub network: bool,
-    /// Allow connections to a domain, such as crates.io or *.crates.io; needs bubblewrap
+    /// Allow connections to a domain, such as crates.io or *.crates.io
     #[arg(long, value_name = "DOMAIN", conflicts_with = "network")]
     pub domain: Vec<String>,
     /// Another folder that may be written, for example a cache

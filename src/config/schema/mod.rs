@@ -35,7 +35,8 @@ pub struct Config {
     /// the list is empty by default; without it the caches can be read.
     pub sandbox_caches: Vec<PackageCache>,
     /// Domains that commands confined to the workspace may connect to, on ports 80 and 443: `crates.io` is one name,
-    /// `*.crates.io` all names below it, `*` the whole network. Empty: none. Needs bubblewrap, except for `*`.
+    /// `*.crates.io` all names below it, `*` the whole network. Empty: none. Without bubblewrap this needs
+    /// a kernel with seccomp user notification, except for `*`.
     pub sandbox_network: Vec<String>,
     /// Models by role.
     pub tiers: Tiers,

@@ -3,6 +3,7 @@
 
 pub(crate) mod landlock;
 pub(crate) mod seccomp;
+pub(crate) mod tcp;
 
 use std::collections::HashSet;
 use std::os::unix::net::UnixStream;

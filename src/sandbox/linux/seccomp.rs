@@ -3,7 +3,8 @@
 //! With a supervisor, one of the filters does not refuse by itself: its calls wait for the supervisor, which also sees
 //! those that change files by their names.
 //!
-//! A filter sees numbers and arguments, not what pointers lead to: a socket can be refused, an address cannot.
+//! A filter sees numbers and arguments, not what pointers lead to: a socket can be refused, an address cannot. So where
+//! commands may use loopback only, sockets of TCP are permitted, and the calls with an address wait for the supervisor.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -19,7 +20,7 @@ use crate::SandboxError;
 use crate::policy::{Network, Policy, Profile};
 use crate::supervisor::attributes;
 use crate::supervisor::calls::{self, OpenFlags};
-use crate::supervisor::channel;
+use crate::supervisor::{self, channel};
 
 /// Rules by the number of the system call. No rule: every call of it is refused.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -196,6 +197,10 @@ fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
 /// The calls that wait for a supervisor: what is refused, and what changes files by their names.
 fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError> {
     let mut rules = refused(policy, namespaces)?;
+    if policy.loopback_by_supervisor(namespaces) {
+        rules.insert(libc::SYS_socket, sockets(&[NETLINK], &INTERNET)?);
+        rules.extend(every(&supervisor::network::CALLS));
+    }
     for call in calls::all() {
         let when = match call.open {
             OpenFlags::Argument(index) => {
@@ -243,10 +248,48 @@ fn programs(policy: &Policy, namespaces: bool) -> Result<Vec<BpfProgram>, Backen
         // The older call of this kind has to work for files in the workspace.
         all.push(build(every(&[FCHMODAT2]), libc::ENOSYS)?);
     }
+    if policy.loopback_by_supervisor(namespaces) {
+        all.push(build(options()?, libc::ENOPROTOOPT)?);
+        // It looks as if it was done: servers ask for it without need.
+        let shared = rule(vec![equal(1, SOCKET_LEVEL)?, equal(2, REUSE_PORT)?])?;
+        all.push(build(Rules::from([(libc::SYS_setsockopt, vec![shared])]), 0)?);
+    }
     if cfg!(target_arch = "x86_64") {
         all.push(only_native_calls());
     }
     Ok(all)
+}
+
+const SOCKET_LEVEL: u64 = 1;
+/// A server could take connections from one of the person's on the same port.
+const REUSE_PORT: u64 = 15;
+/// Options of a socket by their level. What is not listed could lead packets elsewhere than their address says (a source
+/// route, a device), connect at the first write, or make another kind of socket of it.
+const OPTIONS: &[(u64, &[u64])] = &[
+    // IP: service, lifetime, size of packets, errors, choice of a port at connecting.
+    (0, &[1, 2, 10, 11, 24]),
+    // TCP: delays, sizes and limits, and fast opening for servers.
+    (6, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 23, 25]),
+    // IPv6: lifetime, size of packets, errors, IPv6 only, class.
+    (41, &[16, 23, 25, 26, 67]),
+];
+/// Options of all sockets that choose a device or a route: by its name, a mark, its number.
+const ROUTING: &[u64] = &[25, 36, 62];
+
+/// The options that may not be set.
+fn options() -> Result<Rules, BackendError> {
+    let mut rules = Vec::new();
+    for (level, permitted) in OPTIONS {
+        let mut conditions = vec![equal(1, *level)?];
+        for option in *permitted {
+            conditions.push(differs(2, *option)?);
+        }
+        rules.push(rule(conditions)?);
+    }
+    for option in ROUTING {
+        rules.push(rule(vec![equal(1, SOCKET_LEVEL)?, equal(2, *option)?])?);
+    }
+    Ok(Rules::from([(libc::SYS_setsockopt, rules)]))
 }
 
 /// Calls of the x32 interface have numbers of their own, so that no other rule would hold for them. (Those of 32-bit
@@ -306,22 +349,11 @@ fn refused(policy: &Policy, namespaces: bool) -> Result<Rules, BackendError> {
 /// Sockets. Those in the file system have no address that a filter could see, so there are none, except for pairs.
 fn network(rules: &mut Rules, policy: &Policy, namespaces: bool) -> Result<(), BackendError> {
     const UNIX: u64 = 1;
-    const INTERNET: &[u64] = &[2, 10];
-    const NETLINK: u64 = 16;
-    const MPTCP: u64 = 262;
     const DATAGRAM: u64 = 2;
-    const KIND: u64 = 0xf;
     const FAST_OPEN: u64 = 0x2000_0000;
     let internet = namespaces || policy.network == Network::All;
     let families: &[u64] = if internet { &[INTERNET[0], INTERNET[1], NETLINK] } else { &[NETLINK] };
-    let other = families.iter().map(|family| differs(0, *family)).collect::<Result<_, _>>()?;
-    // Of netlink, the questions about interfaces and routes.
-    let netlink = vec![equal(0, NETLINK)?, differs(2, 0)?];
-    let mut socket = vec![rule(other)?, rule(netlink)?];
-    for family in INTERNET {
-        socket.push(rule(vec![equal(0, *family)?, equal(2, MPTCP)?])?);
-    }
-    rules.insert(libc::SYS_socket, socket);
+    rules.insert(libc::SYS_socket, sockets(families, &[])?);
     // A datagram pair can send to any socket in the file system.
     let pairs = vec![rule(vec![masked(1, KIND, DATAGRAM)?])?, rule(vec![differs(0, UNIX)?])?];
     rules.insert(libc::SYS_socketpair, pairs);
@@ -332,6 +364,33 @@ fn network(rules: &mut Rules, policy: &Policy, namespaces: bool) -> Result<(), B
         }
     }
     Ok(())
+}
+
+const INTERNET: [u64; 2] = [2, 10];
+const NETLINK: u64 = 16;
+/// The type in the second argument of `socket`.
+const KIND: u64 = 0xf;
+
+/// The sockets that are refused: all but those of `families`, and of TCP those of `tcp`.
+fn sockets(families: &[u64], tcp: &[u64]) -> Result<Vec<SeccompRule>, BackendError> {
+    const TCP: u64 = 6;
+    const MPTCP: u64 = 262;
+    const STREAM: u64 = 1;
+    let others = families.iter().chain(tcp).map(|family| differs(0, *family)).collect::<Result<_, _>>()?;
+    // Of netlink, the questions about interfaces and routes.
+    let netlink = vec![equal(0, NETLINK)?, differs(2, 0)?];
+    let mut all = vec![rule(others)?, rule(netlink)?];
+    for family in INTERNET {
+        all.push(rule(vec![equal(0, family)?, equal(2, MPTCP)?])?);
+    }
+    for family in tcp {
+        all.push(rule(vec![equal(0, *family)?, differs(2, 0)?, differs(2, TCP)?])?);
+        // Each bit of the type that another type has, or has not.
+        for bit in [1, 2, 4, 8_u64].into_iter().filter(|bit| bit & KIND != 0) {
+            all.push(rule(vec![equal(0, *family)?, masked(1, bit, !STREAM & bit)?])?);
+        }
+    }
+    Ok(all)
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {

@@ -36,7 +36,7 @@ mod linux {
 
     /// Runs all, and prints each result as a line.
     pub(crate) fn run(policy: &Policy, targets: &Targets) {
-        for capability in Capability::ALL {
+        for capability in Capability::ALL.into_iter().filter(|c| !targets.network_only || c.is_network()) {
             let held = probe(capability, policy, targets);
             let line = serde_json::to_string(&(capability, held)).unwrap_or_default();
             // Nothing else can be done when this fails: the result is then missing, which is reported.

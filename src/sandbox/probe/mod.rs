@@ -16,7 +16,8 @@ use tiller_tool::shell::{CommandWatch, Launch};
 use crate::confine::{Confined, Launcher, Method};
 use crate::confinement::Confinement;
 use crate::launcher::Step;
-use crate::policy::{Policy, Profile};
+use crate::network::Servers;
+use crate::policy::{Network, Policy, Profile};
 
 /// Time limit for all probes of one method.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -62,6 +63,11 @@ impl Capability {
         Self::Keyring,
         Self::Deletions,
     ];
+
+    /// Whether it is about connections.
+    pub(crate) fn is_network(self) -> bool {
+        matches!(self, Self::Tcp | Self::Udp | Self::Dns | Self::PathSockets | Self::AbstractSockets)
+    }
 
     /// What is stopped, for people.
     pub fn name(self) -> &'static str {
@@ -126,6 +132,8 @@ pub(crate) struct Targets {
     /// A process outside, and its start.
     pub process: u32,
     pub start: String,
+    /// Only what is about connections.
+    pub network_only: bool,
 }
 
 /// Each capability, with the method that confines terminal commands here.
@@ -202,6 +210,7 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
         udp: udp.local_addr()?.port(),
         process,
         start: child::start_of(process).unwrap_or_default(),
+        network_only: false,
     };
     let policy = Policy::new(profile, &top.join("work"), &top.join("scratch"), None);
     let confined = Confined { policy, method, launcher: launcher.clone() };
@@ -212,9 +221,11 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
         env: vec![("PATH".into(), path)],
         folder: top.join("work"),
     };
-    let said = run(&confined.step(launch.clone(), Step::Probe(targets)))?;
+    let said = run(&confined.step(launch.clone(), Step::Probe(targets.clone())))?;
     let mut results = read(&said);
-    results.insert(Capability::Deletions, deletions(&confined, launch));
+    let (deletions, network) = supervised(confined, launch, targets);
+    results.insert(Capability::Deletions, deletions);
+    results.extend(network.into_iter().filter(|(_, held)| *held != Held::Yes));
     // What was sent counts only if it arrived.
     let mut arrived = Vec::new();
     let mut buffer = [0; 64];
@@ -230,18 +241,24 @@ fn attempt(method: Method, launcher: &Launcher, profile: Profile) -> io::Result<
     Ok(Capability::ALL.iter().map(|c| (*c, results.remove(c).unwrap_or_else(missing))).collect())
 }
 
-/// Whether system calls of a command wait for the supervisor, which counts what is removed.
+/// Whether system calls of a command wait for the supervisor, which counts what is removed; and the probes of connections
+/// where it decides about these, as it does for commands that may use loopback.
 #[cfg(target_os = "linux")]
-fn deletions(confined: &Confined, launch: Launch) -> Held {
+fn supervised(
+    mut confined: Confined,
+    launch: Launch,
+    targets: Targets,
+) -> (Held, BTreeMap<Capability, Held>) {
     let watch = CommandWatch::default();
-    let make = ": > \"$TMPDIR/made\"".to_owned();
-    let launch = Launch { program: "/bin/sh".into(), args: vec!["-c".into(), make], ..launch };
-    match run(&confined.watched(launch, &watch)) {
-        Ok(_) if watch.is_supervised() => Held::Yes,
+    confined.policy.network = Network::Loopback;
+    let step = Step::Probe(Targets { network_only: true, ..targets });
+    match run(&confined.watched_among(launch, step, &watch, &Servers::default())) {
+        Ok(said) if watch.is_supervised() => (Held::Yes, read(&said)),
         Ok(_) => {
-            Held::No("this kernel lets no supervisor see system calls: deletions are not counted".into())
+            let why = "this kernel lets no supervisor see system calls: deletions are not counted";
+            (Held::No(why.into()), BTreeMap::new())
         }
-        Err(e) => Held::Unknown(e.to_string()),
+        Err(e) => (Held::Unknown(e.to_string()), BTreeMap::new()),
     }
 }
 

@@ -1,8 +1,9 @@
-//! Listening sockets of commands: a launcher makes one in the network namespace of its command and hands it over.
+//! Listening sockets of commands: a launcher makes one in the network namespace of its command and hands it over. This
+//! process hands over one for commands without a namespace.
 
 use std::io::{Error, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -22,6 +23,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{PORT, PREFIX, Shared, serve};
+use crate::linux::tcp;
+use crate::policy::ProxyPort;
 
 /// Connections at one time, of all commands.
 const CONNECTIONS: usize = 128;
@@ -35,21 +38,37 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A folder without a socket is certainly left after this time.
 const MAKING: Duration = Duration::from_secs(600);
 
-/// What a launcher sends beside the socket.
-const WORD: &[u8] = b"L";
+/// What is sent beside the socket: by a launcher, and for the machine's own loopback.
+const WORD: u8 = b'L';
+const SHARED: u8 = b'S';
 
 /// Listens on the proxy's port of this network namespace and hands the listening socket to the proxy behind `socket`.
 ///
 /// # Errors
 /// When the proxy is gone or the port is taken.
 pub(crate) fn offer(socket: &Path) -> Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
+    hand_over(&TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?, WORD, socket)
+}
+
+/// Listens on a free port of loopback for the proxy behind `socket`.
+///
+/// # Errors
+/// When the proxy is gone.
+pub(super) fn share(socket: &Path) -> Result<ProxyPort> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let inode = rustix::fs::fstat(&listener)?.st_ino;
+    let port = listener.local_addr()?.port();
+    hand_over(&listener, SHARED, socket)?;
+    Ok(ProxyPort { port, inode })
+}
+
+fn hand_over(listener: &TcpListener, word: u8, socket: &Path) -> Result<()> {
     let proxy = UnixStream::connect(socket)?;
     let fds = [listener.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     beside.push(SendAncillaryMessage::ScmRights(&fds));
-    rustix::net::sendmsg(&proxy, &[IoSlice::new(WORD)], &mut beside, SendFlags::NOSIGNAL)?;
+    rustix::net::sendmsg(&proxy, &[IoSlice::new(&[word])], &mut beside, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
@@ -110,7 +129,7 @@ pub(crate) async fn run(
 
 /// Serves one command: until its first process ends and its last connection is closed.
 async fn command(launcher: tokio::net::UnixStream, shared: Arc<Shared>, room: Arc<Semaphore>) {
-    let Ok(Ok(listener)) = timeout(HANDOVER, take(&launcher)).await else { return };
+    let Ok(Ok((listener, word))) = timeout(HANDOVER, take(&launcher)).await else { return };
     let Some(process) = process(&launcher) else { return };
     drop(launcher);
     let mut connections = JoinSet::new();
@@ -121,7 +140,10 @@ async fn command(launcher: tokio::net::UnixStream, shared: Arc<Shared>, room: Ar
             _ = process.readable() => break,
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, from)) => {
+                    if word == SHARED && !is_own(from, &listener) {
+                        continue;
+                    }
                     // One too many is closed at once.
                     let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
                     let shared = Arc::clone(&shared);
@@ -138,9 +160,15 @@ async fn command(launcher: tokio::net::UnixStream, shared: Arc<Shared>, room: Ar
     while connections.join_next().await.is_some() {}
 }
 
-/// The listening socket that a launcher sends.
-async fn take(launcher: &tokio::net::UnixStream) -> Result<tokio::net::TcpListener> {
-    let fd = loop {
+/// Whether a connection on the machine's own loopback comes from this user: others must not use the proxy.
+fn is_own(from: SocketAddr, listener: &tokio::net::TcpListener) -> bool {
+    let user = listener.local_addr().and_then(|own| tcp::user_of(from, own));
+    user.is_ok_and(|user| user == Some(rustix::process::getuid().as_raw()))
+}
+
+/// The listening socket that is handed over, and what is said beside it.
+async fn take(launcher: &tokio::net::UnixStream) -> Result<(tokio::net::TcpListener, u8)> {
+    let (fd, word) = loop {
         launcher.readable().await?;
         match launcher.try_io(Interest::READABLE, || receive(launcher)) {
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
@@ -152,11 +180,11 @@ async fn take(launcher: &tokio::net::UnixStream) -> Result<tokio::net::TcpListen
         return Err(Error::other("not a socket that listens on loopback"));
     }
     listener.set_nonblocking(true)?;
-    tokio::net::TcpListener::from_std(listener)
+    Ok((tokio::net::TcpListener::from_std(listener)?, word))
 }
 
-fn receive(launcher: &tokio::net::UnixStream) -> Result<OwnedFd> {
-    let mut word = [0; WORD.len()];
+fn receive(launcher: &tokio::net::UnixStream) -> Result<(OwnedFd, u8)> {
+    let mut word = [0; 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let mut into = [IoSliceMut::new(&mut word)];
@@ -165,8 +193,8 @@ fn receive(launcher: &tokio::net::UnixStream) -> Result<OwnedFd> {
         RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
         _ => None,
     });
-    let fd = fds.next();
-    fd.filter(|_| word == WORD).ok_or_else(|| Error::other("not a launcher"))
+    let fd = fds.next().filter(|_| [WORD, SHARED].contains(&word[0]));
+    Ok((fd.ok_or_else(|| Error::other("not a launcher"))?, word[0]))
 }
 
 /// The process that sent the socket; the command has replaced the launcher in it.

@@ -16,12 +16,12 @@
 //! | `serve` | one connection of a command |
 //! | `listen` | sockets that launchers hand over |
 //!
+//! Without a network namespace (Landlock alone) the proxy listens on a port of the machine's loopback ([`Proxy::port`]), and the
+//! supervisor of a command lets it connect to that socket ([`crate::supervise`]). Connections of other users are closed.
+//!
 //! It resolves names itself and connects to the addresses that it has checked, so that a name cannot lead to a private
 //! address. It reads no TLS: what a command asks of a listed host inside of it, another name for the same server
 //! included, is not seen.
-//!
-//! Without a network namespace there is no such proxy: Landlock limits ports and not addresses, so a command could reach
-//! the proxy's port on any other machine.
 
 mod body;
 pub mod domains;
@@ -36,7 +36,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use tokio::net::TcpStream;
@@ -45,6 +45,8 @@ use tokio::sync::oneshot;
 pub use domains::Domains;
 #[cfg(target_os = "linux")]
 pub(crate) use listen::offer;
+
+use crate::policy::ProxyPort;
 
 /// The port on which commands find the proxy in their own network namespace: the usual one of proxies.
 pub const PORT: u16 = 3128;
@@ -62,9 +64,9 @@ const VARIABLES: &[&str] =
 const EXCEPTIONS: &[&str] = &["NO_PROXY", "no_proxy"];
 
 /// Sets the variables that lead programs to the proxy, in place of those of a proxy of the user's.
-pub(crate) fn set_variables(env: &mut Vec<(String, String)>) {
+pub(crate) fn set_variables(env: &mut Vec<(String, String)>, port: u16) {
     env.retain(|(name, _)| !VARIABLES.contains(&name.as_str()) && !EXCEPTIONS.contains(&name.as_str()));
-    let address = format!("http://127.0.0.1:{PORT}");
+    let address = format!("http://127.0.0.1:{port}");
     env.extend(VARIABLES.iter().map(|name| ((*name).to_owned(), address.clone())));
     env.extend(EXCEPTIONS.iter().map(|name| ((*name).to_owned(), "localhost,127.0.0.1,::1".to_owned())));
     // Node.js reads them only with this.
@@ -131,6 +133,7 @@ pub struct Proxy {
     shared: Arc<Shared>,
     /// Holds the socket; private.
     folder: tempfile::TempDir,
+    port: OnceLock<Option<ProxyPort>>,
     /// Its thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
 }
@@ -153,7 +156,7 @@ impl Proxy {
         // Held by the proxy; its thread waits for the end of the other side.
         let (stop, stopped) = oneshot::channel();
         Self::run(&socket(folder.path()), Arc::clone(&shared), stopped)?;
-        Ok(Self { shared, folder, _stop: stop })
+        Ok(Self { shared, folder, port: OnceLock::new(), _stop: stop })
     }
 
     #[cfg(target_os = "linux")]
@@ -180,6 +183,16 @@ impl Proxy {
     /// Where launchers hand over their listening sockets.
     pub fn socket(&self) -> PathBuf {
         socket(self.folder.path())
+    }
+
+    /// The port on the machine's loopback where it listens from the first call on, for commands without a network namespace.
+    /// `None`: there can be none.
+    pub fn port(&self) -> Option<ProxyPort> {
+        #[cfg(target_os = "linux")]
+        let open = || listen::share(&self.socket()).ok();
+        #[cfg(not(target_os = "linux"))]
+        let open = || None;
+        *self.port.get_or_init(open)
     }
 
     /// Takes the refused connections since the last call, oldest first.

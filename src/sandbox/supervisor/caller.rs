@@ -10,12 +10,15 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use crate::supervisor::calls::PathArgument;
 
 /// The longest path, its end included.
 const LONGEST: usize = 4096;
 const PAGE: u64 = 4096;
+/// For pidfd_open(2): a thread of its own.
+const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
 /// The caller of one call.
 #[derive(Debug)]
@@ -99,6 +102,26 @@ impl Caller {
             Errno::NOENT => Errno::BADF,
             e => e,
         })
+    }
+
+    /// A copy of one of its descriptors: the same open file, whatever the caller does with the number afterwards.
+    ///
+    /// # Errors
+    /// `BADF` when it has none of this number, others when this process may not take it.
+    pub(crate) fn copy(&self, number: i32) -> Result<OwnedFd, Errno> {
+        if number < 0 {
+            return Err(Errno::BADF);
+        }
+        let thread = i32::try_from(self.thread).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let process = match pidfd_open(thread, PidfdFlags::from_bits_retain(PIDFD_THREAD)) {
+            // Kernels before 6.9 know processes only. Threads usually share its descriptors.
+            Err(Errno::INVAL) => {
+                let process = self.process().and_then(|number| i32::try_from(number).ok());
+                pidfd_open(process.and_then(Pid::from_raw).ok_or(Errno::SRCH)?, PidfdFlags::empty())?
+            }
+            found => found?,
+        };
+        pidfd_getfd(process, number, PidfdGetfdFlags::empty())
     }
 
     /// Where a relative path of this argument begins.

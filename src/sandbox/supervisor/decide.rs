@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat};
 use rustix::io::Errno;
@@ -10,10 +10,12 @@ use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
 
 use crate::confine::Method;
+use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
 use crate::supervisor::losses::Losses;
+use crate::supervisor::network::{self, Loopback};
 use crate::supervisor::refusal;
 use crate::supervisor::scope::Scope;
 use crate::supervisor::walk::{Entry, Walk, path_of};
@@ -23,6 +25,8 @@ pub(crate) struct Judge {
     pub(super) scope: Scope,
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
+    /// `None`: the command has a network of its own, or none at all.
+    loopback: Option<Loopback>,
 }
 
 /// What is to be told of a call, if it still waits.
@@ -39,14 +43,22 @@ impl Note {
 }
 
 impl Judge {
-    pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch) -> Self {
+    pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch, servers: &Servers) -> Self {
         let scope = Scope::new(policy, method);
-        Self { scope, watch: watch.clone(), losses: Mutex::new(Losses::new(policy)) }
+        let loopback = Loopback::new(policy, scope.namespaces, servers);
+        Self { scope, watch: watch.clone(), losses: Mutex::new(Losses::new(policy)), loopback }
     }
 
-    /// The answer to a call. What it was refused is in the log before the caller can go on.
-    pub(crate) fn decide(&self, call: &Call, listener: &Listener) -> Answer {
+    /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go
+    /// on.
+    pub(crate) fn decide(&self, call: &Call, listener: &Arc<Listener>) -> Option<Answer> {
         let caller = Caller::new(call.thread);
+        let loopback = self.loopback.as_ref().filter(|_| network::CALLS.contains(&call.number));
+        if let Some(loopback) = loopback {
+            let outcome = loopback.perform(call, &caller, listener);
+            self.note(outcome.note, call, &caller, listener);
+            return outcome.answer;
+        }
         let (answer, note) = match calls::find(call.number) {
             Some(file) if self.performs(file) => self.perform(call, file, &caller, listener),
             Some(file) => self.file(call, file, &caller),
@@ -57,14 +69,16 @@ impl Judge {
                 (Answer::Fail(libc::EPERM), Some(note))
             }),
         };
-        if let Some(note) = note {
-            let program = caller.program();
-            if listener.waits(call.id) {
-                let Note { kind, target, minor } = note;
-                self.watch.blocked.push(BlockedAction { kind, target, program, minor });
-            }
+        self.note(note, call, &caller, listener);
+        Some(answer)
+    }
+
+    fn note(&self, note: Option<Note>, call: &Call, caller: &Caller, listener: &Listener) {
+        let Some(Note { kind, target, minor }) = note else { return };
+        let program = caller.program();
+        if listener.waits(call.id) {
+            self.watch.blocked.push(BlockedAction { kind, target, program, minor });
         }
-        answer
     }
 
     /// Whether this process does it in the caller's place.

@@ -9,6 +9,7 @@
 //! | `walk` | what a path of that thread means |
 //! | `scope` | what the policy lets it change |
 //! | `decide` | the answer to a call |
+//! | `network` | servers and connections on loopback, in the caller's place |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
@@ -26,12 +27,14 @@ mod decide;
 mod git_index;
 mod ignored;
 mod losses;
+pub(crate) mod network;
 mod refusal;
 mod removal;
 mod scope;
 mod walk;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -39,21 +42,23 @@ use tiller_seccomp::Listener;
 use tiller_tool::shell::CommandWatch;
 
 use crate::confine::Confined;
+use crate::network::Servers;
 use decide::Judge;
 
 /// Of the thread, in bytes.
 const STACK: usize = 512 << 10;
 
 /// Starts the supervisor of a command that is about to be started. Gives the folder in which the launcher finds it;
-/// `None` where there can be none: then the filter alone decides.
-pub(crate) fn start(confined: &Confined, watch: &CommandWatch) -> Option<PathBuf> {
+/// `None` where there can be none: then the filter alone decides. `servers`: those that the command may reach, and to which
+/// its own are added.
+pub(crate) fn start(confined: &Confined, watch: &CommandWatch, servers: &Servers) -> Option<PathBuf> {
     let meeting = channel::Meeting::new(&confined.policy.writable_folders()).ok()?;
     let folder = meeting.folder();
-    let judge = Judge::new(&confined.policy, confined.method, watch);
+    let judge = Judge::new(&confined.policy, confined.method, watch, servers);
     let serve = move || {
         if let Some(listener) = meeting.listener() {
             judge.watch.supervised();
-            serve(&listener, &judge);
+            serve(&Arc::new(listener), &judge);
         }
     };
     let thread = std::thread::Builder::new().name("tiller-supervise".into()).stack_size(STACK);
@@ -62,7 +67,7 @@ pub(crate) fn start(confined: &Confined, watch: &CommandWatch) -> Option<PathBuf
 }
 
 /// Answers calls until no process has the filter any more.
-fn serve(listener: &Listener, judge: &Judge) {
+fn serve(listener: &Arc<Listener>, judge: &Judge) {
     listener.prefer_synchronous();
     loop {
         let mut waiting = [PollFd::new(listener, PollFlags::IN)];
@@ -78,8 +83,9 @@ fn serve(listener: &Listener, judge: &Judge) {
         }
         match listener.receive() {
             Ok(Some(call)) => {
-                let answer = judge.decide(&call, listener);
-                if listener.answer(call.id, answer).is_err() {
+                if let Some(answer) = judge.decide(&call, listener)
+                    && listener.answer(call.id, answer).is_err()
+                {
                     return;
                 }
             }

@@ -77,7 +77,7 @@ const GROUPS: &[(&[i64], &str, bool)] = &[
 /// What this call was for.
 pub(super) fn explain(number: i64, args: &[u64; 6]) -> Meaning {
     match number {
-        libc::SYS_socket => return socket(args[0] & 0xffff_ffff),
+        libc::SYS_socket => return socket(args[0] & 0xffff_ffff, args[1] & 0xffff_ffff),
         libc::SYS_socketpair => {
             return Meaning { minor: true, ..meaning(BlockedKind::Socket, "a pair of datagram sockets") };
         }
@@ -95,8 +95,12 @@ pub(super) fn explain(number: i64, args: &[u64; 6]) -> Meaning {
     }
 }
 
-fn socket(family: u64) -> Meaning {
+fn socket(family: u64, kind: u64) -> Meaning {
+    const DATAGRAM: u64 = libc::SOCK_DGRAM as u64;
+    const CLOSES: u64 = libc::SOCK_CLOEXEC as u64;
     match family {
+        // The C library orders the addresses of a name by such sockets, and does without. It asks name servers by others.
+        2 | 10 if kind == DATAGRAM | CLOSES => Meaning { minor: true, ..meaning(BlockedKind::Socket, "UDP") },
         // Looked for at every question about users and hosts, and done without.
         1 => Meaning { minor: true, ..meaning(BlockedKind::Socket, "Unix sockets") },
         2 | 10 => meaning(BlockedKind::Socket, "the network"),

@@ -150,7 +150,9 @@ fn network(s: &SandboxState) -> String {
         SandboxNetwork::Nothing => "off; sandbox_network can list domains".into(),
         SandboxNetwork::Everything => "everything, by sandbox_network".into(),
         SandboxNetwork::Domains { domains } => domains.join(", "),
-        SandboxNetwork::DomainsUnavailable { .. } => "off: listed domains need bubblewrap here".into(),
+        SandboxNetwork::DomainsUnavailable { .. } => {
+            "off: listed domains need bubblewrap or a newer kernel".into()
+        }
     }
 }
 
