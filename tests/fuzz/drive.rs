@@ -6,10 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use tiller_testkit::thread_cpu_time;
+
 use crate::Target;
 use crate::make::{LONGEST, Maker};
 
-/// Longest time of one case.
+/// Longest processor time of one case: the clock on the wall would measure what else the machine does.
 pub const SLOW: Duration = Duration::from_secs(1);
 
 /// Why a case fails.
@@ -17,7 +19,7 @@ pub const SLOW: Duration = Duration::from_secs(1);
 pub enum Failure {
     /// Place and message of the panic.
     Panic { place: String, message: String },
-    /// Took this long.
+    /// Took so much processor time.
     Slow(Duration),
 }
 
@@ -67,13 +69,13 @@ fn record_panics() {
 /// Runs one case. The outline, or why it fails.
 ///
 /// # Errors
-/// A panic, or more time than [`SLOW`] for an input of usual length.
+/// A panic, or more processor time than [`SLOW`] for an input of usual length.
 pub fn run(target: &Target, data: &[u8]) -> Result<u64, Failure> {
     record_panics();
     PANIC.set(Some(Default::default()));
-    let started = Instant::now();
+    let started = thread_cpu_time();
     let done = catch_unwind(AssertUnwindSafe(|| (target.run)(data)));
-    let took = started.elapsed();
+    let took = thread_cpu_time().saturating_sub(started);
     let panic = PANIC.take().unwrap_or_default();
     match done {
         Err(_) => Err(Failure::Panic { place: panic.0, message: panic.1 }),
