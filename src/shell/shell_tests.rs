@@ -39,6 +39,7 @@ fn quotes_are_removed_as_the_shell_does() {
     for (command, want) in [
         (r#"r""m '-r' "-f""#, "rm -r -f"),
         (r"\r\m x", "rm x"),
+        ("timeout 1 f= x", "'f=' x"),
         (r"$'\x72\155' x", "rm x"),
         ("echo \"a  b\" 'c'\"d\"", "echo 'a  b' cd"),
         ("echo ~ '~'", "echo ~ ~"),

@@ -10,12 +10,23 @@ pub fn quote(text: &str) -> String {
     if !text.is_empty() && text.chars().all(safe) {
         return text.to_owned();
     }
+    in_quotes(text)
+}
+
+fn in_quotes(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn word(w: &Word) -> String {
     let text = if w.tilde { format!("~{}", w.text) } else { w.text.clone() };
     quote(&text)
+}
+
+/// The name of a program as a shell reads it: without quotes, one with `=` would be an assignment. A wrapper can run such
+/// a program (`timeout 1 a=b`).
+fn program(w: &Word) -> String {
+    let text = word(w);
+    if w.text.contains('=') && !text.starts_with('\'') { in_quotes(&text) } else { text }
 }
 
 pub(crate) fn canonical(part: &Part) -> String {
@@ -25,7 +36,8 @@ pub(crate) fn canonical(part: &Part) -> String {
         .filter(|(name, _)| part.argv.is_empty() || !is_cosmetic(name))
         .map(|(name, value)| format!("{name}={}", word(value)))
         .collect();
-    out.extend(part.argv.iter().map(word));
+    out.extend(part.argv.first().map(program));
+    out.extend(part.argv.iter().skip(1).map(word));
     out.join(" ")
 }
 
