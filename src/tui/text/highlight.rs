@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
+use syntect::dumps::from_uncompressed_data;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::text::line::{Line, Look, Run};
@@ -233,6 +234,9 @@ pub struct Syntaxes(SyntaxSet);
 #[cfg(test)]
 const PANICS: &str = "test-panic";
 
+/// The tables of all languages, with the patterns that the build script has made small.
+const TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/syntaxes.bin"));
+
 /// The loaded tables, while they are in use.
 static LOADED: Mutex<Weak<Syntaxes>> = Mutex::new(Weak::new());
 
@@ -241,10 +245,23 @@ impl Syntaxes {
     pub fn shared() -> Arc<Self> {
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.upgrade().unwrap_or_else(|| {
-            let tables = Arc::new(Self(two_face::syntax::extra_newlines()));
+            // Written by the build script, so it can be read; without tables all code is plain.
+            let tables = Arc::new(Self(from_uncompressed_data(TABLES).unwrap_or_default()));
             *loaded = Arc::downgrade(&tables);
             tables
         })
+    }
+
+    /// Other tables, to compare with.
+    #[cfg(test)]
+    pub(crate) fn of(tables: SyntaxSet) -> Self {
+        Self(tables)
+    }
+
+    /// A copy of the tables.
+    #[cfg(test)]
+    pub(crate) fn to_set(&self) -> SyntaxSet {
+        self.0.clone()
     }
 
     fn find(&self, language: &str) -> Option<&SyntaxReference> {

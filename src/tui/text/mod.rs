@@ -3,6 +3,10 @@
 
 pub mod diff;
 pub mod highlight;
+#[cfg(test)]
+mod narrow;
+#[cfg(test)]
+mod narrow_tests;
 pub mod paint;
 
 pub use tiller_text::{Gutter, Line, Look, Row, Wrap, shorten_end, shorten_middle};

@@ -197,7 +197,9 @@ impl<'m> Work<'m> {
         };
         if !seen {
             let screen = self.desk.term.screen();
-            self.missed.push(format!("{step:?} after {} requests:\n{screen}", self.model.count()));
+            let missed = format!("{step:?} after {} requests:\n{screen}", self.model.count());
+            eprintln!("not seen: {missed}");
+            self.missed.push(missed);
             self.escape();
         }
     }
