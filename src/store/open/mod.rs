@@ -28,8 +28,9 @@ use crate::write::health::{self, Health};
 use crate::write::ticket::Ticket;
 use crate::write::writer::{OnFailure, Writer};
 
-/// Maximum number of idle read connections that are kept.
-const READERS: usize = 4;
+/// Maximum number of idle read connections that are kept: each has two descriptors, and up to 0.7 MiB of pages and compiled
+/// statements. More reads at once than that are rare; each opens a connection of its own, and closes it.
+const READERS: usize = 2;
 /// External dependencies of the store. The default is the real system.
 #[derive(Clone)]
 pub struct Options {
