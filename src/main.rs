@@ -11,5 +11,8 @@ fn main() -> ExitCode {
     if let Some(code) = tiller_sandbox::launcher::run() {
         return code;
     }
+    // Refused only by a glibc without arenas, which then needs no setting.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    tiller_seccomp::heap::share_one_arena();
     commands::run(Cli::parse())
 }

@@ -4,12 +4,15 @@
 //! the thread and its descendants then waits until the supervisor has taken it ([`Listener::receive`]) and answered
 //! ([`Listener::answer`]). When every descriptor of the listener is closed, waiting and later calls fail with ENOSYS.
 //!
-//! This crate exists for the system calls that no safe crate offers: one `seccomp(2)` and four `ioctl(2)`. Each `unsafe`
-//! block has its reason beside it.
+//! This crate exists for the calls that no safe crate offers: one `seccomp(2)`, four `ioctl(2)`, and one `mallopt(3)`
+//! ([`heap`]). Each `unsafe` block has its reason beside it.
 //!
 //! It uses no other room. Not here: which calls are waited for, what they mean, and the answers (`sandbox/supervisor`).
 
 #![cfg(target_os = "linux")]
+
+#[cfg(target_env = "gnu")]
+pub mod heap;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
