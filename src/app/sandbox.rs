@@ -348,6 +348,7 @@ mod tests {
             notification: true,
             bubblewrap: bubblewrap.then(|| "/usr/bin/bwrap".into()),
             no_bubblewrap: (!bubblewrap).then(|| "bubblewrap is not installed".into()),
+            seatbelt: false,
         }
     }
 

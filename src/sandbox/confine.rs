@@ -12,6 +12,7 @@ use crate::network::{self, Servers, SharedNetwork};
 use crate::policy::{Network, Policy, Profile};
 use crate::proxy::Proxy;
 use crate::quarantine::{Guard, Violation};
+use crate::seatbelt;
 #[cfg(target_os = "linux")]
 use crate::supervisor;
 
@@ -22,6 +23,8 @@ pub enum Method {
     Landlock,
     /// Namespaces and read-only mounts, with Landlock and seccomp inside.
     Bubblewrap,
+    /// A profile for `sandbox-exec`, on macOS.
+    Seatbelt,
 }
 
 impl Method {
@@ -30,6 +33,7 @@ impl Method {
         match self {
             Self::Landlock => "Landlock and seccomp",
             Self::Bubblewrap => "bubblewrap, Landlock and seccomp",
+            Self::Seatbelt => "Seatbelt",
         }
     }
 
@@ -37,7 +41,8 @@ impl Method {
     pub fn present(found: &Confinement) -> Vec<Self> {
         let landlock = (found.landlock > 0 && found.seccomp).then_some(Self::Landlock);
         let bubblewrap = (found.bubblewrap.is_some() && found.seccomp).then_some(Self::Bubblewrap);
-        landlock.into_iter().chain(bubblewrap).collect()
+        let seatbelt = found.seatbelt.then_some(Self::Seatbelt);
+        landlock.into_iter().chain(bubblewrap).chain(seatbelt).collect()
     }
 
     /// Whether commands in the workspace can be limited to their own servers and to listed domains.
@@ -49,6 +54,7 @@ impl Method {
             Self::Bubblewrap => Ok(()),
             Self::Landlock if found.notification => Ok(()),
             Self::Landlock => Err("bubblewrap, or a kernel with seccomp user notification"),
+            Self::Seatbelt => Err("Linux"),
         }
     }
 
@@ -58,7 +64,7 @@ impl Method {
         let all = Self::present(found);
         if profile == Profile::Floor {
             // Landlock cannot deny beneath an allowed folder.
-            return found.bubblewrap.is_some().then_some(Self::Bubblewrap);
+            return all.into_iter().find(|method| *method != Self::Landlock);
         }
         if profile == Profile::Read && found.landlock >= 6 && all.contains(&Self::Landlock) {
             return Some(Self::Landlock);
@@ -119,6 +125,7 @@ impl Confined {
         match self.method {
             Method::Landlock => !protected.is_empty(),
             Method::Bubblewrap => protected.iter().any(missing),
+            Method::Seatbelt => false,
         }
     }
 
@@ -156,25 +163,20 @@ impl Confined {
         if self.policy.profile == Profile::Floor {
             return self.floor(launch, &spec);
         }
+        if self.method == Method::Seatbelt {
+            self.prepare(&mut launch, None);
+            return seatbelt::confined(&self.policy, &launch).unwrap_or_else(|| without_sandbox(launch));
+        }
         let mut args = self.launcher.args(&spec);
         if command {
             args.push(launch.program.display().to_string());
             args.append(&mut launch.args);
         }
-        for (name, value) in &self.policy.variables {
-            if !launch.env.iter().any(|(n, _)| n == name) {
-                launch.env.push((name.clone(), value.clone()));
-            }
-        }
-        launch.env.retain(|(name, _)| name != "TMPDIR");
-        launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
         let port = match namespaces {
             true => self.policy.proxy_socket().map(|_| crate::proxy::PORT),
             false => self.policy.proxy_port.filter(|_| supervisor.is_some()).map(|proxy| proxy.port),
         };
-        if let Some(port) = port {
-            crate::proxy::set_variables(&mut launch.env, port);
-        }
+        self.prepare(&mut launch, port);
         match (self.method, &Confinement::find().bubblewrap) {
             (Method::Bubblewrap, Some(program)) => {
                 let visible: Vec<&Path> =
@@ -190,8 +192,25 @@ impl Confined {
 }
 
 impl Confined {
+    /// Sets the variables of the policy. `port`: of the proxy.
+    fn prepare(&self, launch: &mut Launch, port: Option<u16>) {
+        for (name, value) in &self.policy.variables {
+            if !launch.env.iter().any(|(n, _)| n == name) {
+                launch.env.push((name.clone(), value.clone()));
+            }
+        }
+        launch.env.retain(|(name, _)| name != "TMPDIR");
+        launch.env.push(("TMPDIR".into(), self.policy.scratch.display().to_string()));
+        if let Some(port) = port {
+            crate::proxy::set_variables(&mut launch.env, port);
+        }
+    }
+
     /// The launch with protected names read-only, where there is bubblewrap, and its removals supervised.
     fn floor(&self, mut launch: Launch, spec: &Spec) -> Launch {
+        if self.method == Method::Seatbelt {
+            return seatbelt::confined(&self.policy, &launch).unwrap_or_else(|| without_sandbox(launch));
+        }
         let mut words = Vec::new();
         if spec.supervisor.is_some() {
             words.push(self.launcher.program.display().to_string());
@@ -228,12 +247,14 @@ pub fn confined(launch: Launch, policy: &Policy) -> Launch {
     }
     match Confined::new(policy) {
         Some(confined) => confined.wrap(launch),
-        None => Launch {
-            program: "/bin/sh".into(),
-            args: vec!["-c".into(), "echo 'tiller: this system has no sandbox' >&2; exit 126".into()],
-            ..launch
-        },
+        None => without_sandbox(launch),
     }
+}
+
+/// A launch that fails with a message.
+fn without_sandbox(launch: Launch) -> Launch {
+    let script = "echo 'tiller: this system has no sandbox' >&2; exit 126";
+    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], ..launch }
 }
 
 /// Confines the shells and commands of a session; the folder for temporary files differs from launch to launch.

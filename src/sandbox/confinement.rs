@@ -21,6 +21,8 @@ pub struct Confinement {
     pub bubblewrap: Option<PathBuf>,
     /// Why bubblewrap is not used, in the words of `bwrap` where it said something.
     pub no_bubblewrap: Option<String>,
+    /// Seatbelt, on macOS.
+    pub seatbelt: bool,
 }
 
 impl Confinement {
@@ -32,11 +34,14 @@ impl Confinement {
 
     /// Whether commands can be confined at all.
     pub fn available(&self) -> bool {
-        self.landlock > 0 && self.seccomp
+        (self.landlock > 0 && self.seccomp) || self.seatbelt
     }
 
     /// One line for people.
     pub fn words(&self) -> String {
+        if self.seatbelt {
+            return "Seatbelt".into();
+        }
         if !cfg!(target_os = "linux") {
             return "there is no sandbox on this system".into();
         }
@@ -51,6 +56,9 @@ impl Confinement {
 
     /// What is missing, a line each, for people.
     pub fn lacks(&self) -> Vec<String> {
+        if self.seatbelt {
+            return vec!["the profiles for Seatbelt were not tried on a Mac yet".into()];
+        }
         if !cfg!(target_os = "linux") {
             return vec!["this system has no sandbox that Tiller knows".into()];
         }
@@ -70,12 +78,20 @@ impl Confinement {
             Ok(path) => (Some(path), None),
             Err(why) => (None, Some(why)),
         };
-        Self { landlock: crate::linux::landlock::version(), seccomp, notification, bubblewrap, no_bubblewrap }
+        Self {
+            landlock: crate::linux::landlock::version(),
+            seccomp,
+            notification,
+            bubblewrap,
+            no_bubblewrap,
+            seatbelt: false,
+        }
     }
 
     #[cfg(not(target_os = "linux"))]
     fn look() -> Self {
-        Self::default()
+        let seatbelt = cfg!(target_os = "macos") && Path::new(crate::seatbelt::PROGRAM).is_file();
+        Self { seatbelt, ..Self::default() }
     }
 }
 

@@ -16,9 +16,11 @@
 //! | `network` | one network namespace for the commands of a session |
 //! | `wait` | waiting for a process |
 //! | `linux` | Landlock rules, system call filters, privileges |
+//! | `seatbelt` | the profile of Seatbelt on macOS |
 //!
 //! Two ways on Linux: Landlock with seccomp, which needs no privilege and no namespace, and bubblewrap around both,
-//! which adds namespaces and read-only mounts. On other systems there is no sandbox, and every answer says so.
+//! which adds namespaces and read-only mounts. On macOS Seatbelt, which was not tried on a Mac yet. On other systems there is no
+//! sandbox, and every answer says so.
 //!
 //! Outside the sandbox the profile `floor` holds: everything is allowed but to write protected names and Tiller's own
 //! folders. Bubblewrap mounts these read-only; without it the names are compared and put back after each command, and
@@ -45,6 +47,7 @@ pub mod policy;
 pub mod probe;
 pub mod proxy;
 pub mod quarantine;
+mod seatbelt;
 pub mod supervise;
 #[cfg(target_os = "linux")]
 mod supervisor;

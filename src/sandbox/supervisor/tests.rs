@@ -150,7 +150,7 @@ fn the_network_is_told_by_what_was_tried() {
         assert!(!done, "{method:?}");
         let expected = match method {
             Method::Landlock => "Socket the network perl",
-            Method::Bubblewrap => "Connect 192.0.2.7:443 perl",
+            Method::Bubblewrap | Method::Seatbelt => "Connect 192.0.2.7:443 perl",
         };
         assert_eq!(all, [expected], "{method:?}");
     }
