@@ -109,7 +109,7 @@ fn names_of_folders_are_no_part_of_the_text() {
         program: "/bin/echo".into(),
         args: vec!["-p".into(), HOSTILE.into()],
         env: vec![("A".into(), "b".into())],
-        folder: world.work.clone(),
+        folder: world.work,
     };
     let started = confined(&policy, &launch).unwrap();
     assert_eq!((started.program.as_path(), started.args[0].as_str()), (Path::new(PROGRAM), "-p"));
