@@ -19,16 +19,16 @@
 //! | [`protocol`] | the vocabulary of the bus; plain data | no other room |
 //! | `shell` | the shell's grammar: a command line, taken apart | no other room |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
-//! | `fs` | attributes and access lists of files, for those that write them | no other room |
+//! | `fs` | attributes, access lists and second names of files | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol, fs |
 //! | `seccomp` | system calls that wait for a supervisor, the heap's arenas: the one place with unsafe code | no other room |
-//! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, shell, tool, seccomp |
+//! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, fs, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
-//! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
+//! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, fs, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |

@@ -95,7 +95,8 @@ pub(crate) fn links(setup: &Setup) -> Vec<Notice> {
         Notice::new(NoticeKind::Info, text)
             .hint("A command in the workspace can change it under this name. Replace the link by a copy.")
     };
-    policy(setup, Profile::Workspace, Network::Off).hard_links().into_iter().map(notice).collect()
+    let found = policy(setup, Profile::Workspace, Network::Off).hard_links();
+    found.secret.iter().chain(&found.protected).cloned().map(notice).collect()
 }
 
 /// What agents' commands run in, once they are approved or allowed.
@@ -218,12 +219,20 @@ const EVERYTHING: &str = "*";
 pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
     let settings = SandboxSettings::of(setup);
     let cache = setup.places.cache.clone();
+    let policy = policy(setup, Profile::Workspace, Network::Off);
     Arc::new(move || {
         let found = Confinement::find();
         if !present {
             return Some(settings.state(found, Vec::new)).filter(SandboxState::is_missing);
         }
-        Some(settings.state(found, || tiller_sandbox::self_test_cached(&cache)))
+        let mut state = settings.state(found, || tiller_sandbox::self_test_cached(&cache));
+        if state.scope != SandboxScope::Off && policy.hard_links().cut {
+            state.lacks.push(
+                "a secret or protected file has a hard link, which may lie in this folder: it has too many files to look"
+                    .into(),
+            );
+        }
+        Some(state)
     })
 }
 

@@ -40,12 +40,15 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
         mount("--bind", path, path);
     }
     let protected = policy.protected_paths();
-    // A mount point cannot be renamed: otherwise its parent could be moved away with it, and a new one put there.
+    let hidden = policy.hidden_paths();
+    // A mount point cannot be renamed: otherwise a folder above could be moved away with it, and a new one put there, or
+    // what is hidden could be read at its new place by the next command.
+    let inside = |path: &&Path| writable.iter().any(|w| path.starts_with(w) && path != w);
     let mut parents: Vec<&Path> = protected
         .iter()
         .filter(|path| path.exists())
-        .filter_map(|path| path.parent())
-        .filter(|parent| writable.iter().any(|w| parent.starts_with(w) && parent != w))
+        .chain(&hidden)
+        .flat_map(|path| path.ancestors().skip(1).take_while(inside))
         .collect();
     parents.sort();
     parents.dedup();
@@ -58,8 +61,9 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     for path in policy.own_folders() {
         mount("--ro-bind", &path, &path);
     }
-    for path in policy.hidden_paths() {
-        if path.starts_with(tmp) && !writable.iter().any(|w| path.starts_with(w)) {
+    for path in hidden {
+        let shown = writable.iter().chain([&policy.workspace]).any(|folder| path.starts_with(folder));
+        if path.starts_with(tmp) && !shown {
             continue;
         }
         if path.is_dir() {

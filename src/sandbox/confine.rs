@@ -275,7 +275,12 @@ impl SessionSandbox {
     /// Looks for the means of this system meanwhile, so that the first command does not wait for that.
     pub fn new(policy: Policy, quarantine: PathBuf) -> Self {
         // Without the thread the first command looks.
-        let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(Confinement::find);
+        let own = policy.clone();
+        let look = move || {
+            Confinement::find();
+            own.hard_links();
+        };
+        let _ = std::thread::Builder::new().name("tiller-sandbox".into()).spawn(look);
         Self { policy, quarantine, network: Arc::default(), in_terminal: false, proxy: None }
     }
 
@@ -322,7 +327,8 @@ impl SessionSandbox {
     }
 
     fn in_folder(&self, workspace: &Path, scratch: &Path) -> Policy {
-        Policy { scratch: scratch.to_owned(), workspace: workspace.to_owned(), ..self.policy.clone() }
+        let (scratch, workspace) = (scratch.to_owned(), workspace.to_owned());
+        Policy { scratch, workspace, ..self.policy.clone() }.with_hard_links()
     }
 
     /// Commands reach the domains of this proxy too, where this system has network namespaces or supervisors.

@@ -11,6 +11,7 @@
 //! | [`quarantine`] | protected files, compared and restored where the kernel cannot protect them |
 //! | [`probe`] | the self-test: one probe for each capability, in a confined child |
 //! | [`proxy`] | the network of commands, limited to listed domains |
+//! | [`hard_links`] | names in the workspace that are secret or protected files elsewhere |
 //! | `git_files` | what a repository's configuration names and git obeys or runs |
 //! | `bubblewrap` | arguments of `bwrap` |
 //! | `network` | one network namespace for the commands of a session |
@@ -30,7 +31,7 @@
 //! Restrictions are inherited and cannot be removed, and code between `fork` and `exec` would need `unsafe`. So the
 //! program starts itself again as a launcher (see [`launcher`]), which restricts itself and then calls `exec`.
 //!
-//! It may use `protocol` (the list of secret paths), `shell` (the keys of git that run programs), `tool` (the trait that it
+//! It may use `protocol` (the list of secret paths), `fs` (files with several names), `shell` (the keys of git that run programs), `tool` (the trait that it
 //! implements) and `seccomp` (the listener of a filter). What is not here: which commands run in which profile (`tool`, `engine`), rules about the text of commands
 //! (`permit`), and the words of the screen (`tui`).
 
@@ -38,6 +39,7 @@ mod bubblewrap;
 pub mod confine;
 pub mod confinement;
 mod git_files;
+pub mod hard_links;
 pub mod launcher;
 #[cfg(target_os = "linux")]
 mod linux;

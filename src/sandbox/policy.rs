@@ -117,11 +117,6 @@ const START_FILES: &[&str] = &[
 /// What of `.ssh` decides who may log in, and what `ssh` runs. Outside the sandbox `ssh` may note the keys of hosts.
 const SSH: &[&str] = &["authorized_keys", "authorized_keys2", "config", "environment", "rc"];
 
-/// Entries of the workspace that are looked at for hard links.
-const LINKED: usize = 50_000;
-/// Entries of one protected folder.
-const LISTED: usize = 1_000;
-
 impl Policy {
     /// The usual protected and hidden paths, no further writable folder, no network.
     pub fn new(profile: Profile, workspace: &Path, scratch: &Path, home: Option<&Path>) -> Self {
@@ -230,49 +225,6 @@ impl Policy {
         all
     }
 
-    /// Files of the workspace that are protected or secret files under another name, by hard links, each with that file.
-    /// A rule about the path does not hold for them. Reads the workspace only if such a file has a second name, and at
-    /// most [`LINKED`] entries then.
-    pub fn hard_links(&self) -> Vec<(PathBuf, PathBuf)> {
-        use std::os::unix::fs::MetadataExt;
-        let mut targets = std::collections::HashMap::new();
-        let relative = self.protected.iter().map(|path| self.workspace.join(path));
-        let mut todo: Vec<(PathBuf, u32)> =
-            relative.chain(self.hidden.iter().cloned()).map(|path| (path, 2)).collect();
-        while let Some((path, depth)) = todo.pop() {
-            let Ok(meta) = path.symlink_metadata() else { continue };
-            if meta.is_file() && meta.nlink() > 1 {
-                targets.insert((meta.dev(), meta.ino()), path);
-            } else if meta.is_dir() && depth > 0 {
-                let below = std::fs::read_dir(&path).into_iter().flatten().flatten().take(LISTED);
-                todo.extend(below.map(|entry| (entry.path(), depth - 1)));
-            }
-        }
-        let mut found = Vec::new();
-        if targets.is_empty() {
-            return found;
-        }
-        let (mut folders, mut left) = (vec![self.workspace.clone()], LINKED);
-        while let Some(folder) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                let Some(rest) = usize::checked_sub(left, 1) else { return found };
-                left = rest;
-                let (path, Ok(meta)) = (entry.path(), entry.metadata()) else { continue };
-                if meta.is_dir() {
-                    folders.push(path);
-                } else if meta.nlink() > 1
-                    && let Some(target) =
-                        targets.get(&(meta.dev(), meta.ino())).filter(|target| **target != path)
-                {
-                    found.push((path, target.clone()));
-                }
-            }
-        }
-        found.sort();
-        found
-    }
-
     /// The hidden paths that exist, by their real paths. A path that contains a writable folder cannot be hidden.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
         let writable = self.writable_folders();
@@ -345,22 +297,6 @@ mod tests {
         let at_home = make(Profile::Workspace, &home);
         assert!(at_home.protected_paths().contains(&home.join(".bashrc")));
         assert!(at_home.hidden_paths().contains(&home.join(".ssh")));
-    }
-
-    #[test]
-    fn a_second_name_of_a_secret_in_the_workspace_is_found() {
-        let tmp = tempfile::tempdir().unwrap();
-        let top = tmp.path().canonicalize().unwrap();
-        for folder in ["work/sub", "home/.ssh"] {
-            std::fs::create_dir_all(top.join(folder)).unwrap();
-        }
-        std::fs::write(top.join("home/.ssh/id"), "secret").unwrap();
-        std::fs::write(top.join("work/a"), "a").unwrap();
-        std::fs::hard_link(top.join("work/a"), top.join("work/b")).unwrap();
-        let policy = Policy::new(Profile::Workspace, &top.join("work"), &top, Some(&top.join("home")));
-        assert!(policy.hard_links().is_empty(), "two names of a file of the workspace");
-        std::fs::hard_link(top.join("home/.ssh/id"), top.join("work/sub/link")).unwrap();
-        assert_eq!(policy.hard_links(), [(top.join("work/sub/link"), top.join("home/.ssh/id"))]);
     }
 
     #[test]

@@ -6,10 +6,17 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const SCRIPT: &str = include_str!("victim.py");
+
+/// Limit of its answers.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Time between two looks at whether it was stopped.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// `victim.py`, running.
 pub(crate) struct Victim {
@@ -53,10 +60,11 @@ impl Victim {
     pub(crate) fn state(&self) -> String {
         let read =
             |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.pid)).unwrap_or_default();
+        // A signal that is on its way to it has an effect before it answers.
+        let answer = self.ask("state").unwrap_or_default();
         let status = read("status");
         let field = |name: &str| status.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_owned();
-        let letter = field("State:").split_whitespace().nth(1).unwrap_or("gone").to_owned();
-        let alive = matches!(letter.as_str(), "S" | "R" | "D");
+        let alive = matches!(self.letter().as_str(), "S" | "R" | "D");
         let stat = read("stat");
         // Priority, nice value and policy, counted after the name in parentheses.
         let numbers: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
@@ -74,14 +82,28 @@ impl Victim {
             number(38),
             read("limits"),
             read("oom_score_adj"),
-            if alive { self.ask("state").unwrap_or_default() } else { String::new() }
+            answer
         )
     }
 
+    /// State of the process, as the kernel writes it: `T` for one that is stopped.
+    fn letter(&self) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default();
+        state.split_whitespace().next().unwrap_or("gone").to_owned()
+    }
+
+    /// Asks it. A signal may reach it while it is asked: then there is no answer.
     fn ask(&self, line: &str) -> Result<String> {
         let mut both = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let (child, out) = &mut *both;
         writeln!(child.stdin.as_mut().context("a pipe")?, "{line}")?;
+        let until = Instant::now() + LIMIT;
+        // It answers with one line, so nothing of it is in the buffer.
+        while poll(&mut [PollFd::new(out.get_ref(), PollFlags::IN)], Some(&LOOK))? == 0 {
+            let stopped = matches!(self.letter().as_str(), "T" | "t");
+            ensure!(!stopped && Instant::now() < until, "the victim does not answer");
+        }
         let mut answer = String::new();
         out.read_line(&mut answer)?;
         Ok(answer)
@@ -109,5 +131,21 @@ fn remove_segment(key: i32) {
     let segments = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     if segments.lines().any(|l| l.split_whitespace().next() == Some(&key.to_string())) {
         let _ = Command::new("ipcrm").args(["-M", &key.to_string()]).stderr(Stdio::null()).status();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_victim_that_is_stopped_while_it_is_asked_gives_no_answer() {
+        let tmp = tempfile::tempdir().unwrap();
+        let victim = Victim::start(tmp.path(), "x").unwrap();
+        let before = victim.state();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(victim.pid).unwrap()).unwrap();
+        // The signal may not have arrived yet.
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        assert_ne!(victim.state(), before);
     }
 }

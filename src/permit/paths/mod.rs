@@ -1,6 +1,7 @@
 //! Paths as decisions use them: absolute, without `.` and `..`, and with links resolved.
 
 pub(crate) mod below;
+mod linked;
 pub(crate) mod respell;
 mod secret;
 pub(crate) mod touched;
@@ -33,6 +34,8 @@ pub struct Roots {
     list: List,
     tracked: fn(&Path, &Path) -> bool,
     secrets: Arc<secret::SecretPaths>,
+    /// `None`: no file is looked at (tests).
+    linked: Option<Arc<linked::LinkedSecrets>>,
 }
 
 impl fmt::Debug for Roots {
@@ -54,10 +57,13 @@ impl Roots {
 
     /// With the file system's own links.
     pub fn new(workspace: impl Into<PathBuf>, home: Option<PathBuf>, own: Vec<PathBuf>) -> Self {
+        let roots = Self::with_resolve(workspace, home, own, Arc::new(real));
+        let linked = linked::LinkedSecrets::new(roots.secrets.all());
         Self {
             list: Arc::new(listed),
             tracked: crate::paths::tracked::tracked,
-            ..Self::with_resolve(workspace, home, own, Arc::new(real))
+            linked: Some(Arc::new(linked)),
+            ..roots
         }
     }
 
@@ -77,6 +83,7 @@ impl Roots {
             list: Arc::new(|_| vec![]),
             tracked: |_, _| true,
             secrets,
+            linked: None,
         }
     }
 
@@ -101,16 +108,16 @@ impl Roots {
         (self.resolve)(path)
     }
 
-    /// The entry of the list of secret paths that holds `path` (absolute), as it is spelled or as its links lead. For
-    /// people: `~/.ssh`.
+    /// The entry of the list of secret paths that holds `path` (absolute), as it is spelled, as its links lead, or by
+    /// another name of the same file. For people: `~/.ssh`.
     pub fn secret(&self, path: &Path) -> Option<String> {
         let lexical = normal(path);
-        self.secrets.holds(&lexical).or_else(|| self.secrets.holds(&self.real(&lexical)))
+        self.secrets.holds(&lexical).or_else(|| self.secret_real(&self.real(&lexical)))
     }
 
     /// As [`Self::secret`], for a path without links.
     pub fn secret_real(&self, path: &Path) -> Option<String> {
-        self.secrets.holds(path)
+        self.secrets.holds(path).or_else(|| self.secrets.holds(&self.linked.as_ref()?.find(path)?))
     }
 
     /// The entry of the list of secret paths that holds `folder`, or exists below it.

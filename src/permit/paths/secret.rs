@@ -44,6 +44,18 @@ impl SecretPaths {
         Self { homes, led, own }
     }
 
+    /// Every path of the list.
+    pub(super) fn all(&self) -> Vec<PathBuf> {
+        let home = self.homes.last();
+        let at_home = home.iter().flat_map(|home| AT_HOME.iter().map(|text| home.join(text)));
+        let led = self.led.iter().map(|(to, _)| to.clone());
+        at_home
+            .chain(led)
+            .chain(self.own.iter().cloned())
+            .chain(OF_SYSTEM.iter().map(PathBuf::from))
+            .collect()
+    }
+
     /// The entry of the list that holds `path` (absolute, without `..`), for people. Follows no links.
     pub(super) fn holds(&self, path: &Path) -> Option<String> {
         let at_home = self.homes.iter().find_map(|home| in_home(path.strip_prefix(home).ok()?));

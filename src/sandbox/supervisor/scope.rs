@@ -40,6 +40,10 @@ impl Scope {
             protected.retain(|path| path.symlink_metadata().is_ok());
         }
         protected.extend(policy.own_folders());
+        if policy.profile != Profile::Floor {
+            // Where the supervisor moved them to, they could be read. A mount over them would not keep it from that.
+            protected.extend(policy.hidden_paths());
+        }
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
         Self { profile, namespaces, workspace, writable, protected, compared }
     }
@@ -90,10 +94,11 @@ mod tests {
     fn the_scope_is_that_of_the_policy() {
         let tmp = tempfile::tempdir_in("/var/tmp").unwrap();
         let top = tmp.path().canonicalize().unwrap();
-        for folder in ["work/.git/hooks", "scratch"] {
+        for folder in ["work/.git/hooks", "scratch", "work/keys/secret"] {
             std::fs::create_dir_all(top.join(folder)).unwrap();
         }
-        let policy = Policy::new(Profile::Workspace, &top.join("work"), &top.join("scratch"), None);
+        let mut policy = Policy::new(Profile::Workspace, &top.join("work"), &top.join("scratch"), None);
+        policy.hidden.push(top.join("work/keys/secret"));
         let scope = Scope::new(&policy, Method::Landlock);
         for (path, inside, may_go) in [
             ("work/a", true, true),
@@ -101,6 +106,8 @@ mod tests {
             ("work/.git", true, false),
             ("work/.git/hooks/x", false, false),
             ("work/.envrc", false, false),
+            ("work/keys", true, false),
+            ("work/keys/secret", false, false),
             ("work", true, false),
             ("workshop", false, false),
             ("scratch/x", true, true),

@@ -74,6 +74,26 @@ pub(crate) fn asked(output: &str) -> Option<&'static str> {
     )
 }
 
+/// What programs say that cannot become another user: the kernel ignores the setuid bit where files are protected by mounts.
+const NO_RIGHTS: &[&str] = &[
+    "\"no new privileges\" flag is set",
+    "must be owned by uid 0 and have the setuid bit set",
+    "effective uid is not 0",
+    "not installed setuid",
+    "pkexec must be setuid root",
+    "is owned by uid 65534, should be 0",
+];
+
+/// The note for model and user, when a failed command could not gain rights (`sudo`).
+pub(crate) fn no_rights(output: &str) -> Option<&'static str> {
+    let from = output.ceil_char_boundary(output.len().saturating_sub(4096));
+    let end = output[from..].to_lowercase();
+    NO_RIGHTS.iter().any(|words| end.contains(words)).then_some(
+        "Commands of agents cannot gain rights by sudo, also outside the sandbox, where protected files are kept by \
+         mounts. The user can run it after ! or in another terminal.",
+    )
+}
+
 /// Whether the output ends like a prompt.
 pub(crate) fn prompt(output: &str) -> bool {
     let line = output.trim_end_matches([' ', '\t']);
@@ -101,6 +121,18 @@ mod tests {
         for no in ["", "done\n", "Password:\n", "50 %", "really?\nyes"] {
             assert!(!prompt(no), "{no:?}");
         }
+    }
+
+    #[test]
+    fn a_program_that_gains_no_rights_is_known_by_its_words() {
+        for said in [
+            "sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root.\n",
+            "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set\n",
+            "doas: not installed setuid\n",
+        ] {
+            assert!(no_rights(said).is_some(), "{said}");
+        }
+        assert!(no_rights("sudo: a password is required\n").is_none());
     }
 
     #[test]

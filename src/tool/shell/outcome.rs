@@ -62,7 +62,7 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
         notes.push(format!("[{note}]"));
     }
     notes.extend(facts.restored.iter().map(|line| format!("[{line}]")));
-    notes.extend(sandbox_lines(facts));
+    notes.extend(sandbox_lines(facts, &output));
     if facts.took >= LONG && facts.how != CommandEnd::TimedOut {
         notes.push(crate::output::duration_note(&seconds(facts.took)));
     }
@@ -101,9 +101,11 @@ pub(crate) fn word(mut output: String, facts: &CommandOutcome) -> String {
     output
 }
 
-/// The lines for model and screen about what the sandbox refused.
-pub(crate) fn sandbox_lines(facts: &CommandOutcome) -> Vec<String> {
-    refused(&facts.refused).into_iter().chain(blocked(&facts.blocked)).collect()
+/// The lines for model and screen about what the sandbox refused. `output`: of the command.
+pub(crate) fn sandbox_lines(facts: &CommandOutcome, output: &str) -> Vec<String> {
+    let failed = facts.exit != Some(0);
+    let rights = hints::no_rights(output).filter(|_| failed).map(|words| format!("[{words}]"));
+    refused(&facts.refused).into_iter().chain(blocked(&facts.blocked)).chain(rights).collect()
 }
 
 /// A line about what the sandbox refused; `None`: nothing.

@@ -196,7 +196,7 @@ pub(crate) fn refusals(cx: &ToolCx) -> Vec<String> {
 pub(crate) fn finish(text: Text, facts: &CommandOutcome) -> ToolOutput {
     let mut display = text.display(facts.exit);
     if let Display::Output { tail, .. } = &mut display {
-        for line in sandbox_lines(facts) {
+        for line in sandbox_lines(facts, &text.model) {
             if !tail.is_empty() && !tail.ends_with('\n') {
                 tail.push('\n');
             }

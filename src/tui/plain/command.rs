@@ -4,7 +4,7 @@ use tiller_protocol::command::{
     ContextCommand, CostBy, HistoryScope, Query, QueueCommand, ReviewCommand, SessionCommand, TodoCommand,
     TurnCommand, WatchCommand,
 };
-use tiller_protocol::{CommandBody, Effort, Message, ModelRef, Profile, SendMode, TodoStatus};
+use tiller_protocol::{CommandBody, Effort, Message, ModelRef, Profile, SearchQuery, SendMode, TodoStatus};
 
 use super::Plain;
 
@@ -222,6 +222,15 @@ pub(super) const ALL: &[PlainCommand] = &[
         run: |p, text| send(p, CommandBody::Query(Query::Audit { filter: text.into(), limit: 50 })),
     },
     PlainCommand {
+        name: "sandbox",
+        help: "what confines commands, and what it does not stop",
+        run: |p, _| {
+            let lines = crate::dialog::report::sandbox::lines(&p.model);
+            p.say(&lines);
+            Ok(())
+        },
+    },
+    PlainCommand {
         name: "processes",
         help: "running background processes",
         run: |p, _| send(p, CommandBody::Query(Query::Processes)),
@@ -244,6 +253,22 @@ pub(super) const ALL: &[PlainCommand] = &[
                 }),
             )
         },
+    },
+    PlainCommand {
+        name: "search",
+        help: "search TEXT: find a text in all sessions",
+        run: |p, text| {
+            if text.is_empty() {
+                return Err("write the text after it".into());
+            }
+            let query = SearchQuery { text: text.into(), limit: 20, ..SearchQuery::default() };
+            send(p, CommandBody::Query(Query::Search { query }))
+        },
+    },
+    PlainCommand {
+        name: "branches",
+        help: "list the branches of this session",
+        run: |p, _| send(p, CommandBody::Query(Query::Branches)),
     },
     PlainCommand {
         name: "errors",

@@ -363,6 +363,12 @@ impl Plain {
                 self.say(&format!("Rejected: {rejected} hunks. Conflicts: {}", conflicts.len()));
             }
             ReplyEvent::HistoryReply { prompts } => self.say(&format!("History:\n{}", prompts.join("\n"))),
+            ReplyEvent::SearchReply { query, page } => {
+                let lines: Vec<String> =
+                    page.hits.iter().map(|hit| format!("{}: {}", hit.title, hit.preview)).collect();
+                let more = if page.more { " and more" } else { "" };
+                self.say(&format!("Found {}: {}{more}\n{}", query.text, lines.len(), lines.join("\n")));
+            }
             ReplyEvent::ProcessesReply { rows } => {
                 let all: Vec<String> = rows.iter().map(ToString::to_string).collect();
                 self.say(&format!("Processes: {}\n{}", rows.len(), all.join("\n")))

@@ -544,3 +544,43 @@ fn a_line_of_the_persons_own_is_heard_while_it_runs() {
     r.event(EventBody::Tool(ended("l2", "all of it")));
     assert!(r.text().ends_with("all of it\n"), "{}", r.text());
 }
+
+/// The same words as the dialog of the screen.
+#[test]
+fn the_sandbox_is_said_line_by_line() {
+    use tiller_protocol::event::{ReplyEvent, StateEvent};
+    use tiller_protocol::{CapabilityState, SandboxCapability, SandboxScope, SandboxState};
+    let mut r = Reader::new();
+    r.plain.line("/sandbox");
+    assert!(r.text().contains("The sandbox is being tested"), "{}", r.text());
+    let capability =
+        |name: &str, short: &str, held| SandboxCapability { name: name.into(), short: short.into(), held };
+    let state = SandboxState {
+        scope: SandboxScope::Auto,
+        origin: "built in".into(),
+        method: Some("Landlock and seccomp".into()),
+        lacks: vec!["bubblewrap is not installed".into()],
+        capabilities: vec![
+            capability("TCP connections", "TCP", CapabilityState::Stopped),
+            capability("UDP packets", "UDP", CapabilityState::Open { why: "a packet arrived".into() }),
+        ],
+        ..SandboxState::default()
+    };
+    r.event(EventBody::State(StateEvent::SandboxTested { sandbox: Box::new(state) }));
+    r.plain.line("/sandbox");
+    let text = r.text();
+    for lines in [
+        "In force:\nMethod: Landlock and seccomp\n",
+        "\nMissing: bubblewrap is not installed\n",
+        "\nNot stopped:\nUDP packets: a packet arrived\nStopped:\nTCP connections\n",
+    ] {
+        assert!(text.contains(lines), "{lines}: {text}");
+    }
+    r.plain.line("/search");
+    r.event(EventBody::Reply(Box::new(ReplyEvent::SearchReply {
+        query: tiller_protocol::SearchQuery { text: "walnut".into(), ..Default::default() },
+        page: tiller_protocol::SearchPage { hits: Vec::new(), more: false, behind: 0 },
+    })));
+    let text = r.text();
+    assert!(text.contains("Write the text after it.") && text.contains("Found walnut: 0"), "{text}");
+}

@@ -128,6 +128,38 @@ fn a_command_that_is_harmless_only_in_the_sandbox_asks_where_there_is_none() {
     assert!(place.work.join("canary").exists() || !std::path::Path::new("/usr/bin/make").exists());
 }
 
+/// What runs without a question reads no secrets, whichever commands the setting confines besides.
+#[test]
+fn a_command_that_runs_without_a_question_reads_no_secrets() {
+    if !std::path::Path::new("/usr/bin/make").exists() {
+        println!("skipped: there is no make");
+        return;
+    }
+    let session = || [calls("c1", "terminal", json!({"command": "make -n"})), says("Done.")];
+    for setting in ["read", "auto"] {
+        let server = ScriptServer::start([session(), session()].concat());
+        for place in both(&server) {
+            if methods(&place).is_empty() {
+                return;
+            }
+            place.config(&format!("sandbox = \"{setting}\"\n"));
+            for file in [".ssh/id", ".aws/credentials"] {
+                let path = place.user.join(file);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, "walnut-secret").unwrap();
+            }
+            let home = place.user.display();
+            let read = format!("$(shell cat plain {home}/.ssh/id {home}/.aws/credentials)");
+            place.file("Makefile", &format!("X := {read}\nall:\n\techo $(X)\n"));
+            place.file("plain", "walnut-plain\n");
+            place.ok(&["exec", "look"]);
+            let results = server.bodies().last().unwrap()["messages"].to_string();
+            assert!(results.contains("walnut-plain"), "{setting}: {results}");
+            assert!(!results.contains("walnut-secret"), "{setting}: {results}");
+        }
+    }
+}
+
 /// Places that run with Landlock alone, and with what the machine has.
 fn both(server: &ScriptServer) -> [Place; 2] {
     let (mut alone, usual) = (Place::anthropic(server), Place::anthropic(server));
@@ -334,15 +366,34 @@ fn off_confines_nothing() {
     assert!(place.user.join("outside/new").exists() && place.work.join(".envrc").exists());
 }
 
-/// A secret file with a second name in the workspace.
+/// A secret file with a second name in the workspace: told at the start, and read by no tool and no command.
 #[test]
-fn a_hard_link_to_a_secret_is_told_at_the_start() {
-    let place = empty();
-    std::fs::create_dir_all(place.user.join(".ssh")).unwrap();
-    std::fs::write(place.user.join(".ssh/id"), "secret").unwrap();
-    std::fs::hard_link(place.user.join(".ssh/id"), place.work.join("notes")).unwrap();
-    let out = place.run(&["exec", "x"]);
-    assert!(out.stderr.contains("is the same file as"), "{out:?}");
+fn a_hard_link_to_a_secret_is_told_at_the_start_and_not_read() {
+    let terminal = |id: &str, command: &str| calls(id, "terminal", json!({ "command": command }));
+    let session = || {
+        [
+            calls("c1", "read_file", json!({"path": "d/notes"})),
+            calls("c2", "search", json!({"pattern": "walnut"})),
+            terminal("c3", "cat d/notes"),
+            terminal("c4", "cp d/notes d/copy; cat d/copy; true | cat d/notes; touch d/.new && echo written"),
+            says("Done."),
+        ]
+    };
+    let server = ScriptServer::start([session(), session()].concat());
+    for place in both(&server) {
+        if methods(&place).is_empty() {
+            return;
+        }
+        std::fs::create_dir_all(place.user.join(".ssh")).unwrap();
+        std::fs::write(place.user.join(".ssh/id"), "walnut-secret").unwrap();
+        place.file("d/plain", "walnut-plain\n");
+        std::fs::hard_link(place.user.join(".ssh/id"), place.work.join("d/notes")).unwrap();
+        let out = place.run(&["exec", "--profile", "full", "x"]);
+        assert!(out.stderr.contains("is the same file as"), "{out:?}");
+        let bodies = server.bodies().iter().map(ToString::to_string).collect::<String>();
+        assert!(bodies.contains("walnut-plain"), "{bodies}");
+        assert!(!bodies.contains("walnut-secret"), "{bodies}");
+    }
 }
 
 /// A server in the background answers the shell, in the sandbox's own network.

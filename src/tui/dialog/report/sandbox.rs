@@ -34,6 +34,8 @@ const COLUMNS: &[Column] = &[Column::text(""), Column::text("").grows()];
 /// Rows of the preview, which says in full what a row has no room for.
 const PREVIEW: u16 = 2;
 
+const EMPTY: &str = "The sandbox is being tested; this takes a moment";
+
 struct Report;
 
 /// Makes it.
@@ -51,7 +53,7 @@ impl Source for Report {
             verb: "copy",
             columns: COLUMNS,
             table: Some(PREVIEW),
-            empty: "The sandbox is being tested; this takes a moment",
+            empty: EMPTY,
             changed_by: tested,
             ..ListSpec::default()
         }
@@ -77,6 +79,23 @@ fn tested(event: &Event) -> bool {
         EventBody::Reply(e) => matches!(**e, ReplyEvent::SnapshotReply { .. }),
         _ => false,
     }
+}
+
+/// The same in lines, for plain mode.
+pub(crate) fn lines(model: &Model) -> String {
+    let Some(state) = model.engine.sandbox.as_deref() else { return EMPTY.into() };
+    let mut text = String::from("Sandbox");
+    let mut group = String::new();
+    for item in rows(state) {
+        if item.group != group {
+            group.clone_from(&item.group);
+            text.push_str(&format!("\n{group}:"));
+        }
+        // A result of the test says in full what it is about.
+        let words = if item.sign.is_some() { item.more } else { format!("{}: {}", item.text, item.more) };
+        text.push_str(&format!("\n{words}"));
+    }
+    text
 }
 
 /// All rows: what is in force, what the machine lacks, and each probe with its result, the gaps first.
