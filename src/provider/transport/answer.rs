@@ -57,7 +57,8 @@ impl Answer {
         match self.kind {
             BodyKind::Json | BodyKind::Page => self.body.extend_from_slice(bytes),
             BodyKind::Stream | BodyKind::Unknown if !self.events && self.body.len() < HEAD_LIMIT => {
-                self.body.extend_from_slice(&bytes[..bytes.len().min(HEAD_LIMIT)]);
+                let room = HEAD_LIMIT - self.body.len();
+                self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
             BodyKind::Stream | BodyKind::Unknown => {}
         }

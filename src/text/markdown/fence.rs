@@ -1,9 +1,13 @@
 //! Fenced code at the top level, read line by line, because these are the longest blocks that models write.
 
+use std::borrow::Cow;
+
 use super::Opts;
 use super::render::{code_line, name_language};
 use crate::sheet::{CodeSpan, Sheet};
 
+/// Columns between two tab stops where blocks are indented (CommonMark 0.31, section 2.2).
+const TAB_STOP: usize = 4;
 /// Bytes that are shown of an incomplete line.
 const PARTIAL: usize = 16 << 10;
 
@@ -97,7 +101,7 @@ impl Fence {
 
     /// Adds a line of code, the first one with the language. Returns how many lines that are.
     fn push(&self, line: &str, sheet: &mut Sheet, opts: Opts) -> usize {
-        let mut line = code_line(self.strip(line), "", opts.ascii);
+        let mut line = code_line(&self.strip(line), "", opts.ascii);
         let mut pushed = 1;
         if sheet.lines.len() == self.first
             && let Some(head) = name_language(&mut line, &self.language, opts.columns)
@@ -109,10 +113,21 @@ impl Fence {
         pushed
     }
 
-    fn strip<'a>(&self, line: &'a str) -> &'a str {
+    /// Without as many columns of blanks as the fence is indented by. What is left of a tab is blanks.
+    fn strip<'a>(&self, line: &'a str) -> Cow<'a, str> {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let blanks = line.bytes().take_while(|b| *b == b' ').count();
-        &line[blanks.min(self.indent)..]
+        let (mut column, mut at) = (0, 0);
+        for byte in line.bytes().take_while(|b| matches!(b, b' ' | b'\t')) {
+            if column >= self.indent {
+                break;
+            }
+            column += if byte == b'\t' { TAB_STOP - column % TAB_STOP } else { 1 };
+            at += 1;
+        }
+        match column.saturating_sub(self.indent) {
+            0 => Cow::Borrowed(&line[at..]),
+            left => Cow::Owned(" ".repeat(left) + &line[at..]),
+        }
     }
 
     fn closes(&self, line: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -144,7 +144,20 @@ struct Painter<'a> {
 }
 
 impl Painter<'_> {
+    /// Underlines end where the words end, not where the padding does.
     fn text(&mut self, text: &str, style: Style) {
+        let words = text.trim_matches(' ');
+        if words.len() == text.len() || !style.add_modifier.contains(Modifier::UNDERLINED) {
+            return self.graphemes(text, style);
+        }
+        let start = text.len() - text.trim_start_matches(' ').len();
+        let blank = style.remove_modifier(Modifier::UNDERLINED);
+        self.graphemes(&text[..start], blank);
+        self.graphemes(words, style);
+        self.graphemes(&text[start + words.len()..], blank);
+    }
+
+    fn graphemes(&mut self, text: &str, style: Style) {
         if text.is_ascii() {
             let mut utf8 = [0; 4];
             for (at, b) in text.bytes().enumerate() {
@@ -197,5 +210,31 @@ impl Painter<'_> {
         }
         self.x += cells;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn underlines_end_where_the_words_end() {
+        let area = Rect { width: 16, height: 1, ..Rect::default() };
+        let underlined = |paint: &dyn Fn(&mut Buffer)| -> String {
+            let mut buf = Buffer::empty(area);
+            paint(&mut buf);
+            let mark = |cell: &ratatui::buffer::Cell| {
+                if cell.modifier.contains(Modifier::UNDERLINED) { '_' } else { '.' }
+            };
+            buf.content.iter().map(mark).collect()
+        };
+        let style = Style::new().add_modifier(Modifier::UNDERLINED);
+        let place = PaintTarget { x: 0, y: 0, columns: 16 };
+        let of = |words: &'static str| underlined(&move |buf| _ = text(buf, place, words, style));
+        assert_eq!(of("  not now   "), ".._______.......");
+        assert_eq!(of("   "), "................");
+        assert_eq!(of(" über "), ".____...........");
+        let bar = underlined(&|buf| crate::widget::draw::put(buf, 0, 0, "▌", style));
+        assert_eq!(bar, "................");
     }
 }

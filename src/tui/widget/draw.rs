@@ -102,10 +102,10 @@ pub fn clear(buf: &mut Buffer, area: Rect, style: Style) {
     }
 }
 
-/// One symbol, if it is on the screen.
+/// One symbol, if it is on the screen: a sign, a bar, a piece of a line. None is underlined: that belongs to words.
 pub fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
     if let Some(c) = buf.cell_mut((x, y)) {
-        c.set_symbol(symbol).set_style(style);
+        c.set_symbol(symbol).set_style(style.remove_modifier(Modifier::UNDERLINED));
     }
 }
 
