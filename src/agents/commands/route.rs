@@ -1,12 +1,13 @@
 //! Commands to one agent.
 
-use tiller_engine::crew::{ChildServices, HostEvents, HostTasks, LoadedSession};
+use tiller_engine::crew::{
+    COMMANDS, ChildHandle, ChildServices, CommandSlot, HostEvents, HostTasks, LoadedSession, SlotError,
+};
 use tiller_engine::{ClientId, Envelope, EventScope};
 use tiller_protocol::command::{GoalCommand, Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{AgentId, AgentState, Command, CommandBody, EventBody, Notice, NoticeKind, Receipt};
 use tiller_store::StoreError;
-use tokio::sync::mpsc::error::TrySendError;
 
 use crate::driver::CrewDriver;
 use crate::msg::{MemberTaskMsg, TaskMsg};
@@ -23,6 +24,14 @@ impl CrewDriver<'_> {
 
     /// Delivers a command to a member's loop; a member without one is loaded from the store first.
     pub(crate) fn deliver(&mut self, id: &AgentId, envelope: Envelope) {
+        let slot = match self.slot(id) {
+            Ok(slot) => slot,
+            Err(Busy) => {
+                let notice = Notice::new(NoticeKind::User, "the agent is busy: try again");
+                self.host.refuse(envelope.client, envelope.command.id, notice);
+                return self.report_missed(id, vec![envelope], "it was busy");
+            }
+        };
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let pursues =
             matches!(envelope.command.body, CommandBody::Goal(GoalCommand::Set { .. } | GoalCommand::Go));
@@ -72,17 +81,27 @@ impl CrewDriver<'_> {
             // Its terminal is closed; input to it is dropped.
             return;
         }
-        let Some(handle) = &member.handle else { return self.reload(id, vec![envelope]) };
-        let Err(error) = handle.command(envelope) else { return };
-        match *error {
-            TrySendError::Full(e) => {
-                let notice = Notice::new(NoticeKind::User, "the agent is busy: try again");
-                self.host.refuse(e.client, e.command.id, notice);
-                self.report_missed(id, vec![e], "it was busy");
-            }
-            TrySendError::Closed(e) => {
+        match slot {
+            Some(slot) => slot.send(envelope),
+            None => self.reload(id, vec![envelope]),
+        }
+    }
+
+    /// A place in the member's queue of commands, before anything is said or stored about the command. `None`: it has no
+    /// loop, or its loop has ended.
+    fn slot(&mut self, id: &AgentId) -> Result<Option<CommandSlot>, Busy> {
+        let Some(member) = self.crew.members.get_mut(id) else { return Ok(None) };
+        match member.handle.as_ref().map(ChildHandle::reserve) {
+            Some(Ok(slot)) => Ok(Some(slot)),
+            Some(Err(SlotError::Full)) => Err(Busy),
+            Some(Err(SlotError::Closed)) => {
                 member.handle = None;
-                self.reload(id, vec![e]);
+                Ok(None)
+            }
+            None => {
+                // They are sent to its loop all at once.
+                let waiting = member.reviving.as_ref().map_or(0, Vec::len).max(member.early.len());
+                if waiting + 1 < COMMANDS { Ok(None) } else { Err(Busy) }
             }
         }
     }
@@ -186,6 +205,9 @@ impl CrewDriver<'_> {
         }
     }
 }
+
+/// Too many commands wait for the agent.
+struct Busy;
 
 /// Whether a command only continues the agent.
 fn goes_on(body: &CommandBody) -> bool {

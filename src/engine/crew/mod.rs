@@ -41,7 +41,10 @@ pub use mailbox::{CrewMailbox, CrewSignal, EngineEnded, RequestGuard};
 pub use msg::{CrewMsg, MemberMsg, RunEnd};
 pub use port::{Crew, CrewRows, EndedWork, NoCrew, StoreReport};
 pub use rights::{Grant, narrowed, profile_of};
-pub use spawn::{ChildEngine, ChildHandle, ChildServices, ChildSpec, LoadedSession, ProgramSpec};
+pub use spawn::{
+    COMMANDS, ChildEngine, ChildHandle, ChildServices, ChildSpec, CommandSlot, LoadedSession, ProgramSpec,
+    SlotError,
+};
 
 /// The goal that an agent pursued when its session was left. Blocks.
 ///

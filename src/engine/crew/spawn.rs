@@ -32,7 +32,7 @@ use crate::session::load::{self, SessionData};
 use crate::session::open;
 
 /// Capacity of a child's channel of commands.
-const COMMANDS: usize = 64;
+pub const COMMANDS: usize = 64;
 
 /// What a child may use. Never more than the agent above it.
 #[derive(Clone)]
@@ -198,6 +198,26 @@ impl ChildEngine {
     }
 }
 
+/// A reserved place in the queue of a child's commands: the child receives the command that is sent, unless it ends.
+#[derive(Debug)]
+pub struct CommandSlot(mpsc::OwnedPermit<Envelope>);
+
+impl CommandSlot {
+    /// Sends the command.
+    pub fn send(self, envelope: Envelope) {
+        self.0.send(envelope);
+    }
+}
+
+/// Why a child takes no command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotError {
+    /// Too many commands wait.
+    Full,
+    /// It has ended.
+    Closed,
+}
+
 /// The engine of a child that runs. Messages keep their order and are not lost, but where a method says otherwise.
 pub struct ChildHandle {
     /// Dropping it ends the child. Its loop holds the other end.
@@ -211,6 +231,18 @@ impl ChildHandle {
     /// The number of the run.
     pub fn run(&self) -> u64 {
         self.run
+    }
+
+    /// A place for one command. Never waits.
+    ///
+    /// # Errors
+    /// When too many commands wait, or the child has ended.
+    pub fn reserve(&self) -> Result<CommandSlot, SlotError> {
+        match self.commands.clone().try_reserve_owned() {
+            Ok(permit) => Ok(CommandSlot(permit)),
+            Err(TrySendError::Full(_)) => Err(SlotError::Full),
+            Err(TrySendError::Closed(_)) => Err(SlotError::Closed),
+        }
     }
 
     /// Sends a command of the user or of another agent. Never waits.

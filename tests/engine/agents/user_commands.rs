@@ -1,13 +1,14 @@
 //! The user's commands for agents.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::json;
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentCommand, AgentLimits, AgentState, AskBody, AskReply, CommandBody, Decision, EntryBody, EventBody,
-    Message, Profile, Receipt, SendMode, StopReason,
+    AgentCommand, AgentLimits, AgentState, AskBody, AskReply, CommandBody, CommandId, Decision, EntryBody,
+    EventBody, Message, Profile, Receipt, SendMode, StopReason,
 };
 use tiller_provider::Chunk;
 
@@ -284,4 +285,40 @@ async fn the_person_is_told_in_the_conversation_when_a_background_agent_ends() {
         _ => None,
     });
     assert_eq!(note.await, "Agent a1 is done: It is all there.");
+}
+
+/// A message that an agent has no room for is refused, and was never reported as queued before.
+#[tokio::test]
+async fn a_message_to_an_agent_that_is_busy_is_not_reported_as_queued() {
+    let place = Place::new();
+    let gate = Arc::new(Gate::new());
+    let hold = Arc::clone(&gate);
+    let fake = Fake::with(move |_, _| {
+        let mut steps = vec![Step::Gate(Arc::clone(&hold))];
+        steps.extend(says("done"));
+        steps
+    });
+    let mut rig = place.start(&fake).await;
+    rig.send(spawn("look"));
+    fake.requested(1).await;
+    // On this single thread the agent takes none of them before all are handed to it.
+    let sent: Vec<_> = (0..200).map(|n| rig.send_to("main/a1", say(&format!("message {n}")))).collect();
+    let mut receipts: HashMap<CommandId, Vec<Receipt>> = HashMap::new();
+    while receipts.len() < sent.len() {
+        let (cause, receipt) = rig
+            .until_of("a receipt", |e| match &e.body {
+                EventBody::State(StateEvent::Receipt { receipt }) => Some((e.cause?, receipt.clone())),
+                _ => None,
+            })
+            .await;
+        receipts.entry(cause).or_default().push(receipt);
+    }
+    let missed = |all: &&Vec<Receipt>| all.iter().any(|r| matches!(r, Receipt::Missed { .. }));
+    let refused: Vec<_> = receipts.values().filter(missed).collect();
+    assert!(!refused.is_empty(), "all 200 were taken");
+    for all in refused {
+        assert!(!all.contains(&Receipt::Queued), "{all:?}");
+    }
+    gate.pass_one();
+    rig.quit().await;
 }
