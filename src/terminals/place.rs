@@ -133,7 +133,7 @@ impl Place {
             keep,
             root: setting.root.to_owned(),
         });
-        let files = Files::new(Arc::clone(&way), setting.terminal.files, state);
+        let files = Files::new(Arc::clone(&way), setting.terminal, state);
         Self { place, way, files }
     }
 }

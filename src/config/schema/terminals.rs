@@ -25,6 +25,9 @@ pub struct Terminal {
     pub folder: Option<String>,
     /// How files get there: `mount` by default for docker and podman, else `sync`.
     pub files: Option<TerminalFiles>,
+    /// Where files are copied: copy git's own files there too, without hooks, remotes and programs, so that `git status` and
+    /// `git log` work there. Nothing of them is copied back: commits belong on this machine.
+    pub git: bool,
     /// More arguments: for ssh options as for `-o`, for docker and podman arguments of `run`, for kubernetes those of kubectl.
     pub options: Vec<String>,
 }

@@ -21,6 +21,9 @@ pub(super) struct Known {
     pub(super) here: BTreeMap<String, Stamp>,
     /// In the words of the other side's `stat`.
     pub(super) there: BTreeMap<String, String>,
+    /// Git's own files here, as they were when they were last sent.
+    #[serde(default)]
+    pub(super) git: BTreeMap<String, Stamp>,
 }
 
 impl Known {

@@ -5,9 +5,11 @@
 //! | `known` | what both sides were like when they were last the same |
 //! | `tree` | the files here: which there are, reading, writing and removing them without following links |
 //! | `archive` | several files as one tar archive, in both directions |
+//! | `git` | git's own files, which are copied there where the setting says so |
 //! | `sync` | what changed on which side, and what is done about it |
 
 mod archive;
+pub(crate) mod git;
 mod known;
 mod sync;
 mod tree;
@@ -15,7 +17,7 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_config::schema::TerminalFiles;
+use tiller_config::schema::{Terminal, TerminalFiles};
 use tiller_tool::Workspace;
 use tiller_tool::shell::ShellError;
 use tokio::sync::Mutex;
@@ -28,20 +30,27 @@ use sync::Sync;
 pub(crate) struct Files {
     /// `None`: both sides have the same ones.
     sync: Option<Mutex<Sync>>,
+    /// Git's own files are copied there, too.
+    git: bool,
 }
 
 impl Files {
     /// `state`: the folder for what is known between runs.
-    pub(crate) fn new(way: Arc<Way>, setting: Option<TerminalFiles>, state: &Path) -> Self {
-        let mounted = way.kind.mounted() && setting != Some(TerminalFiles::Sync);
+    pub(crate) fn new(way: Arc<Way>, setting: &Terminal, state: &Path) -> Self {
+        let mounted = way.kind.mounted() && setting.files != Some(TerminalFiles::Sync);
         let file = file_name(&way);
-        Self { sync: (!mounted).then(|| Mutex::new(Sync::new(way, state.join(file)))) }
+        let git = setting.git;
+        Self { sync: (!mounted).then(|| Mutex::new(Sync::new(way, state.join(file), git))), git }
     }
 
     /// How files get there, as a sentence for the model.
     pub(crate) fn describe(&self) -> &'static str {
         match self.sync {
             None => "It has the same files as this machine.",
+            Some(_) if self.git => {
+                "Changed files are copied there before each command and back after it; ignored files are not copied. Git \
+                 works there, without hooks and remotes; commits are not copied back: make them on this machine."
+            }
             Some(_) => {
                 "Changed files are copied there before each command and back after it; ignored files and .git are not \
                  copied."

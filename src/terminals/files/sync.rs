@@ -2,13 +2,14 @@
 //! file that changed on both, the version of the other side is put beside it; nothing is lost.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_tool::Workspace;
 use tiller_tool::shell::ShellError;
 
 use super::archive;
+use super::git::{self, Repository};
 use super::known::{Known, Stamp, listing};
 use super::tree::{self, Ignored};
 use crate::failed;
@@ -33,6 +34,8 @@ pub(super) struct Sync {
     known: Option<Known>,
     /// The connection is new: the folder there may be another one than before.
     fresh: bool,
+    /// Git's own files go there, too.
+    git: bool,
 }
 
 /// What the model has to know, by path.
@@ -74,8 +77,8 @@ fn named(paths: &[String]) -> String {
 }
 
 impl Sync {
-    pub(super) fn new(way: Arc<Way>, file: PathBuf) -> Self {
-        Self { way, file, link: None, known: None, fresh: true }
+    pub(super) fn new(way: Arc<Way>, file: PathBuf, git: bool) -> Self {
+        Self { way, file, link: None, known: None, fresh: true, git }
     }
 
     /// Waits until the other side has removed its temporary files.
@@ -97,7 +100,14 @@ impl Sync {
             Some(known) => known,
             None => self.begin().await?,
         };
-        let result = self.send_known(workspace, &here, &mut known).await;
+        let mut result = self.send_known(workspace, &here, &mut known).await;
+        if self.git && result.is_ok() {
+            match self.send_git(&mut known).await {
+                Ok(false) => {}
+                Ok(true) => result = result.map(|notes| Some(notes.unwrap_or_default())),
+                Err(error) => result = Err(error),
+            }
+        }
         if !matches!(result, Ok(None)) || first {
             self.store(&known);
         }
@@ -140,7 +150,7 @@ impl Sync {
         while !rest.is_empty() {
             let root = workspace.root.clone();
             let batch = rest.to_vec();
-            let (bytes, taken) = blocking(move || pack(&root, &batch)).await?;
+            let (bytes, taken) = blocking(move || pack(&batch, |path| tree::read(&root, path))).await?;
             rest = &rest[taken..];
             self.done(&format!("put {}", bytes.len()), &bytes).await?;
         }
@@ -164,6 +174,43 @@ impl Sync {
             known.there.remove(path);
         }
         Ok(Some(notes))
+    }
+
+    /// Sends git's own files, as far as they have changed here. False: nothing had to be sent.
+    async fn send_git(&mut self, known: &mut Known) -> Result<bool, ShellError> {
+        let root = self.way.root.clone();
+        let scan = move || Repository::of(&root).map(|repository| (repository.scan().0, repository));
+        let Some((here, repository)) = blocking(scan).await? else { return Ok(false) };
+        if here == known.git {
+            return Ok(false);
+        }
+        let mut changed: Vec<String> = here
+            .iter()
+            .filter(|(path, stamp)| known.git.get(*path) != Some(stamp))
+            .map(|(p, _)| p.clone())
+            .collect();
+        // What refers to others comes after them: a command that runs meanwhile finds every object.
+        changed.sort_by_key(|path| !path.starts_with(".git/objects/"));
+        if known.git.is_empty() {
+            let mut bytes = Vec::new();
+            git::kept().for_each(|path| archive::add(&mut bytes, path, 0o644, b""));
+            archive::finish(&mut bytes);
+            self.done(&format!("put {}", bytes.len()), &bytes).await?;
+        }
+        let mut rest = changed.as_slice();
+        while !rest.is_empty() {
+            let (repository, batch) = (repository.clone(), rest.to_vec());
+            let (bytes, taken) = blocking(move || pack(&batch, |path| repository.read(path))).await?;
+            rest = &rest[taken..];
+            self.done(&format!("put {}", bytes.len()), &bytes).await?;
+        }
+        let removed: Vec<&String> = known.git.keys().filter(|path| !here.contains_key(*path)).collect();
+        if !removed.is_empty() {
+            let names: String = removed.iter().map(|path| format!("{path}\n")).collect();
+            self.done(&format!("remove {}", names.len()), names.as_bytes()).await?;
+        }
+        known.git = here;
+        Ok(true)
     }
 
     /// Fetches the changes of the other side.
@@ -378,8 +425,8 @@ fn chunks(paths: &[String]) -> Vec<&[String]> {
     parts
 }
 
-/// An archive of the first of these files, and how many it holds.
-fn pack(root: &Path, paths: &[String]) -> (Vec<u8>, usize) {
+/// An archive of the first of these files, and how many it holds. `read`: gives content and mode.
+fn pack(paths: &[String], read: impl Fn(&str) -> std::io::Result<(Vec<u8>, u32)>) -> (Vec<u8>, usize) {
     let mut bytes = Vec::new();
     let mut taken = 0;
     for path in paths {
@@ -387,7 +434,7 @@ fn pack(root: &Path, paths: &[String]) -> (Vec<u8>, usize) {
             break;
         }
         // What is gone meanwhile is seen as removed the next time.
-        if let Ok((content, mode)) = tree::read(root, path) {
+        if let Ok((content, mode)) = read(path) {
             archive::add(&mut bytes, path, mode, &content);
         }
         taken += 1;

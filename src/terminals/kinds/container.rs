@@ -11,6 +11,7 @@ use tiller_protocol::lock;
 use tiller_tool::shell::{Launch, retry_while_busy};
 
 use super::{Failure, Kind, Setting, last_lines};
+use crate::files::git::Repository;
 use crate::owner;
 
 /// Until a container has started: its image may have to be fetched.
@@ -70,6 +71,14 @@ impl Container {
             for below in READ_ONLY.iter().filter(|below| Path::new(&self.root).join(below).exists()) {
                 let volume = format!("{0}/{below}:{1}/{below}:ro", self.root, self.folder);
                 args.extend(["--volume".into(), volume]);
+            }
+            // A worktree's repository lies elsewhere: it is found there by the path that the worktree names.
+            let linked = Repository::of(Path::new(&self.root)).filter(Repository::is_linked);
+            if let Some(common) = linked.map(|repository| repository.common.display().to_string()) {
+                args.extend(["--volume".into(), format!("{common}:{common}")]);
+                for name in ["hooks", "config"].iter().filter(|name| Path::new(&common).join(name).exists()) {
+                    args.extend(["--volume".into(), format!("{common}/{name}:{common}/{name}:ro")]);
+                }
             }
             args.extend(["--workdir".into(), self.folder.clone()]);
         }

@@ -194,3 +194,86 @@ async fn a_new_container_without_a_mounted_folder_gets_all_files_and_removes_non
     assert!(there.bench.root.join("a").exists());
     there.end().await;
 }
+
+/// A `docker` of the test: its containers are folders, and their commands run on this machine.
+const DOCKER: &str = r#"#!/bin/sh
+echo "$*" >>HERE/calls
+verb=$1
+shift
+case $verb in
+run)
+  : >HERE/containers/c$$
+  echo "pulling the image" >&2
+  echo c$$
+  ;;
+container) for id; do :; done; [ -e "HERE/containers/$id" ] || { echo "Error: No such container: $id" >&2; exit 1; }; echo true ;;
+exec)
+  [ -e "HERE/containers/$2" ] || { echo "Error response from daemon: No such container: $2" >&2; exit 1; }
+  echo $$ >>HERE/relays
+  shift 2
+  HOME=HERE/there exec env RUN "$@"
+  ;;
+rm) for id; do :; done; rm -f "HERE/containers/$id"; echo "$id" >>HERE/removed ;;
+ps) ;;
+esac
+"#;
+
+/// Docker, as far as a program of the test can stand for it: which arguments it gets, when a container is started again, and
+/// that it is removed.
+#[tokio::test]
+async fn a_container_of_docker_is_started_once_and_again_when_it_is_gone() {
+    let bench = Bench::new();
+    let scratch = bench.scratch.path().to_owned();
+    std::fs::create_dir_all(scratch.join("containers")).unwrap();
+    let run = format!("{RUN}={}", std::process::id());
+    let script = DOCKER.replace("HERE", &scratch.display().to_string()).replace("RUN", &run);
+    program(&scratch.join("bin/docker"), &script);
+    let options = vec!["--memory=1g".to_owned()];
+    let setting = Setting {
+        kind: TerminalKind::Docker,
+        image: Some("builder:1".into()),
+        options,
+        ..Setting::default()
+    };
+    let path = format!("{}:/usr/bin:/bin", scratch.join("bin").display());
+    let there = There::with(bench, setting, vec![("PATH".to_owned(), path)], 60);
+    // The folder is a worktree, whose repository lies elsewhere.
+    let main = scratch.canonicalize().unwrap().join("main");
+    std::fs::create_dir(&main).unwrap();
+    git(&main, &["init", "-q", "-b", "main"]);
+    git(&main, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    let (root, spare) = (there.bench.root.display().to_string(), scratch.join("spare"));
+    git(&main, &["worktree", "add", "-q", "-b", "side", &spare.display().to_string()]);
+    std::fs::rename(spare.join(".git"), there.bench.root.join(".git")).unwrap();
+    git(&main, &["worktree", "repair", &root]);
+    there.bench.file("a", "here\n");
+    assert_eq!(there.run("cat a; git status --short --branch").await, "here\n## side\n?? a");
+    let calls = std::fs::read_to_string(scratch.join("calls")).unwrap();
+    let started = calls.lines().find(|call| call.starts_with("run ")).unwrap();
+    let git_folder = main.join(".git").display().to_string();
+    for part in [
+        "--detach --rm".to_owned(),
+        format!("--label tiller.owner={}", label()),
+        format!("--volume {root}:{root}"),
+        format!("--volume {git_folder}:{git_folder}"),
+        format!("--volume {git_folder}/hooks:{git_folder}/hooks:ro"),
+        format!("--volume {git_folder}/config:{git_folder}/config:ro"),
+        format!("--workdir {root} "),
+        "--memory=1g --entrypoint sh builder:1 -c ".to_owned(),
+    ] {
+        assert!(started.contains(&part), "{part}: {started}");
+    }
+    // It is gone: another one is started, and the variables of the shell are said to be lost.
+    let containers = || -> Vec<PathBuf> {
+        scratch.join("containers").read_dir().unwrap().flatten().map(|entry| entry.path()).collect()
+    };
+    let first = containers();
+    assert_eq!(first.len(), 1, "one container for all of it: {first:?}");
+    std::fs::remove_file(&first[0]).unwrap();
+    assert!(there.cut() > 0);
+    let said = there.run("echo again").await;
+    assert!(said.contains("again"), "{said}");
+    assert!(containers().len() == 1 && containers() != first, "another container: {:?}", containers());
+    assert_eq!(there.bench.cx.state.shells.shutdown().await, 0);
+    assert!(containers().is_empty(), "it is removed: {:?}", containers());
+}

@@ -170,3 +170,44 @@ async fn a_restart_finds_what_changed_meanwhile() {
     assert_eq!(again.at_home("a"), "changed there\n");
     again.end().await;
 }
+
+/// Git works there by setting, and nothing that it writes there comes back.
+#[tokio::test]
+async fn git_works_there_where_the_setting_says_so() {
+    let without = There::pod(30);
+    git(&without.bench.root, &["init", "-q", "-b", "main"]);
+    without.bench.file("a", "1\n");
+    assert!(without.run("git status --short --branch").await.contains("not a git repository"));
+    without.end().await;
+
+    let there = There::pod_with(30, |setting| setting.git = true);
+    let root = there.bench.root.clone();
+    git(&root, &["init", "-q", "-b", "main"]);
+    git(&root, &["remote", "add", "origin", "https://key@example.com/x"]);
+    there.bench.file("a", "1\n");
+    there.bench.file(".git/hooks/post-checkout", "#!/bin/sh\ntouch hooked\n");
+    assert_eq!(there.run("git status --short --branch").await, "## No commits yet on main\n?? a");
+    git(&root, &["add", "."]);
+    git(&root, &["commit", "-qm", "one"]);
+    assert_eq!(
+        there.run("echo 2 >a; git status --short; git log --format=%s; git remote").await,
+        " M a\none"
+    );
+    assert!(!there.remote(".git/hooks").exists(), "no hook goes there");
+    // What happens to the repository there stays there, and what happens here replaces it.
+    there.run("git checkout -q -b side; echo evil >>.git/config; rm .git/packed-refs; mkdir .git/hooks; echo x >.git/hooks/pre-commit").await;
+    assert_eq!(git(&root, &["branch", "--show-current"]), "main");
+    assert!(!there.at_home(".git/config").contains("evil"));
+    assert!(!root.join(".git/hooks/pre-commit").exists());
+    git(&root, &["commit", "-qam", "two"]);
+    git(&root, &["checkout", "-q", "-b", "next"]);
+    assert_eq!(there.run("git log --format=%s next; git branch --show-current").await, "two\none\nnext");
+    git(&root, &["branch", "-q", "-D", "main"]);
+    assert!(!there.run("git branch --format='%(refname:short)'").await.contains("main"));
+    // A new machine gets all of it.
+    there.run("cd ..").await;
+    std::fs::remove_dir_all(there.remote("")).unwrap();
+    assert!(there.cut() > 0, "no connection was found");
+    assert_eq!(there.run("git -C work status --short --branch").await, "## next");
+    there.end().await;
+}

@@ -52,6 +52,11 @@ impl There {
 
     /// A pod that is this machine, with another home folder.
     fn pod(keep: u32) -> Self {
+        Self::pod_with(keep, |_| ())
+    }
+
+    /// The same, with other settings.
+    fn pod_with(keep: u32, change: impl FnOnce(&mut Setting)) -> Self {
         let bench = Bench::new();
         let scratch = bench.scratch.path().to_owned();
         let script = format!(
@@ -62,12 +67,13 @@ impl There {
         );
         program(&scratch.join("bin/kubectl"), &script);
         let folder = Some(scratch.join("there/work").display().to_string());
-        let setting = Setting {
+        let mut setting = Setting {
             kind: TerminalKind::Kubernetes,
             pod: Some("builder-0".into()),
             folder,
             ..Setting::default()
         };
+        change(&mut setting);
         let path = format!("{}:/usr/bin:/bin", scratch.join("bin").display());
         let vars = vec![("PATH".to_owned(), path), ("SECRET_TOKEN".to_owned(), "hunter2hunter2".to_owned())];
         Self::with(bench, setting, vars, keep)
@@ -109,6 +115,16 @@ impl There {
     async fn end(self) {
         assert_eq!(self.bench.cx.state.shells.shutdown().await, 0);
     }
+}
+
+/// Runs git without settings of this machine; what it printed.
+fn git(folder: &Path, args: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(args).current_dir(folder);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let out = git.output().unwrap();
+    assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).trim().to_owned()
 }
 
 /// Waits for a condition.
