@@ -16,7 +16,7 @@ mod cases;
 mod launch;
 mod results;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,11 +57,17 @@ pub(super) fn run(setup: impl Fn(&Common) -> Result<Setup, Notice>, batch: &Batc
         .build()
         .map_err(|e| Notice::new(NoticeKind::Internal, format!("The batch cannot be started: {e}.")))?;
     let total = cases.len();
+    // Attempts that were interrupted have cost something, too.
+    let open = todo.iter().filter(|case| !results.all.contains_key(&case.id));
+    let counted: HashMap<String, Cost> =
+        open.map(|case| (case.id.clone(), launch::cost_so_far(&folder.join(&case.id)))).collect();
+    let spent = counted.values().fold(results.spent, |sum, cost| sum.plus(*cost));
     let run = Run {
         batch,
         base,
         launcher: Arc::new(launcher),
-        budget: Budget::new(batch.max_cost.map(Cost::from_usd), results.spent),
+        budget: Budget::new(batch.max_cost.map(Cost::from_usd), spent),
+        counted,
         done: total - todo.len(),
         total,
         todo: todo.into_iter().cloned().enumerate().collect(),
@@ -141,6 +147,8 @@ struct Run<'a> {
     base: PathBuf,
     launcher: Arc<Launcher>,
     budget: Budget,
+    /// What of each case the budget holds as spent from the start.
+    counted: HashMap<String, Cost>,
     /// Cases with a result, and all.
     done: usize,
     total: usize,
@@ -236,25 +244,32 @@ impl Run<'_> {
         self.results.all.get(&case.id).map_or(1, |result| result.attempt.saturating_add(1))
     }
 
+    /// Notes what all attempts at a case have cost.
+    fn book(&mut self, case: &Case, limit: Option<Cost>, cost: Cost) {
+        let counted = self.counted.remove(&case.id).unwrap_or_default();
+        self.budget.give_back(limit, Cost(cost.0.saturating_sub(counted.0)));
+    }
+
     /// Stores the result of a case.
     async fn ended(&mut self, ended: Ended) -> Result<(), Notice> {
         let Ended { case, run, limit, seconds, end } = ended;
         let mut result = match end {
             Ok(CaseEnd::Result(result)) => *result,
             Ok(CaseEnd::Open) => {
-                self.budget.give_back(limit, Cost::default());
+                self.book(&case, limit, launch::cost_so_far(&run.folder));
                 return Ok(());
             }
             Err(why) => {
-                self.budget.give_back(limit, Cost::default());
+                self.book(&case, limit, launch::cost_so_far(&run.folder));
                 self.error = Some(why);
                 return Ok(());
             }
         };
+        result = result.after(launch::cost_before(&run.folder));
         if result.seconds == 0.0 {
             result.seconds = seconds;
         }
-        self.budget.give_back(limit, result.cost());
+        self.book(&case, limit, result.cost());
         result.attempt = self.attempt(&case);
         let result = result.of(&case.id, &case.hash, self.batch.launcher.word());
         let line = progress(&result, self.done + 1, self.total);

@@ -64,6 +64,25 @@ impl CaseResult {
 
     /// From the events that `tiller exec --json` printed; `None`: its turn has not ended.
     pub(super) fn read(events: &str) -> Option<Self> {
+        let (result, ended) = Self::read_so_far(events);
+        ended.then_some(result)
+    }
+
+    /// What an attempt has cost whose events these are, whether it has ended or not.
+    pub(super) fn cost_so_far(events: &str) -> Cost {
+        Self::read_so_far(events).0.cost()
+    }
+
+    /// With the cost of attempts before this one.
+    pub(super) fn after(mut self, earlier: Cost) -> Self {
+        if earlier > Cost::default() {
+            self.cost_usd = Some(self.cost().plus(earlier).usd());
+        }
+        self
+    }
+
+    /// The events as far as they go, and whether the turn has ended.
+    fn read_so_far(events: &str) -> (Self, bool) {
         let mut result = Self::default();
         let mut ended = false;
         let mut costs: HashMap<String, u64> = HashMap::new();
@@ -107,7 +126,7 @@ impl CaseResult {
         if let (Some(first), Some(last)) = (of(0), of(1)) {
             result.seconds = last.duration_since(first).as_secs_f64().max(0.0);
         }
-        ended.then_some(result)
+        (result, ended)
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -182,6 +201,15 @@ mod tests {
         assert_eq!((result.status.as_str(), result.text.as_str()), ("done", "Yes."));
         assert_eq!((result.cost_usd, result.seconds, result.usage.input), (Some(0.013), 4.5, 7));
         assert_eq!(result.session.as_deref(), Some("s1"));
+    }
+
+    #[test]
+    fn an_attempt_without_an_end_has_a_cost_and_the_next_one_includes_it() {
+        let cut = EVENTS.split_inclusive('\n').take(3).collect::<String>();
+        let earlier = CaseResult::cost_so_far(&cut);
+        assert_eq!(earlier, Cost::from_usd(0.003));
+        assert_eq!(CaseResult::read(EVENTS).unwrap().after(earlier).cost_usd, Some(0.016));
+        assert_eq!(CaseResult::without_turn("lost", None, "").after(Cost::default()).cost_usd, None);
     }
 
     /// At every byte where the output can end.

@@ -10,11 +10,12 @@ use tiller_testkit::ScriptServer;
 
 use crate::common::{Out, Place, TILLER, finish, json_lines, poll, run, says, signal, wait};
 
-/// A case program of the test: it notes its prompt and arguments in `log`, waits for the file `go` where the prompt says so,
+/// A case program of the test: it notes its prompt and arguments in `log`, spends something at once or waits for the file `go` where the prompt says so,
 /// and answers like `tiller exec --json`.
 const CASE: &str = r#"#!/bin/sh
 p=$(cat)
 echo "$p $*" >>"HERE/log"
+case $p in *spend*) echo '{"type":"agent_changed","agent":"main","view":{"id":"a1","cost":300000}}' ;; esac
 case $p in wait*) while [ ! -e "HERE/go" ]; do sleep 0.05; done ;; esac
 case $p in fail*) echo "no such model" >&2; exit 2 ;; esac
 printf '{"type":"turn_finished","agent":"main","status":"done","text":"%s","usage":{},"cost_usd":0.4}\n' "$(printf %s "$p" | tr -d '"')"
@@ -217,6 +218,27 @@ fn an_interrupted_case_is_run_again_and_the_others_are_not() {
     assert_eq!(bench.batch(&[]).code, Some(0));
     assert_eq!(bench.ran(), ["a", "c", "wait b", "wait b"]);
     assert_eq!(bench.results().len(), 3);
+}
+
+/// What an attempt cost that was interrupted counts: in the budget, in the last line, and in the result.
+#[test]
+fn the_cost_of_an_interrupted_attempt_counts() {
+    let bench = Bench::new(&["wait spend b"]);
+    let child = bench.start(&["--max-cost", "2"]);
+    let events = bench.place.work.join("cases.results.jsonl.d/wait-spend-b/events");
+    wait("the case to cost something", || {
+        std::fs::read_to_string(&events).is_ok_and(|text| text.ends_with("}}\n"))
+    });
+    signal(child.id(), Signal::INT);
+    let out = finish(child);
+    assert!(out.code == Some(130) && out.stdout.contains("0 done, 0 failed, 1 left; $0.30"), "{out:?}");
+    bench.go();
+    let out = bench.batch(&["--max-cost", "2"]);
+    assert!(out.code == Some(0) && out.stdout.contains("1 done, 0 failed, 0 left; $1.00"), "{out:?}");
+    assert!(bench.log()[1].contains("--max-cost=1.700000 -"), "{:?}", bench.log());
+    assert_eq!(bench.results()[0]["cost_usd"], 1.0);
+    let out = bench.batch(&["--max-cost", "2"]);
+    assert!(out.stdout.contains("; $1.00"), "it is not counted twice: {out:?}");
 }
 
 /// Each case has a part of the money as its own limit; what is left over is for the next ones.

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `prompt` | the prompt, standard input of the case; locked while a process of the case lives |
 //! | `events` | its standard output: the events of `tiller exec --json` |
+//! | `events.1`, ... | the same of attempts that were interrupted |
 //! | `errors` | its standard error |
 //! | `pid`, `job` | the process, or the name of the job at the cluster |
 
@@ -16,7 +17,7 @@ mod slurm;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{Cost, Notice, NoticeKind};
 use tokio_util::sync::CancellationToken;
 
 use super::results::CaseResult;
@@ -126,6 +127,37 @@ fn own_program(batch: &Batch) -> Result<String, Notice> {
     Ok(own.display().to_string())
 }
 
+/// The name of the events of an attempt that was interrupted, from 1.
+fn earlier(number: u32) -> String {
+    format!("{EVENTS}.{number}")
+}
+
+/// Keeps the events of an attempt that was interrupted beside those of the next one, since its cost counts.
+fn set_aside(folder: &Path) -> std::io::Result<()> {
+    let events = folder.join(EVENTS);
+    if events.metadata().is_ok_and(|meta| meta.len() > 0) {
+        let free = (1..).find(|number| !folder.join(earlier(*number)).exists());
+        std::fs::rename(&events, folder.join(earlier(free.unwrap_or(1))))?;
+    }
+    Ok(())
+}
+
+/// What the interrupted attempts at the case cost.
+pub(super) fn cost_before(folder: &Path) -> Cost {
+    let costs = (1..).map_while(|number| cost_in(&folder.join(earlier(number))));
+    costs.fold(Cost::default(), Cost::plus)
+}
+
+/// What all attempts at the case have cost, as far as their events tell.
+pub(super) fn cost_so_far(folder: &Path) -> Cost {
+    cost_before(folder).plus(cost_in(&folder.join(EVENTS)).unwrap_or_default())
+}
+
+fn cost_in(events: &Path) -> Option<Cost> {
+    let events = std::fs::read(events).ok()?;
+    Some(CaseResult::cost_so_far(&String::from_utf8_lossy(&events)))
+}
+
 /// The result that the events in the folder give; `None`: they have no end.
 fn finished(folder: &Path) -> Option<CaseResult> {
     let events = std::fs::read(folder.join(EVENTS)).ok()?;
@@ -140,7 +172,9 @@ fn ended(folder: &Path, exit: Option<i32>, lost: &str) -> CaseResult {
     let errors = std::fs::read(folder.join(ERRORS)).unwrap_or_default();
     let errors = String::from_utf8_lossy(&errors);
     let why = if errors.trim().is_empty() { lost } else { &errors };
-    CaseResult::without_turn(if exit.is_some() { "failed" } else { "lost" }, exit, why)
+    let result = CaseResult::without_turn(if exit.is_some() { "failed" } else { "lost" }, exit, why);
+    // Its agents may have worked before it failed.
+    result.after(cost_in(&folder.join(EVENTS)).unwrap_or_default())
 }
 
 /// Runs one of the person's programs to its end; its output. `input` goes to its standard input.

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::sync::CancellationToken;
 
-use super::{CaseEnd, CaseRun, ERRORS, EVENTS, LOOK, PROMPT, ended, finished, line, quote};
+use super::{CaseEnd, CaseRun, ERRORS, EVENTS, LOOK, PROMPT, ended, finished, line, quote, set_aside};
 use crate::commands::args::Batch;
 
 /// The number of the process.
@@ -73,6 +73,7 @@ impl Processes {
             return Ok(CaseEnd::Result(Box::new(result)));
         }
         let prompt = write(prompt, &case.prompt).map_err(|e| failed("the prompt cannot be written", e))?;
+        set_aside(&case.folder).map_err(|e| failed("the events of an earlier attempt cannot be kept", e))?;
         let out = File::create(case.folder.join(EVENTS)).map_err(|e| failed("no output", e))?;
         let errors = File::create(case.folder.join(ERRORS)).map_err(|e| failed("no output", e))?;
         let mut command = self.command(case);
