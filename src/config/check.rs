@@ -56,12 +56,12 @@ const TEXTS: &[Meaning] = &[
         "the name of a variable, for example \"MY_API_KEY\", not the key itself",
     ),
     ("limits.env.*", is_variable, "the name of a variable"),
-    (
-        "sandbox_network.*",
-        is_domain,
-        "a domain such as \"crates.io\", \"*.crates.io\" for the names below it, or \"*\" for everything",
-    ),
+    ("sandbox_network.*", is_domain, DOMAIN),
+    ("agents.sandbox_network.*", is_domain, DOMAIN),
 ];
+
+const DOMAIN: &str =
+    "a domain such as \"crates.io\", \"*.crates.io\" for the names below it, or \"*\" for everything";
 
 /// The key whose values are the names of API formats.
 const KIND: &str = "providers.*.kind";

@@ -98,6 +98,26 @@ fn value<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {
     env.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
 }
 
+impl Adapter {
+    /// Folders and files that the program reads and writes where it is confined, and those that hold its keys. `env` is its
+    /// environment.
+    pub fn own_paths(&self, env: &[(String, String)]) -> OwnPaths {
+        let nothing: Lookup = std::sync::Arc::new(|_: &str| None);
+        let all = |names: &[String]| names.iter().filter_map(|name| place(name, env, &nothing)).collect();
+        let needs = &self.sandbox;
+        OwnPaths { folders: all(&needs.folders), files: all(&needs.files), keys: all(&self.auth.files) }
+    }
+}
+
+/// Paths of one program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnPaths {
+    pub folders: Vec<std::path::PathBuf>,
+    pub files: Vec<std::path::PathBuf>,
+    /// Files that show that it is logged in.
+    pub keys: Vec<std::path::PathBuf>,
+}
+
 /// Resolves `~/.x/config` or `$X_HOME/config` to a path.
 fn place(file: &str, base: &[(String, String)], lookup: &Lookup) -> Option<std::path::PathBuf> {
     let (first, rest) = file.split_once('/').unwrap_or((file, ""));

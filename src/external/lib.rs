@@ -42,6 +42,7 @@ mod tools;
 pub use adapter::{Adapter, Adapters};
 pub use check::{Checker, Ready};
 pub use control::{Control, Receipt, ScreenReader};
+pub use environment::OwnPaths;
 pub use event::{
     ActivityClaim, AgentEvent, Answer, Ask, Choice, ChoiceKind, Ending, FileDiff, Question, Status, ToolUse,
 };

@@ -12,8 +12,10 @@ use tiller_permit::trust::{
 use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::ChildEnv;
+use tiller_tool::shell::Confiner;
 
 use crate::app::Setup;
+use crate::app::definitions::program_sandbox::ProgramSandbox;
 
 /// The programs of other vendors that can work as agents. One is started in a folder of `project` only where the person
 /// trusts the folder's files that configure it, in their present form.
@@ -21,9 +23,12 @@ pub(crate) fn programs(setup: &Setup, store: &Store) -> Programs {
     let (store, project) = (store.clone(), setup.project.clone());
     let home = (setup.env)("HOME").map(PathBuf::from);
     let children = setup.children();
+    let adapters = adapters(setup);
+    let sandbox = ProgramSandbox::new(setup, adapters.clone());
     Programs {
-        adapters: adapters(setup),
-        host: tiller_tool::shell::Host::default().confined(crate::app::sandbox::vendors(setup)),
+        adapters,
+        host: tiller_tool::shell::Host::default()
+            .confined(sandbox.map(|sandbox| Arc::new(sandbox) as Arc<dyn Confiner>)),
         lookup: Arc::new(|name: &str| std::env::var(name).ok()),
         trust: Arc::new(move |folder: &Path, adapter: &Adapter, rules: &[String]| {
             let places = Places { project: &project, home: home.as_deref(), folder };

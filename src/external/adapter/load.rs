@@ -147,6 +147,14 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
     if adapter.name.is_empty() || adapter.name.len() > 40 || !adapter.name.chars().all(plain) {
         return wrong("name", "name must consist of lower-case letters, digits and dashes".into());
     }
+    if let Some(name) =
+        adapter.sandbox.scratch.keys().find(|name| name.contains('/') || name.starts_with('.'))
+    {
+        return wrong(
+            name,
+            "the name of a file in [sandbox.scratch] has no slash and no dot at its start".into(),
+        );
+    }
     if adapter.headless.is_none() && adapter.acp.is_none() && adapter.pty.is_none() {
         return wrong("name", "one of [headless], [acp] and [pty] is needed".into());
     }

@@ -6,5 +6,5 @@ mod schema;
 pub use load::{Adapters, Problem, parse};
 pub use schema::{
     Acp, Adapter, Auth, Cloud, Dialog, DialogOption, Env, Format, Headless, Kind, Means, MissingFile,
-    NamedVariables, Pattern, Program, PromptBy, Pty, Rule,
+    NamedVariables, Pattern, Program, PromptBy, Pty, Rule, SandboxNeeds,
 };

@@ -23,6 +23,9 @@ pub struct Adapter {
     pub env: Env,
     #[serde(default)]
     pub auth: Auth,
+    /// Its needs where it is confined.
+    #[serde(default)]
+    pub sandbox: SandboxNeeds,
     pub headless: Option<Headless>,
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
@@ -189,6 +192,24 @@ pub struct Auth {
     pub missing: Vec<Pattern>,
     /// What to do.
     pub fix: String,
+}
+
+/// What a program needs in the sandbox (the setting `agents.sandbox`), beyond the folder of the agent. `~` is the home
+/// folder, `$NAME` a variable; a path whose variable is not set is left out.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxNeeds {
+    /// Folders of its settings, keys and sessions, which it reads and writes. They are created where they are missing: a
+    /// sandbox cannot permit what does not exist.
+    pub folders: Vec<String>,
+    /// The same for single files. They are not created.
+    pub files: Vec<String>,
+    /// The domains that it reaches: `example.com`, or `*.example.com` for the names below it. None: every domain.
+    pub domains: Vec<String>,
+    /// Variables that are set there; `{scratch}` is its folder for temporary files.
+    pub set: BTreeMap<String, String>,
+    /// Files that are written into that folder before it starts, by their names.
+    pub scratch: BTreeMap<String, String>,
 }
 
 /// The output format of its mode without a screen.

@@ -4,20 +4,30 @@ use std::path::Path;
 
 use serde_json::json;
 use tiller_external::Transport;
-use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use super::{KEYS, answer, present};
 use crate::common::{Place, poll};
 use crate::screen::{quit, say};
 
 const SECRET: &str = "of-the-home-folder-0123456789";
+/// Secret files of the home folder, each with the program whose own it is.
+const SECRETS: &[(&str, &str)] = &[
+    (".ssh/id_ed25519", ""),
+    (".config/gh/hosts.yml", ""),
+    (".claude/.credentials.json", "claude"),
+    (".codex/auth.json", "codex"),
+    (".gemini/oauth_creds.json", "gemini"),
+    (".local/share/opencode/auth.json", "opencode"),
+];
 
 /// The reply to "please runcmd now", with another command than [`super::COMMAND`]; any other reply as ever.
-fn reply(asked: &tiller_testkit::Recorded, work: &Path, command: &str) -> Reply {
+fn reply(asked: &Recorded, work: &Path, command: &str) -> Reply {
     let body = asked.json();
-    let (wire, turns) = match (&body["messages"], &body["input"]) {
-        (turns, _) if turns.is_array() && asked.path.contains("/messages") => (Wire::Anthropic, turns),
-        (_, turns) if turns.is_array() => (Wire::OpenaiResponses, turns),
+    let (wire, turns) = match (&body["messages"], &body["input"], &body["contents"]) {
+        (turns, ..) if turns.is_array() && asked.path.contains("/messages") => (Wire::Anthropic, turns),
+        (_, turns, _) if turns.is_array() => (Wire::OpenaiResponses, turns),
+        (.., turns) if turns.is_array() && asked.path.contains("stream") => (Wire::Gemini, turns),
         _ => return answer(asked, work),
     };
     let turns = turns.as_array().cloned().unwrap_or_default();
@@ -27,7 +37,7 @@ fn reply(asked: &tiller_testkit::Recorded, work: &Path, command: &str) -> Reply 
     let found = ["Bash", "bash", "run_shell_command", "exec_command", "shell_command"]
         .into_iter()
         .find(|name| tools.contains(&format!("\"name\":\"{name}\"")));
-    let done = last.contains("tool_result") || last.contains("function_call_output");
+    let done = ["tool_result", "function_call_output", "functionResponse"].iter().any(|w| last.contains(w));
     match found {
         Some(tool) if !done && text.contains("runcmd") && body["stream"] != false => {
             let args = match tool {
@@ -42,13 +52,14 @@ fn reply(asked: &tiller_testkit::Recorded, work: &Path, command: &str) -> Reply 
 
 /// The results of tools in a request.
 fn results(body: &serde_json::Value) -> Vec<String> {
-    let turns = body["messages"].as_array().or(body["input"].as_array()).cloned().unwrap_or_default();
-    let all = turns.iter().map(ToString::to_string);
-    all.filter(|t| t.contains("tool_result") || t.contains("function_call")).collect()
+    let turns = ["messages", "input", "contents"].iter().find_map(|key| body[key].as_array().cloned());
+    let all = turns.unwrap_or_default().into_iter().map(|turn| turn.to_string());
+    all.filter(|t| ["tool_result", "function_call", "functionResponse"].iter().any(|w| t.contains(w)))
+        .collect()
 }
 
-/// Settings of the programs in the home folder, a secret path beside them, and a repository.
-fn place_for(server: &ScriptServer, clis: &str, root: &Path) -> Place {
+/// Settings of the programs in the home folder, the secrets of everything but `name` beside them, and a repository.
+fn place_for(server: &ScriptServer, clis: &str, root: &Path, name: &str) -> Place {
     let mut place = Place::anthropic(server);
     (place.user, place.work) = (root.join("user"), root.join("work"));
     for folder in [&place.user, &place.work, &root.join("outside")] {
@@ -57,73 +68,103 @@ fn place_for(server: &ScriptServer, clis: &str, root: &Path) -> Place {
     let path = std::env::var("PATH").unwrap();
     place.set("PATH", &format!("{clis}:{path}"));
     place.set("HOME", &place.user.display().to_string());
-    place.set("ANTHROPIC_API_KEY", KEYS[0].1);
-    place.set("OPENAI_API_KEY", KEYS[1].1);
-    place.config("[agents]\nsandbox = true\n");
-    let url = server.url();
-    let write = |name: &str, text: String| {
-        let path = place.user.join(name);
+    place.set("GOOGLE_GEMINI_BASE_URL", &server.url());
+    for (key, value) in KEYS {
+        place.set(key, value);
+    }
+    // The model is a server on this machine.
+    place.config("[agents]\nsandbox = true\nsandbox_network = [\"*\"]\n");
+    super::settings(&place.user, &server.url());
+    for (file, _) in SECRETS.iter().filter(|(_, own)| *own != name) {
+        let path = place.user.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    write(".claude.json", json!({"hasCompletedOnboarding": true}).to_string());
-    let provider = format!(
-        "name = \"mock\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\""
-    );
-    write(
-        ".codex/config.toml",
-        format!("model = \"gpt-5.5\"\nmodel_provider = \"mock\"\n[model_providers.mock]\n{provider}\n"),
-    );
-    let options = json!({"baseURL": format!("{url}/v1"), "apiKey": "of-the-file"});
-    write(
-        ".config/opencode/opencode.json",
-        json!({"autoupdate": false, "model": "anthropic/claude-sonnet-4-5", "provider": {"anthropic": {"options": options}}})
-            .to_string(),
-    );
-    write(".ssh/id_ed25519", SECRET.into());
-    write(".config/gh/hosts.yml", SECRET.into());
-    write(".bashrc", "# mine\n".into());
+        std::fs::write(path, SECRET).unwrap();
+    }
+    std::fs::write(place.user.join(".bashrc"), "# mine\n").unwrap();
+    // Without one, aider writes a name into the repository's settings.
+    std::fs::write(place.user.join(".gitconfig"), "[user]\n\tname = a\n\temail = a@example.com\n").unwrap();
     let git = place.program("git", &["init", "-q"]).status().unwrap();
     assert!(git.success());
     place
 }
 
+/// The name of a program, the transport, and whether its model can run commands.
+const ALL: &[(&str, Transport, bool)] = &[
+    ("claude", Transport::Headless, true),
+    ("codex", Transport::Headless, true),
+    ("gemini", Transport::Headless, true),
+    ("opencode", Transport::Headless, true),
+    ("aider", Transport::Headless, false),
+    ("claude", Transport::Acp, true),
+    ("codex", Transport::Acp, true),
+    ("gemini", Transport::Acp, true),
+    ("opencode", Transport::Acp, true),
+    ("claude", Transport::Pty, true),
+    ("codex", Transport::Pty, true),
+    ("gemini", Transport::Pty, true),
+    ("opencode", Transport::Pty, true),
+];
+
 /// Folders for temporary files are private in the sandbox: the home folder of the test lies elsewhere.
-#[test]
-#[ignore = "claude starts and answers, but its command did not run: the cause is not found yet"]
-fn a_confined_program_works_and_its_commands_stay_in_the_workspace() {
+fn each_confined(wanted: Transport) {
     let found = tiller_sandbox::Confinement::find();
     if !found.available() {
         return eprintln!("skipped: {}", found.words());
     }
-    for (name, clis) in present(&["claude", "codex", "opencode"], Transport::Headless) {
+    for (name, transport, runs) in ALL.iter().filter(|(_, transport, _)| *transport == wanted) {
+        let Some((_, clis)) = present(&[name], *transport).pop() else { continue };
         let begun = std::time::Instant::now();
         let tmp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = tmp.path().canonicalize().unwrap();
         let (work, top) = (root.join("work"), root.display().to_string());
+        // In a file: over ACP the rules would refuse such a line.
+        let secrets: String = SECRETS.iter().map(|(file, _)| format!("{top}/user/{file} ")).collect();
         let command = format!(
-            "cat {top}/user/.ssh/id_ed25519 {top}/user/.config/gh/hosts.yml > got.txt; \
-             echo x > {top}/outside/new; echo x >> {top}/user/.bashrc; echo x > {top}/user/new; touch ran.txt; true"
+            "cat {secrets} > got.txt; echo x > {top}/outside/new; echo x >> {top}/user/.bashrc; \
+             echo x > {top}/user/new; echo x > .git/hooks/post-commit; touch ran.txt; true"
         );
-        let server = ScriptServer::with(move |asked, _| reply(asked, &work, &command));
-        let place = place_for(&server, &clis, &root);
+        let server = ScriptServer::with(move |asked, _| reply(asked, &work, "sh check.sh"));
+        let place = place_for(&server, &clis, &root, name);
+        place.file("check.sh", &command);
         let mut term = place.term(&["--profile", "full"], 118, 30);
         term.wait_text("Type what you want done");
-        say(&mut term, &format!("/spawn @{name}:headless please runcmd now"));
-        let told = poll(super::PATIENCE, || term.screen().contains("PONG").then_some(()));
-        assert!(told.is_some(), "{name} did not end:\n{}", term.screen());
-        let results = server.bodies().iter().flat_map(results).collect::<Vec<_>>();
-        assert!(
-            place.work.join("ran.txt").exists(),
-            "{name} ran no command: {results:#?}\n{}",
-            term.screen()
-        );
+        let task = if *runs { "please runcmd now" } else { "please mkfile now" };
+        say(&mut term, &format!("/spawn @{name}:{} {task}", transport.name()));
+        let mark = if *runs { "ran.txt" } else { "made.txt" };
+        let ended = |s: &str| s.contains("PONG") || s.contains("made.txt") && !*runs;
+        let told = poll(super::PATIENCE, || ended(&term.screen()).then_some(()));
+        let results = || server.bodies().iter().flat_map(results).collect::<Vec<_>>();
+        assert!(told.is_some(), "{name} did not end: {:#?}\n{}", results(), term.screen());
+        let done = poll(super::PATIENCE, || place.work.join(mark).exists().then_some(()));
+        assert!(done.is_some(), "{name} did nothing: {:#?}\n{}", results(), term.screen());
         assert_eq!(quit(&mut term), 0);
-        assert_eq!(place.read("got.txt"), "", "{name} read a secret path");
+        if *runs {
+            assert_eq!(place.read("got.txt"), "", "{name} read a secret path");
+        }
         assert_eq!(std::fs::read_dir(root.join("outside")).unwrap().count(), 0, "{name} wrote outside");
         assert_eq!(std::fs::read_to_string(place.user.join(".bashrc")).unwrap(), "# mine\n", "{name}");
         assert!(!place.user.join("new").exists(), "{name} wrote in the home folder");
+        assert!(!place.work.join(".git/hooks/post-commit").exists(), "{name} wrote a hook");
         assert!(!server.bodies().iter().any(|b| b.to_string().contains(SECRET)), "{name}");
-        eprintln!("{name}, confined: {:.1} s", begun.elapsed().as_secs_f64());
+        if *transport == Transport::Headless && *name == "claude" {
+            let own = std::fs::read_to_string(place.user.join(".claude.json")).unwrap();
+            assert!(own.contains("hasCompletedOnboarding") && own.contains("numStartups"), "{own}");
+        }
+        eprintln!("{name} over {}, confined: {:.1} s", transport.name(), begun.elapsed().as_secs_f64());
     }
+}
+
+#[test]
+fn a_confined_program_works_and_its_commands_stay_in_the_workspace() {
+    each_confined(Transport::Headless);
+}
+
+#[test]
+fn a_confined_program_works_over_acp() {
+    each_confined(Transport::Acp);
+}
+
+#[test]
+fn a_confined_program_works_in_a_terminal() {
+    each_confined(Transport::Pty);
 }

@@ -66,19 +66,7 @@ fn place_for(server: &ScriptServer, clis: &str) -> Place {
     place.set("OPENAI_API_KEY", KEYS[1].1);
     // Tiller's agents repeat the same call until the test lets them continue.
     place.config("[agents]\nrunning = 8\n[limits]\nrepeats = 0\n");
-    let url = server.url();
-    let write = |name: &str, text: String| {
-        let path = place.user.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    write(".claude.json", json!({"hasCompletedOnboarding": true}).to_string());
-    let provider = format!(
-        "name = \"mock\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\""
-    );
-    let codex =
-        format!("model = \"gpt-5.5\"\nmodel_provider = \"mock\"\n[model_providers.mock]\n{provider}\n");
-    write(".codex/config.toml", codex);
+    super::settings(&place.user, &server.url());
     place
 }
 

@@ -39,6 +39,36 @@ const KEYS: &[(&str, &str)] = &[
     ("XAI_API_KEY", "xai-of-xai-0123456789"),
 ];
 
+/// Writes the settings of all programs below `home`: their model is the test's server.
+fn settings(home: &Path, url: &str) {
+    let write = |name: &str, text: String| {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(".claude.json", json!({"hasCompletedOnboarding": true}).to_string());
+    let provider = format!(
+        "name = \"mock\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\""
+    );
+    let codex =
+        format!("model = \"gpt-5.5\"\nmodel_provider = \"mock\"\n[model_providers.mock]\n{provider}\n");
+    write(".codex/config.toml", codex);
+    let gemini = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"disableAutoUpdate": true},
+        "privacy": {"usageStatisticsEnabled": false},
+    });
+    write(".gemini/settings.json", gemini.to_string());
+    let options = json!({"baseURL": format!("{url}/v1"), "apiKey": "of-the-file"});
+    let opencode = json!({
+        "autoupdate": false,
+        "model": "anthropic/claude-sonnet-4-5",
+        "provider": {"anthropic": {"options": options}},
+    });
+    write(".config/opencode/opencode.json", opencode.to_string());
+    write(".aider.conf.yml", format!("openai-api-base: {url}/v1\nmodel: openai/mock\n"));
+}
+
 /// One program's home, folder and server.
 struct Bench {
     _tmp: tempfile::TempDir,
@@ -59,28 +89,7 @@ impl Bench {
         std::fs::create_dir_all(root.join("tmp")).unwrap();
         let folder = work.clone();
         let server = ScriptServer::with(move |asked, _| answer(asked, &folder));
-        let write = |name: &str, text: String| {
-            let path = home.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        let url = server.url();
-        write(".claude.json", json!({"hasCompletedOnboarding": true}).to_string());
-        write(
-            ".codex/config.toml",
-            format!(
-                "model = \"gpt-5.5\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\nenv_key = \"OPENAI_API_KEY\"\n"
-            ),
-        );
-        write(
-            ".gemini/settings.json",
-            json!({"security": {"auth": {"selectedType": "gemini-api-key"}}, "general": {"disableAutoUpdate": true}, "privacy": {"usageStatisticsEnabled": false}}).to_string(),
-        );
-        write(
-            ".config/opencode/opencode.json",
-            json!({"autoupdate": false, "model": "anthropic/claude-sonnet-4-5", "provider": {"anthropic": {"options": {"baseURL": format!("{url}/v1"), "apiKey": "of-the-file"}}}}).to_string(),
-        );
-        write(".aider.conf.yml", format!("openai-api-base: {url}/v1\nmodel: openai/mock\n"));
+        settings(&home, &server.url());
         let rest = std::env::var("PATH").unwrap();
         let path = format!("{clis}:{rest}");
         Self { _tmp: tmp, home, work, server, path, adapters: Adapters::new(&[]), keys: true }

@@ -1,0 +1,151 @@
+//! The sandbox of agent programs of other vendors (`agents.sandbox`): each reads and writes its own settings, keys and
+//! sessions, and reaches its own domains.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tiller_external::{Adapter, Adapters};
+use tiller_protocol::lock;
+use tiller_sandbox::{Confinement, Domains, Method, Network, Policy, Profile, Proxy, SessionSandbox, proxy};
+use tiller_tool::shell::{CommandWatch, Confiner, Launch};
+
+use crate::app::Setup;
+use crate::app::sandbox;
+
+/// Confines agent programs by what their adapters say. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramSandbox {
+    shared: Arc<Shared>,
+    /// For programs in a terminal of their own.
+    in_terminal: bool,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Of every program: the folder of the agent, nothing of its own.
+    policy: Policy,
+    adapters: Adapters,
+    /// The setting `agents.sandbox_network`.
+    domains: Vec<String>,
+    quarantine: std::path::PathBuf,
+    /// By the file name of the program, and whether it has a terminal: made at its first start.
+    made: Mutex<BTreeMap<(String, bool), Arc<dyn Confiner>>>,
+}
+
+impl ProgramSandbox {
+    /// `None`: the person does not want it.
+    pub(crate) fn new(setup: &Setup, adapters: Adapters) -> Option<Self> {
+        let policy = sandbox::vendors(setup)?;
+        let domains = setup.config.config.agents.sandbox_network.clone();
+        let quarantine = sandbox::quarantine(setup);
+        let shared = Shared { policy, adapters, domains, quarantine, made: Mutex::default() };
+        Some(Self { shared: Arc::new(shared), in_terminal: false })
+    }
+
+    /// The adapters whose program this is; an adapter of the person's can name the program of a built-in one.
+    fn adapters(&self, program: &str) -> Vec<&Arc<Adapter>> {
+        let is = |command: &str| Path::new(command).file_name().is_some_and(|name| name == program);
+        let runs = |adapter: &&Arc<Adapter>| {
+            is(&adapter.program.command) || adapter.acp.as_ref().is_some_and(|acp| is(&acp.command))
+        };
+        self.shared.adapters.iter().filter(runs).collect()
+    }
+
+    /// The policy of a program with this environment.
+    fn policy(&self, own: &[&Arc<Adapter>], env: &[(String, String)]) -> Policy {
+        let mut policy = self.shared.policy.clone();
+        for adapter in own {
+            let paths = adapter.own_paths(env);
+            for folder in &paths.folders {
+                if let Err(e) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+                    tracing::warn!(folder = %folder.display(), error = %e, "a program's folder was not made");
+                }
+            }
+            policy.writable.extend(paths.folders.into_iter().chain(paths.files));
+        }
+        let others = self.shared.adapters.iter().filter(|other| !own.iter().any(|o| Arc::ptr_eq(o, other)));
+        policy.hidden.extend(others.flat_map(|other| other.own_paths(env).keys));
+        let theirs = policy.writable.clone();
+        let is_own = |path: &Path| theirs.iter().any(|own| path.starts_with(own));
+        policy.protected.retain(|path| !is_own(path));
+        policy.hidden.retain(|path| !is_own(path));
+        policy
+    }
+
+    /// The domains that these programs reach; `None`: all.
+    fn domains(&self, own: &[&Arc<Adapter>]) -> Option<Vec<String>> {
+        let more = &self.shared.domains;
+        let unlimited = own.is_empty() || own.iter().any(|adapter| adapter.sandbox.domains.is_empty());
+        if unlimited || more.iter().any(|domain| domain == sandbox::EVERYTHING) {
+            return None;
+        }
+        Some(own.iter().flat_map(|adapter| &adapter.sandbox.domains).chain(more).cloned().collect())
+    }
+
+    fn make(&self, own: &[&Arc<Adapter>], env: &[(String, String)]) -> Arc<dyn Confiner> {
+        let mut policy = self.policy(own, env);
+        let quarantine = self.shared.quarantine.clone();
+        if self.in_terminal {
+            let session = SessionSandbox::new(policy, quarantine);
+            return session.in_terminal().unwrap_or_else(|| Arc::new(session));
+        }
+        // Without a network namespace a program reaches everything or nothing.
+        let namespaces = Method::choose(Confinement::find(), Profile::Workspace) == Some(Method::Bubblewrap);
+        let Some(domains) = self.domains(own).filter(|_| namespaces) else {
+            return Arc::new(SessionSandbox::new(policy, quarantine));
+        };
+        match Proxy::start(Domains::new(&domains), Box::new(proxy::System)) {
+            Ok(proxy) => Arc::new(SessionSandbox::new(policy, quarantine).through(proxy)),
+            Err(error) => {
+                tracing::warn!(%error, "the proxy for the domains of a program was not started: it reaches none");
+                policy.network = Network::Off;
+                Arc::new(SessionSandbox::new(policy, quarantine))
+            }
+        }
+    }
+}
+
+impl Confiner for ProgramSandbox {
+    fn confine(&self, launch: Launch, workspace: &Path, scratch: &Path) -> Launch {
+        self.confine_watched(launch, workspace, scratch, &CommandWatch::default())
+    }
+
+    fn confine_watched(
+        &self,
+        mut launch: Launch,
+        workspace: &Path,
+        scratch: &Path,
+        watch: &CommandWatch,
+    ) -> Launch {
+        let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let own = self.adapters(&name);
+        let made = {
+            let mut made = lock(&self.shared.made);
+            let make = || self.make(&own, &launch.env);
+            Arc::clone(made.entry((name, self.in_terminal)).or_insert_with(make))
+        };
+        if made.confines() {
+            for (name, value) in own.iter().flat_map(|adapter| &adapter.sandbox.set) {
+                launch.env.retain(|(n, _)| n != name);
+                let value = value.replace("{scratch}", &scratch.display().to_string());
+                launch.env.push((name.clone(), value));
+            }
+            for (name, text) in own.iter().flat_map(|adapter| &adapter.sandbox.scratch) {
+                if let Err(e) = std::fs::write(scratch.join(name), text) {
+                    tracing::warn!(name, error = %e, "a file of a confined program was not written");
+                }
+            }
+        }
+        made.confine_watched(launch, workspace, scratch, watch)
+    }
+
+    fn confines(&self) -> bool {
+        Method::choose(Confinement::find(), Profile::Workspace).is_some()
+    }
+
+    fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {
+        Some(Arc::new(Self { in_terminal: true, ..self.clone() }))
+    }
+}
