@@ -105,7 +105,15 @@ impl Adapter {
         let nothing: Lookup = std::sync::Arc::new(|_: &str| None);
         let all = |names: &[String]| names.iter().filter_map(|name| place(name, env, &nothing)).collect();
         let needs = &self.sandbox;
-        OwnPaths { folders: all(&needs.folders), files: all(&needs.files), keys: all(&self.auth.files) }
+        let pair =
+            |(from, to): (&String, &String)| Some((place(from, env, &nothing)?, place(to, env, &nothing)?));
+        OwnPaths {
+            folders: all(&needs.folders),
+            files: all(&needs.files),
+            protected: all(&needs.protected),
+            copies: needs.copies.iter().filter_map(pair).collect(),
+            keys: all(&self.auth.files),
+        }
     }
 }
 
@@ -114,6 +122,10 @@ impl Adapter {
 pub struct OwnPaths {
     pub folders: Vec<std::path::PathBuf>,
     pub files: Vec<std::path::PathBuf>,
+    /// In the folders, what it only reads.
+    pub protected: Vec<std::path::PathBuf>,
+    /// Files, and where it has its own copies of them.
+    pub copies: Vec<(std::path::PathBuf, std::path::PathBuf)>,
     /// Files that show that it is logged in.
     pub keys: Vec<std::path::PathBuf>,
 }

@@ -29,6 +29,9 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Agent
         let why = "there is no such folder".into();
         return Err(StartError::Folder { folder: job.cwd, why });
     }
+    if host.confines() {
+        job.adapter = std::sync::Arc::new((*job.adapter).clone().in_sandbox());
+    }
     let file = careful_file(&mut job)?;
     let (transport, launch) = choose(&job)?;
     let (control, driver) = Control::new();

@@ -56,6 +56,7 @@ impl ProgramSandbox {
     /// The policy of a program with this environment.
     fn policy(&self, own: &[&Arc<Adapter>], env: &[(String, String)]) -> Policy {
         let mut policy = self.shared.policy.clone();
+        let mut settings = Vec::new();
         for adapter in own {
             let paths = adapter.own_paths(env);
             for folder in &paths.folders {
@@ -64,6 +65,7 @@ impl ProgramSandbox {
                 }
             }
             policy.writable.extend(paths.folders.into_iter().chain(paths.files));
+            settings.extend(paths.protected);
         }
         let others = self.shared.adapters.iter().filter(|other| !own.iter().any(|o| Arc::ptr_eq(o, other)));
         policy.hidden.extend(others.flat_map(|other| other.own_paths(env).keys));
@@ -71,6 +73,7 @@ impl ProgramSandbox {
         let is_own = |path: &Path| theirs.iter().any(|own| path.starts_with(own));
         policy.protected.retain(|path| !is_own(path));
         policy.hidden.retain(|path| !is_own(path));
+        policy.protected.extend(settings);
         policy
     }
 
@@ -87,24 +90,76 @@ impl ProgramSandbox {
     fn make(&self, own: &[&Arc<Adapter>], env: &[(String, String)]) -> Arc<dyn Confiner> {
         let mut policy = self.policy(own, env);
         let quarantine = self.shared.quarantine.clone();
-        if self.in_terminal {
-            let session = SessionSandbox::new(policy, quarantine);
-            return session.in_terminal().unwrap_or_else(|| Arc::new(session));
-        }
-        // Without a network namespace a program reaches everything or nothing.
-        let namespaces = Method::choose(Confinement::find(), Profile::Workspace) == Some(Method::Bubblewrap);
-        let Some(domains) = self.domains(own).filter(|_| namespaces) else {
-            return Arc::new(SessionSandbox::new(policy, quarantine));
+        let found = Confinement::find();
+        let method = match self.in_terminal {
+            true => Method::present(found).first().copied(),
+            false => Method::choose(found, Profile::Workspace),
+        };
+        let limits = method.is_some_and(|method| method.limits_network(found).is_ok());
+        // Where it cannot be limited, it reaches everything: without its model it could do nothing.
+        let Some(domains) = self.domains(own).filter(|_| limits) else {
+            return self.placed(SessionSandbox::new(policy, quarantine));
         };
         match Proxy::start(Domains::new(&domains), Box::new(proxy::System)) {
-            Ok(proxy) => Arc::new(SessionSandbox::new(policy, quarantine).through(proxy)),
+            Ok(proxy) => self.placed(SessionSandbox::new(policy, quarantine).through(proxy)),
             Err(error) => {
                 tracing::warn!(%error, "the proxy for the domains of a program was not started: it reaches none");
                 policy.network = Network::Off;
-                Arc::new(SessionSandbox::new(policy, quarantine))
+                self.placed(SessionSandbox::new(policy, quarantine))
             }
         }
     }
+
+    /// For programs in a terminal, or for the others.
+    fn placed(&self, session: SessionSandbox) -> Arc<dyn Confiner> {
+        let in_terminal = session.in_terminal().filter(|_| self.in_terminal);
+        in_terminal.unwrap_or_else(|| Arc::new(session))
+    }
+}
+
+/// The variables and files of a program that is about to start.
+fn prepare(adapter: &Adapter, launch: &mut Launch, scratch: &Path) {
+    let home = launch.env.iter().find(|(name, _)| name == "HOME").map(|(_, home)| home.clone());
+    let paths = adapter.own_paths(&launch.env);
+    for (name, value) in &adapter.sandbox.set {
+        if launch.env.iter().all(|(n, _)| n != name) {
+            let value = value.replace("{scratch}", &scratch.display().to_string());
+            let value = match (value.strip_prefix("~/"), &home) {
+                (Some(below), Some(home)) => format!("{home}/{below}"),
+                _ => value,
+            };
+            launch.env.push((name.clone(), value));
+        }
+    }
+    let files =
+        adapter.sandbox.scratch.iter().map(|(name, text)| (name, std::fs::write(scratch.join(name), text)));
+    for (name, written) in files {
+        if let Err(e) = written {
+            tracing::warn!(name, error = %e, "a file of a confined program was not written");
+        }
+    }
+    for (from, to) in &paths.copies {
+        let own = to.parent().is_some_and(|folder| paths.folders.iter().any(|own| own == folder));
+        if own && let Err(e) = copy(from, to) {
+            tracing::warn!(file = %from.display(), error = %e, "a file of a confined program was not copied");
+        }
+    }
+}
+
+/// Copies a file, unless the copy is newer. The copy lies where confined programs write: a link in its place is replaced.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    let Ok(original) = from.metadata() else { return Ok(()) };
+    if let Ok(copy) = to.symlink_metadata()
+        && copy.is_file()
+        && copy.modified()? >= original.modified()?
+    {
+        return Ok(());
+    }
+    // For the user alone.
+    let mut new = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
+    std::io::copy(&mut std::fs::File::open(from)?, &mut new)?;
+    new.persist(to).map_err(|e| e.error)?;
+    Ok(())
 }
 
 impl Confiner for ProgramSandbox {
@@ -127,15 +182,8 @@ impl Confiner for ProgramSandbox {
             Arc::clone(made.entry((name, self.in_terminal)).or_insert_with(make))
         };
         if made.confines() {
-            for (name, value) in own.iter().flat_map(|adapter| &adapter.sandbox.set) {
-                launch.env.retain(|(n, _)| n != name);
-                let value = value.replace("{scratch}", &scratch.display().to_string());
-                launch.env.push((name.clone(), value));
-            }
-            for (name, text) in own.iter().flat_map(|adapter| &adapter.sandbox.scratch) {
-                if let Err(e) = std::fs::write(scratch.join(name), text) {
-                    tracing::warn!(name, error = %e, "a file of a confined program was not written");
-                }
+            for adapter in &own {
+                prepare(adapter, &mut launch, scratch);
             }
         }
         made.confine_watched(launch, workspace, scratch, watch)
@@ -147,5 +195,35 @@ impl Confiner for ProgramSandbox {
 
     fn in_terminal(&self) -> Option<Arc<dyn Confiner>> {
         Some(Arc::new(Self { in_terminal: true, ..self.clone() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_made_again_when_the_original_is_newer_and_never_through_a_link() {
+        let tmp = tempfile::tempdir().unwrap();
+        let at = |name: &str| tmp.path().join(name);
+        let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+        copy(&at("a"), &at("b")).unwrap();
+        assert!(!at("b").exists(), "there is no original");
+        std::fs::write(at("a"), "1").unwrap();
+        copy(&at("a"), &at("b")).unwrap();
+        std::fs::write(at("b"), "its own").unwrap();
+        copy(&at("a"), &at("b")).unwrap();
+        assert_eq!((read("a"), read("b")), ("1".into(), "its own".into()));
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        std::fs::write(at("a"), "2").unwrap();
+        std::fs::File::options().write(true).open(at("a")).unwrap().set_modified(later).unwrap();
+        copy(&at("a"), &at("b")).unwrap();
+        assert_eq!(read("b"), "2");
+        std::fs::write(at("other"), "other").unwrap();
+        std::fs::remove_file(at("b")).unwrap();
+        std::os::unix::fs::symlink(at("other"), at("b")).unwrap();
+        copy(&at("a"), &at("b")).unwrap();
+        assert_eq!((read("b"), read("other")), ("2".into(), "other".into()));
+        assert!(at("b").symlink_metadata().unwrap().is_file());
     }
 }

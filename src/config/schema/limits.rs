@@ -133,8 +133,8 @@ pub struct Agents {
     /// Seconds after your last key in a program's terminal before Tiller types a queued message into it.
     pub typing_pause: u64,
     /// Run agent programs of other vendors in the sandbox: they write in the folder of the agent and in their own
-    /// settings only. With bubblewrap, each reaches the domains of its vendor only; in a terminal its network is not
-    /// limited.
+    /// settings only, and each reaches the domains of its vendor only. Without bubblewrap their network is limited by a
+    /// kernel with seccomp user notification only.
     pub sandbox: bool,
     /// Domains that agent programs of other vendors in the sandbox reach beside those of their vendor, for example
     /// `"gateway.example.com"`. `"*"`: everything, which a model server on this machine needs.

@@ -50,6 +50,14 @@ impl Adapter {
         self
     }
 
+    /// As it works where it is confined.
+    pub(crate) fn in_sandbox(mut self) -> Self {
+        if let Some(acp) = self.acp.as_mut().filter(|_| !self.sandbox.auto_mode.is_empty()) {
+            acp.auto_mode.clone_from(&self.sandbox.auto_mode);
+        }
+        self
+    }
+
     /// Whether it can enforce rules that deny reading these paths (absolute, globs).
     pub fn holds_to(&self, globs: &[String]) -> bool {
         let plain = |glob: &String| !glob.contains([',', '(', ')']) && !glob.contains(char::is_control);
@@ -204,12 +212,19 @@ pub struct SandboxNeeds {
     pub folders: Vec<String>,
     /// The same for single files. They are not created.
     pub files: Vec<String>,
+    /// What in these folders it only reads: settings by which it would run programs later, outside the sandbox too.
+    pub protected: Vec<String>,
+    /// Files that it would replace through a new one in the home folder, where it cannot make any: each is copied to a path
+    /// in one of its folders, unless the copy is newer. What it writes into the copy stays there.
+    pub copies: BTreeMap<String, String>,
     /// The domains that it reaches: `example.com`, or `*.example.com` for the names below it. None: every domain.
     pub domains: Vec<String>,
-    /// Variables that are set there; `{scratch}` is its folder for temporary files.
+    /// Variables that are set there, unless they are set; `{scratch}` is its folder for temporary files, `~/` its home.
     pub set: BTreeMap<String, String>,
     /// Files that are written into that folder before it starts, by their names.
     pub scratch: BTreeMap<String, String>,
+    /// In place of `auto_mode` of `[acp]`: for programs whose own sandbox does not start inside of another one.
+    pub auto_mode: Vec<String>,
 }
 
 /// The output format of its mode without a screen.

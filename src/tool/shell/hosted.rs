@@ -114,6 +114,11 @@ impl Host {
         if confiner.is_some() { Self::new(confiner) } else { self }
     }
 
+    /// Whether it confines what it starts, on this system.
+    pub fn confines(&self) -> bool {
+        self.0.confiner.as_ref().is_some_and(|confiner| confiner.confines())
+    }
+
     /// The launch in the sandbox, if there is one.
     fn confine(&self, launch: Launch, in_terminal: bool) -> std::io::Result<Launch> {
         let Some(confiner) = &self.0.confiner else { return Ok(launch) };

@@ -117,7 +117,7 @@ fn each_confined(wanted: Transport) {
         let tmp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = tmp.path().canonicalize().unwrap();
         let (work, top) = (root.join("work"), root.display().to_string());
-        // In a file: over ACP the rules would refuse such a line.
+        // It stands in a file, since the rules would refuse such a line over ACP.
         let secrets: String = SECRETS.iter().map(|(file, _)| format!("{top}/user/{file} ")).collect();
         let command = format!(
             "cat {secrets} > got.txt; echo x > {top}/outside/new; echo x >> {top}/user/.bashrc; \
@@ -131,7 +131,8 @@ fn each_confined(wanted: Transport) {
         let task = if *runs { "please runcmd now" } else { "please mkfile now" };
         say(&mut term, &format!("/spawn @{name}:{} {task}", transport.name()));
         let mark = if *runs { "ran.txt" } else { "made.txt" };
-        let ended = |s: &str| s.contains("PONG") || s.contains("made.txt") && !*runs;
+        // What it writes last is not always the last on its own screen.
+        let ended = |s: &str| s.contains("PONG") || s.contains("Agent a1 is done");
         let told = poll(super::PATIENCE, || ended(&term.screen()).then_some(()));
         let results = || server.bodies().iter().flat_map(results).collect::<Vec<_>>();
         assert!(told.is_some(), "{name} did not end: {:#?}\n{}", results(), term.screen());
@@ -146,9 +147,11 @@ fn each_confined(wanted: Transport) {
         assert!(!place.user.join("new").exists(), "{name} wrote in the home folder");
         assert!(!place.work.join(".git/hooks/post-commit").exists(), "{name} wrote a hook");
         assert!(!server.bodies().iter().any(|b| b.to_string().contains(SECRET)), "{name}");
-        if *transport == Transport::Headless && *name == "claude" {
-            let own = std::fs::read_to_string(place.user.join(".claude.json")).unwrap();
-            assert!(own.contains("hasCompletedOnboarding") && own.contains("numStartups"), "{own}");
+        if *name == "claude" {
+            let read = |file: &str| std::fs::read_to_string(place.user.join(file)).unwrap();
+            assert!(!read(".claude.json").contains("machineID"), "it writes the copy");
+            let copy = read(".claude/.claude.json");
+            assert!(copy.contains("hasCompletedOnboarding") && copy.contains("machineID"), "{copy}");
         }
         eprintln!("{name} over {}, confined: {:.1} s", transport.name(), begun.elapsed().as_secs_f64());
     }
@@ -167,4 +170,79 @@ fn a_confined_program_works_over_acp() {
 #[test]
 fn a_confined_program_works_in_a_terminal() {
     each_confined(Transport::Pty);
+}
+
+/// A program of the test: it asks the proxy for its own domain and another one, tries the test's server without the proxy,
+/// and reads and writes below the home folder.
+const PROGRAM: &str = r#"#!/bin/bash
+[ "$1" != --version ] || { echo 1.0; exit; }
+ask() {
+  exec 3<>"/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}" || return
+  printf 'GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n' "$1" "$1" >&3
+  read -r _ code _ <&3
+  echo "$1 $code"
+}
+{
+  ask walnut.example
+  ask more.example
+  ask other.example
+  (exec 4<>/dev/tcp/127.0.0.1/PORT) 2>/dev/null && echo reached
+  echo mine >"$HOME/.walnut/deep/state" && echo "$WALNUT_TMP" >"$HOME/.walnut/tmp"
+  cat "$WALNUT_TMP/start"
+  cat "$HOME/.codex/auth.json" 2>/dev/null
+  (echo x >"$HOME/.codex/new") 2>/dev/null || echo refused
+} >out.txt
+echo "PONG of walnut"
+"#;
+
+const ADAPTER: &str = r#"
+name = "walnut"
+title = "Walnut"
+[program]
+command = "walnut"
+install = "nothing"
+reads = []
+[sandbox]
+folders = ["~/.walnut/deep", "~/.walnut"]
+domains = ["walnut.example"]
+set = { WALNUT_TMP = "{scratch}" }
+scratch = { start = "begin" }
+[headless]
+format = "text"
+prompt = "argument"
+careful = []
+last = ["{prompt}"]
+"#;
+
+/// What a person's own adapter says holds too: which domains, which folders, which variables.
+#[test]
+fn a_confined_program_reaches_its_own_domains_and_files_only() {
+    let found = tiller_sandbox::Confinement::find();
+    if !found.available() || found.bubblewrap.is_none() && !found.notification {
+        return eprintln!("skipped: {}", found.words());
+    }
+    let tmp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = tmp.path().canonicalize().unwrap();
+    let server = ScriptServer::start([]);
+    let bin = root.join("bin");
+    let place = place_for(&server, &bin.display().to_string(), &root, "walnut");
+    let port = server.url().rsplit(':').next().unwrap().to_owned();
+    tiller_testkit::program(&bin.join("walnut"), &PROGRAM.replace("PORT", &port));
+    place.config("[agents]\nsandbox = true\nsandbox_network = [\"more.example\"]\n");
+    std::fs::create_dir_all(place.home.join("config/adapters")).unwrap();
+    std::fs::write(place.home.join("config/adapters/walnut.toml"), ADAPTER).unwrap();
+    let mut term = place.term(&["--profile", "full"], 118, 30);
+    term.wait_text("Type what you want done");
+    say(&mut term, "/spawn @walnut:headless go");
+    let told = poll(super::PATIENCE, || term.screen().contains("PONG of walnut").then_some(()));
+    assert!(told.is_some(), "{}", term.screen());
+    assert_eq!(quit(&mut term), 0);
+    let said = place.read("out.txt");
+    let domains = "walnut.example 502\nmore.example 502\nother.example 403\n";
+    assert_eq!(said, format!("{domains}beginrefused\n"));
+    let own = std::fs::read_to_string(place.user.join(".walnut/deep/state")).unwrap();
+    assert_eq!(own, "mine\n");
+    let scratch = std::fs::read_to_string(place.user.join(".walnut/tmp")).unwrap();
+    assert!(scratch.contains("tiller-scratch-"), "{scratch}");
+    assert!(!place.user.join(".codex/new").exists());
 }

@@ -57,6 +57,7 @@ fn settings(home: &Path, url: &str) {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "general": {"disableAutoUpdate": true},
         "privacy": {"usageStatisticsEnabled": false},
+        "model": {"name": "gemini-2.5-pro"},
     });
     write(".gemini/settings.json", gemini.to_string());
     let options = json!({"baseURL": format!("{url}/v1"), "apiKey": "of-the-file"});
