@@ -235,7 +235,7 @@ fn the_cost_of_an_interrupted_attempt_counts() {
     bench.go();
     let out = bench.batch(&["--max-cost", "2"]);
     assert!(out.code == Some(0) && out.stdout.contains("1 done, 0 failed, 0 left; $1.00"), "{out:?}");
-    assert!(bench.log()[1].contains("--max-cost=1.700000 -"), "{:?}", bench.log());
+    assert!(bench.log()[0].contains("--max-cost=1.700000 -"), "{:?}", bench.log());
     assert_eq!(bench.results()[0]["cost_usd"], 1.0);
     let out = bench.batch(&["--max-cost", "2"]);
     assert!(out.stdout.contains("; $1.00"), "it is not counted twice: {out:?}");

@@ -208,6 +208,9 @@ async fn git_works_there_where_the_setting_says_so() {
     there.run("cd ..").await;
     std::fs::remove_dir_all(there.remote("")).unwrap();
     assert!(there.cut() > 0, "no connection was found");
-    assert_eq!(there.run("git -C work status --short --branch").await, "## next");
+    // That the connection broke is noticed at the latest when there is something to send.
+    there.bench.file("b", "1\n");
+    let said = there.run("git -C work status --short --branch").await;
+    assert!(said.starts_with("## next\n?? b"), "{said}");
     there.end().await;
 }
