@@ -16,7 +16,7 @@ use crate::policy::Policy;
 /// Entries of the workspace that are looked at.
 const ENTRIES: usize = 50_000;
 /// Entries of the folders of secret files, and of protected ones.
-const SECRETS: usize = 20_000;
+const SECRETS: usize = 5_000;
 const PROTECTED: usize = 5_000;
 /// Secret files whose number of links is compared before each command; about 1 µs for each.
 const COMPARED: usize = 300;

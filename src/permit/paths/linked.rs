@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tiller_fs::links::{FileId, Files, linked_file};
 
 /// Entries of the folders of secret files that are looked at.
-const ENTRIES: usize = 20_000;
+const ENTRIES: usize = 5_000;
 /// For this time the secret files that have another name are remembered.
 const FRESH: Duration = Duration::from_secs(2);
 
