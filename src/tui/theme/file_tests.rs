@@ -157,6 +157,31 @@ fn the_words_of_a_diff_keep_their_hue_with_256_colours_and_its_bands_are_seen() 
     }
 }
 
+#[test]
+fn colours_with_a_meaning_are_told_apart_with_256_and_with_16_colours_too() {
+    let roles = [Role::Waiting, Role::Error, Role::Ok, Role::Accent, Role::Running, Role::Vendor];
+    for (name, _) in BUILT_IN.iter().filter(|(name, _)| *name != "mono") {
+        let ours = ["tiller-dark", "tiller-light"].contains(name);
+        for depth in [Depth::True, Depth::TwoFiftySix, Depth::Sixteen] {
+            let t = built_in(name, depth, false).unwrap();
+            for (n, a) in roles.iter().enumerate() {
+                for b in &roles[..n] {
+                    let (x, y) = (t.style(*a).fg.unwrap(), t.style(*b).fg.unwrap());
+                    if depth == Depth::Sixteen && (*a == Role::Vendor || *b == Role::Vendor) {
+                        assert_ne!(x, y, "{name}: {a:?} and {b:?} with 16 colours");
+                    }
+                    let (x, y) = (rgb(x).unwrap(), rgb(y).unwrap());
+                    let far = [x.0.abs_diff(y.0), x.1.abs_diff(y.1), x.2.abs_diff(y.2)].into_iter().max();
+                    assert!(
+                        !ours || depth == Depth::Sixteen || far >= Some(40),
+                        "{name} at {depth:?}: {a:?} {x:?} and {b:?} {y:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Names of roles are data of a released format.
 #[test]
 fn files_of_earlier_versions_are_read() {
