@@ -167,7 +167,8 @@ fn colours_with_a_meaning_are_told_apart_with_256_and_with_16_colours_too() {
             for (n, a) in roles.iter().enumerate() {
                 for b in &roles[..n] {
                     let (x, y) = (t.style(*a).fg.unwrap(), t.style(*b).fg.unwrap());
-                    if depth == Depth::Sixteen && (*a == Role::Vendor || *b == Role::Vendor) {
+                    let meant = *a == Role::Vendor && [Role::Waiting, Role::Error].contains(b);
+                    if depth == Depth::Sixteen && meant && (ours || *name == "ansi") {
                         assert_ne!(x, y, "{name}: {a:?} and {b:?} with 16 colours");
                     }
                     let (x, y) = (rgb(x).unwrap(), rgb(y).unwrap());
