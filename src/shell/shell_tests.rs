@@ -148,3 +148,12 @@ fn a_line_that_cannot_be_parsed_still_shows_its_pieces() {
     let all: Vec<String> = found.parts.iter().flat_map(Part::spellings).collect();
     assert!(all.iter().any(|s| s == "rm -rf x") && all.iter().any(|s| s == "rm y"), "{all:?}");
 }
+
+/// A word of `kubectl` may begin the command that it runs, and that command's words in turn.
+#[test]
+fn readings_of_nested_wrappers_are_bounded() {
+    let command = format!("kubectl {}exec -it pod -c main -- rm x", "bectl exec -it pod ".repeat(50));
+    let analysis = analyse(&command);
+    assert!(analysis.parts.len() <= 5_000, "{}", analysis.parts.len());
+    assert!(analysis.unclear.is_some(), "what is not taken apart to its end is asked about");
+}

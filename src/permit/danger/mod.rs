@@ -40,6 +40,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
             out.push(why);
         }
     };
+    let loads = Loads::of(analysis);
     say(analysis.multiplies.then(|| "it starts copies of itself without limit".to_owned()));
     for part in &analysis.parts {
         say(environment(part));
@@ -51,7 +52,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         say(escapes::escapes(part));
         say(uploads::upload(analysis, part, location));
         say(piped(analysis, part));
-        say(loaded(analysis, part));
+        say(loads.as_ref().and_then(|loads| loads.run_by(part)));
         say(runs_other(part).map(|o| format!("{} may run another program through {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
@@ -95,29 +96,33 @@ fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
     }
 }
 
-/// A program or script that the same line loads from a network: `curl -o x url; sh x`.
-fn loaded(analysis: &Analysis, part: &Part) -> Option<String> {
-    let loader = |p: &&Part| matches!(p.base().as_str(), "curl" | "wget" | "fetch" | "aria2c");
-    if !analysis.parts.iter().any(|p| loader(&p)) {
-        return None;
-    }
-    let base = part.base();
-    if runs_code(&base) && part.args().iter().any(|w| w.dynamic) {
-        return Some(format!("{base} may run downloaded code"));
-    }
-    let files: Vec<String> = analysis
-        .parts
-        .iter()
-        .filter(loader)
-        .flat_map(|p| {
+/// The files that a line loads from a network.
+struct Loads(Vec<String>);
+
+impl Loads {
+    /// `None`: the line loads nothing.
+    fn of(analysis: &Analysis) -> Option<Self> {
+        let loader = |p: &&Part| matches!(p.base().as_str(), "curl" | "wget" | "fetch" | "aria2c");
+        let mut loaders = analysis.parts.iter().filter(loader).peekable();
+        loaders.peek()?;
+        let files = loaders.flat_map(|p| {
             written(p).into_iter().chain(p.redirects.iter().filter(|r| r.writes()).map(|r| r.target.clone()))
-        })
-        .map(|w| plain_name(&w.text).to_owned())
-        .collect();
-    let runs = part.args().iter().filter(|_| runs_code(&base) || base == "chmod").chain(part.argv.first());
-    runs.map(|w| plain_name(&w.text))
-        .find(|name| files.iter().any(|f| f == name))
-        .map(|name| format!("it runs {name}, which is downloaded"))
+        });
+        Some(Self(files.map(|w| plain_name(&w.text).to_owned()).collect()))
+    }
+
+    /// A program or script of these that the same line runs: `curl -o x url; sh x`.
+    fn run_by(&self, part: &Part) -> Option<String> {
+        let base = part.base();
+        if runs_code(&base) && part.args().iter().any(|w| w.dynamic) {
+            return Some(format!("{base} may run downloaded code"));
+        }
+        let runs =
+            part.args().iter().filter(|_| runs_code(&base) || base == "chmod").chain(part.argv.first());
+        runs.map(|w| plain_name(&w.text))
+            .find(|name| self.0.iter().any(|f| f == name))
+            .map(|name| format!("it runs {name}, which is downloaded"))
+    }
 }
 
 fn plain_name(path: &str) -> &str {

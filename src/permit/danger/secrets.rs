@@ -62,11 +62,12 @@ pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String
         })
     };
     let redirected = part.redirects.iter().map(|r| &r.target);
+    let git = part.base() == "git";
     part.args()
         .iter()
         .chain(redirected)
         // Words of git are mostly names of its own; a place at home is one.
-        .filter(|w| part.base() != "git" || w.tilde || w.text.starts_with('/'))
+        .filter(|w| !git || w.tilde || w.text.starts_with('/'))
         .find(|w| secret(w) || leads(w))
         .map(|_| "it reads keys, passwords or the shell's history".to_owned())
 }

@@ -21,7 +21,7 @@ use crate::words::{self, Expansion};
 /// Substitutions and `sh -c` inside one another.
 pub(super) const MAX_SCRIPTS: usize = 8;
 /// Parts are no longer collected after this many.
-pub(super) const MAX_COLLECTED: usize = 20_000;
+pub(super) const MAX_COLLECTED: usize = 5_000;
 /// Pieces that deny rules see of a line that could not be parsed.
 const MAX_PIECES: usize = 20_000;
 
