@@ -26,7 +26,8 @@ pub(super) const NAMES: ColumnNames =
 const FIGURES: [FigureColumn; 9] = [
     FigureColumn::words("Model", 4),
     FigureColumn::words("Message", 2),
-    FigureColumn::words("Goal", 2),
+    // Where there is little room it goes before the cost: it says whether the agent is done.
+    FigureColumn::words("Goal", 1),
     FigureColumn::number("Time", 0),
     FigureColumn::number("Tokens", 3),
     FigureColumn::number("Cost", 1),
