@@ -84,7 +84,8 @@ fn folders_above_count_up_to_the_repository_and_a_copy_counts_as_the_project() {
     assert!(place.ask("copy").is_none());
     place.write("copy/.toy/settings.json", "theirs");
     assert_eq!(place.paths("copy"), [".toy/settings.json"]);
-    // In the home folder they are the person's own.
+    // In the home folder they are the person's own. It is a repository, so that no folder above counts, whatever lies there.
+    place.write("home/.git/HEAD", "ref: refs/heads/main");
     place.write("home/.toy/settings.json", "{}");
     assert!(place.ask("home").is_none());
 }
