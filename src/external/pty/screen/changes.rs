@@ -30,7 +30,9 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Compares with the present screen. Only rows that the emulator reports as damaged are compared.
+    /// Compares with the present screen. Only rows that the emulator reports as damaged are compared, and those above
+    /// them: a wide character without room at the end of a row moves to the next one, and the blank that it leaves is not
+    /// reported.
     pub(crate) fn take(&mut self, emulator: &mut Emulator) {
         let size = emulator.size();
         let next = self.rev + 1;
@@ -41,7 +43,7 @@ impl Changes {
         }
         let damaged = emulator.damage();
         for at in 0..usize::from(size.1) {
-            if changed || damaged.as_ref().is_none_or(|d| d.contains(&at)) {
+            if changed || damaged.as_ref().is_none_or(|d| d.contains(&at) || d.contains(&(at + 1))) {
                 let row = emulator.row(at);
                 if let Some(kept) = self.rows.get_mut(at).filter(|kept| kept.1 != row) {
                     *kept = (next, row);
