@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(state.lacks, ["bubblewrap is not installed"]);
     }
 
-    /// Landlock limits ports, not addresses: domains are never said to be reached with it alone.
+    /// Landlock limits ports, not addresses: without bubblewrap a supervisor has to connect in the command's place.
     #[test]
     fn domains_need_a_network_namespace_or_a_supervisor() {
         let list = settings(SandboxScope::Auto, &["crates.io"]);

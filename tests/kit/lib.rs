@@ -42,6 +42,7 @@
 mod anthropic;
 mod cpu_time;
 mod gemini;
+mod git;
 mod openai_chat;
 mod openai_responses;
 pub mod power;
@@ -54,6 +55,7 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
+pub use git::git;
 pub use program::program;
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};

@@ -185,9 +185,12 @@ impl CrewDriver<'_> {
         }
         self.run_child(id, engine, work);
         let handle = self.crew.members.get(id).and_then(|m| m.handle.as_ref());
-        let late = all.into_iter().filter_map(|envelope| match handle {
-            Some(handle) => handle.command(envelope).err().map(|e| e.into_inner()),
-            None => Some(envelope),
+        let late = all.into_iter().filter_map(|envelope| match handle.map(ChildHandle::reserve) {
+            Some(Ok(slot)) => {
+                slot.send(envelope);
+                None
+            }
+            Some(Err(_)) | None => Some(envelope),
         });
         let late = late.collect();
         self.report_missed(id, late, "too many messages were sent to it at once");

@@ -233,7 +233,7 @@ impl ChildHandle {
         self.run
     }
 
-    /// A place for one command. Never waits.
+    /// A place for one command of the user or of another agent. Never waits.
     ///
     /// # Errors
     /// When too many commands wait, or the child has ended.
@@ -243,14 +243,6 @@ impl ChildHandle {
             Err(TrySendError::Full(_)) => Err(SlotError::Full),
             Err(TrySendError::Closed(_)) => Err(SlotError::Closed),
         }
-    }
-
-    /// Sends a command of the user or of another agent. Never waits.
-    ///
-    /// # Errors
-    /// When too many commands wait, or the child has ended; with the command.
-    pub fn command(&self, envelope: Envelope) -> Result<(), Box<TrySendError<Envelope>>> {
-        self.commands.try_send(envelope).map_err(Box::new)
     }
 
     /// Stops its turn. `hard`: kills what runs.

@@ -52,7 +52,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Calls `see` for each socket of a table until it says that it has seen enough.
+/// Calls `see` for each socket of a table until it returns that no more are needed.
 fn each(table: &str, mut see: impl FnMut(Row) -> bool) -> Result<()> {
     let file = match File::open(table) {
         Ok(file) => file,

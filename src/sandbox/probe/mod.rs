@@ -255,7 +255,7 @@ fn supervised(
     match run(&confined.watched_among(launch, step, &watch, &Servers::default())) {
         Ok(said) if watch.is_supervised() => (Held::Yes, read(&said)),
         Ok(_) => {
-            let why = "this kernel lets no supervisor see system calls: deletions are not counted";
+            let why = "this kernel cannot report system calls to a supervisor: deletions are not counted";
             (Held::No(why.into()), BTreeMap::new())
         }
         Err(e) => (Held::Unknown(e.to_string()), BTreeMap::new()),

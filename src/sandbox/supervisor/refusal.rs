@@ -99,7 +99,7 @@ fn socket(family: u64, kind: u64) -> Meaning {
     const DATAGRAM: u64 = libc::SOCK_DGRAM as u64;
     const CLOSES: u64 = libc::SOCK_CLOEXEC as u64;
     match family {
-        // The C library orders the addresses of a name by such sockets, and does without. It asks name servers by others.
+        // The C library orders the addresses of a name by such sockets, and does without. Requests to name servers go by other sockets.
         2 | 10 if kind == DATAGRAM | CLOSES => Meaning { minor: true, ..meaning(BlockedKind::Socket, "UDP") },
         // Looked for at every question about users and hosts, and done without.
         1 => Meaning { minor: true, ..meaning(BlockedKind::Socket, "Unix sockets") },

@@ -177,16 +177,7 @@ fn settings(text: &str) -> String {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
-    use std::process::Command;
-
-    pub(super) fn git(folder: &Path, args: &[&str]) -> String {
-        let mut git = Command::new("git");
-        git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(args).current_dir(folder);
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-        let out = git.output().unwrap();
-        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-        String::from_utf8_lossy(&out.stdout).trim().to_owned()
-    }
+    use tiller_testkit::git;
 
     /// Writes what is copied into another folder.
     fn copy(repository: &Repository, to: &Path) {

@@ -10,7 +10,7 @@ use tiller_testkit::ScriptServer;
 
 use crate::common::{Out, Place, TILLER, finish, json_lines, poll, run, says, signal, wait};
 
-/// A case program of the test: it notes its prompt and arguments in `log`, spends something at once or waits for the file `go` where the prompt says so,
+/// A case program of the test: it writes its prompt and arguments to `log`, spends something at once or waits for the file `go` where the prompt says so,
 /// and answers like `tiller exec --json`.
 const CASE: &str = r#"#!/bin/sh
 p=$(cat)

@@ -214,7 +214,7 @@ careful = []
 last = ["{prompt}"]
 "#;
 
-/// What a person's own adapter says holds too: which domains, which folders, which variables.
+/// The domains, folders and variables of an adapter in the user's own folder hold too.
 #[test]
 fn a_confined_program_reaches_its_own_domains_and_files_only() {
     let found = tiller_sandbox::Confinement::find();

@@ -40,7 +40,7 @@ use address::Address;
 const SOON: Duration = Duration::from_millis(50);
 /// Before it is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long it is tried for a caller that wants to wait: as long as the kernel does.
+/// Longest time of the attempts for a socket that blocks: that of the kernel.
 const PATIENT: Duration = Duration::from_secs(127);
 /// How long for one that does not want to wait.
 const IMPATIENT: Duration = Duration::from_millis(500);
@@ -228,7 +228,7 @@ impl Loopback {
         }
         match socket.waits() {
             true => Attempt::Done(Ok(())),
-            // As the kernel says it at the first call.
+            // The error of the kernel at the first call.
             false => Attempt::Done(done),
         }
     }
@@ -253,7 +253,7 @@ fn bind(call: &Call, caller: &Caller, listener: &Listener) -> Result<(), Errno> 
     serve(&socket.fd, asked)
 }
 
-/// Gives a socket the loopback address for what a server asks for.
+/// Binds a socket to the loopback address that stands for the requested one.
 fn serve(socket: &OwnedFd, asked: SocketAddr) -> Result<(), Errno> {
     let only_v6 = asked.is_ipv6() && sockopt::ipv6_v6only(socket)?;
     let own = address::to_serve(asked, only_v6).ok_or(Errno::ADDRNOTAVAIL)?;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tiller_config::schema::{Terminal as Setting, TerminalKind};
 use tiller_terminals::Session;
-use tiller_testkit::program;
+use tiller_testkit::{git, program};
 use tiller_tool::Workspace;
 use tiller_tool::shell::{Elsewhere, Process, Terminal, Terminals};
 use tiller_tool::testing::Bench;
@@ -115,16 +115,6 @@ impl There {
     async fn end(self) {
         assert_eq!(self.bench.cx.state.shells.shutdown().await, 0);
     }
-}
-
-/// Runs git without settings of this machine; what it printed.
-fn git(folder: &Path, args: &[&str]) -> String {
-    let mut git = Command::new("git");
-    git.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(args).current_dir(folder);
-    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    let out = git.output().unwrap();
-    assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8_lossy(&out.stdout).trim().to_owned()
 }
 
 /// Waits for a condition.
