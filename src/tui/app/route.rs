@@ -231,8 +231,21 @@ impl App {
         self.ask_snapshot();
     }
 
+    /// Whether the top layer is this confirmation already: the key that opens it works in it, too, and each Escape closes
+    /// one.
+    fn is_on_top(&self, panel: &dyn Panel) -> bool {
+        let same = |top: &dyn Panel| {
+            [top, panel].iter().all(|p| p.status(&self.model).scope == "confirm")
+                && top.title(&self.model) == panel.title(&self.model)
+        };
+        self.layers.last().is_some_and(|top| same(top.panel()))
+    }
+
     /// Puts a layer on top.
     pub(crate) fn push(&mut self, mut panel: Box<dyn Panel>) {
+        if self.is_on_top(panel.as_ref()) {
+            return;
+        }
         let id = self.router.fresh();
         let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.keys.pending.clear();

@@ -194,3 +194,24 @@ pub(crate) fn sample() -> Confirm {
     )
     .otherwise("wait", Vec::new())
 }
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::event::StateEvent;
+    use tiller_protocol::{EventBody, Profile};
+
+    use crate::testing::Robot;
+
+    /// Shift-Tab goes on to the next mode in the question about AUTO, too.
+    #[test]
+    fn a_confirmation_is_opened_once_and_closed_by_one_escape() {
+        let mut r = Robot::new(80, 24);
+        r.event(EventBody::State(StateEvent::ProfileChanged { profile: Profile::AutoEdit }));
+        for _ in 0..3 {
+            r.run("shift-tab");
+            assert!(r.screen().contains("Switch to AUTO mode?"), "{}", r.screen());
+        }
+        r.run("esc");
+        assert!(!r.screen().contains("Switch to AUTO mode?"), "{}", r.screen());
+    }
+}
