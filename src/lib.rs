@@ -29,10 +29,11 @@
 //! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, fs, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, fs, shell |
+//! | `hooks` | commands of the settings that run when something happens, and what they decide | protocol, config, tool, permit |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
-//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, permit, snapshot, watch, external |
+//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, permit, hooks, snapshot, watch, external |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |

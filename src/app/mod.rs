@@ -14,6 +14,7 @@
 //! | `logs` | the log file |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `definitions` | kinds of agents, programs and workflows, from files |
+//! | `extensions` | hooks of the settings and of the project |
 //! | `spill` | full outputs of removed sessions |
 //! | `screen` | parts for the workbench only: the editor, the status line's command, changes of settings, keys and
 //! themes |
@@ -24,6 +25,7 @@
 pub(crate) mod agents;
 pub(crate) mod core_dumps;
 pub(crate) mod definitions;
+pub(crate) mod extensions;
 pub(crate) mod files;
 mod logs;
 pub mod options;

@@ -8,7 +8,8 @@
 //! | the same | lines that the person types after `!`, commands of `/compare` | no: the person's own |
 //! | `terminals/` | the person's own `ssh`, `docker`, `podman` and `kubectl`, which run commands elsewhere | no |
 //! | `tool/shell/hosted.rs` | agent programs of other vendors | `definitions/program_sandbox.rs`, by setting |
-//! | hooks, MCP servers over stdio, language servers, formatters (none yet) | programs that settings name | [`program`] |
+//! | `hooks/run.rs` (by `tool/shell/hosted.rs`) | hooks | [`program_confiner`] |
+//! | MCP servers over stdio, language servers, formatters (none yet) | programs that settings name | [`program`] |
 //! | `watch/git/command.rs` | Tiller's own git, with everything disabled that would run programs | no |
 //! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
 //! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |
@@ -69,6 +70,11 @@ pub(crate) fn program(setup: &Setup, launch: Launch, folder: &Path, scratch: &Pa
         Sandbox::Auto => workspace(setup).confine(launch, folder, scratch),
         Sandbox::Read | Sandbox::Off => launch,
     }
+}
+
+/// What confines programs that settings name, as [`program`]; `None`: nothing does.
+pub(crate) fn program_confiner(setup: &Setup) -> Option<Arc<dyn Confiner>> {
+    (setup.config.config.sandbox == Sandbox::Auto).then(|| workspace(setup))
 }
 
 /// What every agent program of another vendor gets, if the person wants them confined: nothing of their own yet.

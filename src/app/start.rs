@@ -9,6 +9,7 @@ use tiller_engine::{
     CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, FileServices, Human, KeyStore,
     Open, Redaction, Roles, RunLimits, SessionOptions, SettingsSource, Startup, UserServices,
 };
+use tiller_hooks::HookSource;
 use tiller_permit::trust::Status;
 use tiller_protocol::{ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
@@ -17,7 +18,9 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
-use crate::app::{Setup, definitions, definitions::workflows, logs, rules, sandbox, terminals, trust, watch};
+use crate::app::{
+    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, watch,
+};
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +137,8 @@ impl Running {
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
+        let (hooks, wrong) = extensions::hooks::load(&setup, trusted);
+        notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
         let trust = (start.trust.ask && !trusted)
             .then(|| {
@@ -142,6 +147,8 @@ impl Running {
                     trusted: Arc::clone(&may_load),
                     config: setup.places.config.clone(),
                     tools: setup.tools.catalog(),
+                    hooks: hooks.clone(),
+                    project: setup.project.clone(),
                     then: start.on_trust,
                 };
                 trust::offer(&name, &setup.folder_config, &store, &status, after)
@@ -219,8 +226,13 @@ impl Running {
         };
         let again = SettingsSource {
             read: {
-                let shared = Arc::clone(&shared);
-                Arc::new(move || shared.fresh())
+                let (shared, hooks) = (Arc::clone(&shared), hooks.clone());
+                Arc::new(move || {
+                    let fresh = shared.fresh()?;
+                    // Faults of the file were reported when it was checked.
+                    let _ = hooks.set(&HookSource::User, &fresh.config.hooks, None);
+                    Ok(fresh)
+                })
             },
             keep: {
                 let (file, kinds) = (setup.places.config.join(tiller_config::FILE), setup.formats.kinds());
@@ -289,6 +301,7 @@ impl Running {
                 roles: Roles::new(roles),
             },
             permit,
+            hooks,
             redaction: Redaction { redact, incomplete: shared.incomplete() },
             user: UserServices {
                 human: start.human,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::agents::Origin;
 use tiller_engine::{TrustGrant, TrustOffer};
+use tiller_hooks::Hooks;
 use tiller_permit::Source;
 use tiller_permit::trust::{Change, FolderConfig, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
@@ -13,7 +14,7 @@ use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::Store;
 
 use crate::app::settings::SharedSettings;
-use crate::app::{definitions, definitions::workflows};
+use crate::app::{definitions, definitions::workflows, extensions};
 
 /// Called after a yes: the screen reads its settings again.
 pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
@@ -27,6 +28,9 @@ pub(super) struct TrustEffects {
     pub(super) config: PathBuf,
     /// The tools that rules and agent definitions may name.
     pub(super) tools: ToolCatalog,
+    pub(super) hooks: Hooks,
+    /// The folder.
+    pub(super) project: PathBuf,
     pub(super) then: Option<OnTrust>,
 }
 
@@ -64,6 +68,10 @@ pub(super) fn offer(
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
         agreed.faults.extend(definitions::problem_notice(&wrong));
         agreed.workflows = workflows::of_project(&folder_config).count();
+        let (hooks, wrong) =
+            extensions::hooks::load_project(&after.hooks, &after.project, &folder_config, &after.tools);
+        agreed.hooks = hooks;
+        agreed.faults.extend(wrong);
         after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {
             then();

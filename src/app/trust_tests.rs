@@ -16,7 +16,8 @@ fn shared(project: &std::path::Path) -> Arc<SharedSettings> {
 fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
     let tools = tiller_tool::Registry::built_in().catalog();
-    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, then }
+    let (hooks, project) = (tiller_hooks::Hooks::default(), PathBuf::from("no-project"));
+    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, hooks, project, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {

@@ -18,6 +18,7 @@ mod costs;
 mod detach;
 mod doctor;
 mod exec;
+mod extensions;
 mod sandbox;
 mod search;
 mod sessions;
@@ -146,6 +147,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),
         Some(Sub::Doctor { json }) => doctor::run(&here()?, json),
+        Some(Sub::Hooks { what }) => extensions::hooks::run(&here()?, &what),
         Some(Sub::Sandbox { what }) => sandbox::run(&what),
         Some(Sub::Keys { json }) => show::keys(&here()?, json),
         Some(Sub::Themes { import, json }) => show::themes(&here()?, import.as_deref(), json),

@@ -32,6 +32,7 @@ const LEAST: &[(&str, f64)] = &[
     ("budget.day_soft", 0.0),
     ("budget.day_hard", 0.0),
     ("budget.tiers.*", 0.0),
+    ("hooks.*.timeout", 1.0),
     ("ui.measure", 20.0),
     ("snapshots.file_mb", 1.0),
     ("snapshots.quota_mb", 1.0),

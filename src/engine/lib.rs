@@ -30,7 +30,7 @@
 //! The configuration ([`EngineConfig`]), the services that tasks share, the session and the turn in flight are grouped by
 //! concern: a function takes the group that it needs.
 //!
-//! May use: `protocol`, `config`, `store`, `provider`, `tool`, `permit`, `snapshot`, `watch`, `external`, and `text` (the
+//! May use: `protocol`, `config`, `store`, `provider`, `tool`, `permit`, `hooks`, `snapshot`, `watch`, `external`, and `text` (the
 //! visible part of a reply). Not here: the screen (`tui`), the roster of agents, their schedule and workflows (`agents`), rules
 //! of permissions (`permit`), what a tool does (`tool`).
 

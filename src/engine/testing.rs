@@ -68,6 +68,7 @@ pub fn parts(
         crew,
         permit: Permit::new(Policy::new(roots, tools.catalog()).within(around), Arc::new(|_| Ok(()))),
         tools,
+        hooks: tiller_hooks::Hooks::default(),
         redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
         user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None },
         files: FileServices { snapshots: None, watcher: None },

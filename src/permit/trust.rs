@@ -159,10 +159,26 @@ pub fn discover(folder: &Path, tools: &ToolCatalog) -> FolderConfig {
     for (path, kind) in FILES.iter().chain(FOLDERS) {
         search.visit(Path::new(path), kind, 0);
     }
+    for path in named_by_hooks(folder, &search.folder_config) {
+        search.visit(&path, &TrustKind::Hook, 0);
+    }
     let mut folder_config = search.folder_config;
     folder_config.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     folder_config.found.dedup_by(|a, b| a.item.path == b.item.path);
     folder_config
+}
+
+/// Files of the folder that the commands of its hooks name: what they run is trusted with them.
+fn named_by_hooks(folder: &Path, folder_config: &FolderConfig) -> Vec<PathBuf> {
+    let Some(bytes) = folder_config.bytes(".tiller/hooks.toml") else { return Vec::new() };
+    let text = String::from_utf8_lossy(bytes);
+    let separates = |c: char| c.is_whitespace() || "\"'`;|&<>()=,$".contains(c);
+    let words = text.split(separates).filter(|word| !word.is_empty() && !word.starts_with('/'));
+    let inside = |path: &Path| {
+        path.components().all(|c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir))
+    };
+    let path = |word: &str| PathBuf::from(word.strip_prefix("./").unwrap_or(word));
+    words.map(path).filter(|path| inside(path) && folder.join(path).is_file()).collect()
 }
 
 /// What an external program's decision is stored under, behind the folder's path: no real path holds two slashes.

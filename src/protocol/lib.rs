@@ -29,6 +29,7 @@
 //! | [`restore`] | restoring files to an earlier state |
 //! | [`search`] | full-text search over all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
+//! | [`hook`] | commands of the settings that run when something happens |
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
 //! | [`sandbox`] | what confines commands on this machine |
@@ -49,7 +50,7 @@ pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
-pub use turn::{access, ask, catalog, feed, goal, permission, process, review, sandbox, todo, tool};
+pub use turn::{access, ask, catalog, feed, goal, hook, permission, process, review, sandbox, todo, tool};
 
 pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use agents::backend::{Backend, Transport};
@@ -82,6 +83,7 @@ pub use turn::ask::{Ask, AskBody, AskReason, AskReply, Decision, Risk, TrustItem
 pub use turn::catalog::{RuleArgument, ToolCatalog, ToolGrant, ToolInfo, ToolSet};
 pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
+pub use turn::hook::{HookEvent, HookOutcome, HookRow, HookRun};
 pub use turn::permission::PermissionOutcome;
 pub use turn::process::{ProcessRow, ProcessState};
 pub use turn::sandbox::{

@@ -14,6 +14,7 @@ mod agents;
 mod budgets;
 mod faults;
 mod files;
+mod hooks;
 mod rig;
 mod scripted_model;
 mod secrets;

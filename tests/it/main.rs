@@ -12,6 +12,7 @@ mod acp;
 mod agents;
 mod commands;
 mod common;
+mod extensions;
 mod external;
 mod faults;
 mod sandbox;

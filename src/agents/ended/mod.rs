@@ -2,7 +2,7 @@
 
 pub(crate) mod announce;
 
-use tiller_engine::crew::RunEnd;
+use tiller_engine::crew::{HostEvents, RunEnd};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentState, ChangeKind, FileChange, Who};
 use tiller_tool::crew::Report;
@@ -58,9 +58,12 @@ impl CrewDriver<'_> {
         member.view.since = None;
         member.cancelled = false;
         member.announced = false;
+        let (label, status) = (member.order.label.clone(), member.report.as_ref().map(|r| r.status));
         let early = std::mem::take(&mut member.early);
         member.order.said.clear();
         self.report_missed(id, early, "it ended before it started");
+        let status = serde_json::to_value(status).unwrap_or_default();
+        self.host.agent_ended(id, &label, status.as_str().unwrap_or_default(), &end.text);
         self.store_member(id);
         announce::show_end(self, id);
         self.settle_waits();

@@ -3,6 +3,7 @@
 mod agents;
 mod batch;
 mod checkpoint;
+mod extensions;
 mod sandbox;
 mod sessions;
 
@@ -16,6 +17,7 @@ use crate::commands::{Export, Import};
 pub use agents::{Agents, Workflow};
 pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
+pub use extensions::HooksCommand;
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
 
@@ -152,6 +154,11 @@ pub enum Sub {
         /// Print one JSON object per line
         #[arg(long)]
         json: bool,
+    },
+    /// List, test and import hooks
+    Hooks {
+        #[command(subcommand)]
+        what: HooksCommand,
     },
     /// Run a command in the sandbox, or test the sandbox
     Sandbox {

@@ -2,6 +2,7 @@
 //! from these types, and their comments are the descriptions in it.
 
 mod files;
+mod hooks;
 mod limits;
 mod provider;
 mod screen;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::{Effort, Profile};
 
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
+pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Context, Limits};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
@@ -58,6 +60,8 @@ pub struct Config {
     pub agents: Agents,
     /// Detaching from running work.
     pub detach: Detach,
+    /// Commands that run when something happens, by event.
+    pub hooks: Hooks,
     /// Places where commands of agents run, by name.
     pub terminals: BTreeMap<String, Terminal>,
 }

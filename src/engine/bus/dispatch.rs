@@ -6,6 +6,7 @@ use crate::compare::run;
 use crate::compare::take;
 use crate::context::compaction;
 use crate::context::effort;
+use crate::core::hooks;
 use crate::files::restore;
 use crate::files::restore::undo;
 use crate::goal;
@@ -104,6 +105,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
             SessionCommand::SetEffort { effort } => effort::set_effort(core, client, id, effort),
             SessionCommand::SetBudget { usd } => manage::set_budget(core, client, id, usd),
             SessionCommand::StoreKey { provider, key } => keys::store_key(core, client, id, provider, &key),
+            SessionCommand::SwitchHook { id: hook, on } => hooks::switch(core, client, id, &hook, on),
             SessionCommand::Reload => settings::reload(core, Some((client, id))),
             SessionCommand::Quit => core.quit(Some(id)),
         },

@@ -39,6 +39,10 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             core.bus.reply(client, &scope, ReplyEvent::SnapshotReply { snapshot: Box::new(snapshot) });
         }
         Query::Processes => shell_line::processes(core, client, cause),
+        Query::Hooks => {
+            let rows = core.services.hooks.rows();
+            core.bus.reply(client, &scope, ReplyEvent::HooksReply { rows });
+        }
         Query::Workflows => {
             let source = core.services.crew.workflows.clone();
             read::read(core, client, cause, move || {

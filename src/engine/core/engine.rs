@@ -231,6 +231,7 @@ impl Core {
                 finder: Arc::new(crate::prompts::finder::Finder::new(&services.workspace.root)),
                 busy: None,
                 jobs: 0,
+                opened: None,
             },
             asks: Asks::default(),
             context: ContextPart::default(),

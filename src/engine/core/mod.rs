@@ -5,6 +5,7 @@ pub(crate) mod busy;
 pub mod engine;
 pub(crate) mod follow_up;
 mod handle;
+pub(crate) mod hooks;
 pub(crate) mod lifecycle;
 pub(crate) mod msg;
 pub(crate) mod ports;

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::context::msg::{ContextMsg, SideMsg};
 use crate::core::Core;
+use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::lock::lock;
 use crate::prompts::doing::RunningJob;
@@ -158,6 +159,7 @@ impl Core {
             }
         });
         open::leave(&mut self);
+        let hooks = hooks::last(&self);
         let writes = tokio::time::timeout(WRITES, async {
             while !self.saves.is_empty() {
                 let saved = self.saves.next().await;
@@ -170,7 +172,7 @@ impl Core {
                 }
             }
         });
-        let (children, writes) = tokio::join!(children, writes);
+        let (children, writes, ()) = tokio::join!(children, writes, hooks);
         if children.is_err() {
             tracing::error!("children did not end in time");
         }

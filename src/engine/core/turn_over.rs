@@ -2,10 +2,13 @@
 
 use crate::bus::agent_view;
 use crate::core::Core;
+use crate::core::hooks;
 use crate::files::record;
 use crate::goal;
 use crate::prompts::queue;
 use crate::prompts::titles;
+use serde_json::json;
+use tiller_protocol::HookEvent;
 use tiller_protocol::event::TurnStatus;
 
 /// The end is on disk and shown.
@@ -23,6 +26,10 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     }
     if status == TurnStatus::Done {
         titles::title_after(core, &prompt);
+    }
+    if core.identity.owns_session() {
+        let about = json!({ "kind": "turn-finished", "message": core.session.info.title, "status": status });
+        hooks::fire(core, HookEvent::Notification, about);
     }
     queue::next_queued(core, status);
     goal::goal_after(core, status);

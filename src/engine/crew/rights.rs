@@ -68,6 +68,7 @@ impl Services {
             },
             crew: self.crew.clone(),
             permit,
+            hooks: self.hooks.clone(),
             redaction: self.redaction.clone(),
             user: UserServices { human: self.user.human, keys: None, settings: None, exporter: None },
             // Snapshots cover the workspace only.

@@ -12,8 +12,8 @@ use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Attachment, CommandId, Entry, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId,
-    SendMode, StopReason,
+    Attachment, CommandId, Entry, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
+    QueueId, SendMode, StopReason,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -22,6 +22,7 @@ use crate::context::compaction::shorten::{self};
 use crate::context::mentions;
 use crate::context::prefix::layers::{self, Layers, PromptFacts};
 use crate::core::Core;
+use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Services;
@@ -115,6 +116,12 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         })
         .collect();
     let (store, me) = (core.services.store.clone(), core.identity.id.clone());
+    // The task of an agent that begins is no message of the user's.
+    let begins = core.identity.is_child() && core.session.last_message().is_none();
+    let event = if begins { HookEvent::AgentStart } else { HookEvent::UserPrompt };
+    let hook = hooks::job(core, event);
+    let prompt = matches!(goal, Destination::Prompt { .. });
+    let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
         let mut items = Vec::new();
         for (id, message, files, texts) in messages {
@@ -134,6 +141,15 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             } else {
                 mentions::freeze(&files, &workspace)
             };
+            let content = match (content, &hook) {
+                (Ok(content), Some(hook)) => hook.message(&message.text, content).await,
+                (content, _) => content,
+            };
+            let added = match opened.take() {
+                Some(opened) => opened.await,
+                None => Vec::new(),
+            };
+            let content = content.map(|content| hooks::with_texts(content, added));
             items.push(PreparedItem { id, message, content });
         }
         let prefix = match prefix {

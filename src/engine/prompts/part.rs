@@ -25,6 +25,8 @@ pub(crate) struct PromptPart {
     pub(crate) busy: Option<RunningJob>,
     /// Number of the last job.
     pub(crate) jobs: u64,
+    /// The hooks of the opened session, until its first message takes what they add.
+    pub(crate) opened: Option<crate::core::hooks::OpenedHooks>,
 }
 
 impl PromptPart {

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::context::clean;
 use crate::core::Core;
+use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -29,6 +30,7 @@ pub(crate) fn ask(
         let _ = reply.send(Err("no one is available to answer".into()));
         return;
     }
+    hooks::asked(core, &agent, &body);
     let id = AskId::fresh(&*core.services.ids, core.services.clock.now());
     let Some(ask) = core.asks.open(id, agent, call, body, reply).cloned() else { return };
     let event = if matches!(ask.body, AskBody::Permission(_)) {

@@ -164,6 +164,18 @@ impl Permit {
         })
     }
 
+    /// Whether a deny rule of this text would be for the call: with a hook's `match`, whether the hook runs.
+    pub(crate) fn is_for(&self, question: &Question<'_>, rule: &Rule) -> bool {
+        // In a mode that only looks, everything else is denied by the mode.
+        let question = Question { profile: Profile::Full, ..*question };
+        self.with_request(&question, |policy, request| {
+            let mut alone = Policy { around: None, ..policy.clone() };
+            alone.rules = RuleSet::default();
+            alone.rules.push(rule.clone());
+            matches!(tiller_permit::decide_in(&alone, request, question.shell), Verdict::Deny { .. })
+        })
+    }
+
     /// The rules of the user's file by which the call's command runs outside the sandbox, in words.
     pub(crate) fn outside(&self, question: &Question<'_>) -> Option<String> {
         self.with_request(question, |policy, request| tiller_permit::outside(policy, request, question.shell))

@@ -39,14 +39,14 @@ pub(crate) fn ask_trust(core: &mut Core, offer: TrustOffer) {
 /// The decision is stored: rules and settings apply from now on.
 pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, String>) {
     match result {
-        Ok(TrustGrant { rules, settings, roles, agents, skills, workflows, faults }) => {
+        Ok(TrustGrant { rules, settings, roles, agents, skills, workflows, hooks, faults }) => {
             core.services.permit.add_project(&rules);
             if let Some(roles) = roles {
                 core.services.crew.roles.replace(roles);
             }
             let notice = if yes {
                 let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
-                let holds = holds(rules.len(), settings, &used);
+                let holds = holds(rules.len(), settings, hooks, &used);
                 Notice::new(NoticeKind::Info, format!("folder trusted: {holds}"))
             } else {
                 let said = "this folder's own settings and rules are not loaded, and you will not be \
@@ -72,7 +72,7 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, Str
 }
 
 /// Describes what is loaded after a yes.
-fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
+fn holds(rules: usize, settings: bool, hooks: usize, used: &[(usize, &str)]) -> String {
     let many = |n: usize, one: &str| match n {
         0 => None,
         1 => Some(format!("its {one}")),
@@ -85,6 +85,9 @@ fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
     let held = (!held.is_empty())
         .then(|| format!("{} {} from now on", held.join(" and "), if one { "applies" } else { "apply" }));
     let used = (!used.is_empty()).then(|| format!("{} can be used now", used.join(" and ")));
+    let hooks = many(hooks, "hook")
+        .map(|own| format!("{own} {} from now on", if hooks == 1 { "runs" } else { "run" }));
+    let used = [hooks, used].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
     match (held, used) {
         (None, None) => "it contains no Tiller rules or settings".into(),
         (held, used) => held.into_iter().chain(used).collect::<Vec<_>>().join("; "),
@@ -105,7 +108,9 @@ mod tests {
             ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used now"),
         ] {
             let (rules, settings, agents, workflows) = given;
-            assert_eq!(holds(rules, settings, &[(agents, "agent"), (workflows, "workflow")]), said);
+            assert_eq!(holds(rules, settings, 0, &[(agents, "agent"), (workflows, "workflow")]), said);
         }
+        assert_eq!(holds(0, false, 1, &[]), "its hook runs from now on");
+        assert_eq!(holds(1, false, 2, &[]), "its rule applies from now on; its 2 hooks run from now on");
     }
 }

@@ -3,6 +3,7 @@
 use crate::bus::agent_view;
 use crate::context::effort;
 use crate::core::follow_up::FollowUp;
+use crate::core::hooks;
 use crate::questions::asking;
 use crate::session::recover;
 use crate::turn::begin;
@@ -86,6 +87,7 @@ pub(crate) fn leave_answered(
 }
 
 fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<SessionId>) {
+    hooks::left(core);
     let Some(id) = id else {
         leave(core);
         core.session =
@@ -299,6 +301,7 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
     let moved =
         StateEvent::HeadMoved { head: core.session.head.id, draft: None, branch: core.session.branch() };
     core.bus.publish(&scope, EventBody::State(moved));
+    hooks::opened(core, resumed);
     effort::announce(core);
     agent_view::agent_changed(core);
 }

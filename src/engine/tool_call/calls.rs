@@ -24,7 +24,7 @@ use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
 use crate::crew::CrewMailbox;
 use crate::lock::lock;
-use crate::tool_call::{CallFiles, CallOrigin, CallTask, text_of, what};
+use crate::tool_call::{CallFiles, CallOrigin, CallTask, HookedCall, text_of, what};
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
 use crate::turn::part::RunningCall;
@@ -132,6 +132,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         profile: core.session.profile,
         asked: false,
         changed: None,
+        hooked: HookedCall::default(),
     };
     let (tx, call_id) = (core.tx.clone(), call.id.clone());
     let task = tokio::spawn(async move {

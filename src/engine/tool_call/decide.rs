@@ -52,6 +52,8 @@ impl CallTask {
         }
         // Limits the rounds; each needs input of the user.
         for _ in 0..20 {
+            // Before each judgement: rules judge what hooks made of the call, hooks see what the user made of it.
+            self.hooks_before().await?;
             let access = match self.tool.access(&self.args, &self.cx) {
                 Ok(access) => access,
                 Err(e) => {
@@ -296,7 +298,7 @@ impl CallTask {
         }
     }
 
-    fn tell(&self, decision: PermissionOutcome, by: &str) {
+    pub(super) fn tell(&self, decision: PermissionOutcome, by: &str) {
         // The engine may have ended, or its inbox be full: the audit records it anyway.
         let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),

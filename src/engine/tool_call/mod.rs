@@ -24,9 +24,11 @@ use crate::watching::Writes;
 pub(crate) mod calls;
 mod cover;
 mod decide;
+mod hooked;
 mod outside;
 pub(crate) mod words;
 
+pub(crate) use hooked::HookedCall;
 pub(crate) use words::{AUDIT_TEXT, cut, failed, text_of, what};
 
 /// Time after the tool's own grace period until a call that does not end is abandoned.
@@ -51,6 +53,8 @@ pub(crate) struct CallTask {
     pub(crate) asked: bool,
     /// The command that the user wrote in place of the model's.
     pub(crate) changed: Option<String>,
+    /// What hooks said about the call.
+    pub(crate) hooked: HookedCall,
 }
 
 /// Where a call comes from.
@@ -139,6 +143,9 @@ impl CallTask {
                     Ok((mut result, kept)) => {
                         step = kept;
                         result.seconds = self.services.since(start);
+                        if let Some(by) = self.hooks_after(&mut result).await {
+                            decided.by = format!("{}; {by}", decided.by);
+                        }
                         (decided, result)
                     }
                     Err(refused) => {
@@ -169,7 +176,9 @@ impl CallTask {
             let text = format!("[The user changed the command to: {}]", cut(text, CHANGED));
             result.content.insert(0, Part::Text { text });
         }
-        let args = self.changed.take().map(|_| std::mem::take(&mut self.args));
+        self.hooked_words(&mut result);
+        let replaced = self.changed.take().is_some() || !self.hooked.changed_by.is_empty();
+        let args = replaced.then(|| std::mem::take(&mut self.args));
         self.files.writes.look(&self.cx.agent, &self.cx.workspace).await;
         let wrote = if result.outcome.ok() { std::mem::take(&mut self.files.written) } else { Vec::new() };
         CallDone { result, step, audit, args, wrote }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tiller_config::skills::Skill;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{Entry, EventBody, ToolCall};
+use tiller_protocol::{Entry, EventBody, HookEvent, ToolCall};
 
 use crate::bus::EventScope;
 use crate::context::prefix::layers::{AgentRole, PromptFacts};
@@ -16,6 +16,9 @@ use crate::core::saves::Then;
 use crate::core::services::Human;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
+
+/// Answers of a turn that hooks may send back; the next one ends the turn.
+const CHECKS: u32 = 3;
 
 /// A turn to begin, and what is stored with it in one commit.
 pub(crate) struct TurnStart {
@@ -61,6 +64,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         repeats: l.repeats,
         parallel: l.parallel,
         calls_per_reply: l.calls_per_reply,
+        checks: if core.services.hooks.any(HookEvent::BeforeResponse) { CHECKS } else { 0 },
         ..TurnLimits::default()
     };
     let tools =

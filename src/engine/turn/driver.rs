@@ -12,8 +12,11 @@ use crate::turn::prepare;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
+use serde_json::json;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
-use tiller_protocol::{AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
+use tiller_protocol::{
+    AskBody, Block, Cost, EntryBody, EventBody, HookEvent, Notice, StopReason, ToolOutcome, Usage,
+};
 use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
@@ -24,6 +27,7 @@ use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
 use crate::core::Core;
+use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -93,6 +97,7 @@ fn perform(core: &mut Core, effect: Effect) {
             }
         }
         Effect::Tell { text } => compose::tell_model(core, &text),
+        Effect::CheckAnswer { text, again } => check_answer(core, text, again),
         Effect::AskRepeats { calls, rounds } => ask_repeats(core, calls, rounds),
         Effect::Finish { status, text, notice } => finish(core, status, text, notice),
     }
@@ -257,6 +262,23 @@ fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     asking::ask_self(core, About::Repeats { turn }, AskBody::Repeats { calls, rounds });
+}
+
+/// Has hooks look at the answer. A denial sends its reason to the model.
+fn check_answer(core: &mut Core, text: String, again: bool) {
+    let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
+    let Some(hook) = hooks::job(core, HookEvent::BeforeResponse) else {
+        return core.turn.inputs.push_back(Input::Checked { tell: None });
+    };
+    let (tx, text) = (core.tx.clone(), core.redact(&text));
+    let task = tokio::spawn(async move {
+        let answer = hook.run(json!({ "answer": text, "again": again })).await;
+        let tell =
+            answer.deny.map(|denial| format!("[The turn does not end yet: {}. Go on.]", denial.words()));
+        // The engine may have ended.
+        let _ = tx.send(Msg::Turn(TurnMsg::Checked { turn, tell })).await;
+    });
+    core.with_live(|l| l.tasks.timer = Some(AbortOnDropHandle::new(task)));
 }
 
 /// Ends the turn because of a limit or a failed store.

@@ -28,6 +28,11 @@ pub(crate) enum TurnMsg {
         turn: u64,
         n: u32,
     },
+    /// Hooks have looked at the answer.
+    Checked {
+        turn: u64,
+        tell: Option<String>,
+    },
     ToolDone {
         turn: u64,
         call_id: String,
@@ -43,6 +48,7 @@ impl TurnMsg {
             | Self::Quiet { turn }
             | Self::StreamEnded { turn, .. }
             | Self::WaitOver { turn, .. }
+            | Self::Checked { turn, .. }
             | Self::ToolDone { turn, .. } => *turn,
         }
     }

@@ -8,6 +8,7 @@ use tiller_protocol::{ChangeKind, CommandId, Notice, NoticeKind, Who};
 
 use crate::bus::ClientId;
 use crate::core::Core;
+use crate::core::hooks;
 use crate::core::services::WatchReport;
 use crate::watching::{DURING, FEED};
 
@@ -51,6 +52,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
         }
     }
     core.with_crew(|crew, host| crew.files_changed(host, &seen.changes));
+    hooks::files_changed(core, &seen.changes);
     comments::look_for_comments(core, &seen.changes);
     core.watching.feed.extend(seen.changes.iter().cloned());
     let over = core.watching.feed.len().saturating_sub(FEED);

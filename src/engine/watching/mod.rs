@@ -88,6 +88,8 @@ pub(crate) struct Watching {
     pub(crate) writes: Writes,
     /// The last changes, for a client that connects.
     pub(crate) feed: VecDeque<FileChange>,
+    /// Hooks for changed files are at work.
+    pub(crate) hook_busy: Arc<std::sync::atomic::AtomicBool>,
 }
 
 /// Waits a little while the inbox is full, then drops the report: ending the watcher waits for its thread, so that
@@ -111,7 +113,12 @@ impl Watching {
         if let Some(watcher) = &watcher {
             watcher.start(Box::new(move |seen| give(&tx, seen)));
         }
-        Self { git: None, writes: Writes { watcher, ..Writes::default() }, feed: VecDeque::new() }
+        Self {
+            git: None,
+            writes: Writes { watcher, ..Writes::default() },
+            feed: VecDeque::new(),
+            ..Self::default()
+        }
     }
 
     /// For a child agent: its writes are reported to the same watcher; what the watcher sees goes to the main agent.
@@ -119,7 +126,7 @@ impl Watching {
         Self {
             git: self.git.clone(),
             writes: Writes { watcher: self.writes.watcher.clone(), ..Writes::default() },
-            feed: VecDeque::new(),
+            ..Self::default()
         }
     }
 

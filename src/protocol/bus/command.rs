@@ -217,6 +217,11 @@ pub enum SessionCommand {
         provider: String,
         key: KeyText,
     },
+    /// Turn a hook off or on, for as long as the session is open.
+    SwitchHook {
+        id: String,
+        on: bool,
+    },
     /// Read settings and keys from disk again. Answered by `done_reply` or `error_reply`.
     Reload,
     /// Save and end; the engine answers `stopped` when all is on disk and no child process is left.
@@ -373,6 +378,8 @@ pub enum Query {
     },
     /// Running background processes, as text rows.
     Processes,
+    /// Hooks and their last runs, answered by `hooks_reply`.
+    Hooks,
     /// Workflows that can be started by name, answered by `workflows_reply`.
     Workflows,
     /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it differs from

@@ -28,6 +28,7 @@ use crate::session::tree::TreeReply;
 use crate::turn::ask::{Ask, AskReply};
 use crate::turn::feed::FileChange;
 use crate::turn::goal::GoalView;
+use crate::turn::hook::HookRow;
 use crate::turn::permission::{self, PermissionOutcome};
 use crate::turn::process::ProcessRow;
 use crate::turn::review::{RejectConflict, Review};
@@ -416,6 +417,9 @@ pub enum ReplyEvent {
     },
     ProcessesReply {
         rows: Vec<ProcessRow>,
+    },
+    HooksReply {
+        rows: Vec<HookRow>,
     },
     WorkflowsReply {
         files: Vec<WorkflowFile>,

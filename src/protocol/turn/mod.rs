@@ -5,6 +5,7 @@ pub mod ask;
 pub mod catalog;
 pub mod feed;
 pub mod goal;
+pub mod hook;
 pub mod permission;
 pub mod process;
 pub mod review;

@@ -231,6 +231,11 @@ pub(super) const ALL: &[PlainCommand] = &[
         },
     },
     PlainCommand {
+        name: "hooks",
+        help: "hooks and how their last runs ended",
+        run: |p, _| send(p, CommandBody::Query(Query::Hooks)),
+    },
+    PlainCommand {
         name: "processes",
         help: "running background processes",
         run: |p, _| send(p, CommandBody::Query(Query::Processes)),
@@ -387,4 +392,21 @@ fn todo(p: &mut Plain, text: &str) -> Result<(), String> {
         .collect();
     p.say(&format!("Todo: {} items\n{}", lines.len(), lines.join("\n")));
     Ok(())
+}
+
+/// The hooks, one a line.
+pub(super) fn hooks(rows: &[tiller_protocol::HookRow]) -> String {
+    use crate::dialog::report::hooks::{outcome, scope};
+    let line = |row: &tiller_protocol::HookRow| {
+        format!(
+            "{} for {}: {}, {}, last run: {}",
+            row.event.name(),
+            scope(row),
+            row.name,
+            row.source,
+            outcome(row).0
+        )
+    };
+    let lines: Vec<String> = rows.iter().map(line).collect();
+    format!("Hooks: {}\n{}", rows.len(), lines.join("\n"))
 }

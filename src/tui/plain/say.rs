@@ -373,6 +373,7 @@ impl Plain {
                 let all: Vec<String> = rows.iter().map(ToString::to_string).collect();
                 self.say(&format!("Processes: {}\n{}", rows.len(), all.join("\n")))
             }
+            ReplyEvent::HooksReply { rows } => self.say(&super::command::hooks(rows)),
             ReplyEvent::WorkflowsReply { files } => self.say(&super::flow::files(files)),
             ReplyEvent::OpsReply { ops, .. } => {
                 let lines: Vec<&str> = ops.iter().map(|o| o.title.as_str()).collect();

@@ -29,6 +29,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &goal::SetGoal,
     &Alias("help", "Show every key and command", "help.open"),
     &Alias("history", "Find an earlier prompt", "history.open"),
+    &Alias("hooks", "Hooks: what runs for which events", "hooks.open"),
     &Alias("keys", "Bind another key to an action", "keys.open"),
     &model::PickModel,
     &mute::Mute,

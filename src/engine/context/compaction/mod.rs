@@ -13,10 +13,13 @@ use crate::session::model;
 use crate::turn::begin;
 use std::sync::Arc;
 
+use serde_json::json;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
-use tiller_protocol::{Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part};
+use tiller_protocol::{
+    Entry, EntryBody, EventBody, HookEvent, Message, ModelRef, Notice, NoticeKind, Origin, Part,
+};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
@@ -26,6 +29,7 @@ use crate::context::prefix::layers;
 use crate::context::side_call::SideCall;
 use crate::context::{todo, tokens};
 use crate::core::Core;
+use crate::core::hooks::{self, HookJob};
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
@@ -68,12 +72,19 @@ pub(crate) fn compact(
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let fast = shorten::fast(core);
     let no = if core.turn.live.is_none() { core.next_job() } else { 0 };
+    let hook = hooks::job(core, HookEvent::ContextCompact);
+    let trigger = if client.is_some() { "user" } else { "size" };
     let task = async move {
+        let (denied, focus) = match (&plan, hook) {
+            (Some(_), Some(hook)) => hooked(&hook, trigger, focus).await,
+            _ => (None, focus),
+        };
         let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
-        let result = match &plan {
-            None => Err(Notice::new(NoticeKind::User, nothing)),
-            Some(plan) if demo => Ok(compact::extract(&plan.goes)),
-            Some(plan) => match side {
+        let result = match (&plan, denied) {
+            (None, _) => Err(Notice::new(NoticeKind::User, nothing)),
+            (Some(_), Some(denied)) => Err(denied),
+            (Some(plan), None) if demo => Ok(compact::extract(&plan.goes)),
+            (Some(plan), None) => match side {
                 Err(notice) => Err(notice),
                 Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
             },
@@ -90,6 +101,15 @@ pub(crate) fn compact(
     } else if let Some((client, cause)) = client {
         core.busy_with(no, JobKind::Other { client, cause }, task);
     }
+}
+
+/// The denial of the hooks, and the focus with what they add to it.
+async fn hooked(hook: &HookJob, trigger: &str, focus: Option<String>) -> (Option<Notice>, Option<String>) {
+    let answer = hook.run(json!({ "trigger": trigger, "focus": focus })).await;
+    let denied = answer.deny.map(|denial| Notice::new(NoticeKind::Denied, denial.words()));
+    let added = answer.add.into_iter().map(|(_, text)| text);
+    let focus: Vec<String> = focus.into_iter().chain(added).collect();
+    (denied, (!focus.is_empty()).then(|| focus.join("\n")))
 }
 
 /// Keeps a fifth of the tokens that trigger a compaction, within bounds, and half of the messages that do; of a

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places};
+use tiller_hooks::Hooks;
 use tiller_protocol::{
     AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SandboxState, SessionId, ToolGrant,
     ToolSet,
@@ -97,6 +98,8 @@ pub struct EngineConfig {
     pub tools: Registry,
     pub crew: CrewConfig,
     pub permit: Permit,
+    /// Commands of the settings that run when something happens.
+    pub hooks: Hooks,
     pub redaction: Redaction,
     pub user: UserServices,
     pub files: FileServices,
@@ -240,6 +243,8 @@ pub(crate) struct Services {
     pub(crate) tools: ToolServices,
     pub(crate) crew: CrewConfig,
     pub(crate) permit: Permit,
+    /// One list for all agents.
+    pub(crate) hooks: Hooks,
     pub(crate) redaction: Redaction,
     pub(crate) user: UserServices,
     pub(crate) snapshots: Snapshots,
@@ -310,6 +315,7 @@ impl Services {
             },
             crew: config.crew,
             permit,
+            hooks: config.hooks,
             redaction: config.redaction,
             user: config.user,
             snapshots: Snapshots { workspace: files.snapshots, elsewhere: None },

@@ -19,6 +19,8 @@ pub struct TrustGrant {
     pub agents: usize,
     pub skills: usize,
     pub workflows: usize,
+    /// Number of hooks that run from now on.
+    pub hooks: usize,
     /// Files that could not be read, each with its place.
     pub faults: Vec<Notice>,
 }

@@ -6,6 +6,7 @@
 //! | `trust` | whether the files that steer it are trusted, before it starts |
 //! | `run` | its start, its messages, its end |
 //! | `calls`, `file_states` | its tool calls; the states of the files before and after them |
+//! | `hooked` | hooks before the calls that it asks for |
 //! | `questions`, `command_texts` | permissions that it asks for; commands in texts that it shows |
 //! | `prompt`, `messages`, `model` | its prompt; messages to it while it runs; its model |
 //! | `terminal` | its terminal |
@@ -14,6 +15,7 @@ pub(crate) mod calls;
 pub(crate) mod command_texts;
 mod file_states;
 pub(crate) mod handle;
+mod hooked;
 mod messages;
 mod model;
 pub(crate) mod msg;

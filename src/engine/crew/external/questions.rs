@@ -24,7 +24,15 @@ use crate::questions::permission::{self, permission_ask};
 const CHOICES: usize = 6;
 
 impl ExternalDriver<'_> {
-    pub(crate) fn question(&mut self, mut ask: Ask) {
+    /// A question of the program. Hooks come first, as for Tiller's own calls.
+    pub(crate) fn question(&mut self, ask: Ask) {
+        if let Some(ask) = self.run_hooks(ask) {
+            self.judge(ask);
+        }
+    }
+
+    /// Rules answer where they can, else the user.
+    pub(crate) fn judge(&mut self, mut ask: Ask) {
         let (reply, answer) = oneshot::channel();
         let permit = self.core.services.permit.clone();
         match ask.what {
@@ -275,7 +283,7 @@ fn not_undone(verdict: Verdict) -> Verdict {
 /// The tool, kind and access of a program's call in Tiller's terms. They are taken from
 /// fields with that meaning: a command, paths, changes; never from titles and descriptions. A call without such
 /// fields has no known access, and the user is asked.
-fn access_of(
+pub(super) fn access_of(
     root: &Path,
     tool: &ToolUse,
     diffs: &[FileDiff],
@@ -328,7 +336,7 @@ fn access_of(
 }
 
 /// The command of a call that is reported as reading.
-fn run_beside(root: &Path, tool: &ToolUse, access: &[Access]) -> Option<Access> {
+pub(super) fn run_beside(root: &Path, tool: &ToolUse, access: &[Access]) -> Option<Access> {
     let reads = matches!(tool.verb, ToolVerb::Read | ToolVerb::Search) && !access.is_empty();
     let command = reads.then(|| command_of(tool)).flatten()?;
     Some(Access::Run { command, folder: root.display().to_string(), background: false })
@@ -354,7 +362,7 @@ fn command_of(tool: &ToolUse) -> Option<String> {
     }
 }
 
-fn args_of(name: &str, tool: &ToolUse, shown: &str) -> Value {
+pub(super) fn args_of(name: &str, tool: &ToolUse, shown: &str) -> Value {
     match name {
         "terminal" => json!({"command": command_of(tool).unwrap_or_default()}),
         "edit_file" | "read_file" => json!({"path": tool.target}),

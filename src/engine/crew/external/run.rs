@@ -6,8 +6,8 @@ use std::time::Duration;
 use tiller_external::{AgentEvent, Ending, Job, Limits, Status, Transport};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
-    Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason, TodoItem, ToolCall,
-    ToolOutcome, Usage,
+    Block, Cost, EntryBody, EventBody, HookEvent, ModelRef, Notice, NoticeKind, Profile, StopReason,
+    TodoItem, ToolCall, ToolOutcome, Usage,
 };
 use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
@@ -49,8 +49,12 @@ impl ExternalDriver<'_> {
         let (words, anew) = self.prompts();
         let (cwd, env) =
             (self.core.services.workspace.root.clone(), (*self.core.services.tools.env.now()).clone());
-        let (auto, edits) =
-            (self.core.session.profile == Profile::Full, self.core.session.profile >= Profile::AutoEdit);
+        // Where hooks may deny calls, the program asks before each of them.
+        let hooks = self.core.services.hooks.any(HookEvent::BeforeToolCall);
+        let (auto, edits) = (
+            self.core.session.profile == Profile::Full && !hooks,
+            self.core.session.profile >= Profile::AutoEdit && !hooks,
+        );
         let limits = self.core.identity.child().map(|c| c.limits).unwrap_or_default();
         if self.core.session.profile < Profile::Ask {
             let profile = self.core.session.profile.name();

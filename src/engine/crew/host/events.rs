@@ -1,10 +1,13 @@
 //! Events, notices, and replies to commands of the user.
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, EventBody, Notice, SessionId};
+use tiller_protocol::{AgentId, CommandId, EventBody, HookEvent, Notice, SessionId};
+
+use serde_json::json;
 
 use super::CrewHost;
 use crate::bus::{ClientId, EventScope};
+use crate::core::hooks;
 use crate::core::saves::{After, Then};
 use crate::files::session_diff;
 
@@ -33,6 +36,9 @@ pub trait HostEvents {
 
     /// Replies with what the calls of a session changed in files, as a diff.
     fn reply_diff(&mut self, client: ClientId, cause: CommandId, path: String, session: SessionId);
+
+    /// An agent has ended with this status and last message: its hooks run.
+    fn agent_ended(&mut self, id: &AgentId, label: &str, status: &str, text: &str);
 
     /// Without secrets.
     fn redact(&self, text: &str) -> String;
@@ -70,6 +76,11 @@ impl HostEvents for CrewHost<'_> {
 
     fn reply_diff(&mut self, client: ClientId, cause: CommandId, path: String, session: SessionId) {
         session_diff::reply_diff(self.core, client, cause, path, session);
+    }
+
+    fn agent_ended(&mut self, id: &AgentId, label: &str, status: &str, text: &str) {
+        let about = json!({ "ended": id.0, "label": label, "status": status, "answer": text });
+        hooks::fire(self.core, HookEvent::AgentEnd, about);
     }
 
     fn redact(&self, text: &str) -> String {

@@ -49,6 +49,10 @@ pub enum Input {
     Repeats {
         go_on: bool,
     },
+    /// The answer to [`Effect::CheckAnswer`]. `tell`: a message for the model, which goes on.
+    Checked {
+        tell: Option<String>,
+    },
     Interrupt {
         hard: bool,
     },
@@ -139,6 +143,12 @@ pub enum Effect {
     AskRepeats {
         calls: String,
         rounds: u32,
+    },
+    /// Have hooks look at the answer with which the turn would end; then [`Input::Checked`].
+    CheckAnswer {
+        text: String,
+        /// Hooks sent an earlier answer of the turn back.
+        again: bool,
     },
     /// The last effect of every turn.
     Finish {

@@ -29,6 +29,8 @@ pub struct TurnLimits {
     pub empties: u32,
     /// Rounds of equal calls with equal results after which the user is asked; 0: never.
     pub repeats: u32,
+    /// Answers of a turn that hooks look at; 0: there are no such hooks.
+    pub checks: u32,
 }
 
 impl Default for TurnLimits {
@@ -42,6 +44,7 @@ impl Default for TurnLimits {
             overflows: 3,
             empties: 2,
             repeats: 6,
+            checks: 0,
         }
     }
 }
@@ -119,6 +122,8 @@ pub enum Phase {
     Steering,
     /// The user is asked whether repeated calls continue.
     RepeatQuestion,
+    /// Hooks look at the answer.
+    Checking,
     /// `overflow`: the provider rejected the request as too long.
     Compacting {
         overflow: bool,
@@ -165,6 +170,8 @@ pub(super) struct Counts {
     pub(super) empties: u32,
     /// Calls in a row that the output limit cut off.
     pub(super) cut_calls: u32,
+    /// Answers that hooks have looked at.
+    pub(super) checks: u32,
 }
 
 /// How often the context was too long, and what was done about it.

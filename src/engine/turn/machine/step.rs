@@ -53,6 +53,12 @@ impl Turn {
                 let notice = notices::repeats(&self.repeating);
                 self.finish(TurnStatus::Limit, Some(notice), out);
             }
+            (Input::Checked { tell: Some(text) }, Phase::Checking) => {
+                self.phase = Phase::Steering;
+                out.push(Effect::Tell { text });
+            }
+            (Input::Checked { tell: None }, Phase::Checking) if self.steer => self.deliver(out),
+            (Input::Checked { tell: None }, Phase::Checking) => self.finish(TurnStatus::Done, None, out),
             (Input::Compacted(result), Phase::Compacting { overflow }) => {
                 self.after_compaction(overflow, result, out);
             }
@@ -156,6 +162,10 @@ impl Turn {
             out.push(Effect::Tell { text: cut_call_text(&name) });
         } else if self.steer {
             self.deliver(out);
+        } else if status == TurnStatus::Done && end.is_none() && self.counts.checks < self.limits.checks {
+            self.counts.checks += 1;
+            self.phase = Phase::Checking;
+            out.push(Effect::CheckAnswer { text: self.text.clone(), again: self.counts.checks > 1 });
         } else {
             self.finish(status, end, out);
         }
@@ -343,6 +353,7 @@ impl Turn {
             | Phase::Paused
             | Phase::Steering
             | Phase::RepeatQuestion
+            | Phase::Checking
             | Phase::Finished(_) => {}
         }
         self.finish(TurnStatus::Interrupted, None, out);

@@ -71,6 +71,7 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::AppendReply { blocks, stop, .. } => format!("reply {} {stop:?}", blocks.len()),
         Effect::Spent { .. } => "spent".into(),
         Effect::AskRepeats { rounds, .. } => format!("ask {rounds}"),
+        Effect::CheckAnswer { again, .. } => format!("check {again}"),
         Effect::RunTool { call } => format!("run {}", call.id),
         Effect::CancelTool { call_id, hard } => format!("cancel {call_id} {hard}"),
         Effect::AppendResult { call_id, result, .. } => format!("result {call_id} {:?}", result.outcome),

@@ -1,0 +1,52 @@
+//! The hooks of a start: those of the user's settings, and those of a trusted project.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tiller_hooks::{HookSource, Hooks, HooksConfig, file};
+use tiller_permit::trust::FolderConfig;
+use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
+
+use crate::app::{Setup, sandbox};
+
+/// All hooks, and the faults in their settings. `trusted`: those of the folder, too.
+pub(crate) fn load(setup: &Setup, trusted: bool) -> (Hooks, Vec<Notice>) {
+    let tools = setup.tools.catalog();
+    let hooks = Hooks::new(HooksConfig {
+        folder: setup.project.clone(),
+        env: setup.children(),
+        confiner: sandbox::program_confiner(setup),
+        tools: tools.clone(),
+        clock: Arc::clone(&setup.clock),
+    });
+    let faults = hooks.set(&HookSource::User, &setup.config.config.hooks, None);
+    let mut notices: Vec<Notice> =
+        faults.iter().map(|fault| Notice::new(NoticeKind::Config, format!("{fault}."))).collect();
+    if trusted {
+        notices.extend(load_project(&hooks, &setup.project, &setup.folder_config, &tools).1);
+    }
+    (hooks, notices)
+}
+
+/// Adds the hooks of a trusted folder, from the bytes that were hashed. Their number, and the faults in the file.
+pub(crate) fn load_project(
+    hooks: &Hooks,
+    project: &Path,
+    folder_config: &FolderConfig,
+    tools: &ToolCatalog,
+) -> (usize, Vec<Notice>) {
+    let Some(bytes) = folder_config.bytes(file::PROJECT) else { return (0, Vec::new()) };
+    match file::read(&String::from_utf8_lossy(bytes)) {
+        Ok(read) => {
+            let faults = hooks.set_project(&read, file::changed(project, folder_config, tools));
+            let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
+            let rows = hooks.rows().into_iter().filter(|row| row.source == HookSource::Project.words());
+            (rows.count(), faults.iter().map(notice).collect())
+        }
+        Err(why) => {
+            let notice = Notice::new(NoticeKind::Config, format!("{}, {why}.", file::PROJECT))
+                .hint("Until it is corrected, none of the project's hooks run.");
+            (0, vec![notice])
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What extends Tiller beside its settings: hooks.
+
+pub(crate) mod hooks;

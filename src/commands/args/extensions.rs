@@ -1,0 +1,37 @@
+//! `tiller hooks`.
+
+use clap::Subcommand;
+
+/// `tiller hooks`.
+#[derive(Debug, Subcommand)]
+pub enum HooksCommand {
+    /// List the hooks of this folder
+    List {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the hooks of an event with a made-up input, and show what they decide
+    Test {
+        /// Event, for example before-tool-call
+        event: String,
+        /// Tool of the call
+        #[arg(long, default_value = "terminal")]
+        tool: String,
+        /// Arguments of the call, as JSON
+        #[arg(long, value_name = "JSON", default_value = "{\"command\":\"true\"}")]
+        args: String,
+        /// Text of the prompt, the result or the answer
+        #[arg(long, default_value = "")]
+        text: String,
+    },
+    /// Import the hooks of .claude/settings.json into .tiller/hooks.toml
+    Import {
+        /// Import those of ~/.claude/settings.json into your config.toml
+        #[arg(long)]
+        user: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}

@@ -1,0 +1,3 @@
+//! Commands about what extends Tiller: hooks.
+
+pub(super) mod hooks;

@@ -1,0 +1,258 @@
+//! Runs all hooks of an event, one after the other, and joins what they decide.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tiller_permit::Rule;
+use tiller_protocol::{HookEvent, HookOutcome, HookRun, Notice, NoticeKind};
+use tiller_tool::shell::Launch;
+use tokio_util::sync::CancellationToken;
+
+use crate::decision::{self, Decision};
+use crate::input::{self, HookScene};
+use crate::list::{Hook, HookMatch, HookRunner, HookSource, Hooks};
+use crate::run;
+
+/// Rounds in which hooks may change arguments: each change is shown to all hooks again.
+const ROUNDS: usize = 4;
+
+/// A denial, with its hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// The name of the hook.
+    pub hook: String,
+    pub reason: String,
+}
+
+impl Denial {
+    /// For the model and the user, without a full stop at the end.
+    pub fn words(&self) -> String {
+        format!("the hook `{}` denied it: {}", self.hook, self.reason.trim_end_matches('.'))
+    }
+}
+
+/// What the hooks of an event decided together.
+#[derive(Clone, Debug, Default)]
+pub struct HookAnswer {
+    pub deny: Option<Denial>,
+    /// The arguments of a call, where a hook changed them.
+    pub arguments: Option<Value>,
+    /// The result of a call, where a hook replaced it.
+    pub result: Option<String>,
+    /// Texts for the end of a prompt or a result, each with the name of its hook.
+    pub add: Vec<(String, String)>,
+    /// Failures that have not been reported yet, and texts for the user.
+    pub notices: Vec<Notice>,
+    /// Names of the hooks that changed arguments or the result.
+    pub changed_by: Vec<String>,
+}
+
+/// What a hook is compared with.
+type Matches<'a> = dyn Fn(&Rule, &Value) -> bool + Send + Sync + 'a;
+
+impl Hooks {
+    /// Runs the hooks of an event that is no call. `paths`: for changed files, relative to the folder.
+    pub async fn fire(
+        &self,
+        scene: HookScene<'_>,
+        about: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> HookAnswer {
+        self.all(scene, about, &|_, _| true, cancel).await
+    }
+
+    /// Runs the hooks before a call. `arguments` stand in `about.call`; `matches` tells whether a rule is for the call
+    /// with these arguments. Where a hook changes them, all hooks see the new ones.
+    pub async fn before_call(
+        &self,
+        scene: HookScene<'_>,
+        about: Map<String, Value>,
+        matches: &Matches<'_>,
+        cancel: &CancellationToken,
+    ) -> HookAnswer {
+        let mut about = about;
+        let mut all = HookAnswer::default();
+        for _ in 0..ROUNDS {
+            let mut answer = self.all(scene, about.clone(), matches, cancel).await;
+            all.notices.append(&mut answer.notices);
+            answer.changed_by.retain(|name| !all.changed_by.contains(name));
+            all.changed_by.append(&mut answer.changed_by);
+            all.add = answer.add;
+            if answer.deny.is_some() {
+                all.deny = answer.deny;
+                return all;
+            }
+            match answer.arguments {
+                Some(changed) if about.get("call").and_then(|c| c.get("arguments")) != Some(&changed) => {
+                    set_arguments(&mut about, &changed);
+                    all.arguments = Some(changed);
+                }
+                _ => return all,
+            }
+        }
+        let hook = all.changed_by.join(", ");
+        let reason = "hooks change the arguments again and again".to_owned();
+        all.deny = Some(Denial { hook, reason });
+        all
+    }
+
+    /// Runs the hooks after a call.
+    pub async fn after_call(
+        &self,
+        scene: HookScene<'_>,
+        about: Map<String, Value>,
+        matches: &Matches<'_>,
+        cancel: &CancellationToken,
+    ) -> HookAnswer {
+        self.all(scene, about, matches, cancel).await
+    }
+
+    /// One round: until the first denial.
+    async fn all(
+        &self,
+        scene: HookScene<'_>,
+        mut about: Map<String, Value>,
+        matches: &Matches<'_>,
+        cancel: &CancellationToken,
+    ) -> HookAnswer {
+        let mut answer = HookAnswer::default();
+        let Some(runner) = &self.0 else { return answer };
+        for hook in self.list().iter().filter(|hook| hook.event == scene.event && hook.is_on()) {
+            let Some(about_hook) = hook.concerns(&about, matches) else { continue };
+            let decision = match runner.one(hook, &scene, &about_hook, cancel, &mut answer.notices).await {
+                Ok(decision) => decision,
+                Err(reason) => {
+                    answer.deny = Some(Denial { hook: hook.name(), reason });
+                    return answer;
+                }
+            };
+            let name = hook.name();
+            if let Some(reason) = decision.deny {
+                answer.deny = Some(Denial { hook: name, reason });
+                return answer;
+            }
+            if let Some(arguments) = decision.arguments.filter(|_| scene.event == HookEvent::BeforeToolCall) {
+                set_arguments(&mut about, &arguments);
+                answer.arguments = Some(arguments);
+                answer.changed_by.push(name.clone());
+            }
+            if let Some(result) = decision.result.filter(|_| scene.event == HookEvent::AfterToolCall) {
+                about.insert("result".into(), result.clone().into());
+                answer.result = Some(result);
+                answer.changed_by.push(name.clone());
+            }
+            answer.add.extend(decision.add.map(|text| (name.clone(), text)));
+            let tell =
+                decision.tell.map(|text| Notice::new(NoticeKind::Info, format!("Hook `{name}`: {text}")));
+            answer.notices.extend(tell);
+        }
+        answer
+    }
+}
+
+fn set_arguments(about: &mut Map<String, Value>, arguments: &Value) {
+    if let Some(Value::Object(call)) = about.get_mut("call") {
+        call.insert("arguments".into(), arguments.clone());
+    }
+}
+
+impl Hook {
+    /// The input about what it is for; `None`: it is not for this.
+    fn concerns(&self, about: &Map<String, Value>, matches: &Matches<'_>) -> Option<Map<String, Value>> {
+        match &self.matches {
+            HookMatch::All => Some(about.clone()),
+            HookMatch::Calls(rule) => {
+                let arguments = about.get("call").and_then(|call| call.get("arguments"));
+                matches(rule, arguments.unwrap_or(&Value::Null)).then(|| about.clone())
+            }
+            HookMatch::Paths(glob) => {
+                let mut about = about.clone();
+                let changes = about.get_mut("changes").and_then(Value::as_array_mut)?;
+                changes.retain(|c| c["path"].as_str().is_some_and(|path| glob.is_match(Path::new(path))));
+                (!changes.is_empty()).then_some(about)
+            }
+        }
+    }
+}
+
+impl HookRunner {
+    /// Runs one hook.
+    ///
+    /// # Errors
+    /// When it failed and is blocking: the reason of the denial.
+    async fn one(
+        &self,
+        hook: &Arc<Hook>,
+        scene: &HookScene<'_>,
+        about: &Map<String, Value>,
+        cancel: &CancellationToken,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Decision, String> {
+        let time = self.config.clock.now();
+        let (decided, seconds) = match self.changed(hook).await {
+            Some(file) => {
+                let why = format!("{file} has changed since you trusted it, so the hook is not run");
+                (Err(why), 0.0)
+            }
+            None => {
+                let input = input::input(scene, time, about);
+                let input = if hook.claude() { crate::claude::input(scene.event, &input) } else { input };
+                let ran = run::run(
+                    &self.host,
+                    self.launch(hook),
+                    input.to_string().into_bytes(),
+                    hook.timeout(),
+                    cancel,
+                );
+                let ran = ran.await;
+                let decided = decision::decide(&ran, hook.claude());
+                (decided, ran.took.as_secs_f64())
+            }
+        };
+        let (outcome, why) = match &decided {
+            Ok(Decision { deny: Some(reason), .. }) => (HookOutcome::Denied, reason.clone()),
+            Ok(Decision { arguments: None, result: None, add: None, .. }) => {
+                (HookOutcome::Passed, String::new())
+            }
+            Ok(_) => (HookOutcome::Changed, String::new()),
+            Err(why) => (HookOutcome::Failed, why.clone()),
+        };
+        hook.ran(HookRun { time, seconds, outcome, why });
+        match decided {
+            Ok(decision) => Ok(decision),
+            Err(why) if hook.settings.blocking => Err(why),
+            Err(why) => {
+                if !cancel.is_cancelled() && hook.tell() {
+                    let text = format!("Hook `{}` on {}: {why}.", hook.name(), scene.event.name());
+                    let hint = "It is not blocking, so work goes on. /hooks shows its runs.";
+                    notices.push(Notice::new(NoticeKind::Config, text).hint(hint));
+                }
+                Ok(Decision::default())
+            }
+        }
+    }
+
+    /// The file of a project's hook that is no longer as it was trusted.
+    async fn changed(&self, hook: &Hook) -> Option<String> {
+        if hook.source != HookSource::Project {
+            return None;
+        }
+        let look = self.changed_file()?;
+        let looked = tokio::task::spawn_blocking(move || look()).await;
+        looked.unwrap_or_else(|_| Some("one of its files".into()))
+    }
+
+    fn launch(&self, hook: &Hook) -> Launch {
+        let folder = hook.folder.clone().unwrap_or_else(|| self.config.folder.clone());
+        let mut env = (*self.config.env.now()).clone();
+        let project = tiller_protocol::names::written(&self.config.folder);
+        env.push(("TILLER_EVENT".into(), hook.event.name().into()));
+        env.push(("TILLER_PROJECT_DIR".into(), project.clone()));
+        if hook.claude() {
+            env.push(("CLAUDE_PROJECT_DIR".into(), project));
+        }
+        let args = vec!["-c".into(), hook.settings.command.clone()];
+        Launch { program: "/bin/sh".into(), args, env, folder }
+    }
+}

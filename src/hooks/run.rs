@@ -1,0 +1,155 @@
+//! One run of a hook's command: in the sandbox, in a group of its own, with bounded input, output and time. Whatever it
+//! starts ends with it.
+
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tiller_protocol::lock;
+use tiller_tool::shell::{Bounds, Host, Launch};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Most bytes of a text in the input of a hook.
+pub const HOOK_INPUT: usize = 1 << 20;
+/// Most bytes that a hook may print.
+pub const HOOK_OUTPUT: usize = 1 << 20;
+/// Most bytes of its standard error that are kept.
+const ERRORS: usize = 16 << 10;
+/// Processes that a hook may have at once.
+const PROCESSES: u64 = 256;
+/// From TERM to KILL for a hook that takes too long.
+const GRACE: Duration = Duration::from_millis(500);
+/// Time limit for reading what is left in its pipes after all of its processes have ended.
+const REST: Duration = Duration::from_secs(5);
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HookEnd {
+    /// With this exit code, or 128 and the number of the signal.
+    Exit(i32),
+    TimedOut,
+    /// It printed more than [`HOOK_OUTPUT`].
+    TooMuch,
+    /// It could not be started; the reason.
+    NotStarted(String),
+    /// What it was asked about was stopped.
+    Cancelled,
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ran {
+    pub end: HookEnd,
+    pub stdout: Vec<u8>,
+    /// Its beginning; not cleaned.
+    pub stderr: Vec<u8>,
+    pub took: Duration,
+}
+
+/// Runs `launch` with `input` on its standard input.
+pub(crate) async fn run(
+    host: &Host,
+    launch: Launch,
+    input: Vec<u8>,
+    limit: Duration,
+    cancel: &CancellationToken,
+) -> Ran {
+    let began = Instant::now();
+    let mut ran = match start(host, launch, input).await {
+        Err(e) => Ran {
+            end: HookEnd::NotStarted(e.to_string()),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            took: Duration::ZERO,
+        },
+        Ok(started) => started.wait(limit, cancel).await,
+    };
+    ran.took = began.elapsed();
+    ran
+}
+
+struct Started {
+    hosted: tiller_tool::shell::HostedProgram,
+    out: Output,
+    errors: Output,
+    _input: AbortOnDropHandle<()>,
+}
+
+async fn start(host: &Host, launch: Launch, input: Vec<u8>) -> std::io::Result<Started> {
+    let (stdin, to) = std::io::pipe()?;
+    let (from, stdout) = std::io::pipe()?;
+    let (errors, stderr) = std::io::pipe()?;
+    let host = host.clone();
+    // Making a sandbox takes some milliseconds.
+    let start = move || host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr));
+    let mut hosted = tokio::task::spawn_blocking(start).await.map_err(std::io::Error::other)??;
+    hosted.bound(Bounds { processes: PROCESSES, whose: "hook", ..Bounds::default() });
+    let mut to = Sender::from_owned_fd(OwnedFd::from(to))?;
+    let input = AbortOnDropHandle::new(tokio::spawn(async move {
+        // A hook need not read its input.
+        let _ = to.write_all(&input).await;
+    }));
+    let out = Output::read(Receiver::from_owned_fd(OwnedFd::from(from))?, HOOK_OUTPUT);
+    let errors = Output::read(Receiver::from_owned_fd(OwnedFd::from(errors))?, ERRORS);
+    Ok(Started { hosted, out, errors, _input: input })
+}
+
+impl Started {
+    async fn wait(mut self, limit: Duration, cancel: &CancellationToken) -> Ran {
+        let end = tokio::select! {
+            exit = self.hosted.ended() => HookEnd::Exit(exit.code),
+            () = self.out.over.notified() => HookEnd::TooMuch,
+            () = cancel.cancelled() => HookEnd::Cancelled,
+            () = tokio::time::sleep(limit) => HookEnd::TimedOut,
+        };
+        let grace = if matches!(end, HookEnd::Exit(_)) { Duration::ZERO } else { GRACE };
+        let left = self.hosted.end(grace, &CancellationToken::new()).await;
+        if left > 0 {
+            tracing::error!(left, "processes of a hook did not end");
+        }
+        let (stdout, stderr) = tokio::join!(self.out.rest(), self.errors.rest());
+        let over = stdout.len() > HOOK_OUTPUT;
+        let end = if over && matches!(end, HookEnd::Exit(_)) { HookEnd::TooMuch } else { end };
+        Ran { end, stdout, stderr, took: Duration::ZERO }
+    }
+}
+
+/// What comes from a pipe, up to a limit; what is beyond it is read and dropped, so that the writer does not wait.
+struct Output {
+    kept: Arc<Mutex<Vec<u8>>>,
+    /// More than the limit has come.
+    over: Arc<Notify>,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Output {
+    fn read(mut pipe: Receiver, most: usize) -> Self {
+        let (kept, over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+        let (into, tell) = (Arc::clone(&kept), Arc::clone(&over));
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut chunk = vec![0; 16 << 10];
+            while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+                let mut kept = lock(&into);
+                // One byte more shows that there was more.
+                let room = (most + 1).saturating_sub(kept.len());
+                kept.extend(&chunk[..n.min(room)]);
+                if kept.len() > most {
+                    tell.notify_one();
+                }
+            }
+        }));
+        Self { kept, over, task }
+    }
+
+    async fn rest(self) -> Vec<u8> {
+        let Self { kept, task, .. } = self;
+        // A process that could not be ended may hold the pipe.
+        let _ = tokio::time::timeout(REST, task).await;
+        std::mem::take(&mut *lock(&kept))
+    }
+}

@@ -1,0 +1,219 @@
+//! Hooks in the program itself: settings, trust, the sandbox, the screen, the commands.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::json;
+use tiller_testkit::ScriptServer;
+
+use crate::common::{KEY, Place, at_work, calls, json_lines, run, says, signal, wait};
+use crate::screen::{quit, say};
+
+fn write(id: &str, path: &str) -> tiller_testkit::Reply {
+    calls(id, "write_file", json!({"path": path, "content": "x"}))
+}
+
+/// The output of the result of a call.
+fn output(stdout: &str, call: &str) -> String {
+    let lines = json_lines(stdout);
+    let done = lines.iter().find(|l| l["type"] == "tool_finished" && l["call_id"] == call);
+    done.unwrap_or_else(|| panic!("no {call} in {stdout}"))["output"].as_str().unwrap().to_owned()
+}
+
+/// X19 without a screen: each way to deny, by settings.
+#[test]
+fn x19_a_hook_of_the_settings_denies_without_a_screen() {
+    for (way, more) in [
+        ("echo no >&2; exit 2", ""),
+        (r#"echo '{\"decision\":\"deny\",\"reason\":\"no\"}'"#, ""),
+        ("sleep 86397", "blocking = true\ntimeout = 1"),
+    ] {
+        let server = ScriptServer::start([write("w1", "a.txt"), says("It was denied.")]);
+        let place = Place::anthropic(&server);
+        place.config(&format!(
+            "[[hooks.before-tool-call]]\nmatch = \"write_file\"\ncommand = \"{way}\"\n{more}\n"
+        ));
+        let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+        assert_eq!(out.code, Some(0), "{out:?}");
+        let text = output(&out.stdout, "w1");
+        assert!(text.starts_with("Denied: the hook `"), "{way}: {text}");
+        assert!(!place.work.join("a.txt").exists(), "{way}");
+        let audit = place.ok(&["audit"]);
+        assert!(audit.contains("hook "), "{audit}");
+    }
+}
+
+/// X19 on the screen: the user sees the denial with its reason, and the hook with its last run.
+fn on_the_screen(columns: u16, rows: u16) {
+    let server = ScriptServer::start([write("w1", "a.txt"), says("It was denied.")]);
+    let place = Place::anthropic(&server);
+    place.config(
+        "[[hooks.before-tool-call]]\nname = \"friday\"\nmatch = \"write_file\"\ncommand = \"echo 'not today' >&2; exit 2\"\n",
+    );
+    let mut term = place.term(&["--profile", "full"], columns, rows);
+    term.wait_text("Type what you want done");
+    say(&mut term, "go");
+    let screen = term.wait_text("It was denied.");
+    assert!(screen.contains("not today"), "{screen}");
+    assert!(!place.work.join("a.txt").exists());
+    say(&mut term, "/hooks");
+    let screen = term.wait_text("friday");
+    assert!(screen.contains("denied") && screen.contains("before-tool-call"), "{screen}");
+    term.keys("\x1b");
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn x19_a_hook_denies_on_the_screen_at_118x25() {
+    on_the_screen(118, 25);
+}
+
+#[test]
+fn x19_a_hook_denies_on_the_screen_at_80x24() {
+    on_the_screen(80, 24);
+}
+
+const GUARD: &str = "[[before-tool-call]]\nmatch = \"write_file\"\nblocking = true\ncommand = \"sh .tiller/hooks/guard.sh\"\n";
+
+/// A project's hooks run only in the form that the user trusted.
+#[test]
+fn x19_hooks_of_a_project_need_trust_in_exactly_this_form() {
+    let place = |replies: Vec<tiller_testkit::Reply>| {
+        let server = ScriptServer::start(replies);
+        (Place::anthropic(&server), server)
+    };
+    let (place, _server) = place(vec![
+        write("w1", "a.txt"),
+        says("Written."),
+        write("w2", "b.txt"),
+        says("Denied."),
+        write("w3", "c.txt"),
+        says("Written."),
+    ]);
+    place.file(".tiller/hooks.toml", GUARD);
+    place.file(".tiller/hooks/guard.sh", "touch ran; echo 'by the project' >&2; exit 2\n");
+    let exec = || place.run(&["exec", "--json", "--profile", "full", "go"]);
+    // Not trusted: not run, and told.
+    let out = exec();
+    assert!(place.work.join("a.txt").exists() && !place.work.join("ran").exists(), "{out:?}");
+    assert!(out.stderr.contains("tiller trust"), "{}", out.stderr);
+    let trusted = place.ok(&["trust", "--yes"]);
+    assert!(trusted.contains(".tiller/hooks.toml") && trusted.contains("guard.sh"), "{trusted}");
+    let out = exec();
+    assert!(output(&out.stdout, "w2").contains("by the project"), "{out:?}");
+    assert!(!place.work.join("b.txt").exists() && place.work.join("ran").exists());
+    // One byte more: not run, and told.
+    std::fs::remove_file(place.work.join("ran")).unwrap();
+    place.file(".tiller/hooks/guard.sh", "touch ran; echo 'by the project' >&2; exit 2 \n");
+    let out = exec();
+    assert!(place.work.join("c.txt").exists() && !place.work.join("ran").exists(), "{out:?}");
+    assert!(out.stderr.contains("changed since you trusted them"), "{}", out.stderr);
+}
+
+/// The file of a hook changes while the session runs: it is not run, and a blocking hook denies.
+#[test]
+fn x19_a_hook_that_changes_after_trust_is_not_run() {
+    let server = ScriptServer::start([write("w1", "a.txt"), says("Denied.")]);
+    let place = Place::anthropic(&server);
+    // A file beside .tiller that the command names is bound as well.
+    place.file(
+        ".tiller/hooks.toml",
+        "[[before-tool-call]]\nblocking = true\ncommand = \"sh tools/guard.sh\"\n",
+    );
+    place.file("tools/guard.sh", "exit 0\n");
+    let trusted = place.ok(&["trust", "--yes"]);
+    assert!(trusted.contains("tools/guard.sh"), "{trusted}");
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Type what you want done");
+    place.file("tools/guard.sh", "touch ran; exit 0\n");
+    say(&mut term, "go");
+    let screen = term.wait_text("Denied.");
+    assert!(crate::screen::words(&screen).contains("changed since you trusted it"), "{screen}");
+    assert!(!place.work.join("ran").exists() && !place.work.join("a.txt").exists());
+    assert_eq!(quit(&mut term), 0);
+}
+
+/// A hook has no key in its environment. Where this machine confines, it writes in the folder only.
+#[test]
+fn x19_a_hook_has_no_keys_and_is_confined() {
+    let server = ScriptServer::start([write("w1", "a.txt"), says("Done.")]);
+    let place = Place::anthropic(&server);
+    let outside = place.user.join("outside");
+    place.config(&format!(
+        "[[hooks.before-tool-call]]\ncommand = \"env >env.txt; touch '{}'; true\"\n",
+        outside.display()
+    ));
+    let out = place.run(&["exec", "--profile", "full", "go"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let env = place.read("env.txt");
+    assert!(
+        env.contains("TILLER_EVENT=before-tool-call") && !env.contains(KEY) && !env.contains("API_KEY"),
+        "{env}"
+    );
+    let confines = tiller_sandbox::Confinement::find();
+    match tiller_sandbox::Method::choose(confines, tiller_sandbox::Profile::Workspace) {
+        Some(_) => assert!(!outside.exists(), "it wrote outside the folder"),
+        None => eprintln!("skipped: no sandbox on this machine"),
+    }
+}
+
+/// Killed while a hook runs: the hook ends with Tiller.
+#[test]
+fn x19_a_hook_ends_when_tiller_is_killed() {
+    let server = ScriptServer::start([write("w1", "a.txt")]);
+    let place = Place::anthropic(&server);
+    place.config("[[hooks.before-tool-call]]\ncommand = \"touch started; sleep 86396 & sleep 86395\"\n");
+    let mut command = place.tiller(&["exec", "--profile", "full", "go"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait("the hook", || place.work.join("started").exists());
+    signal(child.id(), Signal::KILL);
+    child.wait().unwrap();
+    wait("the end of the hook", || at_work(&place).iter().all(|(_, line)| !line.contains("sleep 8639")));
+    assert!(!place.work.join("a.txt").exists());
+}
+
+/// Hooks are listed, run with a made-up input, and imported from Claude Code.
+#[test]
+fn hooks_are_listed_tested_and_imported() {
+    let place = Place::new();
+    place.config("[[hooks.before-tool-call]]\nmatch = \"terminal(git push*)\"\ncommand = \"echo 'no push' >&2; exit 2\"\n");
+    let list = place.ok(&["hooks", "list"]);
+    assert!(list.contains("before-tool-call") && list.contains("terminal(git push*)"), "{list}");
+    let rows = place.lines(&["hooks", "list", "--json"]);
+    assert_eq!((&rows[0]["event"], &rows[0]["on"]), (&json!("before-tool-call"), &json!(true)));
+    let test = |command: &str| {
+        let args = json!({ "command": command }).to_string();
+        place.run(&["hooks", "test", "before-tool-call", "--args", &args])
+    };
+    let pushed = test("cd x && git push origin");
+    assert!(pushed.code == Some(3) && pushed.stdout.contains("no push"), "{pushed:?}");
+    let other = test("git status");
+    assert!(other.code == Some(0) && other.stdout.contains("did not run"), "{other:?}");
+    // A wrong event names the right ones; a wrong match is reported.
+    let wrong = place.run(&["hooks", "test", "before-call"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("before-tool-call"), "{wrong:?}");
+    place.config("[[hooks.before-tool-call]]\nmatch = \"terminl\"\ncommand = \"true\"\n");
+    let faulty = place.run(&["hooks", "list"]);
+    assert!(faulty.code == Some(2) && faulty.stderr.contains("did you mean 'terminal'"), "{faulty:?}");
+
+    place.file(
+        ".claude/settings.json",
+        r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command":
+            "python3 -c 'import json,sys; d=json.load(sys.stdin); sys.exit(2 if d[\"tool_name\"]==\"Bash\" and \"rm\" in d[\"tool_input\"][\"command\"] else 0)'"}]}],
+            "Elicitation": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
+    );
+    let out = run(place.tiller(&["hooks", "import"]), b"");
+    assert!(out.code == Some(2) && out.stdout.contains("Elicitation: Tiller has no such event"), "{out:?}");
+    assert!(!place.work.join(".tiller/hooks.toml").exists());
+    let out = place.ok(&["hooks", "import", "--yes"]);
+    assert!(out.contains("Left out: Elicitation") && out.contains("tiller trust"), "{out}");
+    let untrusted = place.run(&["hooks", "list"]);
+    assert!(untrusted.stdout.contains("not loaded"), "{untrusted:?}");
+    place.ok(&["trust", "--yes"]);
+    if crate::common::run(place.program("python3", &["-c", ""]), b"").code == Some(0) {
+        assert_eq!(test("rm -r x").code, Some(3));
+        assert_eq!(test("ls").code, Some(0));
+    } else {
+        eprintln!("skipped: python3 is not installed");
+    }
+}

@@ -1,0 +1,3 @@
+//! What extends the program beside its settings.
+
+mod hooks;
