@@ -37,6 +37,7 @@ pub mod setup;
 pub(crate) mod spill;
 pub mod start;
 mod terminals;
+pub(crate) mod tools;
 mod trust;
 mod watch;
 

@@ -10,6 +10,7 @@
 //! | `tool/shell/hosted.rs` | agent programs of other vendors | `definitions/program_sandbox.rs`, by setting |
 //! | `hooks/run.rs` (by `tool/shell/hosted.rs`) | hooks | [`program_confiner`] |
 //! | MCP servers over stdio, language servers, formatters (none yet) | programs that settings name | [`program`] |
+//! | `tool/browser/chromium/launch.rs` | a browser for agents, which confines its pages itself; requests of pages are looked at | no |
 //! | `watch/git/command.rs` | Tiller's own git, with everything disabled that would run programs | no |
 //! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
 //! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |

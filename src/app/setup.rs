@@ -84,7 +84,14 @@ impl Setup {
         }
         // Too short for a key: masking it would garble ordinary text.
         secrets.retain(|s| s.len() >= SHORTEST_KEY);
-        let tools = Registry::built_in();
+        let mut tools = Registry::built_in();
+        let path = env("PATH").unwrap_or_default();
+        crate::app::tools::browser::add(
+            &mut tools,
+            &config.config.browser,
+            &places.data.join("browser"),
+            &path,
+        );
         Ok(Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,

@@ -305,6 +305,30 @@ const CHECKS: &[DoctorCheck] = &[
         });
         (Health::Ok, each.collect::<Vec<_>>().join(", "), None)
     }),
+    ("tools", "browser", |s| {
+        let config = &s.config.config.browser;
+        let profiles = s.places.data.join("browser");
+        let found =
+            crate::app::tools::browser::settings(config, &profiles, &(s.env)("PATH").unwrap_or_default());
+        if !config.enabled {
+            return (Health::Ok, "off by browser.enabled".into(), None);
+        }
+        match (found.remote, found.program) {
+            // It may hold a token.
+            (Some(_), _) => (Health::Ok, "at browser.url".into(), None),
+            (None, Some(program)) if program.is_file() => (Health::Ok, program.display().to_string(), None),
+            (None, Some(program)) => (
+                Health::Warn,
+                format!("browser.program is missing: {}", program.display()),
+                Some("Correct it, or remove it to use the first browser on PATH.".into()),
+            ),
+            (None, None) => (
+                Health::Ok,
+                "no Chromium is on PATH; agents have no browser tools".into(),
+                Some("Install Chromium, or set browser.url.".into()),
+            ),
+        }
+    }),
     ("tools", "adapters", adapters),
     ("tools", "sandbox", |s| {
         let found = Confinement::find();

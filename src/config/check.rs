@@ -57,6 +57,8 @@ const TEXTS: &[Meaning] = &[
         "the name of a variable, for example \"MY_API_KEY\", not the key itself",
     ),
     ("limits.env.*", is_variable, "the name of a variable"),
+    ("browser.url", is_devtools, "a URL that starts with wss://, ws://, https:// or http://"),
+    ("browser.profile", is_plain_name, "a name of letters, digits, - and _"),
     ("sandbox_network.*", is_domain, DOMAIN),
     ("agents.sandbox_network.*", is_domain, DOMAIN),
 ];
@@ -111,6 +113,17 @@ fn is_domain(text: &str) -> bool {
             && name.split('.').count() > 1
             && name.split('.').all(label)
             && name.rsplit('.').next().is_some_and(letters)
+}
+
+fn is_devtools(text: &str) -> bool {
+    ["wss://", "ws://", "https://", "http://"]
+        .iter()
+        .any(|s| text.strip_prefix(s).is_some_and(|rest| !rest.is_empty()))
+}
+
+fn is_plain_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 fn is_variable(text: &str) -> bool {

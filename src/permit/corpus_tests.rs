@@ -140,7 +140,7 @@ fn judge(policy: &Policy, profile: Profile, human: Human, tool: &str, subject: &
         }
         "web_fetch" => {
             let host = subject.split('/').nth(2).unwrap_or_default();
-            (Touch::Network, vec![Access::Net { url: subject.into(), host: host.into() }])
+            (Touch::Network, vec![Access::Net { url: subject.into(), host: host.into(), local: false }])
         }
         // Command, what was typed earlier, and what is typed now, with ⇒ between.
         "process" => {

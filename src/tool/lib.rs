@@ -8,6 +8,7 @@
 //! | `files` | read, search, write and patch files |
 //! | `shell` | commands, and processes in the background |
 //! | `web` | fetching pages |
+//! | `browser` | acting on pages |
 //! | `plan` | the todo list, the plan, questions to the user |
 //! | `checkpoint`, `session_search` | named states of the files; earlier sessions |
 //! | `crew` | working with other agents |
@@ -16,6 +17,7 @@
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
 //! makes.
 
+pub mod browser;
 pub mod checkpoint;
 mod child_env;
 pub mod crew;

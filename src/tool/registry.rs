@@ -1,17 +1,21 @@
 //! Every tool: one line each. The order does not matter.
 
-use tiller_protocol::{ToolCatalog, ToolSpec};
+use tiller_protocol::{ToolCatalog, ToolInfo, ToolSpec};
 
 use crate::{Tool, checkpoint, crew, files, plan, session_search, shell, web};
 
 /// The tools of a process. The composition root makes it once and hands it down; a test can add a tool of its own.
 #[derive(Clone, Default)]
-pub struct Registry(Vec<&'static dyn Tool>);
+pub struct Registry {
+    tools: Vec<&'static dyn Tool>,
+    /// Tools that exist, but not in this process.
+    absent: Vec<ToolInfo>,
+}
 
 impl Registry {
     /// The tools that come with the program.
     pub fn built_in() -> Self {
-        Self(vec![
+        let tools: Vec<&'static dyn Tool> = vec![
             &files::ReadFile,
             &files::WriteFile,
             &files::EditFile,
@@ -39,17 +43,23 @@ impl Registry {
             &crew::CancelAgent,
             &crew::GetProcessInfo,
             &crew::Blackboard,
-        ])
+        ];
+        Self { tools, absent: Vec::new() }
     }
 
     /// Adds a tool. Its name must be new.
     pub fn push(&mut self, tool: &'static dyn Tool) {
-        self.0.push(tool);
+        self.tools.push(tool);
+    }
+
+    /// Notes a tool that agents do not have in this process, so that rules and agent definitions may name it.
+    pub fn note_absent(&mut self, tool: ToolInfo) {
+        self.absent.push(tool);
     }
 
     /// All of them, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &'static dyn Tool> + use<'_> {
-        self.0.iter().copied()
+        self.tools.iter().copied()
     }
 
     /// The tool of this name.
@@ -66,7 +76,7 @@ impl Registry {
 
     /// The fixed facts about the tools, for rooms that may not know the tools.
     pub fn catalog(&self) -> ToolCatalog {
-        self.iter().map(Tool::info).collect()
+        self.iter().map(Tool::info).chain(self.absent.iter().cloned()).collect()
     }
 }
 

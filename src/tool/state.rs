@@ -6,6 +6,8 @@
 pub struct ToolState {
     /// The HTTP client of `web_fetch`, made at its first call.
     pub web: crate::web::WebState,
+    /// The browser and its tabs.
+    pub browser: crate::browser::BrowserState,
     /// Shells and background processes.
     pub shells: crate::shell::ShellPool,
 }

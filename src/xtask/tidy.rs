@@ -45,6 +45,7 @@ const STARTERS: &[&str] = &[
     "src/tool/shell/processes/guardian.rs",
     "src/tool/shell/jobs/background.rs",
     "src/tool/shell/hosted.rs",
+    "src/tool/browser/chromium/launch.rs",
     "src/tool/shell/local/mod.rs",
     "src/watch/git/command.rs",
     "src/terminals/",

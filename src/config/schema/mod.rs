@@ -1,6 +1,7 @@
 //! The typed form of `config.toml`. The JSON schema that `tiller config --schema` prints is derived
 //! from these types, and their comments are the descriptions in it.
 
+mod browser;
 mod files;
 mod hooks;
 mod limits;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tiller_protocol::{Effort, Profile};
 
+pub use browser::{Browser, BrowserBackend};
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Context, Limits};
@@ -60,8 +62,13 @@ pub struct Config {
     pub agents: Agents,
     /// Detaching from running work.
     pub detach: Detach,
+<<<<<<< HEAD
     /// Commands that run when something happens, by event.
     pub hooks: Hooks,
+=======
+    /// The browser of agents.
+    pub browser: Browser,
+>>>>>>> 2d3accfb (Give agents a browser: ten tools over the DevTools protocol)
     /// Places where commands of agents run, by name.
     pub terminals: BTreeMap<String, Terminal>,
 }

@@ -78,7 +78,7 @@ fn corpus() -> Vec<(&'static str, Touch, Vec<Access>)> {
         all.push(("write_file", Touch::Write, vec![write(path)]));
         all.push(("edit_file", Touch::Write, vec![write(path), read("src/a.rs")]));
     }
-    let net = |url: &str, host: &str| Access::Net { url: url.into(), host: host.into() };
+    let net = |url: &str, host: &str| Access::Net { url: url.into(), host: host.into(), local: false };
     all.extend([
         ("web_fetch", Touch::Network, vec![net("https://example.org/x", "example.org")]),
         ("web_fetch", Touch::Network, vec![net("http://10.0.0.1/", "10.0.0.1")]),

@@ -152,7 +152,7 @@ impl Watching {
 
 /// Ends every process that the session's tools own.
 pub(crate) async fn end_children(state: Arc<ToolState>) {
-    let left = state.shells.shutdown().await;
+    let (left, ()) = tokio::join!(state.shells.shutdown(), state.browser.end());
     if left > 0 {
         tracing::error!(left, "processes did not end");
     }

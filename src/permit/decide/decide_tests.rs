@@ -433,3 +433,30 @@ fn only_a_rule_that_names_a_secret_path_allows_reading_it() {
     }
     assert_eq!(at_path(&home, Profile::ReadOnly, "read_file", path, false).0, 2);
 }
+
+#[test]
+fn no_mode_allows_a_server_of_this_machine_and_a_rule_does() {
+    let mut policy = Policy::new(roots(), crate::testing::tools());
+    let fetch = |policy: &Policy, host: &str, local, human| {
+        let access = [Access::Net { url: format!("http://{host}/"), host: host.into(), local }];
+        let request = Request {
+            profile: Profile::Full,
+            human,
+            agent: "main",
+            tool: "web_fetch",
+            touch: Touch::Network,
+            access: &access,
+            raw: host,
+        };
+        decide(policy, &request)
+    };
+    assert_eq!(fetch(&policy, "example.org", false, Human::Present).strictness(), 0);
+    assert_eq!(fetch(&policy, "localhost", true, Human::Absent).strictness(), 2);
+    let Verdict::Ask { always, .. } = fetch(&policy, "localhost", true, Human::Present) else {
+        panic!("it asks")
+    };
+    let rule = always.expect("a pattern for this host");
+    assert_eq!(rule, "web_fetch(domain:localhost)");
+    policy.rules.push(Rule::parse(Effect::Allow, Source::User, &rule, &crate::testing::tools()).unwrap());
+    assert_eq!(fetch(&policy, "localhost", true, Human::Absent).strictness(), 0);
+}

@@ -232,7 +232,7 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&S
             let typed = input::ProcessInput { process, command, before, text, folder: Path::new(folder) };
             input::judge(policy, request, &typed)
         }
-        Access::Net { url, host } => net(policy, request, url, host),
+        Access::Net { url, host, local } => net(policy, request, url, host, *local),
     }
 }
 
@@ -302,14 +302,15 @@ fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     settle(policy, request, &Subject::Other(what), &access, default, None)
 }
 
-fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str) -> Need {
-    let access = Access::Net { url: url.to_owned(), host: host.to_owned() };
+/// `local`: a server of this machine. No mode allows it, since such servers trust every client.
+fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str, local: bool) -> Need {
+    let access = Access::Net { url: url.to_owned(), host: host.to_owned(), local };
     let host = host.to_ascii_lowercase();
     let plain = !host.is_empty()
         && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
         && !host.ends_with('.')
-        && host.contains('.');
-    let default = (request.profile == Profile::Full).then_some("full mode");
+        && (host.contains('.') || host == "localhost");
+    let default = (request.profile == Profile::Full && !local).then_some("full mode");
     let always = plain.then(|| format!("{}(domain:{host})", request.tool));
     settle(policy, request, &Subject::Net { url, host: &host }, &access, default, always)
 }

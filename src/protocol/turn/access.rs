@@ -17,8 +17,13 @@ pub enum Access {
     /// Types `text` into a background process of the session, which was started as `command` and now works in `folder`.
     /// `before` is earlier input that may belong to the same line or statement.
     Input { process: String, command: String, before: String, text: String, folder: String },
-    /// Fetches `url` from `host`.
-    Net { url: String, host: String },
+    /// Fetches `url` from `host`. `local`: a server of this machine, which only the user or a rule allows, never a mode.
+    Net {
+        url: String,
+        host: String,
+        #[serde(default)]
+        local: bool,
+    },
     /// Asks the person or edits the plan: never needs permission.
     Free,
 }

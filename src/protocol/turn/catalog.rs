@@ -55,6 +55,8 @@ pub enum ToolSet {
     Run,
     /// Reaches the network.
     Web,
+    /// Acts on web pages.
+    Browser,
     /// Asks the person, keeps the plan and the checkpoints.
     Plan,
     /// Works with other agents.
@@ -63,7 +65,8 @@ pub enum ToolSet {
 
 impl ToolSet {
     /// Every set, in the order in which they are listed.
-    pub const ALL: [Self; 6] = [Self::Read, Self::Edit, Self::Run, Self::Web, Self::Plan, Self::Crew];
+    pub const ALL: [Self; 7] =
+        [Self::Read, Self::Edit, Self::Run, Self::Web, Self::Browser, Self::Plan, Self::Crew];
 
     /// As in an agent definition.
     pub fn word(self) -> &'static str {
@@ -72,6 +75,7 @@ impl ToolSet {
             Self::Edit => "edit",
             Self::Run => "run",
             Self::Web => "web",
+            Self::Browser => "browser",
             Self::Plan => "plan",
             Self::Crew => "crew",
         }

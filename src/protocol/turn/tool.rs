@@ -92,6 +92,7 @@ word_enum! {
         Shell = "shell",
         Process = "process",
         Fetch = "fetch",
+        Browse = "browse",
         Plan = "plan",
         Think = "think",
         Todo = "todo",

@@ -28,6 +28,7 @@ pub use change::ledger::note;
 pub use change::publish::{Publishes, TakeBackReport};
 pub use change::revert::{Masks, revert};
 pub use content::image::info as image_info;
+pub(crate) use content::image::parts as image_parts;
 pub use edit::EditFile;
 pub use list::ListDir;
 pub use masks::masked_part;

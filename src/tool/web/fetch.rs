@@ -12,7 +12,7 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, Touch};
 
-use super::client::{HttpNet, Net, Reply, Resolver, SystemResolver};
+use super::client::{HttpNet, Net, Reply, Resolver};
 use super::{address, html};
 use crate::guard::blocking;
 use crate::output::{bound, human};
@@ -57,7 +57,7 @@ impl Tool for WebFetch {
         let args: Args = schema::read(args)?;
         let url = address::parse(&args.url, cx.limits.fetch_private).map_err(ToolError::Tell)?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        Ok(vec![Access::Net { url: url.into(), host }])
+        Ok(vec![Access::Net { url: url.into(), host, local: false }])
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
@@ -72,7 +72,7 @@ impl Tool for WebFetch {
                 web.net.get_or_init(|| made).clone()
             }
         };
-        let resolver = web.resolver.get_or_init(|| Arc::new(SystemResolver)).clone();
+        let resolver = web.resolver();
         let (url, reply) = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
@@ -185,7 +185,7 @@ async fn show(url: Url, reply: Reply, raw: bool, cx: &ToolCx) -> Result<ToolOutp
 
 /// Marks text as untrusted. The mark holds a hash of the text, which the text cannot contain, so that it
 /// cannot pretend to end.
-fn framed(url: &Url, text: &str, note: &str) -> String {
+pub(crate) fn framed(url: &Url, text: &str, note: &str) -> String {
     let mark = blake3::hash(text.as_bytes()).to_hex();
     let mark = &mark[..8];
     let end = if text.ends_with('\n') { "" } else { "\n" };

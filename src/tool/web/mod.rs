@@ -7,6 +7,7 @@ mod html;
 
 pub use client::{Net, Reply, Resolver};
 pub use fetch::WebFetch;
+pub(crate) use fetch::framed;
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,6 +19,11 @@ pub struct WebState {
 }
 
 impl WebState {
+    /// Finds the addresses of names.
+    pub(crate) fn resolver(&self) -> Arc<dyn Resolver> {
+        Arc::clone(self.resolver.get_or_init(|| Arc::new(client::SystemResolver)))
+    }
+
     /// With other ways out, for tests.
     pub fn with(net: Arc<dyn Net>, resolver: Arc<dyn Resolver>) -> Self {
         Self { net: OnceLock::from(net), resolver: OnceLock::from(resolver) }

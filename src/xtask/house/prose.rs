@@ -33,6 +33,8 @@ const INPUT: &[(&str, &str, &str)] = &[
     ("src/commands/transcript/import/codex.rs", "provider", "another program's file"),
     ("src/commands/workbench/session_link.rs", "model", "an argument of the command line"),
     ("src/store/transfer/import_rows.rs", "kind", "a column of the database"),
+    ("src/tool/browser/page/events.rs", "method", "what a browser sends"),
+    ("src/tool/browser/state.rs", "method", "what a browser sends"),
     ("src/tui/dialog/commands/palette.rs", "id", "an identifier of the list's own"),
     ("src/tui/dialog/session/tree/badges.rs", "text", "a badge of the tree's own"),
     ("src/tui/panel/composer/submit.rs", "text", "what the person typed"),

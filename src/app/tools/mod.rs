@@ -1,0 +1,3 @@
+//! Tools that depend on the settings or on what this machine has.
+
+pub(crate) mod browser;

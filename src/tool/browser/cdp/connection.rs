@@ -1,0 +1,224 @@
+//! One connection to a browser: calls and their replies, events and who gets them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tiller_protocol::lock;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Receive, Transmit};
+
+/// Longest time of one call.
+const CALL: Duration = Duration::from_secs(30);
+/// Messages that wait to be sent.
+const OUTBOX: usize = 256;
+/// Events that wait for their page.
+const EVENTS: usize = 1024;
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CdpError {
+    /// The browser has ended or closed the connection.
+    #[error("the browser has ended")]
+    Closed,
+    /// The browser refused the call.
+    #[error("the browser refused: {0}")]
+    Refused(String),
+    /// No reply in time.
+    #[error("the browser did not reply within {} s", CALL.as_secs())]
+    Late,
+}
+
+/// What a browser reports by itself.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Event {
+    pub(crate) method: String,
+    #[serde(default)]
+    pub(crate) params: Value,
+    #[serde(default, rename = "sessionId")]
+    pub(crate) session: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Incoming {
+    id: Option<u64>,
+    result: Option<Value>,
+    error: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    #[serde(default)]
+    message: String,
+}
+
+type Waiting = Mutex<HashMap<u64, oneshot::Sender<Result<Value, CdpError>>>>;
+/// By session; `None`: events of the browser itself.
+type Sinks = Mutex<HashMap<Option<String>, mpsc::Sender<Event>>>;
+
+/// A connection. Dropping it closes it, and every call that waits fails.
+pub(crate) struct Cdp {
+    next: AtomicU64,
+    /// The writer task holds the other end; it closes when the browser is gone.
+    outbox: mpsc::Sender<String>,
+    waiting: Arc<Waiting>,
+    sinks: Arc<Sinks>,
+    /// Whether the browser is gone. The reader task holds the other end.
+    closed: watch::Receiver<bool>,
+    _reader: AbortOnDropHandle<()>,
+    _writer: AbortOnDropHandle<()>,
+}
+
+impl Cdp {
+    /// Starts the tasks of a connection.
+    pub(crate) fn new(mut transmit: Box<dyn Transmit>, receive: Box<dyn Receive>) -> Self {
+        let (outbox, mut messages) = mpsc::channel::<String>(OUTBOX);
+        let (over, closed) = watch::channel(false);
+        let (waiting, sinks) = (Arc::new(Waiting::default()), Arc::new(Sinks::default()));
+        let writer = tokio::spawn(async move {
+            while let Some(message) = messages.recv().await {
+                if transmit.send(message).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let reader = tokio::spawn(read(receive, Arc::clone(&waiting), Arc::clone(&sinks), over));
+        Self {
+            next: AtomicU64::new(1),
+            outbox,
+            waiting,
+            sinks,
+            closed,
+            _reader: AbortOnDropHandle::new(reader),
+            _writer: AbortOnDropHandle::new(writer),
+        }
+    }
+
+    /// Events of a session from now on. They end when the receiver is dropped.
+    pub(crate) fn events(&self, session: Option<&str>) -> mpsc::Receiver<Event> {
+        let (sink, events) = mpsc::channel(EVENTS);
+        lock(&self.sinks).insert(session.map(str::to_owned), sink);
+        events
+    }
+
+    /// Calls a method and waits for its reply.
+    ///
+    /// # Errors
+    /// [`CdpError`].
+    pub(crate) async fn call(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CdpError> {
+        let (reply, replied) = oneshot::channel();
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.waiting).insert(id, reply);
+        let forget = Forget { id, waiting: &self.waiting };
+        // The reader may have ended before this call was entered.
+        if *self.closed.borrow() || self.outbox.send(message(id, session, method, &params)).await.is_err() {
+            return Err(CdpError::Closed);
+        }
+        let replied = tokio::time::timeout(CALL, replied).await;
+        drop(forget);
+        match replied {
+            Err(_) => Err(CdpError::Late),
+            Ok(Err(_)) => Err(CdpError::Closed),
+            Ok(Ok(result)) => result,
+        }
+    }
+
+    /// Calls a method whose reply does not matter. Never waits for the browser to reply.
+    pub(crate) async fn post(&self, session: Option<&str>, method: &str, params: Value) {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        // A browser that is gone needs no message.
+        let _ = self.outbox.send(message(id, session, method, &params)).await;
+    }
+
+    /// Whether the browser is gone.
+    pub(crate) fn closed(&self) -> bool {
+        *self.closed.borrow() || self.outbox.is_closed()
+    }
+
+    /// Waits until the browser is gone.
+    pub(crate) async fn ended(&self) {
+        let mut closed = self.closed.clone();
+        // An error means that the reader has ended, too.
+        let _ = closed.wait_for(|over| *over).await;
+    }
+}
+
+/// Removes a call that is no longer waited for.
+struct Forget<'a> {
+    id: u64,
+    waiting: &'a Waiting,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        lock(self.waiting).remove(&self.id);
+    }
+}
+
+fn message(id: u64, session: Option<&str>, method: &str, params: &Value) -> String {
+    let mut message = json!({"id": id, "method": method, "params": params});
+    if let Some(session) = session {
+        message["sessionId"] = session.into();
+    }
+    message.to_string()
+}
+
+async fn read(
+    mut receive: Box<dyn Receive>,
+    waiting: Arc<Waiting>,
+    sinks: Arc<Sinks>,
+    over: watch::Sender<bool>,
+) {
+    loop {
+        let message = match receive.receive().await {
+            Ok(Some(message)) => message,
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, "the connection to the browser failed");
+                break;
+            }
+        };
+        deliver(&message, &waiting, &sinks).await;
+    }
+    over.send_replace(true);
+    lock(&waiting).clear();
+    lock(&sinks).clear();
+}
+
+/// Hands a message to the call or the page that it is for. What is neither is ignored.
+async fn deliver(message: &[u8], waiting: &Waiting, sinks: &Sinks) {
+    let Ok(incoming) = serde_json::from_slice::<Incoming>(message) else {
+        tracing::debug!(bytes = message.len(), "a message of the browser is not JSON");
+        return;
+    };
+    if let Some(id) = incoming.id {
+        let reply = match incoming.error {
+            Some(failure) => Err(CdpError::Refused(failure.message)),
+            None => Ok(incoming.result.unwrap_or(Value::Null)),
+        };
+        if let Some(call) = lock(waiting).remove(&id) {
+            // The caller may have stopped waiting.
+            let _ = call.send(reply);
+        }
+        return;
+    }
+    let Ok(event) = serde_json::from_slice::<Event>(message) else { return };
+    let sink = lock(sinks).get(&event.session).cloned();
+    if let Some(sink) = sink {
+        let session = event.session.clone();
+        // Waits for the page's task, which never waits for a reply of the browser.
+        if sink.send(event).await.is_err() {
+            lock(sinks).remove(&session);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The DevTools protocol: calls with ids, events by session, over a pipe or a WebSocket.
+//!
+//! Only the fields that are used are read. Unknown methods, events and fields are ignored, so that a newer browser
+//! changes nothing. Source of the messages: the Chrome DevTools Protocol, domains Target, Page, DOM, DOMSnapshot,
+//! Accessibility, Input, Runtime, Fetch and Browser.
+
+mod connection;
+mod pipe;
+mod socket;
+
+pub(crate) use connection::{Cdp, CdpError, Event};
+pub(crate) use pipe::pipe;
+pub(crate) use socket::{connect, endpoint};
+
+use std::io;
+
+use async_trait::async_trait;
+
+/// Greatest message that is read, in bytes: a picture of a large page.
+pub(crate) const MESSAGE_BYTES: usize = 64 << 20;
+
+/// Receives messages of the browser, each one JSON text.
+#[async_trait]
+pub(crate) trait Receive: Send {
+    /// The next message; `None`: the browser closed the connection.
+    ///
+    /// # Errors
+    /// When reading fails or a message exceeds [`MESSAGE_BYTES`].
+    async fn receive(&mut self) -> io::Result<Option<Vec<u8>>>;
+}
+
+/// Sends messages to the browser.
+#[async_trait]
+pub(crate) trait Transmit: Send {
+    /// Sends one JSON text.
+    ///
+    /// # Errors
+    /// When the browser is gone.
+    async fn send(&mut self, message: String) -> io::Result<()>;
+}

@@ -1,0 +1,134 @@
+//! The tabs of one agent.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tiller_protocol::lock;
+
+use super::page::Page;
+use super::recording::Recording;
+use super::state::Browser;
+use crate::ToolCx;
+
+/// Tabs of an agent at the same time.
+const TABS: usize = 8;
+
+/// What an agent has of the browser.
+#[derive(Default)]
+pub(super) struct Lease {
+    main: bool,
+    browser: Option<Arc<Browser>>,
+    /// Whose cookies its tabs have; `None`: the browser's own.
+    context: Option<String>,
+    /// The last one is the one that the agent sees.
+    tabs: Vec<Page>,
+    pub(super) recording: Recording,
+    /// The tabs were closed by something else than the agent.
+    lost: bool,
+}
+
+impl Lease {
+    pub(super) fn new(main: bool) -> Self {
+        Self { main, ..Self::default() }
+    }
+
+    /// Forgets the tabs of a browser that has ended.
+    pub(super) fn use_browser(&mut self, browser: &Arc<Browser>) {
+        if self.browser.as_ref().is_some_and(|b| Arc::ptr_eq(b, browser)) {
+            return;
+        }
+        self.lost = !self.tabs.is_empty();
+        self.tabs.clear();
+        self.context = None;
+        self.browser = Some(Arc::clone(browser));
+    }
+
+    /// The tab that the agent sees.
+    ///
+    /// # Errors
+    /// That there is none, in words for the model.
+    pub(super) fn page(&mut self) -> Result<&mut Page, String> {
+        while self.tabs.last().is_some_and(|page| lock(&page.shared.state).crashed) {
+            self.tabs.pop();
+            self.lost = true;
+        }
+        let lost = std::mem::take(&mut self.lost);
+        self.tabs.last_mut().ok_or_else(|| {
+            let why = if lost { "the page is gone: it or the browser ended" } else { "no page is open" };
+            format!("{why}. Open one with browser_navigate")
+        })
+    }
+
+    /// The tab that the agent sees; a new one when there is none.
+    ///
+    /// # Errors
+    /// Why none can be opened, in words.
+    pub(super) async fn page_or_new(&mut self, cx: &ToolCx) -> Result<&mut Page, String> {
+        if self.page().is_err() {
+            let page = self.open(cx).await?;
+            self.tabs.push(page);
+        }
+        self.page()
+    }
+
+    async fn open(&mut self, cx: &ToolCx) -> Result<Page, String> {
+        let browser = self.browser.clone().ok_or("there is no browser")?;
+        let own = !(self.main && browser.keeps_profile);
+        if own && self.context.is_none() {
+            let ask = json!({"disposeOnDetach": true});
+            let made = browser.cdp.call(None, "Target.createBrowserContext", ask).await;
+            let made = made.map_err(|e| e.to_string())?;
+            self.context = made["browserContextId"].as_str().map(str::to_owned);
+        }
+        let downloads = browser.downloads(self.context.as_deref(), &downloads(cx)).await;
+        if let Err(error) = downloads {
+            tracing::warn!(%error, "the browser takes no folder for downloads");
+        }
+        browser.open(self.context.as_deref()).await.map_err(|e| e.to_string())
+    }
+
+    /// Takes over the tabs that the current page opened; `true`: the agent sees another one now.
+    pub(super) async fn follow_opened(&mut self) -> bool {
+        let Some(page) = self.tabs.last() else { return false };
+        let opened = std::mem::take(&mut lock(&page.shared.state).opened);
+        let Some(browser) = self.browser.clone() else { return false };
+        let mut other = false;
+        for tab in opened {
+            let Ok(page) = browser.take_over(tab).await else { continue };
+            page.loaded().await;
+            if self.tabs.len() >= TABS {
+                // The oldest is the furthest from what the agent does.
+                self.tabs.remove(0).close().await;
+            }
+            self.tabs.push(page);
+            other = true;
+        }
+        other
+    }
+
+    /// Closes the tab that the agent sees; `false`: it was the last one.
+    pub(super) async fn close_tab(&mut self) -> bool {
+        if let Some(page) = self.tabs.pop() {
+            page.close().await;
+        }
+        !self.tabs.is_empty()
+    }
+
+    /// Closes all tabs.
+    pub(super) async fn close_all(&mut self) {
+        for page in self.tabs.drain(..) {
+            page.close().await;
+        }
+        if let (Some(browser), Some(context)) = (&self.browser, self.context.take()) {
+            browser
+                .cdp
+                .post(None, "Target.disposeBrowserContext", json!({"browserContextId": context}))
+                .await;
+        }
+    }
+}
+
+/// Where downloads of the session go.
+pub(super) fn downloads(cx: &ToolCx) -> std::path::PathBuf {
+    cx.spill.join("downloads")
+}

@@ -1,0 +1,244 @@
+//! The task of a tab: follows its events, answers its dialogs, decides about its requests. It never waits for a reply of
+//! the browser, since the connection's reader waits for it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tiller_protocol::lock;
+use tokio::sync::mpsc;
+
+use super::state::{DialogAnswer, PageState, quoted};
+use super::{PageOptions, PageShared};
+use crate::browser::cdp::{Cdp, Event};
+use crate::output::human;
+
+pub(super) struct PageTask {
+    pub(super) cdp: Arc<Cdp>,
+    pub(super) session: String,
+    pub(super) target: String,
+    pub(super) shared: Arc<PageShared>,
+    pub(super) options: PageOptions,
+}
+
+/// Requests whose host is being looked up at the same time, for one tab.
+const LOOKUPS: usize = 64;
+
+impl PageTask {
+    /// Runs until the tab or the browser is gone.
+    pub(super) async fn run(self, mut events: mpsc::Receiver<Event>) {
+        let (child_tx, mut child_events) = mpsc::channel::<Event>(LOOKUPS);
+        let lookups = Arc::new(tokio::sync::Semaphore::new(LOOKUPS));
+        let mut children = tokio::task::JoinSet::new();
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                Some(event) = child_events.recv() => Some(event),
+            };
+            let Some(event) = event else { break };
+            let session = event.session.clone().unwrap_or_else(|| self.session.clone());
+            let main = session == self.session;
+            match event.method.as_str() {
+                "Fetch.requestPaused" => {
+                    // Closed never.
+                    let Ok(permit) = Arc::clone(&lookups).acquire_owned().await else { break };
+                    let (cdp, guard) = (Arc::clone(&self.cdp), Arc::clone(&self.options.guard));
+                    let (shared, target) = (Arc::clone(&self.shared), self.target.clone());
+                    children.spawn(async move {
+                        judge(&cdp, &guard, &shared, &session, &target, &event.params).await;
+                        drop(permit);
+                    });
+                }
+                "Target.attachedToTarget" => {
+                    let Some(child) = event.params["sessionId"].as_str().map(str::to_owned) else { continue };
+                    let info = &event.params["targetInfo"];
+                    if info["type"].as_str() == Some("iframe")
+                        && let Some(frame) = info["targetId"].as_str()
+                    {
+                        lock(&self.shared.state).frames.insert(frame.to_owned(), child.clone());
+                    }
+                    let mut events = self.cdp.events(Some(&child));
+                    let forward = child_tx.clone();
+                    children.spawn(async move {
+                        while let Some(event) = events.recv().await {
+                            if forward.send(event).await.is_err() {
+                                break;
+                            }
+                        }
+                    });
+                    self.prepare_child(&child).await;
+                }
+                "Target.detachedFromTarget" => {
+                    let gone = event.params["sessionId"].as_str();
+                    lock(&self.shared.state).frames.retain(|_, s| Some(s.as_str()) != gone);
+                }
+                "Page.javascriptDialogOpening" => self.dialog(&session, &event.params).await,
+                method if main => self.follow(method, &event.params).await,
+                _ => {}
+            }
+            self.shared.changed.notify_waiters();
+            while children.try_join_next().is_some() {}
+        }
+    }
+
+    async fn prepare_child(&self, child: &str) {
+        let children = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
+        for (method, params) in [
+            ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+            ("Page.enable", json!({})),
+            ("DOM.enable", json!({})),
+            ("Target.setAutoAttach", children),
+            ("Runtime.runIfWaitingForDebugger", json!({})),
+        ] {
+            self.cdp.post(Some(child), method, params).await;
+        }
+    }
+
+    /// Answers a dialog and notes what it said.
+    async fn dialog(&self, session: &str, params: &Value) {
+        let kind = params["type"].as_str().unwrap_or("alert");
+        let message = quoted(params["message"].as_str().unwrap_or_default());
+        let answer = lock(&self.shared.state).dialog.clone();
+        let by_default = DialogAnswer { accept: matches!(kind, "alert" | "beforeunload"), text: None };
+        let answer = answer.filter(|_| kind != "beforeunload").unwrap_or(by_default);
+        let typed = answer.text.as_ref().filter(|_| kind == "prompt" && answer.accept);
+        let mut reply = json!({"accept": answer.accept});
+        if let Some(text) = typed {
+            reply["promptText"] = text.clone().into();
+        }
+        self.cdp.post(Some(session), "Page.handleJavaScriptDialog", reply).await;
+        let done = match (kind, answer.accept) {
+            ("alert", _) => "closed".to_owned(),
+            ("beforeunload", _) => return,
+            (_, true) => typed.map_or("accepted".to_owned(), |t| format!("accepted with {}", quoted(t))),
+            (_, false) => "dismissed; to accept it, pass dialog: \"accept\"".to_owned(),
+        };
+        lock(&self.shared.state).note(format!("the page opened a dialog ({kind}): {message}; it was {done}"));
+    }
+
+    /// Events that only change the state.
+    async fn follow(&self, method: &str, params: &Value) {
+        let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
+        let main = params["frameId"].as_str() == Some(&self.target);
+        let mut cancel = None;
+        {
+            let mut state = lock(&self.shared.state);
+            match method {
+                "Page.frameNavigated" => navigated(&mut state, &params["frame"]),
+                "Page.navigatedWithinDocument" if main => state.url = text("url"),
+                "Page.frameStartedLoading" | "Page.frameStartedNavigating" if main => state.loading = true,
+                "Page.frameStoppedLoading" if main => {
+                    state.loading = false;
+                    state.leaving = false;
+                }
+                "Page.frameRequestedNavigation" if main => state.leaving = true,
+                "Network.requestWillBeSent" => {
+                    state.open.insert(text("requestId"));
+                }
+                "Network.loadingFinished" | "Network.loadingFailed" => {
+                    state.open.remove(params["requestId"].as_str().unwrap_or_default());
+                }
+                "Network.responseReceived" if main && params["type"].as_str() == Some("Document") => {
+                    let status = params["response"]["status"].as_u64();
+                    state.status = status.and_then(|s| u16::try_from(s).ok());
+                }
+                "Inspector.targetCrashed" => {
+                    state.crashed = true;
+                    state.loading = false;
+                    state.note("the page crashed".into());
+                }
+                "Page.downloadWillBegin" => {
+                    let (id, name) = (text("guid"), text("suggestedFilename"));
+                    state.loading = false;
+                    if self.options.download_bytes == 0 {
+                        state.note(format!("a download of {} was refused", quoted(&name)));
+                        cancel = Some(id);
+                    } else {
+                        state.note(format!("a download of {} began", quoted(&name)));
+                        state.downloads.insert(id, name);
+                    }
+                }
+                "Page.downloadProgress" => cancel = self.download(&mut state, params),
+                _ => {}
+            }
+        }
+        if let Some(id) = cancel {
+            self.cdp.post(None, "Browser.cancelDownload", json!({"guid": id})).await;
+        }
+    }
+
+    /// The download to cancel, when it is too large.
+    fn download(&self, state: &mut PageState, params: &Value) -> Option<String> {
+        let id = params["guid"].as_str()?;
+        let size = params["receivedBytes"].as_f64().unwrap_or(0.0);
+        match params["state"].as_str() {
+            Some("completed") => {
+                let name = state.downloads.remove(id)?;
+                state.note(format!(
+                    "the download of {} is complete: {id} in the downloads folder",
+                    quoted(&name)
+                ));
+            }
+            Some("canceled") => {
+                let name = state.downloads.remove(id)?;
+                state.note(format!("the download of {} was cancelled", quoted(&name)));
+            }
+            _ if size > self.options.download_bytes as f64 => {
+                let limit = human(self.options.download_bytes);
+                let name = state.downloads.remove(id)?;
+                state.note(format!(
+                    "the download of {} was stopped: it is larger than {limit}",
+                    quoted(&name)
+                ));
+                return Some(id.to_owned());
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+fn navigated(state: &mut PageState, frame: &Value) {
+    if !frame["parentId"].is_null() {
+        return;
+    }
+    let fragment = frame["urlFragment"].as_str().unwrap_or_default();
+    state.url = format!("{}{fragment}", frame["url"].as_str().unwrap_or_default());
+    state.documents += 1;
+    state.leaving = false;
+    state.open.clear();
+}
+
+/// Lets a request go on or fails it.
+async fn judge(
+    cdp: &Cdp,
+    guard: &super::guard::Guard,
+    shared: &PageShared,
+    session: &str,
+    target: &str,
+    params: &Value,
+) {
+    let url = params["request"]["url"].as_str().unwrap_or_default();
+    let document =
+        params["resourceType"].as_str() == Some("Document") && params["frameId"].as_str() == Some(target);
+    let (page, asked) = {
+        let state = lock(&shared.state);
+        (state.url.clone(), state.asked.clone().filter(|_| document))
+    };
+    let from: Vec<&str> = std::iter::once(page.as_str()).chain(asked.as_deref()).collect();
+    let request = json!({"requestId": params["requestId"]});
+    match guard.refusal(url, &from).await {
+        None => cdp.post(Some(session), "Fetch.continueRequest", request).await,
+        Some(why) => {
+            let mut refused = request;
+            refused["errorReason"] = "BlockedByClient".into();
+            {
+                let mut state = lock(&shared.state);
+                if document {
+                    state.refused = Some(why.clone());
+                }
+                state.note(format!("a request was refused: {why}"));
+            }
+            cdp.post(Some(session), "Fetch.failRequest", refused).await;
+        }
+    }
+}

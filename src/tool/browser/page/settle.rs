@@ -1,0 +1,75 @@
+//! Waiting until a page is there, or has dealt with an action.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_protocol::lock;
+use tokio::time::Instant;
+
+use super::{LOAD, Page};
+
+/// Time in which a page begins to react to an action.
+const REACT: Duration = Duration::from_millis(60);
+/// Longest wait for requests that an action caused, when the page does not load anew.
+const REQUESTS: Duration = Duration::from_secs(2);
+/// Time without requests after which a page counts as quiet.
+const QUIET: Duration = Duration::from_millis(120);
+/// Longest wait for two frames to be drawn.
+const FRAMES: Duration = Duration::from_secs(1);
+
+impl Page {
+    /// Waits until the document has loaded, for at most [`LOAD`].
+    pub(crate) async fn loaded(&self) {
+        let deadline = Instant::now() + LOAD;
+        loop {
+            let changed = self.shared.changed.notified();
+            {
+                let state = lock(&self.shared.state);
+                if !state.loading && !state.leaving || state.crashed {
+                    break;
+                }
+            }
+            if tokio::time::timeout_at(deadline, changed).await.is_err() {
+                let mut state = lock(&self.shared.state);
+                state.loading = false;
+                state.leaving = false;
+                state.note(format!("the page was still loading after {} s", LOAD.as_secs()));
+                break;
+            }
+        }
+        self.quiet().await;
+    }
+
+    /// Waits until the page has dealt with an action: a new document has loaded, or the requests that it made are
+    /// answered and two frames are drawn.
+    pub(crate) async fn settle(&self) {
+        tokio::time::sleep(REACT).await;
+        let goes = {
+            let state = lock(&self.shared.state);
+            state.loading || state.leaving
+        };
+        if goes { self.loaded().await } else { self.quiet().await }
+    }
+
+    async fn quiet(&self) {
+        let deadline = Instant::now() + REQUESTS;
+        loop {
+            let changed = self.shared.changed.notified();
+            let (open, crashed) = {
+                let state = lock(&self.shared.state);
+                (!state.open.is_empty(), state.crashed)
+            };
+            if crashed || Instant::now() >= deadline {
+                return;
+            }
+            let wait = if open { deadline } else { (Instant::now() + QUIET).min(deadline) };
+            if tokio::time::timeout_at(wait, changed).await.is_err() && !open {
+                break;
+            }
+        }
+        let frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
+        let wait = json!({"expression": frames, "awaitPromise": true});
+        // A page whose scripts do not end is looked at as it is.
+        let _ = tokio::time::timeout(FRAMES, self.call("Runtime.evaluate", wait)).await;
+    }
+}

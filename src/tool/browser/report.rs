@@ -1,0 +1,115 @@
+//! What a call tells the model of the page.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use reqwest::Url;
+use tiller_protocol::lock;
+use tiller_protocol::tool::Display;
+
+use super::BrowserSettings;
+use super::lease::Lease;
+use super::snapshot::{PageText, collect, difference, within};
+use crate::web::framed;
+use crate::{ToolCx, ToolError, ToolOutput};
+
+/// Bytes of a token, as an estimate.
+const TOKEN: usize = 4;
+
+/// How much of the page a report holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What changed since the last report; the whole page when it is another one.
+    Changes,
+    /// The whole page.
+    Whole,
+}
+
+/// Waits until the page has dealt with what was done, and tells of it.
+pub(super) async fn report(
+    lease: &mut Lease,
+    cx: &ToolCx,
+    settings: &BrowserSettings,
+    done: &str,
+    extent: Extent,
+) -> Result<ToolOutput, ToolError> {
+    let told = ToolError::Tell;
+    let mut notes = Vec::new();
+    for _ in 0..2 {
+        let page = lease.page().map_err(told)?;
+        page.settle().await;
+        notes.append(&mut page.take_notes());
+        if !lease.follow_opened().await {
+            break;
+        }
+        notes.push("a new tab was opened, and is the one that you see now; browser_close closes it".into());
+    }
+    let page = lease.page().map_err(told)?;
+    cx.state.browser.sees(&cx.agent, Some(&page.shared));
+    let now = collect(page).await.map_err(|e| ToolError::Tell(e.to_string()))?;
+    notes.append(&mut page.take_notes());
+    page.answer_dialogs(None);
+    let status = lock(&page.shared.state).status.filter(|s| *s >= 400);
+    let before = page.last.replace(now.clone());
+    let changed = before.filter(|_| extent == Extent::Changes).and_then(|before| difference(&before, &now));
+    let budget = settings.snapshot_tokens * TOKEN;
+    let mut text = String::new();
+    for note in &notes {
+        text.push_str(&format!("[{note}]\n"));
+    }
+    if let Some(status) = status {
+        text.push_str(&format!("[HTTP {status}]\n"));
+    }
+    let kept = keep(cx, &now);
+    let pointer = || match &kept {
+        Ok(path) => format!("the whole page: {}", path.display()),
+        Err(error) => format!("the whole page could not be kept: {error}"),
+    };
+    match changed {
+        Some(lines) if lines.is_empty() => text.push_str("(no change on the page)\n"),
+        Some(lines) => {
+            let (lines, out) = within(&lines, budget);
+            text.push_str(&format!("Changed lines of \"{}\":\n", now.title.replace('"', "'")));
+            text.push_str(&lines.join("\n"));
+            text.push('\n');
+            if out > 0 {
+                text.push_str(&format!("[{out} more changed lines; {}]\n", pointer()));
+            }
+        }
+        None => {
+            let (lines, out) = within(&now.lines, budget);
+            text.push_str(&format!("Page \"{}\"\n", now.title.replace('"', "'")));
+            text.push_str(&lines.join("\n"));
+            text.push('\n');
+            if lines.is_empty() {
+                text.push_str("(nothing on it)\n");
+            }
+            if out > 0 || lines != now.lines {
+                text.push_str(&format!("[{out} of {} lines left out; {}]\n", now.lines.len(), pointer()));
+            }
+        }
+    }
+    let url = Url::parse(&now.url).or_else(|_| Url::parse("about:blank"));
+    let url = url.map_err(|e| ToolError::Tell(e.to_string()))?;
+    let head = if done.is_empty() { String::new() } else { format!("{done}\n") };
+    let measure = Display::Measure { text: format!("{} lines", now.lines.len()) };
+    Ok(ToolOutput::text(format!("{head}{}", framed(&url, &text, ""))).show(measure))
+}
+
+/// Writes the whole page to the agent's file (0600) in the session's folder, in place of the last one.
+fn keep(cx: &ToolCx, page: &PageText) -> std::io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(&cx.spill)?;
+    let name = blake3::hash(cx.agent.0.as_bytes()).to_hex();
+    let path = cx.spill.join(format!("page-{}.txt", &name[..12]));
+    let new = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    writeln!(file, "{} \"{}\"", page.url, page.title)?;
+    for line in &page.lines {
+        writeln!(file, "{line}")?;
+    }
+    drop(file);
+    std::fs::rename(&new, &path)?;
+    Ok(path)
+}

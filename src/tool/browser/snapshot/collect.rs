@@ -1,0 +1,115 @@
+//! Asks the browser for what a snapshot is made of.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tiller_protocol::lock;
+
+use super::ax::AxTree;
+use super::dom::DomNodes;
+use super::tree::{ElementId, Frame, Source};
+use super::{PageText, lines};
+use crate::browser::cdp::CdpError;
+use crate::browser::page::Page;
+use crate::text::visible;
+
+/// Frames of a page that are looked into.
+const FRAMES: usize = 20;
+
+/// A snapshot of a tab with all of its frames.
+///
+/// # Errors
+/// When the browser or the page is gone.
+pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
+    let (url, document, remote) = {
+        let state = lock(&page.shared.state);
+        (state.url.clone(), state.documents, state.frames.clone())
+    };
+    let mut frames = local_frames(page, None, &page.target).await?;
+    for (frame, session) in remote.into_iter().take(FRAMES) {
+        // A frame may go away while it is looked at.
+        let Ok(owner) = owner(page, None, &frame).await else { continue };
+        if let Ok(mut inner) = local_frames(page, Some(session), &frame).await {
+            if let Some(first) = inner.first_mut() {
+                first.owner = Some(owner);
+            }
+            frames.append(&mut inner);
+        }
+    }
+    frames.truncate(FRAMES);
+    let mut dom = HashMap::new();
+    for frame in &frames {
+        if !dom.contains_key(&frame.session) {
+            let ask = json!({"computedStyles": ["cursor"]});
+            let reply = call(page, frame.session.as_deref(), "DOMSnapshot.captureSnapshot", ask).await;
+            // Without it only controls have references.
+            let nodes = reply.map(|reply| DomNodes::read(&reply)).unwrap_or_default();
+            dom.insert(frame.session.clone(), nodes);
+        }
+    }
+    if page.last.as_ref().is_some_and(|last| last.document != document) {
+        page.refs.forget();
+    }
+    let nodes = Source { frames: &frames, dom: &dom }.nodes(&mut page.refs);
+    let root = frames.first().and_then(|f| f.tree.root());
+    let title = root.map(|r| visible(r.name()).into_owned()).unwrap_or_default();
+    let title: Vec<&str> = title.split_whitespace().collect();
+    Ok(PageText {
+        url: visible(&url).into_owned(),
+        title: title.join(" "),
+        document,
+        lines: lines::lines(&nodes),
+    })
+}
+
+async fn call(page: &Page, session: Option<&str>, method: &str, params: Value) -> Result<Value, CdpError> {
+    match session {
+        None => page.call(method, params).await,
+        Some(session) => page.cdp.call(Some(session), method, params).await,
+    }
+}
+
+/// The frames of one process: the first one, and those in it.
+async fn local_frames(page: &Page, session: Option<String>, first: &str) -> Result<Vec<Frame>, CdpError> {
+    let reply = call(page, session.as_deref(), "Page.getFrameTree", json!({})).await?;
+    let mut ids = Vec::new();
+    list(&reply["frameTree"], &mut ids);
+    let mut frames = Vec::new();
+    for id in ids.into_iter().take(FRAMES) {
+        let ask = json!({"frameId": id});
+        let is_first = id == first;
+        let reply = call(page, session.as_deref(), "Accessibility.getFullAXTree", ask).await;
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(CdpError::Refused(_)) if !is_first => continue,
+            Err(error) => return Err(error),
+        };
+        let owner = if is_first {
+            None
+        } else {
+            match owner(page, session.clone(), &id).await {
+                Ok(owner) => Some(owner),
+                Err(_) => continue,
+            }
+        };
+        frames.push(Frame { session: session.clone(), tree: AxTree::read(reply), owner });
+    }
+    Ok(frames)
+}
+
+fn list(tree: &Value, ids: &mut Vec<String>) {
+    if let Some(id) = tree["frame"]["id"].as_str() {
+        ids.push(id.to_owned());
+    }
+    for child in tree["childFrames"].as_array().into_iter().flatten() {
+        list(child, ids);
+    }
+}
+
+async fn owner(page: &Page, session: Option<String>, frame: &str) -> Result<ElementId, CdpError> {
+    let reply = call(page, session.as_deref(), "DOM.getFrameOwner", json!({"frameId": frame})).await?;
+    let backend = reply["backendNodeId"].as_i64();
+    backend
+        .map(|backend| ElementId { session, backend })
+        .ok_or(CdpError::Refused("the frame has no element".into()))
+}

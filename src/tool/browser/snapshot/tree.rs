@@ -1,0 +1,365 @@
+//! The elements that a snapshot shows, from the accessibility tree and the DOM.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ax::{AxNode, AxTree};
+use super::dom::DomNodes;
+use super::role::Role;
+
+/// Depth of a tree that is followed.
+const DEPTH: usize = 400;
+
+/// Roles of elements that an agent acts on.
+const ACTIVE: [&str; 20] = [
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "combobox",
+    "checkbox",
+    "radio",
+    "switch",
+    "slider",
+    "spinbutton",
+    "tab",
+    "menuitem",
+    "menuitemcheckbox",
+    "menuitemradio",
+    "option",
+    "treeitem",
+    "listbox",
+    "Date",
+    "DateTime",
+    "ColorWell",
+];
+/// Roles that say nothing: their content is shown in their place.
+const PLAIN: [&str; 14] = [
+    "generic",
+    "none",
+    "presentation",
+    "RootWebArea",
+    "paragraph",
+    "LayoutTable",
+    "LayoutTableRow",
+    "LayoutTableCell",
+    "group",
+    "Section",
+    "LabelText",
+    "rowgroup",
+    "Legend",
+    "strong",
+];
+/// Roles whose content is not shown at all.
+const SILENT: [&str; 4] = ["InlineTextBox", "LineBreak", "ListMarker", "Ignored"];
+
+/// An element or a text of a page. Its texts are as the page has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) reference: Option<u32>,
+    pub(super) role: Role,
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+    pub(super) states: Vec<String>,
+    pub(super) children: Vec<Self>,
+}
+
+/// An element: the session of its frame (`None`: the tab's own), and its backend id there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ElementId {
+    pub(crate) session: Option<String>,
+    pub(crate) backend: i64,
+}
+
+/// The references of a tab's elements. A number is never used twice in a tab, so an old reference never means another
+/// element.
+#[derive(Debug, Default)]
+pub(crate) struct Refs {
+    numbers: HashMap<ElementId, u32>,
+    elements: HashMap<u32, RefElement>,
+    last: u32,
+}
+
+/// What a reference leads to.
+#[derive(Clone, Debug)]
+pub(crate) struct RefElement {
+    pub(crate) id: ElementId,
+    pub(crate) role: Role,
+    pub(crate) name: String,
+}
+
+/// Elements that are remembered of a tab.
+const REFS: usize = 20_000;
+
+impl Refs {
+    fn number(&mut self, id: ElementId, role: Role, name: &str) -> u32 {
+        if self.elements.len() >= REFS {
+            self.numbers.clear();
+            self.elements.clear();
+        }
+        let next = self.last + 1;
+        let number = *self.numbers.entry(id.clone()).or_insert(next);
+        self.last = self.last.max(number);
+        self.elements.insert(number, RefElement { id, role, name: name.into() });
+        number
+    }
+
+    /// The element of a reference; `None`: there is none, or its document is gone.
+    pub(crate) fn get(&self, number: u32) -> Option<&RefElement> {
+        self.elements.get(&number)
+    }
+
+    /// Forgets all elements, for a new document.
+    pub(crate) fn forget(&mut self) {
+        self.numbers.clear();
+        self.elements.clear();
+    }
+}
+
+/// One frame of a page.
+pub(super) struct Frame {
+    pub(super) session: Option<String>,
+    pub(super) tree: AxTree,
+    /// The element that holds it, and the session of that element; `None`: the main frame.
+    pub(super) owner: Option<ElementId>,
+}
+
+/// A page to be made into nodes.
+pub(super) struct Source<'a> {
+    pub(super) frames: &'a [Frame],
+    /// By session.
+    pub(super) dom: &'a HashMap<Option<String>, DomNodes>,
+}
+
+impl Source<'_> {
+    /// The nodes of the page.
+    pub(super) fn nodes(&self, refs: &mut Refs) -> Vec<Node> {
+        let Some(main) = self.frames.iter().find(|f| f.owner.is_none()) else { return Vec::new() };
+        self.frame(main, refs, 0)
+    }
+
+    fn frame(&self, frame: &Frame, refs: &mut Refs, depth: usize) -> Vec<Node> {
+        let Some(root) = frame.tree.root() else { return Vec::new() };
+        let known: HashSet<i64> = frame.tree.nodes().filter_map(|n| n.backend).collect();
+        let mut hidden: HashMap<i64, Vec<i64>> = HashMap::new();
+        if let Some(dom) = self.dom.get(&frame.session) {
+            for (around, element) in dom.unknown(&known) {
+                hidden.entry(around).or_default().push(element);
+            }
+        }
+        let builder = Builder { source: self, frame, hidden: &hidden };
+        builder.node(root, refs, depth, false)
+    }
+}
+
+struct Builder<'a> {
+    source: &'a Source<'a>,
+    frame: &'a Frame,
+    /// Clickable elements that the accessibility tree does not have, by the element around them.
+    hidden: &'a HashMap<i64, Vec<i64>>,
+}
+
+impl Builder<'_> {
+    fn element(&self, backend: i64) -> ElementId {
+        ElementId { session: self.frame.session.clone(), backend }
+    }
+
+    /// A node with what is in it; several, when it says nothing itself. `active`: an element around it is one that an
+    /// agent acts on.
+    fn node(&self, ax: &AxNode, refs: &mut Refs, depth: usize, active: bool) -> Vec<Node> {
+        let role = ax.role();
+        if depth > DEPTH || SILENT.contains(&role) {
+            return Vec::new();
+        }
+        if role == "StaticText" && !ax.ignored {
+            let name = ax.name().trim();
+            return if name.is_empty() {
+                Vec::new()
+            } else {
+                vec![Node { name: name.into(), ..Node::default() }]
+            };
+        }
+        let clickable = ax
+            .backend
+            .and_then(|b| self.source.dom.get(&self.frame.session)?.get(b))
+            .is_some_and(|n| n.clickable);
+        let plain = ax.ignored || PLAIN.contains(&role) && (role != "group" || ax.name().is_empty());
+        let acts = !plain
+            && (ACTIVE.contains(&role) || ax.is("focusable") && role != "Iframe" && role != "scrollable")
+            || clickable && !active;
+        let reference = ax.backend.filter(|_| acts).map(|backend| {
+            let role = if plain { Role::Clickable } else { Role::parse(role, None) };
+            refs.number(self.element(backend), role, ax.name())
+        });
+        let inside = active || reference.is_some();
+        let mut children: Vec<Node> = Vec::new();
+        for id in &ax.child_ids {
+            if let Some(child) = self.frame.tree.get(id) {
+                children.extend(self.node(child, refs, depth + 1, inside));
+            }
+        }
+        if let Some(backend) = ax.backend {
+            let owned = Some(self.element(backend));
+            for frame in self.source.frames.iter().filter(|f| f.owner == owned) {
+                children.extend(self.source.frame(frame, refs, depth + 1));
+            }
+            for element in self.hidden.get(&backend).into_iter().flatten() {
+                children.extend(self.hidden_element(*element, refs));
+            }
+        }
+        let children = joined(children);
+        if plain && reference.is_none() {
+            return children;
+        }
+        let mut node = Node { reference, value: ax.value(), states: states(ax), ..Node::default() };
+        if plain {
+            node.role = Role::Clickable;
+            node.name = texts(&children);
+            if node.name.is_empty() {
+                node.states = ax.backend.map(|b| self.looks(b)).unwrap_or_default();
+            }
+            node.children =
+                children.into_iter().filter(|c| c.role != Role::Text && !c.is_text_only()).collect();
+        } else {
+            node.role = Role::parse(role, ax.property("level").as_u64());
+            node.name = [ax.name(), ax.description()]
+                .into_iter()
+                .map(str::trim)
+                .find(|t| !t.is_empty())
+                .unwrap_or_default()
+                .into();
+            if node.name.is_empty() && reference.is_some() {
+                let looks = ax.backend.map(|b| self.looks(b)).unwrap_or_default();
+                node.states.extend(looks);
+            }
+            node.children = without_repeats(&node, children);
+            if node.role == Role::Row && node.name.is_empty() && node.children.iter().all(Node::is_text_only)
+            {
+                let cells: Vec<String> = node.children.iter().map(Node::all_text).collect();
+                node.name = cells.join(" | ");
+                node.children.clear();
+            }
+        }
+        if node.reference.is_none()
+            && node.name.is_empty()
+            && node.children.len() == 1
+            && node.value.is_none()
+        {
+            // A list, an article or a figure around one thing says no more than this thing.
+            if !matches!(node.role, Role::ListItem | Role::Row | Role::Cell) {
+                return node.children;
+            }
+        }
+        if node.reference.is_none()
+            && node.name.is_empty()
+            && node.children.is_empty()
+            && node.value.is_none()
+        {
+            return Vec::new();
+        }
+        if matches!(node.role, Role::ListItem | Role::Cell)
+            && node.name.is_empty()
+            && node.children.iter().all(|c| c.role == Role::Text)
+        {
+            node.name = texts(&node.children);
+            node.children.clear();
+        }
+        vec![node]
+    }
+
+    fn hidden_element(&self, backend: i64, refs: &mut Refs) -> Option<Node> {
+        let dom = self.source.dom.get(&self.frame.session)?.get(backend)?;
+        let number = refs.number(self.element(backend), Role::Clickable, &dom.tag);
+        Some(Node {
+            reference: Some(number),
+            role: Role::Clickable,
+            states: self.looks(backend),
+            ..Node::default()
+        })
+    }
+
+    /// What tells an element without a name from others: its tag and attributes.
+    fn looks(&self, backend: i64) -> Vec<String> {
+        let Some(dom) = self.source.dom.get(&self.frame.session).and_then(|d| d.get(backend)) else {
+            return Vec::new();
+        };
+        let mut words = vec![dom.tag.clone()];
+        words.extend(dom.attributes.iter().cloned());
+        vec![format!("<{}>", words.join(" "))]
+    }
+}
+
+impl Node {
+    /// Whether it holds nothing to act on.
+    fn is_text_only(&self) -> bool {
+        self.reference.is_none() && self.children.iter().all(Self::is_text_only)
+    }
+
+    fn all_text(&self) -> String {
+        if self.name.is_empty() { texts(&self.children) } else { self.name.clone() }
+    }
+}
+
+/// The texts of nodes, one after another.
+fn texts(nodes: &[Node]) -> String {
+    let words: Vec<String> = nodes.iter().map(Node::all_text).filter(|t| !t.is_empty()).collect();
+    words.join(" ")
+}
+
+/// Texts that follow each other are one.
+fn joined(nodes: Vec<Node>) -> Vec<Node> {
+    let mut all: Vec<Node> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        match all.last_mut() {
+            Some(last) if last.role == Role::Text && node.role == Role::Text => {
+                last.name.push(' ');
+                last.name.push_str(&node.name);
+            }
+            _ => all.push(node),
+        }
+    }
+    all
+}
+
+/// The children of a node without texts that its name or value says already.
+fn without_repeats(node: &Node, children: Vec<Node>) -> Vec<Node> {
+    let squeeze = |text: &str| text.split_whitespace().collect::<String>();
+    let name = squeeze(&node.name);
+    let value = squeeze(node.value.as_deref().unwrap_or_default());
+    let said = |child: &Node| {
+        let text = squeeze(&child.all_text());
+        child.is_text_only() && (text.is_empty() || name.contains(&text) || value.contains(&text))
+    };
+    children.into_iter().filter(|child| !said(child)).collect()
+}
+
+fn states(ax: &AxNode) -> Vec<String> {
+    let mut states: Vec<String> = Vec::new();
+    match ax.property("checked") {
+        serde_json::Value::String(s) if s == "mixed" => states.push("partly checked".into()),
+        _ if ax.is("checked") => states.push("checked".into()),
+        _ => {}
+    }
+    for (property, word) in [
+        ("pressed", "pressed"),
+        ("selected", "selected"),
+        ("focused", "focused"),
+        ("disabled", "disabled"),
+        ("readonly", "read only"),
+        ("required", "required"),
+        ("modal", "modal"),
+        ("busy", "busy"),
+    ] {
+        if ax.is(property) {
+            states.push(word.into());
+        }
+    }
+    match ax.property("expanded").as_bool() {
+        Some(true) => states.push("expanded".into()),
+        Some(false) => states.push("collapsed".into()),
+        None => {}
+    }
+    if ax.is("invalid") {
+        states.push("invalid".into());
+    }
+    states
+}

@@ -1,0 +1,344 @@
+//! The browser of a session, and which agent has which tabs of it.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_protocol::{AgentId, lock};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::BrowserSettings;
+use super::cdp::{self, Cdp, CdpError, Event};
+use super::chromium::{self, Running};
+use super::lease::Lease;
+use super::page::{OpenedTab, Page, PageOptions, PageShared, RequestGuard};
+use crate::ToolCx;
+
+/// Agents that have tabs at the same time. The one that used its tabs least recently loses them to a further one.
+const LEASES: usize = 16;
+/// Longest wait for a browser that starts.
+const START: Duration = Duration::from_secs(30);
+
+/// What the browser tools of a session share.
+#[derive(Default)]
+pub struct BrowserState {
+    browser: AsyncMutex<Option<Arc<Browser>>>,
+    leases: Mutex<HashMap<AgentId, Entry>>,
+    /// Counts the uses of leases, for the order of their last use.
+    uses: std::sync::atomic::AtomicU64,
+    closed: AtomicBool,
+}
+
+struct Entry {
+    lease: Arc<AsyncMutex<Lease>>,
+    used: u64,
+    /// The tab that the agent sees now.
+    page: Option<Weak<PageShared>>,
+}
+
+/// A browser that is connected.
+pub(super) struct Browser {
+    pub(super) cdp: Arc<Cdp>,
+    /// `None`: it runs elsewhere.
+    running: Mutex<Option<Running>>,
+    /// Whether its default profile is kept, so that it belongs to the main agent.
+    pub(super) keeps_profile: bool,
+    tabs: Arc<Tabs>,
+    pub(super) options: PageOptions,
+    _events: AbortOnDropHandle<()>,
+}
+
+/// Tabs that the browser attached to.
+#[derive(Default)]
+struct Tabs {
+    /// Session by tab, until it is taken over.
+    attached: Mutex<HashMap<String, String>>,
+    /// Tabs that were taken over.
+    known: Mutex<HashMap<String, Weak<PageShared>>>,
+    changed: Notify,
+}
+
+impl BrowserState {
+    /// The address of the page that the agent sees; `None`: there is none. Does not wait.
+    pub(super) fn url(&self, agent: &AgentId) -> Option<String> {
+        let page = lock(&self.leases).get(agent)?.page.as_ref()?.upgrade()?;
+        let url = lock(&page.state).url.clone();
+        Some(url).filter(|u| !u.is_empty())
+    }
+
+    /// The tabs of the agent, for one call. Starts the browser when `start` is set and none runs.
+    ///
+    /// # Errors
+    /// Why there is none, in words for the model.
+    pub(super) async fn lease(
+        &self,
+        cx: &ToolCx,
+        settings: &BrowserSettings,
+        start: bool,
+    ) -> Result<OwnedMutexGuard<Lease>, String> {
+        let browser = self.browser(cx, settings, start).await?;
+        let lease = {
+            let mut leases = lock(&self.leases);
+            if leases.len() >= LEASES && !leases.contains_key(&cx.agent) {
+                let oldest = leases.iter().min_by_key(|(_, e)| e.used).map(|(agent, _)| agent.clone());
+                if let Some(entry) = oldest.and_then(|agent| leases.remove(&agent)) {
+                    // Its tabs are closed once its own call, if one runs, is over.
+                    tokio::spawn(async move { entry.lease.lock().await.close_all().await });
+                }
+            }
+            let used = self.uses.fetch_add(1, Ordering::Relaxed);
+            let entry = leases.entry(cx.agent.clone()).or_insert_with(|| Entry {
+                lease: Arc::new(AsyncMutex::new(Lease::new(cx.agent.is_main()))),
+                used,
+                page: None,
+            });
+            entry.used = used;
+            Arc::clone(&entry.lease)
+        };
+        let mut lease = lease.lock_owned().await;
+        lease.use_browser(&browser);
+        Ok(lease)
+    }
+
+    /// Notes which tab the agent sees.
+    pub(super) fn sees(&self, agent: &AgentId, page: Option<&Arc<PageShared>>) {
+        if let Some(entry) = lock(&self.leases).get_mut(agent) {
+            entry.page = page.map(Arc::downgrade);
+        }
+    }
+
+    async fn browser(
+        &self,
+        cx: &ToolCx,
+        settings: &BrowserSettings,
+        start: bool,
+    ) -> Result<Arc<Browser>, String> {
+        let mut held = self.browser.lock().await;
+        if let Some(browser) = held.as_ref().filter(|b| !b.cdp.closed()) {
+            return Ok(Arc::clone(browser));
+        }
+        if let Some(ended) = held.take() {
+            // Removes what is left of it.
+            ended.end().await;
+            if !start {
+                return Err("the browser has ended. Open a page again with browser_navigate".into());
+            }
+        }
+        if !start {
+            return Err("no page is open. Open one with browser_navigate".into());
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err("the session ends".into());
+        }
+        let made = Arc::new(Browser::start(cx, settings).await?);
+        *held = Some(Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Closes the tabs of an agent, and the browser with the last of them.
+    pub(super) async fn release(&self, agent: &AgentId) {
+        let last = {
+            let mut leases = lock(&self.leases);
+            leases.remove(agent);
+            leases.is_empty()
+        };
+        if last {
+            self.close().await;
+        }
+    }
+
+    /// Ends the browser with all of its processes. No other one is started.
+    pub async fn end(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.close().await;
+    }
+
+    /// Kills the browser, as a crash would.
+    #[cfg(test)]
+    pub(super) async fn kill_for_test(&self) {
+        let browser = self.browser.lock().await;
+        if let Some(browser) = browser.as_ref() {
+            if let Some(running) = lock(&browser.running).as_ref() {
+                running.kill();
+            }
+            browser.cdp.ended().await;
+        }
+    }
+
+    /// The process group of the browser.
+    #[cfg(test)]
+    pub(super) async fn group_for_test(&self) -> Option<rustix::process::Pid> {
+        let browser = self.browser.lock().await;
+        let running = lock(&browser.as_ref()?.running);
+        running.as_ref()?.group()
+    }
+
+    async fn close(&self) {
+        let browser = self.browser.lock().await.take();
+        if let Some(browser) = browser {
+            browser.end().await;
+        }
+    }
+}
+
+impl Browser {
+    async fn start(cx: &ToolCx, settings: &BrowserSettings) -> Result<Self, String> {
+        let web = &cx.state.web;
+        let guard = Arc::new(RequestGuard::new(cx.limits.fetch_private, web.resolver()));
+        let (cdp, running) = match (&settings.remote, &settings.program) {
+            (Some(address), _) => {
+                let socket = cdp::endpoint(address).await;
+                let connected = match socket {
+                    Ok(socket) => cdp::connect(&socket).await,
+                    Err(why) => Err(why),
+                };
+                let (transmit, receive) = connected.map_err(|why| {
+                    format!("the browser at browser.url is not reached: {why}. Tell the user; the setting is theirs")
+                })?;
+                (Arc::new(Cdp::new(transmit, receive)), None)
+            }
+            (None, Some(program)) => {
+                let launch = chromium::Launch {
+                    program,
+                    profile: settings.profile.as_deref(),
+                    headless: settings.headless,
+                    arguments: &settings.arguments,
+                    env: &cx.child_env,
+                };
+                let running = chromium::start(&launch)?;
+                (Arc::clone(&running.cdp), Some(running))
+            }
+            (None, None) => return Err("there is no browser: install Chromium, or set browser.url".into()),
+        };
+        let tabs = Arc::new(Tabs::default());
+        let events = cdp.events(None);
+        let task = tokio::spawn(follow(events, Arc::clone(&tabs), Arc::clone(&cdp)));
+        let local = running.is_some();
+        let browser = Self {
+            cdp,
+            running: Mutex::new(running),
+            keeps_profile: local && settings.profile.is_some(),
+            tabs,
+            options: PageOptions { guard, download_bytes: if local { settings.download_bytes } else { 0 } },
+            _events: AbortOnDropHandle::new(task),
+        };
+        let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
+        let attached = browser.cdp.call(None, "Target.setAutoAttach", attached_pages(attach));
+        let failed = match tokio::time::timeout(START, attached).await {
+            Ok(Ok(_)) => return Ok(browser),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it did not answer within {} s", START.as_secs()),
+        };
+        let said = lock(&browser.running).as_ref().map(Running::errors).filter(|e| !e.is_empty());
+        browser.end().await;
+        let said = said.map(|e| format!(" It said: {}", crate::text::visible(&e))).unwrap_or_default();
+        Err(format!("the browser did not start: {failed}.{said}"))
+    }
+
+    /// Opens a tab. `context`: whose cookies it has; `None`: the browser's own.
+    pub(super) async fn open(&self, context: Option<&str>) -> Result<Page, CdpError> {
+        let mut ask = json!({"url": "about:blank"});
+        if let Some(context) = context {
+            ask["browserContextId"] = context.into();
+        }
+        let reply = self.cdp.call(None, "Target.createTarget", ask).await?;
+        let target = reply["targetId"].as_str().unwrap_or_default().to_owned();
+        let session = tokio::time::timeout(START, async {
+            loop {
+                let changed = self.tabs.changed.notified();
+                if let Some(session) = lock(&self.tabs.attached).remove(&target) {
+                    return session;
+                }
+                changed.await;
+            }
+        });
+        let session = tokio::select! {
+            session = session => session.map_err(|_| CdpError::Late)?,
+            () = self.cdp.ended() => return Err(CdpError::Closed),
+        };
+        self.take_over(OpenedTab { session, target }).await
+    }
+
+    /// Makes a page of a tab that the browser attached to.
+    pub(super) async fn take_over(&self, tab: OpenedTab) -> Result<Page, CdpError> {
+        let page =
+            Page::attach(Arc::clone(&self.cdp), tab.session, tab.target.clone(), &self.options).await?;
+        let mut known = lock(&self.tabs.known);
+        known.retain(|_, page| page.strong_count() > 0);
+        known.insert(tab.target, Arc::downgrade(&page.shared));
+        Ok(page)
+    }
+
+    /// Sets where downloads of a context go.
+    pub(super) async fn downloads(&self, context: Option<&str>, folder: &Path) -> Result<(), CdpError> {
+        let mut ask = if self.options.download_bytes == 0 {
+            json!({"behavior": "deny"})
+        } else {
+            // Under names that the browser makes: a page chooses no file name on this machine.
+            json!({"behavior": "allowAndName", "downloadPath": folder, "eventsEnabled": true})
+        };
+        if let Some(context) = context {
+            ask["browserContextId"] = context.into();
+        }
+        self.cdp.call(None, "Browser.setDownloadBehavior", ask).await.map(|_| ())
+    }
+
+    async fn end(&self) {
+        let running = lock(&self.running).take();
+        if let Some(running) = running {
+            running.end().await;
+        }
+    }
+}
+
+/// Only pages: a service worker stays as it is, since its requests would not be looked at.
+fn attached_pages(mut ask: serde_json::Value) -> serde_json::Value {
+    ask["filter"] = json!([{"type": "page", "exclude": false}, {"type": "service_worker", "exclude": false}, {"exclude": true}]);
+    ask
+}
+
+/// Follows which tabs there are. Service workers and tabs that no agent's page opened are never let run.
+async fn follow(mut events: mpsc::Receiver<Event>, tabs: Arc<Tabs>, cdp: Arc<Cdp>) {
+    while let Some(event) = events.recv().await {
+        if event.method != "Target.attachedToTarget" {
+            continue;
+        }
+        let info = &event.params["targetInfo"];
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let (session, target) = (text(&event.params["sessionId"]), text(&info["targetId"]));
+        if info["type"].as_str() != Some("page") {
+            continue;
+        }
+        let opener =
+            info["openerId"].as_str().and_then(|id| lock(&tabs.known).get(id).and_then(Weak::upgrade));
+        match opener {
+            Some(page) => {
+                let many = {
+                    let mut state = lock(&page.state);
+                    let many = state.opened.len() >= OPENED;
+                    if many {
+                        state.note("the page opened more tabs; they were closed".into());
+                    } else {
+                        state.opened.push(OpenedTab { session, target: target.clone() });
+                    }
+                    many
+                };
+                if many {
+                    cdp.post(None, "Target.closeTarget", json!({"targetId": target})).await;
+                }
+                page.changed.notify_waiters();
+            }
+            None => {
+                lock(&tabs.attached).insert(target, session);
+                tabs.changed.notify_waiters();
+            }
+        }
+    }
+}
+
+/// Tabs that a page may open between two calls.
+const OPENED: usize = 4;

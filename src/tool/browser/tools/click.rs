@@ -1,0 +1,132 @@
+//! `browser_click`: clicks or drags an element.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolInfo, ToolSpec};
+
+use super::{info, lease, on_page, stoppable};
+use crate::browser::BrowserSettings;
+use crate::browser::page::{Aim, Button, DialogAnswer, Ref};
+use crate::browser::report::{Extent, report};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub(super) struct Click(pub(super) &'static BrowserSettings);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(default)]
+    r#ref: Option<String>,
+    /// Pixels from the ref's upper left corner; without ref, of the viewport
+    #[serde(default)]
+    x: Option<f64>,
+    #[serde(default)]
+    y: Option<f64>,
+    #[serde(default)]
+    button: Button,
+    #[serde(default)]
+    double: bool,
+    /// Drags it to this ref instead of clicking
+    #[serde(default)]
+    drag_to: Option<String>,
+    /// Answer to a dialog that opens (default: dismiss)
+    #[serde(default)]
+    dialog: Option<Answer>,
+    /// Typed into a prompt
+    #[serde(default)]
+    dialog_text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Accept,
+    Dismiss,
+}
+
+impl Args {
+    fn inside(&self) -> Result<Option<(f64, f64)>, ToolError> {
+        match (self.x, self.y) {
+            (Some(x), Some(y)) if x.is_finite() && y.is_finite() => Ok(Some((x, y))),
+            (None, None) => Ok(None),
+            _ => Err(ToolError::Tell("x and y go together".into())),
+        }
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        for name in self.r#ref.iter().chain(&self.drag_to) {
+            Ref::parse(name).map_err(ToolError::Tell)?;
+        }
+        if self.r#ref.is_none() && self.inside()?.is_none() {
+            return Err(ToolError::Tell("pass a ref of the snapshot, or x and y".into()));
+        }
+        self.inside().map(|_| ())
+    }
+}
+
+#[async_trait]
+impl Tool for Click {
+    fn info(&self) -> ToolInfo {
+        info("browser_click", &["click"], |args| {
+            match (schema::text(args, "ref"), schema::text(args, "drag_to")) {
+                (from, to) if !to.is_empty() => format!("drag {from} to {to}"),
+                (element, _) if element.is_empty() => format!("click at {}, {}", args["x"], args["y"]),
+                (element, _) => format!("click {element}"),
+            }
+        })
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("click.md"))
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?.check()?;
+        on_page(cx)
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let mut lease = lease(cx, self.0, false).await?;
+        stoppable(cx, async {
+            act(&args, &mut lease).await.map_err(ToolError::Tell)?;
+            report(&mut lease, cx, self.0, "", Extent::Changes).await
+        })
+        .await?
+    }
+}
+
+async fn act(args: &Args, lease: &mut crate::browser::lease::Lease) -> Result<(), String> {
+    let inside = args.inside().ok().flatten();
+    let page = lease.page()?;
+    page.answer_dialogs(
+        args.dialog
+            .map(|answer| DialogAnswer { accept: answer == Answer::Accept, text: args.dialog_text.clone() }),
+    );
+    let element = args.r#ref.as_deref().map(|name| page.element(Ref::parse(name)?)).transpose()?;
+    let aim = |inside| match (&element, inside) {
+        (Some(element), inside) => Ok(Aim::Element(element.clone(), inside)),
+        (None, Some((x, y))) => Ok(Aim::At(x, y)),
+        (None, None) => Err("pass a ref of the snapshot, or x and y".to_owned()),
+    };
+    if let Some(to) = &args.drag_to {
+        let to = page.element(Ref::parse(to)?)?;
+        page.drag(aim(inside)?, Aim::Element(to.clone(), None)).await?;
+        if let Some(from) = element {
+            lease.recording.drag(&from, &to);
+        }
+        return Ok(());
+    }
+    page.click(aim(inside)?, args.button, if args.double { 2 } else { 1 }).await?;
+    match (element, inside) {
+        (Some(element), _) => {
+            lease.recording.on(&element, if args.double { "dblclick()" } else { "click()" });
+        }
+        (None, Some((x, y))) => lease.recording.click_at(x, y),
+        (None, None) => {}
+    }
+    Ok(())
+}
