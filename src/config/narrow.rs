@@ -24,12 +24,8 @@ const NEVER: &[(&str, &str)] = &[
     ("sandbox", "it could let commands run outside the sandbox"),
     ("sandbox_caches", "it could let commands write files that run outside the sandbox later"),
     ("sandbox_network", "it could let commands send your files away"),
-<<<<<<< HEAD
     ("hooks", "hooks of a project belong in .tiller/hooks.toml"),
-=======
     ("browser", "it could start programs and use your logins"),
-    ("hooks", "it could start programs"),
->>>>>>> 2d3accfb (Give agents a browser: ten tools over the DevTools protocol)
     ("commands", "it could start programs"),
     ("agents", "agents of a project belong in .tiller/agents"),
     ("embeddings", "it could send your text to another server"),

@@ -62,13 +62,10 @@ pub struct Config {
     pub agents: Agents,
     /// Detaching from running work.
     pub detach: Detach,
-<<<<<<< HEAD
     /// Commands that run when something happens, by event.
     pub hooks: Hooks,
-=======
     /// The browser of agents.
     pub browser: Browser,
->>>>>>> 2d3accfb (Give agents a browser: ten tools over the DevTools protocol)
     /// Places where commands of agents run, by name.
     pub terminals: BTreeMap<String, Terminal>,
 }
