@@ -25,13 +25,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::{PackageCache, Sandbox};
-use tiller_engine::SandboxTest;
+use tiller_engine::{SandboxFindings, SandboxTest};
 use tiller_protocol::{
     CapabilityState, Notice, NoticeKind, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
     TerminalPlace,
 };
 use tiller_sandbox::{
-    Capability, Confinement, Domains, Held, Method, Network, Policy, Profile, Proxy, SessionSandbox, proxy,
+    Capability, Confinement, Domains, HardLinks, Held, Method, Network, Policy, Profile, Proxy, SessionSandbox,
+    proxy,
 };
 use tiller_tool::shell::{Confiner, Confiners, Launch};
 
@@ -88,17 +89,13 @@ pub(crate) fn quarantine(setup: &Setup) -> PathBuf {
     setup.places.state.join("quarantine")
 }
 
-/// Warnings about names in the workspace that are protected or secret files elsewhere.
-pub(crate) fn links(setup: &Setup) -> Vec<Notice> {
-    if setup.config.config.sandbox == Sandbox::Off {
-        return Vec::new();
-    }
+/// Names in this folder that are secret or protected files elsewhere, for the person.
+fn link_notices(found: &HardLinks) -> Vec<Notice> {
     let notice = |(path, target): (PathBuf, PathBuf)| {
         let text = format!("{} is the same file as {}, by a hard link.", path.display(), target.display());
         Notice::new(NoticeKind::Info, text)
             .hint("A command in the workspace can change it under this name. Replace the link by a copy.")
     };
-    let found = policy(setup, Profile::Workspace, Network::Off).hard_links();
     found.secret.iter().chain(&found.protected).cloned().map(notice).collect()
 }
 
@@ -206,17 +203,23 @@ pub(crate) fn test(setup: &Setup, present: bool) -> SandboxTest {
     let policy = policy(setup, Profile::Workspace, Network::Off);
     Arc::new(move || {
         let found = Confinement::find();
+        let links = match settings.scope {
+            SandboxScope::Off => Arc::default(),
+            _ => policy.hard_links(),
+        };
+        let notices = link_notices(&links);
         if !present {
-            return Some(settings.state(found, Vec::new)).filter(SandboxState::is_missing);
+            let state = Some(settings.state(found, Vec::new)).filter(SandboxState::is_missing);
+            return SandboxFindings { state, notices };
         }
         let mut state = settings.state(found, || tiller_sandbox::self_test_cached(&cache));
-        if state.scope != SandboxScope::Off && policy.hard_links().cut {
+        if links.cut {
             state.lacks.push(
                 "a secret or protected file has a hard link, which may lie in this folder: it has too many files to look"
                     .into(),
             );
         }
-        Some(state)
+        SandboxFindings { state: Some(state), notices }
     })
 }
 

@@ -133,7 +133,6 @@ impl Running {
             .collect();
         notices.extend(settings::doubled(&setup));
         notices.extend(crate::app::files::taken_back(&setup));
-        notices.extend(sandbox::links(&setup));
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));

@@ -59,7 +59,7 @@ pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{
     CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
-    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxTest, SessionOptions, Startup,
+    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxFindings, SandboxTest, SessionOptions, Startup,
     Unavailable, UserServices, Workflows,
 };
 pub use core::services::{

@@ -131,7 +131,7 @@ impl Confined {
 
     /// The launch of `step` in the sandbox.
     pub(crate) fn step(&self, launch: Launch, step: Step) -> Launch {
-        self.change(launch, step, None)
+        self.resolved().change(launch, step, None)
     }
 
     /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
@@ -148,12 +148,18 @@ impl Confined {
         watch: &CommandWatch,
         servers: &Servers,
     ) -> Launch {
+        let own = self.resolved();
         #[cfg(target_os = "linux")]
         let supervisor =
-            Confinement::find().notification.then(|| supervisor::start(self, watch, servers)).flatten();
+            Confinement::find().notification.then(|| supervisor::start(&own, watch, servers)).flatten();
         #[cfg(not(target_os = "linux"))]
         let (supervisor, _) = (None, (watch, servers));
-        self.change(launch, step, supervisor)
+        own.change(launch, step, supervisor)
+    }
+
+    /// With its paths looked up, for one launch.
+    pub(crate) fn resolved(&self) -> Self {
+        Self { policy: self.policy.resolved(), ..self.clone() }
     }
 
     pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {
@@ -384,7 +390,7 @@ impl Confiner for SessionSandbox {
     }
 
     fn guard(&self, workspace: &Path) -> std::io::Result<Option<Arc<dyn FileGuard>>> {
-        let policy = self.in_folder(workspace, &self.policy.scratch);
+        let policy = self.in_folder(workspace, &self.policy.scratch).resolved();
         let mut paths = policy.protected_paths();
         let settings = policy.git_configurations(&paths);
         if self.method() == Some(Method::Bubblewrap) {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tiller_fs::links::FileId;
 use tiller_tool::shell::Launch;
 
 /// Servers that are remembered; the oldest ones are forgotten.
@@ -24,7 +25,7 @@ pub(crate) struct SharedNetwork {
     pub(crate) servers: Servers,
 }
 
-/// The sockets of a session's commands that listen on loopback.
+/// The sockets of a session's commands that listen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Servers(Arc<Mutex<Listening>>);
 
@@ -35,24 +36,41 @@ impl Servers {
     }
 }
 
-/// Inodes of sockets that listen, or have done so.
+/// Sockets that listen, or have done so.
 #[derive(Debug, Default)]
-pub(crate) struct Listening(VecDeque<u64>);
+pub(crate) struct Listening {
+    /// Inodes of those on loopback.
+    sockets: VecDeque<u64>,
+    /// The files of those in the file system.
+    files: VecDeque<FileId>,
+}
 
 impl Listening {
     pub(crate) fn add(&mut self, inode: u64) {
-        if self.contains(inode) {
-            return;
-        }
-        if self.0.len() >= SERVERS {
-            self.0.pop_front();
-        }
-        self.0.push_back(inode);
+        remember(&mut self.sockets, inode);
     }
 
     pub(crate) fn contains(&self, inode: u64) -> bool {
-        self.0.contains(&inode)
+        self.sockets.contains(&inode)
     }
+
+    pub(crate) fn add_file(&mut self, file: FileId) {
+        remember(&mut self.files, file);
+    }
+
+    pub(crate) fn has_file(&self, file: FileId) -> bool {
+        self.files.contains(&file)
+    }
+}
+
+fn remember<T: PartialEq>(all: &mut VecDeque<T>, one: T) {
+    if all.contains(&one) {
+        return;
+    }
+    if all.len() >= SERVERS {
+        all.pop_front();
+    }
+    all.push_back(one);
 }
 
 /// The process that holds it. It ends when its standard input closes, so also when this process dies.

@@ -22,7 +22,7 @@ impl Core {
             Msg::Child(msg) => child::handle::handle(self, msg),
             Msg::External(msg) => external::handle::handle(self, msg),
             Msg::Watch(seen) => feed::seen(self, seen),
-            Msg::Sandbox(state) => sandbox::tested(self, *state),
+            Msg::Sandbox(found) => sandbox::tested(self, *found),
             Msg::Quit => self.quit_pressed(),
         }
     }

@@ -31,7 +31,7 @@ pub(crate) enum Msg {
     External(ExternalMsg),
     Watch(WatchReport),
     /// The sandbox's self-test has ended.
-    Sandbox(Box<tiller_protocol::SandboxState>),
+    Sandbox(Box<crate::core::services::SandboxFindings>),
     /// The time that child agents had to end is over.
     Quit,
 }

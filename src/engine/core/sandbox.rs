@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{Notice, NoticeKind, Profile, SandboxState};
+use tiller_protocol::{Notice, NoticeKind, Profile};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::core::services::{Human, SandboxTest};
+use crate::core::services::{Human, SandboxFindings, SandboxTest};
 
 /// With a person at the screen, the self-test waits this long: the first frame and the first keys come before it.
 const AFTER: Duration = Duration::from_millis(400);
@@ -20,15 +20,19 @@ pub(crate) fn start(core: &mut Core, test: SandboxTest, present: bool) {
             tokio::time::sleep(AFTER).await;
         }
         // After a panic there, nothing is known of the sandbox, and clients go on saying nothing.
-        if let Ok(Some(state)) = tokio::task::spawn_blocking(move || test()).await {
+        if let Ok(found) = tokio::task::spawn_blocking(move || test()).await {
             // The engine may have ended meanwhile.
-            let _ = tx.send(Msg::Sandbox(Box::new(state))).await;
+            let _ = tx.send(Msg::Sandbox(Box::new(found))).await;
         }
     });
 }
 
 /// The self-test has ended.
-pub(crate) fn tested(core: &mut Core, state: SandboxState) {
+pub(crate) fn tested(core: &mut Core, found: SandboxFindings) {
+    for notice in found.notices {
+        core.notice(notice);
+    }
+    let Some(state) = found.state else { return };
     if state.is_missing() && core.session.profile == Profile::Full {
         let why = state.lacks.join("; ");
         core.notice(

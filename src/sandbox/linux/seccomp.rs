@@ -198,8 +198,11 @@ fn build(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
 fn watched(policy: &Policy, namespaces: bool) -> Result<BpfProgram, BackendError> {
     let mut rules = refused(policy, namespaces)?;
     if policy.loopback_by_supervisor(namespaces) {
-        rules.insert(libc::SYS_socket, sockets(&[NETLINK], &INTERNET)?);
+        rules.insert(libc::SYS_socket, sockets(&[NETLINK], &INTERNET, true)?);
         rules.extend(every(&supervisor::network::CALLS));
+    } else if policy.sockets_by_supervisor() {
+        rules.insert(libc::SYS_socket, sockets(&[INTERNET[0], INTERNET[1], NETLINK], &[], true)?);
+        rules.extend(every(&supervisor::network::CALLS_IN_NAMESPACES));
     }
     for call in calls::all() {
         let when = match call.open {
@@ -346,14 +349,14 @@ fn refused(policy: &Policy, namespaces: bool) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Sockets. Those in the file system have no address that a filter could see, so there are none, except for pairs.
+/// Sockets. Those in the file system have no address that a filter could see, so without a supervisor there are none, except
+/// for pairs.
 fn network(rules: &mut Rules, policy: &Policy, namespaces: bool) -> Result<(), BackendError> {
-    const UNIX: u64 = 1;
     const DATAGRAM: u64 = 2;
     const FAST_OPEN: u64 = 0x2000_0000;
     let internet = namespaces || policy.network == Network::All;
     let families: &[u64] = if internet { &[INTERNET[0], INTERNET[1], NETLINK] } else { &[NETLINK] };
-    rules.insert(libc::SYS_socket, sockets(families, &[])?);
+    rules.insert(libc::SYS_socket, sockets(families, &[], false)?);
     // A datagram pair can send to any socket in the file system.
     let pairs = vec![rule(vec![masked(1, KIND, DATAGRAM)?])?, rule(vec![differs(0, UNIX)?])?];
     rules.insert(libc::SYS_socketpair, pairs);
@@ -368,15 +371,18 @@ fn network(rules: &mut Rules, policy: &Policy, namespaces: bool) -> Result<(), B
 
 const INTERNET: [u64; 2] = [2, 10];
 const NETLINK: u64 = 16;
+const UNIX: u64 = 1;
 /// The type in the second argument of `socket`.
 const KIND: u64 = 0xf;
 
-/// The sockets that are refused: all but those of `families`, and of TCP those of `tcp`.
-fn sockets(families: &[u64], tcp: &[u64]) -> Result<Vec<SeccompRule>, BackendError> {
+/// The sockets that are refused: all but those of `families`, of TCP those of `tcp`, and in the file system streams if `unix`
+/// says so: datagrams have their address in each call that sends one.
+fn sockets(families: &[u64], tcp: &[u64], unix: bool) -> Result<Vec<SeccompRule>, BackendError> {
     const TCP: u64 = 6;
     const MPTCP: u64 = 262;
-    const STREAM: u64 = 1;
-    let others = families.iter().chain(tcp).map(|family| differs(0, *family)).collect::<Result<_, _>>()?;
+    let unix: &[u64] = if unix { &[UNIX] } else { &[] };
+    let all = families.iter().chain(tcp).chain(unix);
+    let others = all.map(|family| differs(0, *family)).collect::<Result<_, _>>()?;
     // Of netlink, the questions about interfaces and routes.
     let netlink = vec![equal(0, NETLINK)?, differs(2, 0)?];
     let mut all = vec![rule(others)?, rule(netlink)?];
@@ -385,12 +391,20 @@ fn sockets(families: &[u64], tcp: &[u64]) -> Result<Vec<SeccompRule>, BackendErr
     }
     for family in tcp {
         all.push(rule(vec![equal(0, *family)?, differs(2, 0)?, differs(2, TCP)?])?);
-        // Each bit of the type that another type has, or has not.
-        for bit in [1, 2, 4, 8_u64].into_iter().filter(|bit| bit & KIND != 0) {
-            all.push(rule(vec![equal(0, *family)?, masked(1, bit, !STREAM & bit)?])?);
-        }
+        all.extend(other_types(*family)?);
+    }
+    for family in unix {
+        all.push(rule(vec![equal(0, *family)?, differs(2, 0)?])?);
+        all.extend(other_types(*family)?);
     }
     Ok(all)
+}
+
+/// The sockets of a family that are no streams: each bit of the type that another type has, or has not.
+fn other_types(family: u64) -> Result<Vec<SeccompRule>, BackendError> {
+    const STREAM: u64 = 1;
+    let bits = [1, 2, 4, 8_u64].into_iter().filter(|bit| bit & KIND != 0);
+    bits.map(|bit| rule(vec![equal(0, family)?, masked(1, bit, !STREAM & bit)?])).collect()
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, BackendError> {

@@ -131,11 +131,26 @@ impl Judge {
             Ok(_) => return Some((Answer::Fail(libc::EINTR), None)),
             Err(e) => return Some((Answer::Fail(e.raw_os_error()), None)),
         };
+        if let Some(note) = self.links_out(&file, &change) {
+            return Some((Answer::Fail(libc::EPERM), Some(note)));
+        }
         let answer = match apply(&file, change) {
             Ok(()) => Answer::Return(0),
             Err(e) => Answer::Fail(e.raw_os_error()),
         };
         Some((answer, None))
+    }
+
+    /// Why its mode or owner may not be changed: the file is also elsewhere.
+    fn links_out(&self, file: &OwnedFd, change: &Values) -> Option<Note> {
+        let (now, path) = (fstat(file).ok()?, path_of(file).ok()?);
+        let changes = match change {
+            Values::Mode(mode) => Mode::from_raw_mode(now.st_mode) != *mode,
+            Values::Owner(..) => true,
+            Values::Times(_) => false,
+        };
+        let out = changes && self.links.lead_out(&path, &now);
+        out.then(|| Note::linked(BlockedKind::Attributes, &path))
     }
 
     /// Why a file may not be changed.

@@ -55,6 +55,16 @@ impl Caller {
         Ok(bytes)
     }
 
+    /// So many bytes of its memory.
+    ///
+    /// # Errors
+    /// As for [`Self::bytes`].
+    pub(crate) fn some_bytes(&self, pointer: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; length];
+        self.memory()?.read_exact_at(&mut bytes, pointer).map_err(|_| Errno::FAULT)?;
+        Ok(bytes)
+    }
+
     /// A text that ends with a zero, without it.
     ///
     /// # Errors

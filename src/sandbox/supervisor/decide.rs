@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, openat, statat};
 use rustix::io::Errno;
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch};
@@ -14,8 +14,9 @@ use crate::network::Servers;
 use crate::policy::{Policy, Profile};
 use crate::supervisor::caller::Caller;
 use crate::supervisor::calls::{self, FileCall, OpenFlags, PathArgument};
+use crate::supervisor::links::LinksOut;
 use crate::supervisor::losses::Losses;
-use crate::supervisor::network::{self, Loopback};
+use crate::supervisor::network::{self, Sockets};
 use crate::supervisor::refusal;
 use crate::supervisor::scope::Scope;
 use crate::supervisor::walk::{Entry, Walk, path_of};
@@ -25,8 +26,9 @@ pub(crate) struct Judge {
     pub(super) scope: Scope,
     pub(super) watch: CommandWatch,
     pub(super) losses: Mutex<Losses>,
-    /// `None`: the command has a network of its own, or none at all.
-    loopback: Option<Loopback>,
+    pub(super) links: LinksOut,
+    /// `None`: the command may listen and connect as it likes, or has no sockets at all.
+    sockets: Option<Sockets>,
 }
 
 /// What is to be told of a call, if it still waits.
@@ -40,22 +42,36 @@ impl Note {
     pub(super) fn path(kind: BlockedKind, path: &Path) -> Self {
         Self { kind, target: path.display().to_string(), minor: false }
     }
+
+    /// Of a file that is also elsewhere. Says what can be done.
+    pub(super) fn linked(kind: BlockedKind, path: &Path) -> Self {
+        let target = format!("{}, a hard link to a file outside: replace it by a copy first", path.display());
+        Self { kind, target, minor: false }
+    }
+}
+
+/// What is to be told of a name.
+struct Finding {
+    note: Note,
+    /// The kernel would not refuse it.
+    refuse: bool,
 }
 
 impl Judge {
     pub(crate) fn new(policy: &Policy, method: Method, watch: &CommandWatch, servers: &Servers) -> Self {
         let scope = Scope::new(policy, method);
-        let loopback = Loopback::new(policy, scope.namespaces, servers);
-        Self { scope, watch: watch.clone(), losses: Mutex::new(Losses::new(policy)), loopback }
+        let sockets = Sockets::new(policy, scope.namespaces, servers);
+        let (losses, links) = (Mutex::new(Losses::new(policy)), LinksOut::new(policy));
+        Self { scope, watch: watch.clone(), losses, links, sockets }
     }
 
     /// The answer to a call; `None`: a thread gives it later. What it was refused is in the log before the caller can go
     /// on.
     pub(crate) fn decide(&self, call: &Call, listener: &Arc<Listener>) -> Option<Answer> {
         let caller = Caller::new(call.thread);
-        let loopback = self.loopback.as_ref().filter(|_| network::CALLS.contains(&call.number));
-        if let Some(loopback) = loopback {
-            let outcome = loopback.perform(call, &caller, listener);
+        let sockets = self.sockets.as_ref().filter(|_| network::CALLS.contains(&call.number));
+        if let Some(sockets) = sockets {
+            let outcome = sockets.perform(call, &caller, listener, &self.scope);
             self.note(outcome.note, call, &caller, listener);
             return outcome.answer;
         }
@@ -90,15 +106,19 @@ impl Judge {
     /// A call that changes files by their names. The kernel decides about it; the note says what it will decide.
     fn file(&self, call: &Call, file: &FileCall, caller: &Caller) -> (Answer, Option<Note>) {
         let names = [Some(file.at), file.to];
-        let mut note = None;
+        let mut found: Option<Finding> = None;
         for at in names.into_iter().flatten() {
             let outside = match self.outside(call, file, at, caller) {
                 Ok(outside) => outside,
                 // The kernel finds the same, and says it.
                 Err(_) => continue,
             };
-            note = note.or(outside);
+            found = found.or(outside);
         }
+        let note = match found {
+            Some(Finding { note, refuse: true }) => return (Answer::Fail(libc::EACCES), Some(note)),
+            found => found.map(|found| found.note),
+        };
         // Landlock cannot refuse names below a writable folder. A process that changes the name meanwhile gets through here,
         // so the files are compared after the command as well.
         let protected = !self.scope.namespaces && self.scope.profile == Profile::Workspace;
@@ -118,7 +138,7 @@ impl Judge {
         file: &FileCall,
         at: PathArgument,
         caller: &Caller,
-    ) -> Result<Option<Note>, Errno> {
+    ) -> Result<Option<Finding>, Errno> {
         let path = caller.text(call.args[at.path])?;
         // Files of the kernel: what of them may be written is no question of folders.
         if path.starts_with(b"/dev/") {
@@ -140,14 +160,15 @@ impl Judge {
             BlockedKind::Remove | BlockedKind::Rename => self.scope.may_go(&full),
             _ => self.scope.contains(&full),
         };
-        if allowed {
-            return Ok(None);
-        }
-        let exists = exists(&entry);
-        let creates = flags & (libc::O_CREAT as u64) != 0;
         let opens = file.open != OpenFlags::None || file.kind == BlockedKind::Write;
         let only_reads =
             flags & (libc::O_ACCMODE | libc::O_TRUNC) as u64 == 0 && file.open != OpenFlags::None;
+        if allowed {
+            let out = opens && !only_reads && self.leads_out(&entry, &full);
+            return Ok(out.then(|| Finding { note: Note::linked(BlockedKind::Write, &full), refuse: true }));
+        }
+        let exists = exists(&entry);
+        let creates = flags & (libc::O_CREAT as u64) != 0;
         let would_work = match (opens, exists) {
             (true, true) if only_reads => false,
             (true, true) => may_write(&full),
@@ -161,7 +182,13 @@ impl Judge {
             return Ok(None);
         }
         let kind = if opens && !exists { BlockedKind::Create } else { file.kind };
-        Ok(Some(Note::path(kind, &full)))
+        Ok(Some(Finding { note: Note::path(kind, &full), refuse: false }))
+    }
+
+    /// Whether the file with this name is also elsewhere.
+    fn leads_out(&self, entry: &Entry, path: &Path) -> bool {
+        let file = statat(&entry.folder, entry.name(), AtFlags::SYMLINK_NOFOLLOW);
+        file.is_ok_and(|file| self.links.lead_out(path, &file))
     }
 
     fn open_flags(&self, call: &Call, file: &FileCall, caller: &Caller) -> Result<u64, Errno> {
@@ -175,14 +202,19 @@ impl Judge {
 
     /// A connection that leads nowhere, since the command has a network of its own.
     fn connection(&self, call: &Call, caller: &Caller) -> Option<Note> {
-        let address = address(call, caller)?;
-        let resolver = address.port() == 53;
-        if !resolver && (address.ip().is_loopback() || address.ip().is_unspecified()) {
-            return None;
-        }
-        let target = if resolver { "a name server".into() } else { address.to_string() };
-        Some(Note { kind: BlockedKind::Connect, target, minor: false })
+        unreachable(address(call, caller)?)
     }
+}
+
+/// What is told of a connection to this address by a command with a network of its own.
+pub(super) fn unreachable(address: SocketAddr) -> Option<Note> {
+    let resolver = address.port() == 53;
+    let ip = address.ip().to_canonical();
+    if !resolver && (ip.is_loopback() || ip.is_unspecified()) {
+        return None;
+    }
+    let target = if resolver { "a name server".into() } else { SocketAddr::new(ip, address.port()).to_string() };
+    Some(Note { kind: BlockedKind::Connect, target, minor: false })
 }
 
 /// The address of an internet socket.

@@ -9,9 +9,10 @@
 //! | `walk` | what a path of that thread means |
 //! | `scope` | what the policy lets it change |
 //! | `decide` | the answer to a call |
-//! | `network` | servers and connections on loopback, in the caller's place |
+//! | `network` | servers and connections, in the caller's place |
 //! | `removal` | removing and renaming in the caller's place |
 //! | `losses` | what a command has removed that nothing brings back; `git_index`, `ignored`: what git has or ignores |
+//! | `links` | files with another name where the command may not write |
 //! | `attributes` | modes, owners and times, changed in the caller's place |
 //! | `refusal` | what a refused call was for, in words |
 //!
@@ -26,6 +27,7 @@ pub(crate) mod channel;
 mod decide;
 mod git_index;
 mod ignored;
+mod links;
 mod losses;
 pub(crate) mod network;
 mod refusal;

@@ -376,9 +376,37 @@ fn no_sandbox(profile: Profile) -> impl FnOnce(&mut EngineConfig) {
     move |parts| {
         parts.session.profile = Some(profile);
         parts.startup.sandbox = Some(Arc::new(|| {
-            Some(SandboxState { lacks: vec!["the kernel has no Landlock".into()], ..SandboxState::default() })
+            let lacks = vec!["the kernel has no Landlock".into()];
+            let notices = vec![Notice::new(NoticeKind::Info, "src/rc is the same file as .bashrc.")];
+            SandboxFindings { state: Some(SandboxState { lacks, ..SandboxState::default() }), notices }
         }));
     }
+}
+
+/// The test reads many files where the folder has them: the engine answers meanwhile, and what is found arrives later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_waits_for_the_test_of_the_sandbox() {
+    let place = Place::new();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let ended = std::sync::Mutex::new(ended);
+    let mut rig = place
+        .start_with(&Fake::new([]), |parts| {
+            parts.startup.sandbox = Some(Arc::new(move || {
+                // Ends when the test lets it end.
+                let _ = ended.lock().unwrap().recv();
+                let notices = vec![Notice::new(NoticeKind::Info, "src/rc is the same file as .bashrc.")];
+                SandboxFindings { state: None, notices }
+            }));
+        })
+        .await;
+    assert_eq!(rig.snapshot().await.sandbox, None, "the engine answers while the test runs");
+    drop(end);
+    rig.until("the notice", |e| match e {
+        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("the same file") => Some(()),
+        _ => None,
+    })
+    .await;
+    rig.quit().await;
 }
 
 /// X5: the state goes to every client, and AUTO says at its start what it means.
@@ -401,6 +429,7 @@ async fn a_machine_without_a_sandbox_is_reported_at_the_start() {
         assert!(state.is_missing());
         let said = notices.borrow().iter().any(|m| m.contains("no sandbox"));
         assert_eq!(said, told, "{profile:?}: {notices:?}");
+        assert!(notices.borrow().iter().any(|m| m.contains("the same file")), "{notices:?}");
         assert_eq!(rig.snapshot().await.sandbox, Some(state), "also for a client that connects later");
         rig.quit().await;
     }

@@ -3,5 +3,7 @@
 #[cfg(target_os = "linux")]
 mod battery;
 #[cfg(target_os = "linux")]
+mod cost;
+#[cfg(target_os = "linux")]
 mod hostile_session;
 mod screen;

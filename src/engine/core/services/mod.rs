@@ -216,8 +216,18 @@ pub struct FileServices {
     pub watcher: Option<Arc<dyn Watcher>>,
 }
 
-/// Tests the sandbox of this machine. Blocks for up to some hundred milliseconds. `None`: there is nothing to say.
-pub type SandboxTest = Arc<dyn Fn() -> Option<SandboxState> + Send + Sync>;
+/// What the test of the sandbox found.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxFindings {
+    /// `None`: there is nothing to say.
+    pub state: Option<SandboxState>,
+    /// What the person is to know of the files of this folder.
+    pub notices: Vec<Notice>,
+}
+
+/// Tests the sandbox of this machine, and looks at the files of the folder. Blocks for up to some seconds where these are
+/// many.
+pub type SandboxTest = Arc<dyn Fn() -> SandboxFindings + Send + Sync>;
 
 /// What is asked and shown when the engine starts.
 pub struct Startup {

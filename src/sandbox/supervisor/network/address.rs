@@ -69,6 +69,19 @@ impl Address {
         }
     }
 
+    /// As that of an internet socket of either family.
+    ///
+    /// # Errors
+    /// As the kernel answers.
+    pub(super) fn any_internet(&self) -> Result<SocketAddr, Errno> {
+        self.internet(self.family() == IPV6)
+    }
+
+    /// Whether it asks for a connection to be undone.
+    pub(super) fn is_unspecified(&self) -> bool {
+        self.family() == UNSPECIFIED
+    }
+
     /// As that of a netlink socket.
     ///
     /// # Errors

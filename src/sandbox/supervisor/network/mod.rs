@@ -1,5 +1,9 @@
-//! Servers and connections on loopback, for commands that have no network of their own: Landlock limits ports, not
-//! addresses, so it refuses all of TCP to the command, and `bind`, `listen` and `connect` are done here in its place.
+//! Servers and connections of commands: on loopback, for those that have no network of their own, and in the file system.
+//! Landlock limits ports, not addresses, so it refuses all of TCP to the command, and knows no sockets in the file system:
+//! `bind`, `listen` and `connect` are done here in its place.
+//!
+//! With a network of its own, a command may connect in it as it likes. That is done here too: if the kernel did it after a
+//! look at the socket, another thread could put a socket of the file system under the same number meanwhile.
 //!
 //! Each is done on a copy of the caller's socket with an address that is read once. A number that gets another socket
 //! meanwhile, or an address that changes, changes nothing: what is used is what was judged.
@@ -14,6 +18,7 @@
 //! waits for that.
 
 mod address;
+mod file;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,6 +30,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
+use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketType, getpeername, getsockname, ipproto};
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::BlockedKind;
@@ -33,8 +39,10 @@ use crate::linux::tcp;
 use crate::network::Servers;
 use crate::policy::Policy;
 use crate::supervisor::caller::{Caller, descriptor_number};
-use crate::supervisor::decide::Note;
+use crate::supervisor::decide::{Note, unreachable};
+use crate::supervisor::scope::Scope;
 use address::Address;
+use file::SocketFile;
 
 /// How long a connection on loopback takes at most, unless the queue of the server is full.
 const SOON: Duration = Duration::from_millis(50);
@@ -51,11 +59,15 @@ const LOWEST: u16 = 1024;
 
 /// The calls that are done here.
 pub(crate) const CALLS: [i64; 3] = [libc::SYS_bind, libc::SYS_listen, libc::SYS_connect];
+/// Those of a command with a network of its own.
+pub(crate) const CALLS_IN_NAMESPACES: [i64; 2] = [libc::SYS_listen, libc::SYS_connect];
 
-/// The network of one command.
+/// The sockets of one command.
 #[derive(Clone, Debug)]
-pub(super) struct Loopback {
+pub(super) struct Sockets {
     servers: Servers,
+    /// It has a network of its own.
+    namespaces: bool,
     /// Inode of the proxy's socket.
     proxy: Option<u64>,
     trials: Arc<AtomicUsize>,
@@ -81,6 +93,15 @@ fn answer(done: Result<(), Errno>) -> Answer {
     }
 }
 
+/// Where a connection leads.
+enum Destination {
+    /// To a server of the session on this machine's loopback, or to the proxy.
+    Loopback(SocketAddr),
+    /// Into the command's own network.
+    Own(SocketAddr),
+    File(SocketFile),
+}
+
 /// How an attempt to connect ended.
 enum Attempt {
     Done(Result<(), Errno>),
@@ -92,27 +113,52 @@ enum Attempt {
     Full,
 }
 
-impl Loopback {
+impl Sockets {
     /// `None`: these calls are not done here under this policy.
     pub(super) fn new(policy: &Policy, namespaces: bool, servers: &Servers) -> Option<Self> {
-        policy.loopback_by_supervisor(namespaces).then(|| Self {
+        policy.sockets_by_supervisor().then(|| Self {
             servers: servers.clone(),
+            namespaces,
             proxy: policy.proxy_port.as_ref().map(|proxy| proxy.inode),
             trials: Arc::default(),
         })
     }
 
     /// Does one of [`CALLS`].
-    pub(super) fn perform(&self, call: &Call, caller: &Caller, listener: &Arc<Listener>) -> Outcome {
+    pub(super) fn perform(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+        scope: &Scope,
+    ) -> Outcome {
+        let socket = match Socket::of(call, caller, listener) {
+            Ok(socket) => socket,
+            Err(errno) => return Err(errno).into(),
+        };
+        let family = sockopt::socket_domain(&socket.fd);
+        let in_files = family == Ok(AddressFamily::UNIX);
         match call.number {
-            libc::SYS_bind => Outcome::from(bind(call, caller, listener)),
-            libc::SYS_listen => Outcome::from(self.listen(call, caller, listener)),
-            _ => self.connect(call, caller, listener),
+            libc::SYS_bind if in_files => file::bind(call, caller, scope),
+            libc::SYS_bind => bind(&socket, call, caller, listener).into(),
+            libc::SYS_listen => self.listen(&socket, call, caller, scope).into(),
+            _ if in_files => match self.file(call, caller, scope) {
+                Ok(file) => self.connect(call.id, socket, Destination::File(file), listener),
+                Err(outcome) => outcome,
+            },
+            _ if self.namespaces => self.connect_own(socket, call, caller, listener),
+            _ => self.connect_loopback(socket, call, caller, listener),
         }
     }
 
-    fn listen(&self, call: &Call, caller: &Caller, listener: &Listener) -> Result<(), Errno> {
-        let socket = Socket::of(call, caller, listener)?;
+    fn listen(&self, socket: &Socket, call: &Call, caller: &Caller, scope: &Scope) -> Result<(), Errno> {
+        let backlog = descriptor_number(call.args[1]);
+        if sockopt::socket_domain(&socket.fd)? == AddressFamily::UNIX {
+            return self.listen_file(socket, backlog, call, caller, scope);
+        }
+        if self.namespaces {
+            return rustix::net::listen(&socket.fd, backlog);
+        }
         let v6 = socket.internet()?;
         let own = SocketAddr::try_from(getsockname(&socket.fd)?)?;
         if own.port() == 0 {
@@ -124,46 +170,96 @@ impl Loopback {
             return Err(Errno::ACCESS);
         }
         let mut servers = self.servers.lock();
-        rustix::net::listen(&socket.fd, descriptor_number(call.args[1]))?;
+        rustix::net::listen(&socket.fd, backlog)?;
         servers.add(fstat(&socket.fd)?.st_ino);
         Ok(())
     }
 
-    fn connect(&self, call: &Call, caller: &Caller, listener: &Arc<Listener>) -> Outcome {
-        let target = Socket::of(call, caller, listener).and_then(|socket| {
-            let v6 = socket.internet()?;
-            Ok((socket, Address::read(caller, call.args[1], call.args[2])?.internet(v6)?))
-        });
-        let (socket, asked) = match target {
-            Ok(found) => found,
+    fn connect_loopback(
+        &self,
+        socket: Socket,
+        call: &Call,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+    ) -> Outcome {
+        let target = socket
+            .internet()
+            .and_then(|v6| Address::read(caller, call.args[1], call.args[2])?.internet(v6));
+        let asked = match target {
+            Ok(asked) => asked,
             Err(errno) => return Err(errno).into(),
         };
         let Some(to) = address::to_reach(asked) else {
             let asked = SocketAddr::new(asked.ip().to_canonical(), asked.port());
             return refused(Errno::NETUNREACH, Some(asked));
         };
-        if !listener.waits(call.id) {
+        self.connect(call.id, socket, Destination::Loopback(to), listener)
+    }
+
+    /// A connection in the command's own network, as the kernel would make it.
+    fn connect_own(
+        &self,
+        socket: Socket,
+        call: &Call,
+        caller: &Caller,
+        listener: &Arc<Listener>,
+    ) -> Outcome {
+        let to = match self.address_of(&socket, call, caller, listener) {
+            Ok(Some(to)) => to,
+            Ok(None) => return Ok(()).into(),
+            Err(errno) => return Err(errno).into(),
+        };
+        let outcome = self.connect(call.id, socket, Destination::Own(to), listener);
+        Outcome { note: unreachable(to), ..outcome }
+    }
+
+    /// Where a connection in the command's own network leads. `None`: it is done already.
+    fn address_of(
+        &self,
+        socket: &Socket,
+        call: &Call,
+        caller: &Caller,
+        listener: &Listener,
+    ) -> Result<Option<SocketAddr>, Errno> {
+        let address = Address::read(caller, call.args[1], call.args[2])?;
+        let family = sockopt::socket_domain(&socket.fd)?;
+        socket.still_waits(call, listener)?;
+        match family {
+            _ if address.is_unspecified() => rustix::net::connect_unspec(&socket.fd).map(|()| None),
+            AddressFamily::NETLINK => {
+                rustix::net::connect(&socket.fd, &address.netlink()?).map(|()| None)
+            }
+            AddressFamily::INET | AddressFamily::INET6 => address.any_internet().map(Some),
+            _ => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    fn connect(&self, id: u64, socket: Socket, to: Destination, listener: &Arc<Listener>) -> Outcome {
+        if !listener.waits(id) {
             return Err(Errno::INTR).into();
         }
-        match self.attempt(&socket, to) {
+        match self.attempt(&socket, &to) {
             Attempt::Done(done) => done.into(),
             Attempt::Refused { other } => {
-                let to = SocketAddr::new(to.ip().to_canonical(), to.port());
-                refused(Errno::CONNREFUSED, other.then_some(to))
+                let to = match to {
+                    Destination::Loopback(to) if other => Some(SocketAddr::new(to.ip().to_canonical(), to.port())),
+                    _ => None,
+                };
+                refused(Errno::CONNREFUSED, to)
             }
-            Attempt::Full => self.later(call.id, socket, to, listener),
+            Attempt::Full => self.later(id, socket, to, listener),
         }
     }
 
     /// Tries again in a thread, which answers the call.
-    fn later(&self, id: u64, socket: Socket, to: SocketAddr, listener: &Arc<Listener>) -> Outcome {
+    fn later(&self, id: u64, socket: Socket, to: Destination, listener: &Arc<Listener>) -> Outcome {
         if self.trials.fetch_add(1, Ordering::SeqCst) >= TRIALS {
             self.trials.fetch_sub(1, Ordering::SeqCst);
             return Err(Errno::CONNREFUSED).into();
         }
         let (own, listener) = (self.clone(), Arc::clone(listener));
         let try_again = move || {
-            let done = own.insist(id, &socket, to, &listener);
+            let done = own.insist(id, &socket, &to, &listener);
             own.trials.fetch_sub(1, Ordering::SeqCst);
             // The caller may have ended.
             let _ = listener.answer(id, answer(done));
@@ -178,7 +274,7 @@ impl Loopback {
         }
     }
 
-    fn insist(&self, id: u64, socket: &Socket, to: SocketAddr, listener: &Listener) -> Result<(), Errno> {
+    fn insist(&self, id: u64, socket: &Socket, to: &Destination, listener: &Listener) -> Result<(), Errno> {
         let (limit, error) = match socket.waits() {
             true => (PATIENT, Errno::TIMEDOUT),
             false => (IMPATIENT, Errno::CONNREFUSED),
@@ -187,6 +283,8 @@ impl Loopback {
         while Instant::now() < until && listener.waits(id) {
             std::thread::park_timeout(PAUSE);
             match self.attempt(socket, to) {
+                // It was made meanwhile.
+                Attempt::Done(Err(Errno::ISCONN)) => return Ok(()),
                 Attempt::Done(done) => return done,
                 Attempt::Refused { .. } => return Err(Errno::CONNREFUSED),
                 Attempt::Full => {}
@@ -195,8 +293,22 @@ impl Loopback {
         Err(error)
     }
 
+    fn attempt(&self, socket: &Socket, to: &Destination) -> Attempt {
+        let done = match to {
+            Destination::Loopback(to) => return self.attempt_loopback(socket, *to),
+            Destination::Own(to) => socket.connect(*to),
+            Destination::File(file) => file.connect(socket),
+        };
+        match done {
+            Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR | Errno::AGAIN) if socket.waits() => {
+                if socket.is_connected() { Attempt::Done(Ok(())) } else { Attempt::Full }
+            }
+            done => Attempt::Done(done),
+        }
+    }
+
     /// Connects to a server of the session or the proxy, if one listens there.
-    fn attempt(&self, socket: &Socket, to: SocketAddr) -> Attempt {
+    fn attempt_loopback(&self, socket: &Socket, to: SocketAddr) -> Attempt {
         // Until the end: nothing begins to listen for a command meanwhile.
         let servers = self.servers.lock();
         let foreign = |found: &[u64]| found.iter().any(|i| !servers.contains(*i) && self.proxy != Some(*i));
@@ -240,8 +352,7 @@ fn refused(errno: Errno, address: Option<SocketAddr>) -> Outcome {
     Outcome { note: address.map(note), ..Err(errno).into() }
 }
 
-fn bind(call: &Call, caller: &Caller, listener: &Listener) -> Result<(), Errno> {
-    let socket = Socket::of(call, caller, listener)?;
+fn bind(socket: &Socket, call: &Call, caller: &Caller, listener: &Listener) -> Result<(), Errno> {
     let address = Address::read(caller, call.args[1], call.args[2])?;
     if sockopt::socket_domain(&socket.fd)? == AddressFamily::NETLINK {
         let address = address.netlink()?;
@@ -303,19 +414,25 @@ impl Socket {
 
     /// Connects, and waits a moment for that.
     fn connect(&self, to: SocketAddr) -> Result<(), Errno> {
+        let done = self.connect_to(&to);
+        if matches!(done, Err(Errno::INPROGRESS | Errno::INTR)) && !self.is_connected() {
+            let limit = Timespec::try_from(SOON).map_err(|_| Errno::INVAL)?;
+            let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&limit));
+        }
+        done
+    }
+
+    /// Connects. The call itself takes a moment at most.
+    fn connect_to(&self, to: &impl SocketAddrArg) -> Result<(), Errno> {
         // The flags of a socket belong to all its copies, so it is not made one that does not wait.
         let before = sockopt::socket_timeout(&self.fd, Timeout::Send)?;
         let short = before.is_none_or(|before| before > SOON);
         if short {
             sockopt::set_socket_timeout(&self.fd, Timeout::Send, Some(SOON))?;
         }
-        let done = rustix::net::connect(&self.fd, &to);
+        let done = rustix::net::connect(&self.fd, to);
         if short {
             sockopt::set_socket_timeout(&self.fd, Timeout::Send, before)?;
-        }
-        if matches!(done, Err(Errno::INPROGRESS | Errno::INTR)) && !self.is_connected() {
-            let limit = Timespec::try_from(SOON).map_err(|_| Errno::INVAL)?;
-            let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&limit));
         }
         done
     }

@@ -1,9 +1,14 @@
 //! What a confined command may do.
 
+mod paths;
+
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::secret_paths;
+
+use paths::Paths;
 
 /// How much a command may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +65,9 @@ pub struct Policy {
     /// The same proxy for commands without a network namespace.
     #[serde(default)]
     pub proxy_port: Option<ProxyPort>,
+    /// What the lists above come to, once they were looked up: they are empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paths: Option<Box<Paths>>,
 }
 
 /// A port on loopback on which the proxy listens.
@@ -139,15 +147,20 @@ impl Policy {
             variables: Vec::new(),
             proxy: None,
             proxy_port: None,
+            paths: None,
         }
     }
 
     /// Whether the supervisor does the calls for servers and connections on loopback: the command has no network of its own,
     /// and is to use a part of that of the machine.
     pub(crate) fn loopback_by_supervisor(&self, namespaces: bool) -> bool {
-        !namespaces
-            && self.profile == Profile::Workspace
-            && matches!(self.network, Network::Loopback | Network::Domains)
+        !namespaces && self.sockets_by_supervisor()
+    }
+
+    /// Whether the supervisor does the calls by which sockets listen and connect, so that those in the file system can be
+    /// told apart. With all of the network there is no sandbox of sockets that it could keep.
+    pub(crate) fn sockets_by_supervisor(&self) -> bool {
+        self.profile == Profile::Workspace && matches!(self.network, Network::Loopback | Network::Domains)
     }
 
     /// The socket of the proxy, where domains are to be reached.
@@ -155,84 +168,46 @@ impl Policy {
         self.proxy.as_deref().filter(|_| self.network == Network::Domains)
     }
 
+    /// The same policy with all of its paths looked up: everything that a launch needs to know of them.
+    #[must_use]
+    pub(crate) fn resolved(&self) -> Self {
+        if self.paths.is_some() {
+            return self.clone();
+        }
+        let none = Vec::new;
+        let paths = Some(Box::new(Paths::of(self)));
+        Self { paths, writable: none(), protected: none(), own: none(), hidden: none(), ..self.clone() }
+    }
+
+    fn paths(&self) -> Cow<'_, Paths> {
+        self.paths.as_deref().map_or_else(|| Cow::Owned(Paths::of(self)), Cow::Borrowed)
+    }
+
     /// Every folder that may be written, by its real path: what does not exist is left out.
     pub fn writable_folders(&self) -> Vec<PathBuf> {
-        if self.profile == Profile::Floor {
-            return vec![PathBuf::from("/")];
-        }
-        let mut all = vec![self.scratch.clone()];
-        if self.profile == Profile::Workspace {
-            all.push(self.workspace.clone());
-            all.extend(self.writable.iter().cloned());
-            all.extend(shared_git_folder(&self.workspace));
-        }
-        let mut all: Vec<PathBuf> = all.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        all.dedup();
-        all
+        self.paths().writable.clone()
     }
 
     /// The protected paths that lie in a writable folder, whether they exist or not.
     pub fn protected_paths(&self) -> Vec<PathBuf> {
-        if !matches!(self.profile, Profile::Workspace | Profile::Floor) {
-            return Vec::new();
-        }
-        let writable = self.writable_folders();
-        let shared = shared_git_folder(&self.workspace);
-        let own = self.protected.iter().map(|path| self.workspace.join(path));
-        let pointer = shared.iter().map(|_| self.workspace.join(".git"));
-        let main = shared.iter().flat_map(|git| [git.join("hooks"), git.join("config")]);
-        let repository = shared.clone().unwrap_or_else(|| self.workspace.join(".git"));
-        let named = crate::git_files::protected(&repository);
-        let own = own.flat_map(|path| match path.ends_with(".ssh") && self.profile == Profile::Floor {
-            true => SSH.iter().map(|name| path.join(name)).collect(),
-            false => vec![path],
-        });
-        let mut all: Vec<PathBuf> =
-            own.chain(pointer).chain(main).chain(named).map(|path| real(&path)).collect();
-        all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
-        // A worktree's `.git` is a file: nothing lies below it.
-        all.retain(|path| !path.ancestors().skip(1).any(|above| above.is_file()));
-        all.sort();
-        all.dedup();
-        all
+        self.paths().protected.clone()
     }
 
     /// The files of git's configuration among the protected paths. Git writes them itself, so outside the sandbox they are
     /// compared after a command instead of being kept from being written. Inside, only those that exist: a change of one
     /// may have been made by a command outside meanwhile.
     pub(crate) fn git_configurations(&self, protected: &[PathBuf]) -> Vec<PathBuf> {
-        let shared = shared_git_folder(&self.workspace);
-        let home = |path: &Path| self.protected.iter().any(|p| p.is_absolute() && real(p) == path);
-        let is_one = |path: &Path| match path.file_name().and_then(|name| name.to_str()) {
-            Some("config" | "config.worktree") => {
-                path.components().any(|part| part.as_os_str() == ".git")
-                    || shared.as_deref().is_some_and(|git| path.starts_with(git))
-            }
-            Some(".gitconfig") => home(path),
-            _ => false,
-        };
-        let counts = |path: &Path| self.profile == Profile::Floor || path.is_file();
-        protected.iter().filter(|path| is_one(path) && counts(path)).cloned().collect()
+        self.paths().settings.iter().filter(|path| protected.contains(path)).cloned().collect()
     }
 
     /// The folders of Tiller that exist in a writable folder.
     pub fn own_folders(&self) -> Vec<PathBuf> {
-        let writable = self.writable_folders();
-        let mut all: Vec<PathBuf> = self.own.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        all.retain(|path| writable.iter().any(|folder| path.starts_with(folder) && path != folder));
-        all.sort();
-        all.dedup();
-        all
+        self.paths().own.clone()
     }
 
     /// The hidden paths that exist, by their real paths. A path that contains a writable folder cannot be hidden.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
-        let writable = self.writable_folders();
-        let mut all: Vec<PathBuf> = self.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
-        all.retain(|path| !writable.iter().any(|folder| folder.starts_with(path)));
-        all.sort();
-        all.dedup();
-        all
+        self.paths().hidden.clone()
     }
 }
 
