@@ -31,8 +31,8 @@ use tiller_protocol::{
     TerminalPlace,
 };
 use tiller_sandbox::{
-    Capability, Confinement, Domains, HardLinks, Held, Method, Network, Policy, Profile, Proxy, SessionSandbox,
-    proxy,
+    Capability, Confinement, Domains, HardLinks, Held, Method, Network, Policy, Profile, Proxy,
+    SessionSandbox, proxy,
 };
 use tiller_tool::shell::{Confiner, Confiners, Launch};
 

@@ -77,6 +77,8 @@ impl Setup {
         // Their values are never written anywhere.
         let mut secrets: Vec<String> = key_variables().filter_map(&*env).collect();
         secrets.extend(config.config.providers.values().filter_map(|p| env(p.api_key_env.as_deref()?)));
+        let web = &config.config.web;
+        secrets.extend([&web.brave_key_env, &web.tavily_key_env].into_iter().filter_map(|name| env(name)));
         let file = tiller_config::KeyFile::usual(&places);
         // An unreadable file is reported where its keys are needed.
         for name in file.names().unwrap_or_default() {

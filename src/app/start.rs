@@ -283,6 +283,7 @@ impl Running {
                 clock: Arc::clone(&setup.clock),
                 ids: Arc::clone(&setup.ids),
                 child_env,
+                variables: Arc::clone(&setup.env),
                 retry_scale: 1.0,
             },
             store,

@@ -59,8 +59,8 @@ pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{
     CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
-    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxFindings, SandboxTest, SessionOptions, Startup,
-    Unavailable, UserServices, Workflows,
+    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxFindings, SandboxTest,
+    SessionOptions, Startup, Unavailable, UserServices, Variables, Workflows,
 };
 pub use core::services::{
     Exporter, KeyStore, LoadedSettings, SettingsSource, StaleFile, StaleFiles, TrustGrant, TrustOffer,

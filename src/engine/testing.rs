@@ -52,6 +52,7 @@ pub fn parts(
             clock: Arc::new(SystemClock::default()),
             ids: Arc::new(RandomIds),
             child_env,
+            variables: Arc::new(|_| None),
             retry_scale: 0.01,
         },
         session: SessionOptions {

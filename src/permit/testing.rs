@@ -7,7 +7,7 @@ pub(crate) fn tools() -> ToolCatalog {
     use RuleArgument::{Address, Command, EditPath, ReadPath, Text, WritePath};
     let tool = |(name, rule, aliases): (_, _, &'static [&'static str])| ToolInfo {
         name,
-        set: ToolSet::Read,
+        set: if name == "browse" { ToolSet::Browser } else { ToolSet::Read },
         grant: ToolGrant::All,
         starts_agents: false,
         touch: Touch::Read,
@@ -16,7 +16,7 @@ pub(crate) fn tools() -> ToolCatalog {
         verb: ToolVerb::Tool,
         target: |_| String::new(),
     };
-    let all: [(&str, RuleArgument, &[&str]); 10] = [
+    let all: [(&str, RuleArgument, &[&str]); 13] = [
         ("read_file", ReadPath, &["read"]),
         ("search", ReadPath, &["grep"]),
         ("list_dir", ReadPath, &[]),
@@ -25,6 +25,9 @@ pub(crate) fn tools() -> ToolCatalog {
         ("patch", EditPath, &["apply_patch"]),
         ("terminal", Command, &["bash", "shell"]),
         ("web_fetch", Address, &["webfetch"]),
+        ("web_extract", Address, &[]),
+        ("browse", Address, &[]),
+        ("web_search", Text, &["websearch"]),
         ("process", Text, &[]),
         ("todo_write", Text, &[]),
     ];

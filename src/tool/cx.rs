@@ -76,6 +76,8 @@ pub struct Limits {
     /// Fetch through the system's proxy (`HTTPS_PROXY`, ...). The proxy then finds the addresses itself, so the
     /// check of names is only as good as the proxy.
     pub fetch_proxy: bool,
+    /// Where `web_search` searches.
+    pub search: crate::web::SearchSettings,
 }
 
 impl Default for Limits {
@@ -94,6 +96,7 @@ impl Default for Limits {
             fetch_time: Duration::from_secs(30),
             fetch_private: false,
             fetch_proxy: false,
+            search: crate::web::SearchSettings::default(),
         }
     }
 }

@@ -30,6 +30,8 @@ impl Registry {
             &checkpoint::Restore,
             &session_search::SessionSearch,
             &web::WebFetch,
+            &web::WebExtract,
+            &web::WebSearch,
             &shell::Process,
             &shell::Terminal,
             &crew::DelegateTask,

@@ -84,6 +84,13 @@ fn a_call_is_described_by_verb_and_target() {
         ),
         ("wait_agents", json!({"agents": ["a1", "a2"]}), ("wait for", "a1, a2")),
         ("blackboard", json!({}), ("note", "list")),
+        ("web_fetch", json!({"url": "https://a.org/x"}), ("fetch", "https://a.org/x")),
+        (
+            "web_extract",
+            json!({"urls": ["https://a.org/", "https://b.org/"]}),
+            ("fetch", "https://a.org/ and 1 more"),
+        ),
+        ("web_search", json!({"query": "rust book"}), ("search", "\"rust book\" on the web")),
         ("write_plan", json!({"plan": "# Go\n- on"}), ("plan", "Go")),
         ("session_search", json!({"query": "old"}), ("recall", "\"old\"")),
         ("session_search", json!({"query": "a", "project": "/p"}), ("recall", "\"a\" in the sessions of /p")),

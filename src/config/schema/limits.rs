@@ -56,7 +56,7 @@ pub struct Limits {
     pub program_memory: u64,
     /// Maximum size in bytes of a tool result that is sent to the model.
     pub output_bytes: usize,
-    /// Allow `web_fetch` to reach private addresses.
+    /// Allow `web_fetch` and `web_extract` to reach private addresses.
     pub fetch_private: bool,
     /// Additional environment variables to pass to commands, even if they contain keys. Takes effect
     /// at the next start.

@@ -8,6 +8,7 @@ mod limits;
 mod provider;
 mod screen;
 mod terminals;
+mod web;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ pub use limits::{Agents, Budget, Context, Limits};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
+pub use web::{SearchEngine, Web};
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,8 @@ pub struct Config {
     pub browser: Browser,
     /// Places where commands of agents run, by name.
     pub terminals: BTreeMap<String, Terminal>,
+    /// Web search.
+    pub web: Web,
 }
 
 /// Which commands the kernel confines.

@@ -63,6 +63,7 @@ impl Services {
                 all: self.tools.all.clone(),
                 specs: Arc::clone(&self.tools.specs),
                 env: Arc::clone(&self.tools.env),
+                variables: Arc::clone(&self.tools.variables),
                 // Shells are kept by agent; background processes are shared.
                 state: Mutex::new(Arc::clone(&lock(&self.tools.state))),
             },

@@ -66,7 +66,10 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         progress,
         ports: Arc::new(ports),
         clock: Arc::clone(&core.services.clock),
-        limits: Arc::new(crate::core::services::limits(&core.services.config())),
+        limits: Arc::new(crate::core::services::limits(
+            &core.services.config(),
+            &core.services.tools.variables,
+        )),
         spill: spill(core),
         plans: planning::plans(core),
         child_env: core.services.tools.env.now(),

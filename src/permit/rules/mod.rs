@@ -238,15 +238,28 @@ impl Rule {
         if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
     }
 
-    /// A rule that restricts a path holds for every tool that reaches the path, not only for the tool that it names.
+    /// A rule that restricts a path holds for every tool that reaches the path, not only for the tool that it names; one
+    /// about addresses for every tool that fetches them.
     fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {
         let by_path = || match subject {
             Subject::Path(_, how) if self.strict() && self.argument.is_some() => {
                 self.is_for_path_tool(*how, tool)
             }
+            // To reach an address is the same by each tool that does it.
+            Subject::Net { .. } if self.argument.is_some() => self.is_for_address_tool(tool),
             _ => false,
         };
         self.is_for_tool(tool) || by_path()
+    }
+
+    /// Whether it is for one of the tools that go to an address, as `tool` does. A rule that allows is for tools of the same
+    /// set: to read a page is less than to open it in a browser.
+    fn is_for_address_tool(&self, tool: &str) -> bool {
+        let Some(own) = self.tools.get(tool).filter(|t| t.rule == RuleArgument::Address) else { return false };
+        let same = |t: &&tiller_protocol::ToolInfo| {
+            t.rule == RuleArgument::Address && (self.strict() || t.set == own.set)
+        };
+        self.tools.iter().filter(same).any(|t| self.is_for_tool(t.name))
     }
 
     /// Whether it is for one of the tools that do `how` to a path. A tool that writes a path and shows what was there

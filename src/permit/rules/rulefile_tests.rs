@@ -99,6 +99,7 @@ fn the_examples_are_judged_as_the_judge_would() {
         ("edit_file(src/**)", "src/../Cargo.toml", false),
         ("web_fetch(domain:*.rs)", "https://docs.rs/serde", true),
         ("web_fetch(domain:*.rs)", "https://evil.com/docs.rs", false),
+        ("web_search(*rust*)", "how to rust", true),
         ("mcp:github:*", "mcp:github:create_issue", true),
         ("mcp:github:*", "mcp:gitlab:create_issue", false),
     ] {
@@ -155,4 +156,29 @@ fn only_the_persons_own_file_leads_out_of_the_sandbox() {
         assert!(loaded.rules.is_empty(), "{rule}: {:?}", loaded.rules);
         assert_eq!(loaded.problems.len(), 1, "{rule}");
     }
+}
+
+/// A rule about an address holds for every tool that goes there; an allowing one for tools that do the same.
+#[test]
+fn a_rule_about_an_address_holds_for_every_tool_that_goes_there() {
+    let tools = crate::testing::tools();
+    let roots = crate::Roots::new(Path::new("/w"), None, Vec::new());
+    let page = Subject::Net { url: "https://docs.rs/serde", host: "docs.rs" };
+    for (effect, tool, want) in [
+        (Effect::Allow, "web_fetch", true),
+        (Effect::Allow, "web_extract", true),
+        (Effect::Allow, "browse", false),
+        (Effect::Allow, "web_search", false),
+        (Effect::Deny, "web_extract", true),
+        (Effect::Ask, "browse", true),
+        (Effect::Deny, "web_search", false),
+        (Effect::Deny, "terminal", false),
+    ] {
+        let rule = Rule::parse(effect, Source::User, "web_fetch(domain:*.rs)", &tools).unwrap();
+        assert_eq!(rule.matches("main", tool, &page, &roots), want, "{effect:?} {tool}");
+    }
+    // A rule for a whole tool is for that tool.
+    let whole = Rule::parse(Effect::Allow, Source::User, "web_fetch", &tools).unwrap();
+    assert!(whole.matches("main", "web_fetch", &page, &roots));
+    assert!(!whole.matches("main", "web_extract", &page, &roots));
 }

@@ -98,7 +98,7 @@ impl Tree {
         // The names below it can be listed, also those of hidden folders: the right is inherited.
         self.allow(path, AccessFs::ReadDir.into())?;
         let Ok(entries) = std::fs::read_dir(path) else { return Ok(()) };
-        for entry in entries.flatten() {
+        for entry in entries.flatten().filter(is_no_link) {
             self.read(&entry.path())?;
         }
         Ok(())
@@ -115,7 +115,7 @@ impl Tree {
         }
         self.allow(path, AccessFs::ReadDir.into())?;
         let Ok(entries) = std::fs::read_dir(path) else { return Ok(()) };
-        for entry in entries.flatten() {
+        for entry in entries.flatten().filter(is_no_link) {
             self.write(&entry.path(), rights)?;
         }
         Ok(())
@@ -134,6 +134,11 @@ impl Tree {
         self.rules = Some(rules);
         Ok(())
     }
+}
+
+/// Links get no rule, as the folder says without another question.
+fn is_no_link(entry: &std::fs::DirEntry) -> bool {
+    !entry.file_type().is_ok_and(|kind| kind.is_symlink())
 }
 
 /// A descriptor of the path itself, and whether it is a folder.

@@ -233,9 +233,18 @@ mod tests {
             std::os::unix::fs::symlink(to, top.join(name)).unwrap();
         }
         let mut files = LookUp::default();
-        for name in
-            ["a/b", "link/b", "link/file", "dangling", "loop", "loop/x", "a/up", "link/up/..", "a/file/x", "no/no"]
-        {
+        for name in [
+            "a/b",
+            "link/b",
+            "link/file",
+            "dangling",
+            "loop",
+            "loop/x",
+            "a/up",
+            "link/up/..",
+            "a/file/x",
+            "no/no",
+        ] {
             let path = top.join(name);
             assert_eq!(files.find(&path), path.canonicalize().ok(), "{name}");
             assert_eq!(files.find(&path), path.canonicalize().ok(), "{name}, remembered");

@@ -213,7 +213,8 @@ pub(super) fn unreachable(address: SocketAddr) -> Option<Note> {
     if !resolver && (ip.is_loopback() || ip.is_unspecified()) {
         return None;
     }
-    let target = if resolver { "a name server".into() } else { SocketAddr::new(ip, address.port()).to_string() };
+    let target =
+        if resolver { "a name server".into() } else { SocketAddr::new(ip, address.port()).to_string() };
     Some(Note { kind: BlockedKind::Connect, target, minor: false })
 }
 

@@ -45,11 +45,50 @@ pub struct Reply {
     pub capped: bool,
 }
 
-/// Fetches one URL from given addresses.
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub url: Url,
+    /// Names in lower case. `accept` has a usual value.
+    pub(crate) headers: Vec<(&'static str, header::HeaderValue)>,
+    /// JSON that is posted; `None`: a request for the page.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Sent {
+    /// A request for the page.
+    pub fn get(url: Url) -> Self {
+        Self { url, headers: Vec::new(), body: None }
+    }
+
+    /// JSON for this address.
+    pub fn post(url: Url, body: Vec<u8>) -> Self {
+        Self { url, headers: Vec::new(), body: Some(body) }.header("content-type", "application/json")
+    }
+
+    /// With another header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, header::HeaderValue::from_static(value)));
+        self
+    }
+
+    /// With a header that is never shown. A value that cannot be one is left out: the server refuses the request then.
+    #[must_use]
+    pub fn secret(mut self, name: &'static str, value: &str) -> Self {
+        if let Ok(mut value) = header::HeaderValue::from_str(value) {
+            value.set_sensitive(true);
+            self.headers.push((name, value));
+        }
+        self
+    }
+}
+
+/// Sends one request to given addresses.
 #[async_trait]
 pub trait Net: Send + Sync {
     /// Connects to one of `addresses` only. Reads at most `cap` bytes of the body, after decompression.
-    async fn get(&self, url: &Url, addresses: &[IpAddr], cap: u64) -> Result<Reply, String>;
+    async fn send(&self, sent: &Sent, addresses: &[IpAddr], cap: u64) -> Result<Reply, String>;
 }
 
 /// The real one.
@@ -108,8 +147,8 @@ impl HttpNet {
 
 #[async_trait]
 impl Net for HttpNet {
-    async fn get(&self, url: &Url, addresses: &[IpAddr], cap: u64) -> Result<Reply, String> {
-        if let Some(host) = url.host_str() {
+    async fn send(&self, sent: &Sent, addresses: &[IpAddr], cap: u64) -> Result<Reply, String> {
+        if let Some(host) = sent.url.host_str() {
             let mut pins = lock(&self.pins.known);
             if pins.len() >= PINS {
                 pins.clear();
@@ -117,8 +156,16 @@ impl Net for HttpNet {
             pins.insert(host.to_owned(), addresses.to_vec());
         }
         let accept = "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5";
-        let sent = self.client.get(url.clone()).header(header::ACCEPT, accept).send().await;
-        let mut response = sent.map_err(|e| words(&e))?;
+        let request = match &sent.body {
+            Some(body) => self.client.post(sent.url.clone()).body(body.clone()),
+            None => self.client.get(sent.url.clone()),
+        };
+        let mut headers =
+            header::HeaderMap::from_iter([(header::ACCEPT, header::HeaderValue::from_static(accept))]);
+        for (name, value) in &sent.headers {
+            headers.insert(*name, value.clone());
+        }
+        let mut response = request.headers(headers).send().await.map_err(|e| words(&e))?;
         let text = |name| {
             let value = response.headers().get(name)?;
             Some(String::from_utf8_lossy(value.as_bytes()).into_owned())

@@ -7,9 +7,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use reqwest::Url;
+
 use super::*;
 use crate::testing::Bench;
-use crate::web::WebState;
+use crate::web::client::HttpNet;
+use crate::web::{Net, Reply, Resolver, Sent, WebState};
 
 /// Answers from a table, and counts and remembers what it was connected to.
 #[derive(Default)]
@@ -22,12 +28,12 @@ struct FakeNet {
 
 #[async_trait]
 impl Net for FakeNet {
-    async fn get(&self, url: &Url, addresses: &[IpAddr], cap: u64) -> Result<Reply, String> {
+    async fn send(&self, sent: &Sent, addresses: &[IpAddr], cap: u64) -> Result<Reply, String> {
         self.connects.lock().unwrap().extend_from_slice(addresses);
         if self.silent {
             std::future::pending::<()>().await;
         }
-        let mut reply = self.pages.get(url.as_str()).cloned().ok_or("no such page")?;
+        let mut reply = self.pages.get(sent.url.as_str()).cloned().ok_or("no such page")?;
         reply.capped = reply.body.len() as u64 > cap;
         reply.body.truncate(cap as usize);
         Ok(reply)

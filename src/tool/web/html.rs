@@ -41,6 +41,19 @@ pub(crate) fn markdown(html: &str, url: &str) -> String {
     }
 }
 
+/// Whether a page is nested so deeply that its tree should not be walked.
+pub(crate) fn is_too_deep(html: &str) -> bool {
+    open_tags(html) > OPEN_MAX || is_deep(&Document::from(html).root())
+}
+
+/// The text of a short piece of HTML.
+pub(crate) fn inline(html: &str) -> String {
+    if is_too_deep(html) {
+        return strip(html);
+    }
+    Document::from(html).select("body").text().to_string()
+}
+
 fn body(document: &Document) -> String {
     let skip = ["script", "style", "nav", "noscript", "template", "svg", "iframe"];
     let body = document.select("body");

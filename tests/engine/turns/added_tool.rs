@@ -103,6 +103,6 @@ async fn a_tool_is_added_by_one_line() {
     let rows: Vec<String> = rig.seen.iter().filter_map(|e| row(e)).collect();
     assert_eq!(rows.last().map(String::as_str), Some("greet Ada"));
     let names: Vec<String> = fake.request(0).tools.iter().map(|t| t.name.clone()).collect();
-    assert_eq!(names, ["greet", "web_fetch"]);
+    assert_eq!(names, ["greet", "web_extract", "web_fetch", "web_search"]);
     rig.quit().await;
 }

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use tiller_engine::EngineConfig;
+use tiller_engine::{EngineConfig, SandboxFindings};
 use tiller_protocol::ask::OutsideAnswer;
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::tool::Display;
-use tiller_protocol::{AskReply, CommandBody, Decision, EventBody, Profile, SandboxState};
+use tiller_protocol::{
+    AskReply, CommandBody, Decision, EventBody, Notice, NoticeKind, Profile, SandboxState,
+};
 use tiller_tool::Workspace;
 use tiller_tool::shell::{BlockedAction, BlockedKind, CommandWatch, Confiner, Confiners, Deletion, Launch};
 
@@ -402,7 +404,9 @@ async fn nothing_waits_for_the_test_of_the_sandbox() {
     assert_eq!(rig.snapshot().await.sandbox, None, "the engine answers while the test runs");
     drop(end);
     rig.until("the notice", |e| match e {
-        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("the same file") => Some(()),
+        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("the same file") => {
+            Some(())
+        }
         _ => None,
     })
     .await;

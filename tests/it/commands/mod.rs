@@ -9,4 +9,5 @@ pub(crate) mod import_export;
 pub(crate) mod local_time;
 pub(crate) mod loss_notices;
 pub(crate) mod sandbox;
+pub(crate) mod web;
 pub(crate) mod workflow;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
-use tiller_config::{Config, Places};
+use tiller_config::{Config, Places, SearchEngine};
 use tiller_hooks::Hooks;
 use tiller_protocol::{
     AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SandboxState, SessionId, ToolGrant,
@@ -20,6 +20,7 @@ use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
+use tiller_tool::web::{KeyedEngine, SearchChoice, SearchKey, SearchSettings};
 use tiller_tool::{ChildEnv, Limits, Registry, Tool, Workspace};
 
 use crate::context::prefix::specs::Specs;
@@ -114,9 +115,14 @@ pub struct Environment {
     pub ids: Arc<dyn IdSource>,
     /// The whole environment of child processes: allow-listed, without keys.
     pub child_env: Arc<ChildEnv>,
+    /// Reads a variable of this process, as the key of a search engine.
+    pub variables: Variables,
     /// Factor on the delay before a failed request is tried again; 1 except in tests.
     pub retry_scale: f64,
 }
+
+/// The value of an environment variable.
+pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Which session to open, and how.
 pub struct SessionOptions {
@@ -282,6 +288,7 @@ pub(crate) struct ToolServices {
     pub(crate) specs: Arc<Specs>,
     /// The whole environment of child processes.
     pub(crate) env: Arc<ChildEnv>,
+    pub(crate) variables: Variables,
     /// Shells and background processes; one set per session.
     pub(crate) state: Mutex<Arc<ToolState>>,
 }
@@ -321,6 +328,7 @@ impl Services {
                 all: config.tools,
                 specs: Arc::default(),
                 env: env.child_env,
+                variables: env.variables,
                 state: Mutex::default(),
             },
             crew: config.crew,
@@ -377,14 +385,38 @@ fn main_tools(all: &Registry, role: Option<&Definition>, config: &Config) -> Vec
     all.iter().filter(has).collect()
 }
 
+/// Where searches of the web go, from the configuration.
+fn search(config: &Config, variables: &Variables) -> SearchSettings {
+    let (web, usual) = (&config.web, SearchSettings::default());
+    let keyed = |variable: &str, address: &Option<String>, usual: KeyedEngine| KeyedEngine {
+        address: address.clone().unwrap_or(usual.address),
+        variable: variable.to_owned(),
+        key: variables(variable).map(|key| SearchKey::new(&key)),
+    };
+    SearchSettings {
+        choice: match web.search {
+            SearchEngine::Auto => SearchChoice::Auto,
+            SearchEngine::Brave => SearchChoice::Brave,
+            SearchEngine::Tavily => SearchChoice::Tavily,
+            SearchEngine::Searxng => SearchChoice::Searxng,
+            SearchEngine::Keyless => SearchChoice::Keyless,
+        },
+        brave: keyed(&web.brave_key_env, &web.brave_url, usual.brave),
+        tavily: keyed(&web.tavily_key_env, &web.tavily_url, usual.tavily),
+        searxng: web.searxng_url.clone(),
+        keyless: web.keyless_url.clone().unwrap_or(usual.keyless),
+    }
+}
+
 /// The tools' limits, from the configuration.
-pub(crate) fn limits(config: &Config) -> Limits {
+pub(crate) fn limits(config: &Config, variables: &Variables) -> Limits {
     let l = &config.limits;
     Limits {
         output_bytes: l.output_bytes,
         command: Duration::from_secs(l.command),
         command_max: Duration::from_secs(l.command_max),
         fetch_private: l.fetch_private,
+        search: search(config, variables),
         deletions: l.command_deletions,
         bounds: Bounds {
             processes: l.command_processes.max(16),

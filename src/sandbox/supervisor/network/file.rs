@@ -93,7 +93,9 @@ pub(super) fn bind(call: &Call, caller: &Caller, scope: &Scope) -> Outcome {
     });
     match found {
         Ok(path) if scope.contains(&path) => Outcome { answer: Some(Answer::Continue), note: None },
-        Ok(path) => Outcome { note: Some(Note::path(BlockedKind::Create, &path)), ..Err(Errno::ACCESS).into() },
+        Ok(path) => {
+            Outcome { note: Some(Note::path(BlockedKind::Create, &path)), ..Err(Errno::ACCESS).into() }
+        }
         Err(errno) => Err(errno).into(),
     }
 }
@@ -122,12 +124,7 @@ impl Sockets {
     }
 
     /// The file that a connection leads to, if it is one of the session's.
-    pub(super) fn file(
-        &self,
-        call: &Call,
-        caller: &Caller,
-        scope: &Scope,
-    ) -> Result<SocketFile, Outcome> {
+    pub(super) fn file(&self, call: &Call, caller: &Caller, scope: &Scope) -> Result<SocketFile, Outcome> {
         let file = name(call, caller).and_then(|name| SocketFile::find(&name, call, caller));
         let file = file.map_err(|errno| Outcome::from(Err(errno)))?;
         let refused = |errno| Outcome { note: Some(note(&file.path)), ..Err(errno).into() };

@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fstat};
 use rustix::io::Errno;
-use rustix::net::sockopt::{self, Timeout};
 use rustix::net::addr::SocketAddrArg;
+use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SocketType, getpeername, getsockname, ipproto};
 use tiller_seccomp::{Answer, Call, Listener};
 use tiller_tool::shell::BlockedKind;
@@ -182,9 +182,8 @@ impl Sockets {
         caller: &Caller,
         listener: &Arc<Listener>,
     ) -> Outcome {
-        let target = socket
-            .internet()
-            .and_then(|v6| Address::read(caller, call.args[1], call.args[2])?.internet(v6));
+        let target =
+            socket.internet().and_then(|v6| Address::read(caller, call.args[1], call.args[2])?.internet(v6));
         let asked = match target {
             Ok(asked) => asked,
             Err(errno) => return Err(errno).into(),
@@ -197,13 +196,7 @@ impl Sockets {
     }
 
     /// A connection in the command's own network, as the kernel would make it.
-    fn connect_own(
-        &self,
-        socket: Socket,
-        call: &Call,
-        caller: &Caller,
-        listener: &Arc<Listener>,
-    ) -> Outcome {
+    fn connect_own(&self, socket: Socket, call: &Call, caller: &Caller, listener: &Arc<Listener>) -> Outcome {
         let to = match self.address_of(&socket, call, caller, listener) {
             Ok(Some(to)) => to,
             Ok(None) => return Ok(()).into(),
@@ -226,9 +219,7 @@ impl Sockets {
         socket.still_waits(call, listener)?;
         match family {
             _ if address.is_unspecified() => rustix::net::connect_unspec(&socket.fd).map(|()| None),
-            AddressFamily::NETLINK => {
-                rustix::net::connect(&socket.fd, &address.netlink()?).map(|()| None)
-            }
+            AddressFamily::NETLINK => rustix::net::connect(&socket.fd, &address.netlink()?).map(|()| None),
             AddressFamily::INET | AddressFamily::INET6 => address.any_internet().map(Some),
             _ => Err(Errno::OPNOTSUPP),
         }
@@ -242,7 +233,9 @@ impl Sockets {
             Attempt::Done(done) => done.into(),
             Attempt::Refused { other } => {
                 let to = match to {
-                    Destination::Loopback(to) if other => Some(SocketAddr::new(to.ip().to_canonical(), to.port())),
+                    Destination::Loopback(to) if other => {
+                        Some(SocketAddr::new(to.ip().to_canonical(), to.port()))
+                    }
                     _ => None,
                 };
                 refused(Errno::CONNREFUSED, to)
@@ -301,7 +294,11 @@ impl Sockets {
         };
         match done {
             Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR | Errno::AGAIN) if socket.waits() => {
-                if socket.is_connected() { Attempt::Done(Ok(())) } else { Attempt::Full }
+                if socket.is_connected() {
+                    Attempt::Done(Ok(()))
+                } else {
+                    Attempt::Full
+                }
             }
             done => Attempt::Done(done),
         }

@@ -103,9 +103,11 @@ fn no_other_socket_is_reached_or_made() {
         let inside = Running(
             Command::new("python3")
                 .arg("-c")
-                .arg("import socket; s = socket.socket(socket.AF_UNIX); s.bind('new.sock'); s.listen(8)\n\
+                .arg(
+                    "import socket; s = socket.socket(socket.AF_UNIX); s.bind('new.sock'); s.listen(8)\n\
                       import os; os.rename('new.sock', 'person.sock'); open('listens', 'w').write('x')\n\
-                      while True: s.accept()")
+                      while True: s.accept()",
+                )
                 .current_dir(top.join("work"))
                 .spawn()
                 .unwrap(),
@@ -190,7 +192,8 @@ for _ in range(2): s.accept()[0].sendall(b'walnut')
         wait_for(&work.join("ready"));
         let ask = format!("{FILES}\nassert connected('a.sock').recv(6) == b'walnut'");
         net.works(&ask);
-        let other = Net { place: net.place, servers: Servers::default(), ..net_with(net.confined.method).unwrap() };
+        let other =
+            Net { place: net.place, servers: Servers::default(), ..net_with(net.confined.method).unwrap() };
         let other = Net { confined: net.confined, ..other };
         assert!(!other.run(&ask).status.success(), "another session");
         assert!(other.refused().iter().any(|line| line.contains("connecting to") && line.contains("a.sock")));
