@@ -206,7 +206,7 @@ impl Judge {
     }
 }
 
-/// What is told of a connection to this address by a command with a network of its own.
+/// The note about a connection to this address by a command with a network of its own; `None`: it needs none.
 pub(super) fn unreachable(address: SocketAddr) -> Option<Note> {
     let resolver = address.port() == 53;
     let ip = address.ip().to_canonical();

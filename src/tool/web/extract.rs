@@ -120,7 +120,7 @@ impl Tool for WebExtract {
     }
 }
 
-/// A page with at most so many bytes of text.
+/// A page with at most `most` bytes of text.
 fn shown(page: Page, most: usize) -> String {
     let Some(text) = &page.text else { return format!("{}\n", page.is_no_text()) };
     if text.len() <= most {

@@ -73,7 +73,7 @@ impl SocketFile {
 /// The name in the arguments of bind(2) or connect(2).
 ///
 /// # Errors
-/// As the kernel answers; `PERM` for a name that is none of a file: it would be seen by the whole machine.
+/// As the kernel answers; `PERM` for an abstract name, which the whole machine would see.
 fn name(call: &Call, caller: &Caller) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(call.args[2] & 0xffff_ffff).unwrap_or(usize::MAX);
     if !(FAMILY.len()..=LONGEST).contains(&length) {
@@ -85,7 +85,7 @@ fn name(call: &Call, caller: &Caller) -> Result<Vec<u8>, Errno> {
     if name.is_empty() { Err(Errno::PERM) } else { Ok(name.to_vec()) }
 }
 
-/// The kernel binds, within the folders of the sandbox. What is refused here is told.
+/// The kernel binds, within the folders of the sandbox. A name outside of them is refused here, with a note.
 pub(super) fn bind(call: &Call, caller: &Caller, scope: &Scope) -> Outcome {
     let found = name(call, caller).and_then(|name| {
         let base = caller.start(NAME, &call.args, &name)?;

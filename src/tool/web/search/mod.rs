@@ -353,7 +353,7 @@ fn plain(html: &str) -> String {
     super::html::inline(&html)
 }
 
-/// One line of at most so many characters, without control characters.
+/// One line of at most `most` characters, without control characters.
 fn one_line(text: &str, most: usize) -> String {
     let text = clean(text.as_bytes());
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
