@@ -57,7 +57,7 @@ fn a_search_is_allowed_by_its_query_and_its_key_goes_nowhere_else() {
     let (address, told) = engine();
     let server = ScriptServer::start([
         calls("c1", "web_search", json!({"query": "rust book"})),
-        calls("c2", "terminal", json!({"command": "env; cat /proc/self/environ"})),
+        calls("c2", "terminal", json!({"command": "env"})),
         says("Done."),
     ]);
     let place = place(&server, &address);
