@@ -276,7 +276,7 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join("file");
         std::fs::write(&file, "x").unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o000)).unwrap();
         let user = rustix::process::geteuid().as_raw();
         assert!(!hidden_anyway(&file, user), "its owner can change that");
         assert!(!hidden_anyway(&file, 0));

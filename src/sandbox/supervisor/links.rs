@@ -100,16 +100,11 @@ impl Search {
                 self.left -= 1;
                 let path = entry.path();
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => {
-                        if read != Some(path.as_path()) {
-                            folders.push(path);
-                        }
-                    }
+                    Ok(kind) if kind.is_dir() && read == Some(path.as_path()) => {}
+                    Ok(kind) if kind.is_dir() => folders.push(path),
                     // Entries have the number of the file, so most are passed over without another look. Not those of mounts.
                     Ok(kind) if kind.is_file() && entry.ino() == self.id.inode => {
-                        if linked_file(&path) == Some(self.id) {
-                            self.missing -= 1;
-                        }
+                        self.missing -= u64::from(linked_file(&path) == Some(self.id));
                     }
                     _ => {}
                 }

@@ -55,6 +55,16 @@ pub(super) fn listing(bytes: &[u8]) -> BTreeMap<String, String> {
     all
 }
 
+/// What is not copied of the other side, and why. `stamp`: of its listing.
+pub(super) fn left_out(stamp: &str, largest: u64) -> Option<String> {
+    let mut parts = stamp.split('\t');
+    if parts.next() == Some("special") {
+        return Some("a pipe, socket or device".into());
+    }
+    let size = parts.next().and_then(|size| size.parse::<u64>().ok())?;
+    (size > largest).then(|| format!("above {} MiB", largest >> 20))
+}
+
 /// Whether a path of the other side stays below the folder and outside of git's own folder.
 pub(super) fn below(path: &str) -> bool {
     !path.is_empty()
@@ -73,5 +83,13 @@ mod tests {
         let names: Vec<&str> = all.keys().map(String::as_str).collect();
         assert_eq!(names, ["a b/c", "run"]);
         assert_eq!(all["a b/c"], "644\t3\t2026 1");
+    }
+
+    #[test]
+    fn what_is_no_file_or_too_large_is_left_out() {
+        assert_eq!(left_out("644\t3\t2026 1", 1 << 20), None);
+        assert_eq!(left_out("special\t0\t-", 1 << 20).as_deref(), Some("a pipe, socket or device"));
+        assert_eq!(left_out("644\t1048577\tx", 1 << 20).as_deref(), Some("above 1 MiB"));
+        assert_eq!(left_out("rubbish", 1 << 20), None);
     }
 }

@@ -10,7 +10,7 @@ use tiller_tool::shell::ShellError;
 
 use super::archive;
 use super::git::{self, Repository};
-use super::known::{Known, Stamp, listing};
+use super::known::{Known, Stamp, left_out, listing};
 use super::tree::{self, Ignored};
 use crate::failed;
 use crate::link::{Frame, LEAVE, Link};
@@ -252,12 +252,22 @@ impl Sync {
     ) -> Result<Notes, ShellError> {
         let ignored = Ignored::of(&workspace.root, here);
         let mut notes = Notes::default();
-        let wanted: Vec<String> = there
+        let changed = there
             .iter()
             .filter(|(path, stamp)| known.there.get(*path) != Some(stamp))
-            .filter(|(path, _)| known.there.contains_key(*path) || !ignored.hides(path))
-            .map(|(path, _)| path.clone())
-            .collect();
+            .filter(|(path, _)| known.there.contains_key(*path) || !ignored.hides(path));
+        let (mut wanted, mut out) = (Vec::new(), Vec::new());
+        for (path, stamp) in changed {
+            match left_out(stamp, tree::LARGEST) {
+                None => wanted.push(path.clone()),
+                Some(why) => {
+                    notes.refused.push(format!("{path} ({why})"));
+                    out.push((path.clone(), stamp.clone()));
+                }
+            }
+        }
+        // They are named once, until they change.
+        known.there.extend(out);
         let removed: Vec<String> =
             known.there.keys().filter(|path| !there.contains_key(*path)).cloned().collect();
         if removed.len() > MANY && removed.len() * 2 > known.there.len() {

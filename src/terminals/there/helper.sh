@@ -37,10 +37,20 @@ alive() {
 # A folder of this user alone.
 base() {
   b=${HOME:-/nonexistent}/.cache/tiller
-  mkdir -p "$b" 2>/dev/null && [ -w "$b" ] && [ -O "$b" ] && return 0
-  b=/tmp/.tiller-$(id -u)
+  mkdir -p "$b" 2>/dev/null && private && return 0
+  b=${TMPDIR:-/tmp}/.tiller-$(id -u)
   mkdir -m 700 "$b" 2>/dev/null
-  [ -d "$b" ] && [ ! -L "$b" ] && [ -O "$b" ] && [ -w "$b" ]
+  private
+}
+# Whether the folder $b belongs to this user and only this user writes there: another one could put a shell of theirs in it.
+private() {
+  [ -d "$b" ] && [ ! -L "$b" ] && [ -O "$b" ] && [ -w "$b" ] || return 1
+  case $(ls -ld "$b") in d????w* | d???????w*) [ -z "$(ls -A "$b")" ] && chmod go-w "$b" ;; esac
+}
+no_base() {
+  if [ -e "$b" ] || [ -L "$b" ]; then
+    no "$b cannot be used: it is a link, belongs to another user, or others may write there. Remove it"
+  else no "no folder can be made in $b"; fi
 }
 
 # Starts a program that outlives this connection and leads its own group.
@@ -54,7 +64,7 @@ open() {
   key=$1 keep=$2
   if ! base; then
     take "$(($3 + $4 + $5 + $6))" >/dev/null
-    no "no folder can be made in $b"
+    no_base
     return
   fi
   d=$b/$key
@@ -172,11 +182,14 @@ inside() {
   return 1
 }
 
+# Mode, size, times and path of each file. What is neither a file nor a folder nor a link is named and never opened.
+if stat -c %a / >/dev/null 2>&1; then stat=-c form="%a$tab%s$tab%y %z$tab%n"
+else stat=-f form="%Lp$tab%z$tab%Fm %Fc$tab%N"; fi
 list() {
   find . -name .git -prune -o -type f ! -name "*
-*" -exec stat -c "%a$tab%s$tab%y %z$tab%n" {} + >"$t/list" 2>/dev/null ||
-    find . -name .git -prune -o -type f ! -name "*
-*" -exec stat -f "%Lp$tab%z$tab%Fm %Fc$tab%N" {} + >"$t/list" 2>/dev/null
+*" -exec stat "$stat" "$form" {} + >"$t/list" 2>/dev/null
+  find . -name .git -prune -o \( -type p -o -type s -o -type b -o -type c \) ! -name "*
+*" -print 2>/dev/null | sed "s/^/special${tab}0${tab}-$tab/" >>"$t/list"
   data "$t/list"
 }
 
@@ -232,7 +245,8 @@ while IFS=' ' read -r verb a b_ c_ d_ e_ f_; do
   root)
     root=$(take "$a")
     case $root in "~") root=$HOME ;; "~/"*) root=$HOME/${root#"~/"} ;; esac
-    if ! base || ! mkdir -p "$root" 2>/dev/null || ! cd "$root" 2>/dev/null; then
+    if ! base; then no_base
+    elif ! mkdir -p "$root" 2>/dev/null || ! cd "$root" 2>/dev/null; then
       no "the folder $root cannot be used there"
     else
       root=$(pwd -P) t=$b/files-$$

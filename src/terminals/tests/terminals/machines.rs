@@ -4,7 +4,7 @@ use super::*;
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
-struct Server {
+pub(super) struct Server {
     child: Child,
     port: u16,
     folder: PathBuf,
@@ -97,7 +97,7 @@ impl Server {
     }
 }
 
-fn machine(keep: u32) -> Option<(There, Server)> {
+pub(super) fn machine(keep: u32) -> Option<(There, Server)> {
     let bench = Bench::new();
     let server = serve(&bench.scratch.path().join("machine"))?;
     server.accept();

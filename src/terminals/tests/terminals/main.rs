@@ -14,6 +14,7 @@ mod faults;
 mod files;
 mod machines;
 mod shells;
+mod special;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
