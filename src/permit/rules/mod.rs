@@ -255,7 +255,9 @@ impl Rule {
     /// Whether it is for one of the tools that go to an address, as `tool` does. A rule that allows is for tools of the same
     /// set: to read a page is less than to open it in a browser.
     fn is_for_address_tool(&self, tool: &str) -> bool {
-        let Some(own) = self.tools.get(tool).filter(|t| t.rule == RuleArgument::Address) else { return false };
+        let Some(own) = self.tools.get(tool).filter(|t| t.rule == RuleArgument::Address) else {
+            return false;
+        };
         let same = |t: &&tiller_protocol::ToolInfo| {
             t.rule == RuleArgument::Address && (self.strict() || t.set == own.set)
         };

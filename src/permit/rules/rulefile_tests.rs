@@ -162,7 +162,7 @@ fn only_the_persons_own_file_leads_out_of_the_sandbox() {
 #[test]
 fn a_rule_about_an_address_holds_for_every_tool_that_goes_there() {
     let tools = crate::testing::tools();
-    let roots = crate::Roots::new(Path::new("/w"), None, Vec::new());
+    let roots = crate::Roots::new(std::path::Path::new("/w"), None, Vec::new());
     let page = Subject::Net { url: "https://docs.rs/serde", host: "docs.rs" };
     for (effect, tool, want) in [
         (Effect::Allow, "web_fetch", true),
