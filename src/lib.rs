@@ -33,6 +33,7 @@
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
+//! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, config, tool |
 //! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, permit, hooks, snapshot, watch, external |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
@@ -85,6 +86,7 @@ pub use tiller_agents as agents;
 pub use tiller_config as config;
 pub use tiller_engine as engine;
 pub use tiller_external as external;
+pub use tiller_mcp as mcp;
 pub use tiller_permit as permit;
 pub use tiller_protocol as protocol;
 pub use tiller_provider as provider;

@@ -9,8 +9,9 @@
 //! | `terminals/` | the person's own `ssh`, `docker`, `podman` and `kubectl`, which run commands elsewhere | no |
 //! | `tool/shell/hosted.rs` | agent programs of other vendors | `definitions/program_sandbox.rs`, by setting |
 //! | `hooks/run.rs` (by `tool/shell/hosted.rs`) | hooks | [`program_confiner`] |
-//! | MCP servers over stdio, language servers, formatters (none yet) | programs that settings name | [`program`] |
 //! | `tool/browser/chromium/launch.rs` | a browser for agents, which confines its pages itself; requests of pages are looked at | no |
+//! | `tool/shell/hosted.rs`, for `mcp/connect/stdio.rs` | MCP servers over stdio | [`servers`] |
+//! | language servers, formatters (none yet) | programs that settings name | [`program`] |
 //! | `watch/git/command.rs` | Tiller's own git, with everything disabled that would run programs | no |
 //! | `tool/shell/processes/guardian.rs` | the guard that ends commands after a crash of Tiller: a fixed script | no |
 //! | `tool/shell/local/mod.rs` | `mkfifo`, where there is no such system call | no |
@@ -63,8 +64,8 @@ pub(crate) fn confines_reading(setup: &Setup) -> fn() -> bool {
     || Method::choose(Confinement::find(), Profile::Read).is_some()
 }
 
-/// The launch of a program that settings name and that works beside the conversation: a hook, an MCP server over stdio, a
-/// language server, a formatter. It writes in `folder` and `scratch` only, and has no network. Unchanged where the sandbox
+/// The launch of a program that settings name and that works beside the conversation: a hook, a language server, a
+/// formatter. It writes in `folder` and `scratch` only, and has no network. Unchanged where the sandbox
 /// is off, or this system has none.
 #[cfg_attr(not(test), expect(dead_code, reason = "the rooms that start such programs are not built yet"))]
 pub(crate) fn program(setup: &Setup, launch: Launch, folder: &Path, scratch: &Path) -> Launch {
@@ -77,6 +78,24 @@ pub(crate) fn program(setup: &Setup, launch: Launch, folder: &Path, scratch: &Pa
 /// What confines programs that settings name, as [`program`]; `None`: nothing does.
 pub(crate) fn program_confiner(setup: &Setup) -> Option<Arc<dyn Confiner>> {
     (setup.config.config.sandbox == Sandbox::Auto).then(|| workspace(setup))
+}
+
+/// What confines the program of an MCP server: as commands of agents, with the domains and folders of its own settings.
+pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
+    let settings = &setup.config.config;
+    let (setting, own, quarantine) = (settings.sandbox, settings.sandbox_network.clone(), quarantine(setup));
+    let mut base = policy(setup, Profile::Workspace, Network::Loopback);
+    base.writable = caches(setup);
+    Arc::new(move |server| {
+        if setting != Sandbox::Auto {
+            return None;
+        }
+        let domains = if server.network.is_empty() { &own } else { &server.network };
+        let mut policy = base.clone();
+        policy.network = network_of(domains);
+        policy.writable.extend(server.writable.iter().cloned());
+        Some(session_of(policy, domains, quarantine.clone()))
+    })
 }
 
 /// What every agent program of another vendor gets, if the person wants them confined: nothing of their own yet.
@@ -134,15 +153,20 @@ fn session(setup: &Setup, profile: Profile, network: Network) -> Arc<dyn Confine
 }
 
 fn sandbox(setup: &Setup, policy: Policy) -> Arc<dyn Confiner> {
-    let domains = policy.network == Network::Domains;
-    let session = SessionSandbox::new(policy, quarantine(setup));
-    if !domains {
+    session_of(policy, &setup.config.config.sandbox_network, quarantine(setup))
+}
+
+/// `domains`: those that can be reached, where the policy limits the network to domains.
+fn session_of(policy: Policy, domains: &[String], quarantine: PathBuf) -> Arc<dyn Confiner> {
+    let limited = policy.network == Network::Domains;
+    let session = SessionSandbox::new(policy, quarantine);
+    if !limited {
         return Arc::new(session);
     }
-    match Proxy::start(Domains::new(&setup.config.config.sandbox_network), Box::new(proxy::System)) {
+    match Proxy::start(Domains::new(domains), Box::new(proxy::System)) {
         Ok(proxy) => Arc::new(session.through(proxy)),
         Err(error) => {
-            tracing::warn!(%error, "the proxy for sandbox_network could not be started: commands reach no domain");
+            tracing::warn!(%error, "the proxy for domains could not be started: commands reach none");
             Arc::new(session)
         }
     }
@@ -185,7 +209,12 @@ fn folders(cache: PackageCache) -> &'static [&'static str] {
 
 /// What the setting `sandbox_network` lets commands in the workspace reach.
 fn network(setup: &Setup) -> Network {
-    match setup.config.config.sandbox_network.as_slice() {
+    network_of(&setup.config.config.sandbox_network)
+}
+
+/// What a list of domains comes to.
+fn network_of(domains: &[String]) -> Network {
+    match domains {
         [] => Network::Loopback,
         list if list.iter().any(|domain| domain == EVERYTHING) => Network::All,
         _ => Network::Domains,

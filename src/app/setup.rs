@@ -14,6 +14,7 @@ use tiller_provider::registry::key_variables;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
 use tiller_tool::{ChildEnv, Registry};
 
+use crate::app::definitions::mcp::McpSetup;
 use crate::app::options::Common;
 
 /// Reads an environment variable; an empty one counts as unset.
@@ -40,6 +41,8 @@ pub struct Setup {
     pub folder_config: FolderConfig,
     pub common: Common,
     children: std::sync::OnceLock<Arc<ChildEnv>>,
+    /// MCP servers.
+    pub(crate) mcp: McpSetup,
 }
 
 /// Minimum length of a text that is treated as a key, in bytes.
@@ -94,10 +97,10 @@ impl Setup {
             &places.data.join("browser"),
             &path,
         );
-        Ok(Self {
+        let mut setup = Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,
-            folder_config: discover(&project, &tools.catalog()),
+            folder_config: FolderConfig::default(),
             tools,
             formats,
             places,
@@ -109,7 +112,11 @@ impl Setup {
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-        })
+            mcp: McpSetup::none(),
+        };
+        McpSetup::add_to(&mut setup);
+        setup.folder_config = discover(&setup.project, &setup.tools.catalog());
+        Ok(setup)
     }
 
     /// The environment of child processes, shared by all that start some.

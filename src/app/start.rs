@@ -98,6 +98,7 @@ pub struct Running {
     runtime: Runtime,
     engine: Engine,
     events: Option<EventStream>,
+    mcp: Option<Arc<tiller_mcp::Hub>>,
     /// Dropped last, so that messages at the end are logged, too.
     _logs: Option<logs::Logs>,
     /// Errors in files, for the person.
@@ -115,8 +116,10 @@ impl Running {
         };
         let status = setup.trust(&store);
         let trusted = start.trust.given || status.may_load();
+        let mut server_problems = setup.mcp.notices();
         if trusted {
             setup.trust_project();
+            server_problems.extend(setup.mcp.trust(&setup.folder_config));
         }
         let shared = start.shared.unwrap_or_else(|| SharedSettings::new(&setup));
         if trusted {
@@ -131,6 +134,7 @@ impl Running {
                 Notice::new(NoticeKind::Config, p.to_string()).hint("The last valid settings stay in use.")
             })
             .collect();
+        notices.extend(server_problems);
         notices.extend(settings::doubled(&setup));
         notices.extend(crate::app::files::taken_back(&setup));
         let name = setup.project_name();
@@ -148,6 +152,7 @@ impl Running {
                     tools: setup.tools.catalog(),
                     hooks: hooks.clone(),
                     project: setup.project.clone(),
+                    mcp: setup.mcp.clone(),
                     then: start.on_trust,
                 };
                 trust::offer(&name, &setup.folder_config, &store, &status, after)
@@ -308,6 +313,7 @@ impl Running {
                 keys: Some(keys),
                 settings: Some(again),
                 exporter: start.exporter,
+                mcp: setup.mcp.hub.clone().map(|hub| hub as Arc<dyn tiller_tool::mcp::McpServers>),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {
@@ -317,7 +323,7 @@ impl Running {
             },
         };
         let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
-        Ok(Self { runtime, engine, events: Some(events), _logs: logs, notices })
+        Ok(Self { runtime, engine, events: Some(events), mcp: setup.mcp.hub, _logs: logs, notices })
     }
 
     /// For sending commands.
@@ -343,6 +349,9 @@ impl Running {
     /// Saves, ends all children, and stops.
     pub fn stop(self) {
         self.runtime.block_on(self.engine.shutdown());
+        if let Some(hub) = &self.mcp {
+            self.runtime.block_on(hub.end());
+        }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
     }
 }

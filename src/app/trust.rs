@@ -13,6 +13,7 @@ use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::Store;
 
+use crate::app::definitions::mcp::McpSetup;
 use crate::app::settings::SharedSettings;
 use crate::app::{definitions, definitions::workflows, extensions};
 
@@ -31,6 +32,8 @@ pub(super) struct TrustEffects {
     pub(super) hooks: Hooks,
     /// The folder.
     pub(super) project: PathBuf,
+    /// Takes the folder's servers.
+    pub(super) mcp: McpSetup,
     pub(super) then: Option<OnTrust>,
 }
 
@@ -72,6 +75,7 @@ pub(super) fn offer(
             extensions::hooks::load_project(&after.hooks, &after.project, &folder_config, &after.tools);
         agreed.hooks = hooks;
         agreed.faults.extend(wrong);
+        agreed.faults.extend(after.mcp.trust(&folder_config));
         after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {
             then();

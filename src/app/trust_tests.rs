@@ -17,7 +17,8 @@ fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
     let tools = tiller_tool::Registry::built_in().catalog();
     let (hooks, project) = (tiller_hooks::Hooks::default(), PathBuf::from("no-project"));
-    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, hooks, project, then }
+    let mcp = McpSetup::none();
+    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, hooks, project, mcp, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {

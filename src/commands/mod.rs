@@ -19,6 +19,7 @@ mod detach;
 mod doctor;
 mod exec;
 mod extensions;
+mod mcp;
 mod sandbox;
 mod search;
 mod sessions;
@@ -149,6 +150,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Doctor { json }) => doctor::run(&here()?, json),
         Some(Sub::Hooks { what }) => extensions::hooks::run(&here()?, &what),
         Some(Sub::Sandbox { what }) => sandbox::run(&what),
+        Some(Sub::Mcp { what }) => mcp::run(&here()?, &what),
         Some(Sub::Keys { json }) => show::keys(&here()?, json),
         Some(Sub::Themes { import, json }) => show::themes(&here()?, import.as_deref(), json),
         Some(Sub::Config { schema, origin }) => show::config(&here()?, schema, origin),

@@ -71,7 +71,7 @@ pub fn parts(
         tools,
         hooks: tiller_hooks::Hooks::default(),
         redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
-        user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None },
+        user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None, mcp: None },
         files: FileServices { snapshots: None, watcher: None },
         startup: Startup { trust: None, notices: Vec::new(), sandbox: None },
     })

@@ -29,7 +29,7 @@ variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
 variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver OpenBranch LabelBranch
     ArchiveBranch Tag Checkpoint
     Restore UndoRestore UndoOp Export SetModel SetProfile SetEffort
-    SetBudget StoreKey SwitchHook Reload Quit);
+    SetBudget StoreKey SwitchHook Mcp Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
 variants!(goal_command, GOAL_COMMANDS, GoalCommand: Set Stop Go);
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
@@ -41,7 +41,7 @@ variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume Resume
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Hooks Workflows Screen Scrollback Tree);
+    ToolOutput Processes Hooks Workflows Mcp Screen Scrollback Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellStarted ShellLine);
@@ -50,7 +50,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Workfl
     GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
-    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply
+    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply McpReply
     ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced Repeats SessionBusy NotSaving);

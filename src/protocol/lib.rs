@@ -32,6 +32,7 @@
 //! | [`hook`] | commands of the settings that run when something happens |
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
+//! | [`mcp`] | MCP servers as a client shows them |
 //! | [`sandbox`] | what confines commands on this machine |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
@@ -50,7 +51,9 @@ pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
-pub use turn::{access, ask, catalog, feed, goal, hook, permission, process, review, sandbox, todo, tool};
+pub use turn::{
+    access, ask, catalog, feed, goal, hook, mcp, permission, process, review, sandbox, todo, tool,
+};
 
 pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use agents::backend::{Backend, Transport};

@@ -24,6 +24,7 @@ pub mod crew;
 pub mod cx;
 pub mod files;
 pub mod guard;
+pub mod mcp;
 pub mod output;
 pub mod plan;
 pub mod registry;

@@ -39,6 +39,9 @@
     reason = "only tests use this crate, and failing loudly is its job"
 )]
 
+/// A scripted MCP server: a program for `python3`, whose first argument says how it behaves.
+pub const MCP_SERVER: &str = include_str!("mcp_server.py");
+
 mod anthropic;
 mod cpu_time;
 mod gemini;

@@ -1,5 +1,6 @@
 //! Kinds of agents and skills, checked with the knowledge of tools and rules from other rooms.
 
+pub(crate) mod mcp;
 pub(crate) mod program_sandbox;
 pub(crate) mod programs;
 pub(crate) mod workflows;

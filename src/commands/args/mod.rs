@@ -4,6 +4,7 @@ mod agents;
 mod batch;
 mod checkpoint;
 mod extensions;
+mod mcp;
 mod sandbox;
 mod sessions;
 
@@ -18,6 +19,7 @@ pub use agents::{Agents, Workflow};
 pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
 pub use extensions::HooksCommand;
+pub use mcp::{Mcp, McpAdd, McpLimits};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
 
@@ -164,6 +166,11 @@ pub enum Sub {
     Sandbox {
         #[command(subcommand)]
         what: Sandbox,
+    },
+    /// List, add, remove, test and call MCP servers
+    Mcp {
+        #[command(subcommand)]
+        what: Mcp,
     },
     /// List all key bindings in effect
     Keys {

@@ -5,6 +5,7 @@ mod browser;
 mod files;
 mod hooks;
 mod limits;
+mod mcp;
 mod provider;
 mod screen;
 mod terminals;
@@ -20,6 +21,7 @@ pub use browser::{Browser, BrowserBackend};
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Context, Limits};
+pub use mcp::{McpServer, McpTransport};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
@@ -72,6 +74,8 @@ pub struct Config {
     pub terminals: BTreeMap<String, Terminal>,
     /// Web search.
     pub web: Web,
+    /// MCP servers, by name.
+    pub mcp: BTreeMap<String, McpServer>,
 }
 
 /// Which commands the kernel confines.

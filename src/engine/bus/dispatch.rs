@@ -22,6 +22,7 @@ use crate::session::branch::carry;
 use crate::session::branch::fork;
 use crate::session::branch::names;
 use crate::session::manage;
+use crate::session::mcp;
 use crate::session::open;
 use crate::session::settings;
 use crate::tool_call::calls;
@@ -106,6 +107,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
             SessionCommand::SetBudget { usd } => manage::set_budget(core, client, id, usd),
             SessionCommand::StoreKey { provider, key } => keys::store_key(core, client, id, provider, &key),
             SessionCommand::SwitchHook { id: hook, on } => hooks::switch(core, client, id, &hook, on),
+            SessionCommand::Mcp { server, act } => mcp::act(core, client, id, server, act),
             SessionCommand::Reload => settings::reload(core, Some((client, id))),
             SessionCommand::Quit => core.quit(Some(id)),
         },

@@ -50,6 +50,10 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                 Ok(ReplyEvent::WorkflowsReply { files })
             });
         }
+        Query::Mcp => {
+            let servers = crate::session::mcp::views(core);
+            core.bus.reply(client, &scope, ReplyEvent::McpReply { servers });
+        }
         Query::Screen { since } => core.external_driver().await_screen(client, cause, since),
         Query::Scrollback { lines } => core.external_driver().scrollback(client, cause, lines),
         Query::Models => model_choices::models(core, client, cause),

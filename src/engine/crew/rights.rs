@@ -71,7 +71,13 @@ impl Services {
             permit,
             hooks: self.hooks.clone(),
             redaction: self.redaction.clone(),
-            user: UserServices { human: self.user.human, keys: None, settings: None, exporter: None },
+            user: UserServices {
+                human: self.user.human,
+                keys: None,
+                settings: None,
+                exporter: None,
+                mcp: None,
+            },
             // Snapshots cover the workspace only.
             snapshots: Snapshots {
                 workspace: self.snapshots.workspace.clone().filter(|_| !own),

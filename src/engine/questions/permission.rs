@@ -282,6 +282,7 @@ pub(crate) fn permission_ask(
             Access::Write { path, .. } => Some(path.as_str()),
             Access::Process { what } => Some(what.as_str()),
             Access::Input { text, .. } => Some(text.as_str()),
+            Access::Mcp { arguments, .. } => Some(arguments.as_str()),
             Access::Read { .. } | Access::Free => None,
         })
         .collect();

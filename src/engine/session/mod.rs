@@ -7,6 +7,7 @@ pub(crate) mod kept;
 mod lease_guard;
 pub(crate) mod load;
 pub(crate) mod manage;
+pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod model_choices;
 pub(crate) mod msg;

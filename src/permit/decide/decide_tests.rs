@@ -460,3 +460,50 @@ fn no_mode_allows_a_server_of_this_machine_and_a_rule_does() {
     policy.rules.push(Rule::parse(Effect::Allow, Source::User, &rule, &crate::testing::tools()).unwrap());
     assert_eq!(fetch(&policy, "localhost", true, Human::Absent).strictness(), 0);
 }
+
+/// The server's own word on what a tool does counts for nothing: each call asks, unless a rule of the person's or AUTO
+/// allows it.
+#[test]
+fn a_call_of_an_mcp_server_is_judged_by_its_server_and_tool() {
+    let judged = |rules: &[(Effect, &str)], profile| {
+        let mut policy = Policy::new(roots(), crate::testing::tools());
+        for (effect, text) in rules {
+            policy.rules.push(Rule::parse(*effect, Source::User, text, &policy.tools).unwrap());
+        }
+        let access = [Access::Mcp {
+            server: "github".into(),
+            tool: "create_issue".into(),
+            arguments: "{\"a\": 1}".into(),
+        }];
+        let request = Request {
+            profile,
+            human: Human::Present,
+            agent: "main",
+            tool: "mcp_call",
+            touch: Touch::Network,
+            access: &access,
+            raw: "{}",
+        };
+        decide(&policy, &request)
+    };
+    let Verdict::Ask { effects, always, .. } = judged(&[], Profile::Ask) else { panic!("it asks") };
+    assert_eq!(always.as_deref(), Some("mcp:github:create_issue"));
+    assert!(effects[0].contains("create_issue of the MCP server github"), "{effects:?}");
+    for (rules, profile, strictness) in [
+        (&[][..], Profile::AutoEdit, 1),
+        (&[], Profile::Full, 0),
+        (&[], Profile::ReadOnly, 2),
+        (&[], Profile::Plan, 2),
+        (&[(Effect::Allow, "mcp:github:*")], Profile::Ask, 0),
+        (&[(Effect::Allow, "mcp:github:create_issue")], Profile::Ask, 0),
+        (&[(Effect::Allow, "mcp_call")], Profile::Ask, 0),
+        (&[(Effect::Allow, "mcp:gitlab:*")], Profile::Ask, 1),
+        (&[(Effect::Allow, "mcp:github:*"), (Effect::Deny, "mcp:github:create_*")], Profile::Ask, 2),
+        (&[(Effect::Deny, "mcp_call")], Profile::Full, 2),
+        (&[(Effect::Allow, "mcp:github:*"), (Effect::Ask, "mcp_call")], Profile::Ask, 1),
+        (&[(Effect::Allow, "mcp:github:*")], Profile::ReadOnly, 2),
+    ] {
+        let verdict = judged(rules, profile);
+        assert_eq!(verdict.strictness(), strictness, "{rules:?} in {profile:?}: {verdict:?}");
+    }
+}

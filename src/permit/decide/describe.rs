@@ -257,5 +257,9 @@ pub(crate) fn access(access: &Access) -> Option<(String, Risk)> {
         }
         Access::Process { what } => Some((format!("controls a running process: {what}"), Risk::Low)),
         Access::Net { host, .. } => Some((format!("fetches from {host}"), Risk::High)),
+        Access::Mcp { server, tool, .. } => Some((
+            format!("calls {tool} of the MCP server {server}, which may change anything it reaches"),
+            Risk::High,
+        )),
     }
 }

@@ -233,6 +233,7 @@ fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&S
             input::judge(policy, request, &typed)
         }
         Access::Net { url, host, local } => net(policy, request, url, host, *local),
+        Access::Mcp { server, tool, arguments } => mcp(policy, request, server, tool, arguments),
     }
 }
 
@@ -313,6 +314,28 @@ fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str, local: boo
     let default = (request.profile == Profile::Full && !local).then_some("full mode");
     let always = plain.then(|| format!("{}(domain:{host})", request.tool));
     settle(policy, request, &Subject::Net { url, host: &host }, &access, default, always)
+}
+
+/// A call of an MCP server's tool: what it does is not known, and the server's own word on that does not count. Rules name
+/// it as `mcp:SERVER:TOOL`; a rule about the tool that carries it narrows it as well.
+fn mcp(policy: &Policy, request: &Request<'_>, server: &str, tool: &str, arguments: &str) -> Need {
+    let access =
+        Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), arguments: arguments.to_owned() };
+    let subject = Subject::Other(arguments);
+    let name = format!("{}{server}:{tool}", crate::rules::names::MCP);
+    let judged = |tool: &str| {
+        let request = Request { tool, ..*request };
+        let default = (request.profile == Profile::Full).then_some("full mode");
+        settle(policy, &request, &subject, &access, default, Some(name.clone()))
+    };
+    match (judged(&name), judged(request.tool)) {
+        (no @ Need::No { .. }, _) | (_, no @ Need::No { .. }) => no,
+        // Where no rule is about one of the two names, the other one decides.
+        (Need::Ask { rule: AskReason::NoRule, .. }, other) => other,
+        (other, Need::Ask { rule: AskReason::NoRule, .. }) => other,
+        (ask @ Need::Ask { .. }, _) | (_, ask @ Need::Ask { .. }) => ask,
+        (ok, _) => ok,
+    }
 }
 
 /// A tool that declares nothing: judged by its kind and its name.

@@ -5,6 +5,9 @@ use tiller_protocol::ToolCatalog;
 /// In front of the name of a tool that belongs to a program of another vendor.
 pub(crate) const FOREIGN: &str = "program:";
 
+/// In front of the server and the tool of a call to an MCP server: `mcp:SERVER:TOOL`.
+pub(crate) const MCP: &str = "mcp:";
+
 /// Checks that a rule may name this tool (`*` and `?` as in rules).
 ///
 /// # Errors
@@ -12,6 +15,15 @@ pub(crate) const FOREIGN: &str = "program:";
 pub fn check(tool: &str, tools: &ToolCatalog) -> Result<(), String> {
     if let Some(foreign) = tool.strip_prefix(FOREIGN) {
         return if foreign.is_empty() { Err("'program:' needs the name of a tool".into()) } else { Ok(()) };
+    }
+    if let Some(call) = tool.strip_prefix(MCP) {
+        let whole = call.split_once(':').is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty());
+        // Servers come and go; a rule about one that is not there yet does no harm.
+        return if whole {
+            Ok(())
+        } else {
+            Err("write it as mcp:SERVER:TOOL, for example 'mcp:github:*'".into())
+        };
     }
     if tools.contains(tool) {
         return Ok(());
@@ -73,10 +85,17 @@ mod tests {
                 format!("there is no tool '{wrong}'; did you mean '{right}'?")
             );
         }
-        for right in tools().names().chain(["*", "web_*", "*_file", "program:create_thread"]) {
+        for right in tools().names().chain([
+            "*",
+            "web_*",
+            "*_file",
+            "program:create_thread",
+            "mcp:github:*",
+            "mcp:a:b",
+        ]) {
             assert_eq!(check(right, &tools()), Ok(()), "{right}");
         }
-        for none in ["create_thread", "x*", "program:", "mcp_server"] {
+        for none in ["create_thread", "x*", "program:", "mcp_server", "mcp:", "mcp:github", "mcp::x"] {
             assert!(check(none, &tools()).is_err(), "{none}");
         }
         assert!(check("create_thread", &tools()).unwrap_err().contains("'program:create_thread'"));

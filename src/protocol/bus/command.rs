@@ -15,6 +15,7 @@ use crate::session::search::SearchQuery;
 use crate::session::tree::TreeQuery;
 use crate::turn::ask::AskReply;
 use crate::turn::goal::Goal;
+use crate::turn::mcp::McpAct;
 use crate::turn::review::Reject;
 use crate::turn::todo::TodoStatus;
 
@@ -222,6 +223,11 @@ pub enum SessionCommand {
         id: String,
         on: bool,
     },
+    /// Do something to an MCP server. Answered by `mcp_reply`, or by `error_reply`.
+    Mcp {
+        server: String,
+        act: McpAct,
+    },
     /// Read settings and keys from disk again. Answered by `done_reply` or `error_reply`.
     Reload,
     /// Save and end; the engine answers `stopped` when all is on disk and no child process is left.
@@ -382,6 +388,8 @@ pub enum Query {
     Hooks,
     /// Workflows that can be started by name, answered by `workflows_reply`.
     Workflows,
+    /// MCP servers, answered by `mcp_reply`.
+    Mcp,
     /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it differs from
     /// revision `since` (0: always), else as soon as it changes.
     Screen {

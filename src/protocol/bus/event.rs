@@ -29,6 +29,7 @@ use crate::turn::ask::{Ask, AskReply};
 use crate::turn::feed::FileChange;
 use crate::turn::goal::GoalView;
 use crate::turn::hook::HookRow;
+use crate::turn::mcp::McpServerView;
 use crate::turn::permission::{self, PermissionOutcome};
 use crate::turn::process::ProcessRow;
 use crate::turn::review::{RejectConflict, Review};
@@ -423,6 +424,9 @@ pub enum ReplyEvent {
     },
     WorkflowsReply {
         files: Vec<WorkflowFile>,
+    },
+    McpReply {
+        servers: Vec<McpServerView>,
     },
     ContextReply {
         report: ContextReport,

@@ -24,6 +24,8 @@ pub enum Access {
         #[serde(default)]
         local: bool,
     },
+    /// Calls a tool of an MCP server. `arguments`: JSON, as it is shown.
+    Mcp { server: String, tool: String, arguments: String },
     /// Asks the person or edits the plan: never needs permission.
     Free,
 }

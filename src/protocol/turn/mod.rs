@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod feed;
 pub mod goal;
 pub mod hook;
+pub mod mcp;
 pub mod permission;
 pub mod process;
 pub mod review;

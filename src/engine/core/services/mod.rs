@@ -18,6 +18,7 @@ use tiller_protocol::{
 };
 use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
+use tiller_tool::mcp::McpServers;
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
 use tiller_tool::web::{KeyedEngine, SearchChoice, SearchKey, SearchSettings};
@@ -212,6 +213,8 @@ pub struct UserServices {
     pub settings: Option<SettingsSource>,
     /// Writes sessions to files. `None`: they cannot be exported from here.
     pub exporter: Option<Exporter>,
+    /// MCP servers. `None`: there are none.
+    pub mcp: Option<Arc<dyn McpServers>>,
 }
 
 /// What keeps and watches the files of the workspace.

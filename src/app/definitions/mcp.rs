@@ -1,0 +1,101 @@
+//! MCP servers of the settings and of the folder, and the tools that reach them.
+
+use std::sync::Arc;
+
+use tiller_mcp::{Hub, HubConfig, McpCall, Origin, ServerSettings, ToolSearch, project_servers};
+use tiller_permit::trust::FolderConfig;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_tool::ChildEnv;
+use tiller_tool::shell::{Bounds, share_of_memory};
+
+use crate::app::{Setup, sandbox};
+
+/// The files of a folder that name servers.
+const FILES: [&str; 2] = [".mcp.json", ".tiller/mcp.json"];
+
+/// The servers of this process.
+#[derive(Clone)]
+pub(crate) struct McpSetup {
+    /// `None`: neither the settings nor the folder name any.
+    pub(crate) hub: Option<Arc<Hub>>,
+    /// Servers of the settings that cannot be used, each in a sentence without a full stop.
+    pub(crate) problems: Vec<String>,
+    vars: Arc<ChildEnv>,
+}
+
+impl McpSetup {
+    /// Without servers.
+    pub(crate) fn none() -> Self {
+        Self { hub: None, problems: Vec::new(), vars: ChildEnv::new(Vec::new()) }
+    }
+
+    /// Reads the servers of the settings; those of the folder follow with its trust. Starts none. The tools are added where
+    /// there may be servers.
+    pub(crate) fn add_to(setup: &mut Setup) {
+        let named = !setup.config.config.mcp.is_empty();
+        if !named && !FILES.iter().any(|file| setup.project.join(file).is_file()) {
+            return;
+        }
+        let (servers, problems) = own_servers(setup);
+        let hub = hub(setup, servers);
+        // For the life of the process, like the tools that come with the program: there is one such list in it.
+        setup.tools.push(Box::leak(Box::new(McpCall::new(Arc::clone(&hub)))));
+        setup.tools.push(Box::leak(Box::new(ToolSearch::new(Arc::clone(&hub)))));
+        setup.mcp = Self { hub: Some(hub), problems, vars: setup.children() };
+    }
+
+    /// Adds the servers of a folder that the person trusts. Returns what is wrong in its files.
+    pub(crate) fn trust(&self, folder: &FolderConfig) -> Vec<Notice> {
+        let Some(hub) = &self.hub else { return Vec::new() };
+        let vars = self.vars.now();
+        // A repository names only variables that every child may see: none holds a key.
+        let lookup =
+            |name: &str| vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let mut notices = Vec::new();
+        for bytes in FILES.iter().filter_map(|file| folder.bytes(file)) {
+            let (servers, problems) = project_servers(bytes, &lookup);
+            hub.add(servers);
+            notices.extend(problems.iter().map(|problem| notice(problem)));
+        }
+        notices
+    }
+
+    /// What is wrong in the settings.
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        self.problems.iter().map(|problem| notice(problem)).collect()
+    }
+}
+
+fn notice(problem: &str) -> Notice {
+    Notice::new(NoticeKind::Config, problem)
+        .hint("This MCP server is left out; `tiller mcp list` shows the others.")
+}
+
+/// The servers of the person's settings, and what is wrong with the others.
+fn own_servers(setup: &Setup) -> (Vec<ServerSettings>, Vec<String>) {
+    let (mut servers, mut problems) = (Vec::new(), Vec::new());
+    for (name, server) in &setup.config.config.mcp {
+        match ServerSettings::new(name, Origin::User, server, &|name| (setup.env)(name)) {
+            Ok(settings) => servers.push(settings),
+            Err(why) => problems.push(format!("[mcp.{}]: {why}", name.escape_default())),
+        }
+    }
+    (servers, problems)
+}
+
+/// A hub with these servers.
+pub(crate) fn hub(setup: &Setup, servers: Vec<ServerSettings>) -> Arc<Hub> {
+    let limits = &setup.config.config.limits;
+    let config = HubConfig {
+        root: setup.project.clone(),
+        state: setup.places.state.join("mcp"),
+        vars: setup.children(),
+        confine: sandbox::servers(setup),
+        bounds: Bounds {
+            processes: limits.program_processes.max(16),
+            memory: share_of_memory(limits.program_memory.clamp(1, 100)),
+            whose: "program",
+        },
+    };
+    Hub::new(config, servers)
+}

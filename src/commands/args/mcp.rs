@@ -1,0 +1,82 @@
+//! `tiller mcp`.
+
+use clap::{Args, Subcommand};
+
+/// `tiller mcp`.
+#[derive(Debug, Subcommand)]
+pub enum Mcp {
+    /// List MCP servers, with what is known of their tools
+    List {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add an MCP server to config.toml
+    Add(McpAdd),
+    /// Remove an MCP server from config.toml, and what is kept of it
+    Remove {
+        /// Name of the server
+        name: String,
+    },
+    /// Start an MCP server and list its tools
+    Test {
+        /// Name of a server, its address, or a command line in quotes
+        server: String,
+        /// Approve the server of this project and its tools as they are now
+        #[arg(long)]
+        approve: bool,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        limits: McpLimits,
+    },
+    /// Call a tool of an MCP server and print its result
+    Call {
+        /// Name of a server, its address, or a command line in quotes
+        server: String,
+        /// Name of the tool
+        tool: String,
+        /// Its arguments, a JSON object
+        #[arg(default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        limits: McpLimits,
+    },
+}
+
+/// `tiller mcp add`.
+#[derive(Debug, Args)]
+pub struct McpAdd {
+    /// Name of the server
+    pub name: String,
+    /// A variable for its program, such as TOKEN=${MY_TOKEN}
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub env: Vec<(String, String)>,
+    /// A header for its address, such as Authorization='Bearer ${MY_TOKEN}'
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    pub header: Vec<(String, String)>,
+    #[command(flatten)]
+    pub limits: McpLimits,
+    /// Its address, or its program with arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "URL|CMD")]
+    pub command: Vec<String>,
+}
+
+/// What the program of a server may do.
+#[derive(Debug, Default, Args)]
+pub struct McpLimits {
+    /// A domain that its program may connect to, * for the whole network
+    #[arg(long, value_name = "DOMAIN")]
+    pub network: Vec<String>,
+    /// Run its program outside the sandbox
+    #[arg(long)]
+    pub unconfined: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}

@@ -1,0 +1,303 @@
+//! `tiller mcp`: lists, adds, removes, tests and calls MCP servers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tiller_config::{ConfigError, McpServer, set_value};
+use tiller_mcp::{Failure, Hub, NoResult, Origin, Server, ServerSettings, is_server_name};
+use tiller_protocol::mcp::McpServerView;
+use tiller_protocol::{Notice, NoticeKind, Part};
+use tiller_text::clean;
+use tiller_tool::mcp::McpServers;
+
+use crate::app::Setup;
+use crate::app::definitions::mcp;
+use crate::commands::args::{Mcp, McpAdd, McpLimits};
+use crate::commands::{Exit, fail, json_line, say};
+
+pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
+    match what {
+        Mcp::List { json } => list(setup, *json),
+        Mcp::Add(add) => self::add(setup, add),
+        Mcp::Remove { name } => remove(setup, name),
+        Mcp::Test { server, approve, json, limits } => {
+            let (hub, server) = find(setup, server, limits)?;
+            done(&hub, test(&server, *approve, *json))
+        }
+        Mcp::Call { server, tool, arguments, limits } => {
+            let arguments = match serde_json::from_str(arguments) {
+                Ok(Value::Object(arguments)) => arguments,
+                _ => {
+                    return Err(Notice::new(
+                        NoticeKind::User,
+                        "the arguments must be a JSON object, such as '{\"a\": 1}'",
+                    ));
+                }
+            };
+            let (hub, server) = find(setup, server, limits)?;
+            let calling = async {
+                let result = hub
+                    .call(server.name(), tool, arguments, None)
+                    .await
+                    .map_err(|why| refused(server.name(), tool, why))?;
+                let mut text = String::new();
+                for part in &result.parts {
+                    match part {
+                        Part::Text { text: more } => text.push_str(&clean::plain_lines(more)),
+                        Part::Image { media_type, data } => {
+                            text.push_str(&format!("[{media_type}, {} bytes of base64]", data.len()))
+                        }
+                    }
+                    text.push('\n');
+                }
+                say(&text)?;
+                Ok(if result.failed { Exit::Model } else { Exit::Done })
+            };
+            done(&hub, calling)
+        }
+    }
+}
+
+/// Runs the work, then ends the servers.
+fn done(hub: &Arc<Hub>, work: impl Future<Output = Result<Exit, Notice>>) -> Result<Exit, Notice> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime =
+        runtime.map_err(|e| Notice::new(NoticeKind::Internal, format!("no thread could be started: {e}")))?;
+    runtime.block_on(async {
+        // Ctrl-C ends the servers, too: dropping them does.
+        let result = tokio::select! {
+            result = work => result,
+            _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+        };
+        hub.end().await;
+        result
+    })
+}
+
+fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
+    let views = all(setup)?.map_or_else(Vec::new, |hub| hub.views());
+    if json {
+        return say(&views.iter().map(json_line).collect::<String>());
+    }
+    if views.is_empty() {
+        return say("No MCP servers. `tiller mcp add NAME -- COMMAND` adds one.\n");
+    }
+    let widest = views.iter().map(|view| view.name.len()).max().unwrap_or_default();
+    let row = |view: &McpServerView| {
+        let tools = view.tools.as_ref().map_or_else(|| "-".to_owned(), |tools| tools.len().to_string());
+        let tokens = if view.tools.is_some() { thousands(view.tokens) } else { "-".into() };
+        format!(
+            "{:widest$}  {:12}  {:9}  {tools:>5}  {tokens:>7}  {}\n",
+            view.name,
+            view.state.word(),
+            view.transport,
+            clean::plain(&view.command)
+        )
+    };
+    let head = format!(
+        "{:widest$}  {:12}  {:9}  {:>5}  {:>7}  {}\n",
+        "Name", "State", "Transport", "Tools", "Tokens", "Command"
+    );
+    say(&(head + &views.iter().map(row).collect::<String>()))
+}
+
+/// All servers, those of a trusted folder included. Says what is wrong in the settings.
+fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
+    for notice in setup.mcp.notices() {
+        fail(&notice);
+    }
+    let store = setup.open_store()?;
+    if setup.trust(&store).may_load() {
+        for notice in setup.mcp.trust(&setup.folder_config) {
+            fail(&notice);
+        }
+    } else if setup.folder_config.bytes(".mcp.json").is_some() {
+        fail(
+            &Notice::new(
+                NoticeKind::Info,
+                "This folder's .mcp.json is not read, because you have not trusted the folder",
+            )
+            .hint("`tiller trust` shows it and asks"),
+        );
+    }
+    Ok(setup.mcp.hub.clone())
+}
+
+/// The server that an argument means: by its name, its address, or its command line.
+fn find(setup: &Setup, text: &str, limits: &McpLimits) -> Result<(Arc<Hub>, Arc<Server>), Notice> {
+    let wrong = |why: String| Notice::new(NoticeKind::User, why);
+    let is_url = text.starts_with("http://") || text.starts_with("https://");
+    if !is_url && is_server_name(text) {
+        let hub = all(setup)?;
+        let server = hub.as_ref().and_then(|hub| hub.find(text));
+        if let (Some(hub), Some(server)) = (hub, server) {
+            return Ok((hub, server));
+        }
+        if tiller_tool::shell::find_program(text, &setup.children().now()).is_none() {
+            return Err(wrong(format!("there is no MCP server '{text}'"))
+                .hint("`tiller mcp list` shows those that there are"));
+        }
+    }
+    let mut server = if is_url {
+        McpServer { url: Some(text.into()), ..McpServer::default() }
+    } else {
+        let words = shlex::split(text).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| wrong(format!("'{text}' is not a command line")))?;
+        McpServer { command: Some(words[0].clone()), args: words[1..].to_vec(), ..McpServer::default() }
+    };
+    server.network.clone_from(&limits.network);
+    server.unconfined = limits.unconfined;
+    let settings =
+        ServerSettings::new("server", Origin::Argument, &server, &|name| (setup.env)(name)).map_err(wrong)?;
+    let hub = mcp::hub(setup, vec![settings]);
+    let server = hub.find("server").ok_or_else(|| wrong("the server could not be added".into()))?;
+    // What an earlier server of that name had is not this one's.
+    server.forget();
+    Ok((hub, server))
+}
+
+fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
+    let wrong = |why: String| Notice::new(NoticeKind::User, why);
+    if !is_server_name(&add.name) {
+        return Err(wrong("the name must have letters, digits, - and _ only, at most 64".into()));
+    }
+    if setup.config.config.mcp.contains_key(&add.name) {
+        return Err(wrong(format!("there is an MCP server {} already", add.name))
+            .hint(format!("`tiller mcp remove {}` removes it", add.name)));
+    }
+    let map = |pairs: &[(String, String)]| -> Value {
+        pairs.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into()
+    };
+    let mut entries: Vec<(&str, Value)> = Vec::new();
+    match add.command.as_slice() {
+        [url] if url.starts_with("http://") || url.starts_with("https://") => {
+            entries.push(("url", json!(url)));
+            if !add.header.is_empty() {
+                entries.push(("headers", map(&add.header)));
+            }
+        }
+        [program, args @ ..] => {
+            entries.push(("command", json!(program)));
+            if !args.is_empty() {
+                entries.push(("args", json!(args)));
+            }
+            if !add.env.is_empty() {
+                entries.push(("env", map(&add.env)));
+            }
+        }
+        [] => return Err(wrong("there is no command".into())),
+    }
+    if !add.limits.network.is_empty() {
+        entries.push(("network", json!(add.limits.network)));
+    }
+    if add.limits.unconfined {
+        entries.push(("unconfined", json!(true)));
+    }
+    let file = setup.places.config.join(tiller_config::FILE);
+    for (key, value) in entries {
+        let key = format!("mcp.{}.{key}", add.name);
+        set_value(&file, &key, &value, &setup.formats.kinds()).map_err(|e| failed(&e))?;
+    }
+    say(&format!("Added {}. `tiller mcp test {}` starts it and lists its tools.\n", add.name, add.name))
+}
+
+fn remove(setup: &Setup, name: &str) -> Result<Exit, Notice> {
+    if !setup.config.config.mcp.contains_key(name) {
+        return Err(Notice::new(
+            NoticeKind::User,
+            format!("config.toml has no MCP server '{}'", clean::plain(name)),
+        )
+        .hint("`tiller mcp list` shows where each is configured"));
+    }
+    let file = setup.places.config.join(tiller_config::FILE);
+    set_value(&file, &format!("mcp.{name}"), &Value::Null, &setup.formats.kinds()).map_err(|e| failed(&e))?;
+    if let Some(server) = setup.mcp.hub.as_ref().and_then(|hub| hub.find(name)) {
+        server.forget();
+    }
+    say(&format!("Removed {name}.\n"))
+}
+
+fn failed(error: &ConfigError) -> Notice {
+    Notice::new(NoticeKind::Config, format!("config.toml was not changed: {error}"))
+}
+
+async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice> {
+    if approve {
+        server
+            .approve()
+            .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
+    }
+    let began = Instant::now();
+    let mut tried = server.check().await;
+    if approve && tried.is_err() && server.has_changes() {
+        server
+            .approve()
+            .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
+        tried = server.check().await;
+    }
+    let view = server.view();
+    if json {
+        say(&json_line(&view))?;
+    }
+    if let Err(failure) = tried {
+        return Err(unusable(server.name(), &failure));
+    }
+    if json {
+        return Ok(Exit::Done);
+    }
+    let tools = view.tools.as_deref().unwrap_or_default();
+    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default().min(40);
+    let mut text = format!(
+        "{}: {}, protocol {}, ready in {:.1} s\n{}, about {} tokens when all are read\n",
+        view.name,
+        view.transport,
+        view.revision,
+        began.elapsed().as_secs_f64(),
+        if tools.len() == 1 { "1 tool".to_owned() } else { format!("{} tools", tools.len()) },
+        thousands(view.tokens)
+    );
+    for tool in tools {
+        text.push_str(&format!(
+            "  {:widest$}  {:>6}  {}\n",
+            tool.name,
+            thousands(tool.tokens),
+            clean::plain(&tool.summary)
+        ));
+    }
+    say(&text)
+}
+
+fn refused(server: &str, tool: &str, why: NoResult) -> Notice {
+    let why = match why {
+        NoResult::NoServer(_) => "there is no such server".to_owned(),
+        NoResult::NoTool(Some(near)) => format!("it has no tool '{tool}'; did you mean '{near}'?"),
+        NoResult::NoTool(None) => format!("it has no tool '{tool}'"),
+        NoResult::Unusable(failure) => return unusable(server, &failure),
+        NoResult::Failed(error) => error.to_string(),
+    };
+    Notice::new(NoticeKind::Network, format!("the MCP server {server}: {why}"))
+}
+
+/// Why a server cannot be used, and the end of what it printed.
+fn unusable(server: &str, failure: &Failure) -> Notice {
+    let mut notice =
+        Notice::new(NoticeKind::Network, format!("the MCP server {server} cannot be used: {}", failure.why));
+    if !failure.tail.is_empty() {
+        notice = notice.hint(format!("its standard error ends with:\n{}", failure.last_lines()));
+    }
+    notice
+}
+
+/// A number with commas.
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

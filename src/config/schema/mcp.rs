@@ -1,0 +1,49 @@
+//! MCP servers.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An MCP server: a program that is started here (`command`), or an address (`url`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpServer {
+    /// The program to start. It speaks MCP on standard input and output.
+    pub command: Option<String>,
+    /// Its arguments. `${NAME}` is replaced by a variable of your environment, `${NAME:-text}` by `text` where it is not set.
+    pub args: Vec<String>,
+    /// Variables for it, in addition to the usual ones without secrets. `${NAME}` as in `args`.
+    pub env: BTreeMap<String, String>,
+    /// The folder that it starts in; the project's by default.
+    pub folder: Option<String>,
+    /// The address of a server that runs elsewhere.
+    pub url: Option<String>,
+    /// Headers of each request to it. `${NAME}` as in `args`.
+    pub headers: BTreeMap<String, String>,
+    /// How the address is spoken to: `http` (streamable HTTP), or `sse` for old servers. Found out by default.
+    pub transport: Option<McpTransport>,
+    /// Never start it, and offer none of its tools.
+    pub disabled: bool,
+    /// Seconds to wait for the start, and for the list of its tools.
+    pub start_timeout: Option<u64>,
+    /// Seconds without progress after which a call fails.
+    pub timeout: Option<u64>,
+    /// Domains that the program may connect to, as in `sandbox_network`; `*` is the whole network. Empty: what
+    /// `sandbox_network` lists.
+    pub network: Vec<String>,
+    /// Folders outside the project that the program may write.
+    pub writable: Vec<String>,
+    /// Start the program outside the sandbox.
+    pub unconfined: bool,
+}
+
+/// How an address is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum McpTransport {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events, as servers spoke it until 2025.
+    Sse,
+}

@@ -1,0 +1,46 @@
+//! MCP servers: what the person does to one.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::mcp::{McpAct, McpServerView};
+use tiller_protocol::{CommandId, Notice, NoticeKind};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::services::Redact;
+
+/// Does it away from the engine's task: a start takes its time.
+pub(crate) fn act(core: &mut Core, client: ClientId, cause: CommandId, server: String, act: McpAct) {
+    let Some(mcp) = core.services.user.mcp.clone() else {
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, "there are no MCP servers"));
+    };
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
+    let redact = Arc::clone(&core.services.redaction.redact);
+    core.spawn(async move {
+        let reply = match mcp.act(&server, act).await {
+            Ok(()) => ReplyEvent::McpReply { servers: masked(mcp.views(), &redact) },
+            Err(why) => {
+                let notice = Notice::new(NoticeKind::User, format!("{server}: {}", redact(&why)));
+                ReplyEvent::ErrorReply { notice }
+            }
+        };
+        bus.reply(client, &scope, reply);
+    });
+}
+
+/// All servers, as a client shows them.
+pub(crate) fn views(core: &Core) -> Vec<McpServerView> {
+    let views = core.services.user.mcp.as_ref().map_or_else(Vec::new, |mcp| mcp.views());
+    masked(views, &core.services.redaction.redact)
+}
+
+/// Masks secrets in what a server prints, and in its command line.
+fn masked(mut views: Vec<McpServerView>, redact: &Redact) -> Vec<McpServerView> {
+    for view in &mut views {
+        for text in [&mut view.command, &mut view.error, &mut view.tail] {
+            *text = redact(text);
+        }
+    }
+    views
+}

@@ -1,0 +1,63 @@
+//! Streamable HTTP.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use super::{Connection, NoConnection, words};
+use crate::bounds::{MESSAGE, Tail};
+use crate::handler::Handler;
+
+/// Time limit of a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of an error page that are read.
+const ERROR: usize = 16 << 10;
+
+pub(super) async fn connect(
+    url: &str,
+    headers: &[(String, String)],
+    handler: Handler,
+    mode: ClientLifecycleMode,
+) -> Result<Connection, NoConnection> {
+    let client = client()?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(header_map(headers)?)
+        .max_sse_event_size(MESSAGE)
+        .max_json_response_size(MESSAGE)
+        .max_error_response_size(ERROR);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let (calls, changed) = (handler.calls.clone(), handler.changed.clone());
+    let running = handler.serve_with_lifecycle(transport, mode).await.map_err(|error| words(&error))?;
+    Ok(Connection { running, calls, changed, tail: Tail::default(), program: None })
+}
+
+/// A client that follows no redirect: headers may hold a key, and another host has not been approved.
+pub(super) fn client() -> Result<reqwest::Client, NoConnection> {
+    // A concurrent call has installed the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(CONNECT)
+        .build()
+        .map_err(|e| NoConnection::new(format!("no HTTP client: {e}")))
+}
+
+pub(super) fn header_map(
+    headers: &[(String, String)],
+) -> Result<HashMap<HeaderName, HeaderValue>, NoConnection> {
+    let invalid =
+        |name: &str| NoConnection::new(format!("the header {} is not valid", name.escape_default()));
+    let pair = |(name, value): &(String, String)| {
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid(name))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid(name))?;
+        value.set_sensitive(true);
+        Ok((key, value))
+    };
+    headers.iter().map(pair).collect()
+}

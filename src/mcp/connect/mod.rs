@@ -1,0 +1,201 @@
+//! Connections: each is a peer of the SDK, and what has to end with it.
+
+mod http;
+mod sse;
+mod stdio;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService};
+use tiller_config::McpTransport;
+use tiller_tool::shell::{Bounds, Confiner, HostedProgram};
+use tokio_util::sync::CancellationToken;
+
+use crate::bounds::Tail;
+use crate::handler::{ActiveCalls, Handler};
+use crate::settings::{ServerSettings, Transport};
+
+/// Time in which a program ends by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a connection is made with.
+#[derive(Clone)]
+pub(crate) struct Environment {
+    /// The variables of programs: allow-listed, without keys.
+    pub(crate) vars: Arc<Vec<(String, String)>>,
+    /// The workspace.
+    pub(crate) root: std::path::PathBuf,
+    pub(crate) confiner: Option<Arc<dyn Confiner>>,
+    pub(crate) bounds: Bounds,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoConnection {
+    /// A sentence without a full stop.
+    pub(crate) why: String,
+    /// The end of the program's standard error.
+    pub(crate) tail: String,
+    /// The person has to log in.
+    pub(crate) login: bool,
+    /// It ended or failed while it was asked which revision it speaks.
+    pub(crate) probe: bool,
+}
+
+impl NoConnection {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), tail: String::new(), login: false, probe: false }
+    }
+}
+
+/// A living connection. Dropping it ends the program with all that it started.
+pub(crate) struct Connection {
+    pub(crate) running: RunningService<RoleClient, Handler>,
+    pub(crate) calls: ActiveCalls,
+    pub(crate) changed: Arc<AtomicBool>,
+    pub(crate) tail: Tail,
+    /// `None`: it is no program of this machine.
+    program: Option<HostedProgram>,
+}
+
+impl Connection {
+    /// For requests.
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+        self.running.peer()
+    }
+
+    /// Whether it can still be used.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.running.is_closed() && !self.peer().is_transport_closed() && self.exit().is_none()
+    }
+
+    /// How the program ended, when it has.
+    pub(crate) fn exit(&self) -> Option<String> {
+        let exit = self.program.as_ref()?.exited()?;
+        Some(match exit.code {
+            code if code > 128 => format!("it was ended by signal {}", code - 128),
+            code => format!("it ended with exit code {code}"),
+        })
+    }
+
+    /// The revision of the protocol that was agreed on.
+    pub(crate) fn revision(&self) -> String {
+        self.peer().peer_info().map_or_else(String::new, |info| info.protocol_version.to_string())
+    }
+
+    /// Whether it says that it has tools, prompts, resources.
+    pub(crate) fn offers(&self) -> [bool; 3] {
+        let Some(info) = self.peer().peer_info() else { return [true; 3] };
+        let can = &info.capabilities;
+        [can.tools.is_some(), can.prompts.is_some(), can.resources.is_some()]
+    }
+
+    /// Ends it. A program has [`GRACE`] to end by itself.
+    pub(crate) async fn end(mut self) {
+        // The program sees the end of its input.
+        let _ = self.running.close_with_timeout(Duration::from_millis(500)).await;
+        if let Some(program) = self.program.take() {
+            program.end(GRACE, &CancellationToken::new()).await;
+        }
+    }
+}
+
+/// Connects. `revision`: what the server spoke the last time.
+pub(crate) async fn connect(
+    settings: &ServerSettings,
+    environment: &Environment,
+    revision: Option<&str>,
+) -> Result<Connection, NoConnection> {
+    let handler = Handler {
+        name: settings.name.clone(),
+        calls: ActiveCalls::default(),
+        changed: Arc::default(),
+        root: environment.root.clone(),
+    };
+    let limit = settings.start;
+    let work = async {
+        match &settings.transport {
+            Transport::Stdio { command, args, env, folder } => {
+                let program = stdio::Program { command, args, env, folder: folder.as_deref() };
+                match stdio::connect(&program, environment, handler.clone(), mode(revision)).await {
+                    // Some programs end at a request that they do not know.
+                    Err(failed) if failed.probe && revision.is_none() => {
+                        stdio::connect(&program, environment, handler, ClientLifecycleMode::Initialize).await
+                    }
+                    other => other,
+                }
+            }
+            Transport::Http { url, headers, kind: Some(McpTransport::Sse) } => {
+                sse::connect(url, headers, handler).await
+            }
+            Transport::Http { url, headers, kind } => {
+                match http::connect(url, headers, handler.clone(), mode(revision)).await {
+                    Err(failed) if kind.is_none() && !failed.login => {
+                        match sse::connect(url, headers, handler).await {
+                            Err(_) => Err(failed),
+                            connected => connected,
+                        }
+                    }
+                    other => other,
+                }
+            }
+        }
+    };
+    match tokio::time::timeout(limit, work).await {
+        Ok(result) => result,
+        Err(_) => Err(NoConnection::new(format!("it did not answer within {} s", limit.as_secs()))),
+    }
+}
+
+/// How the revision is agreed on.
+fn mode(revision: Option<&str>) -> ClientLifecycleMode {
+    let newest = || vec![ProtocolVersion::V_2026_07_28];
+    match revision {
+        Some(revision) if revision < ProtocolVersion::NO_INITIALIZE.as_str() => {
+            ClientLifecycleMode::Initialize
+        }
+        // It may have been replaced by an older one meanwhile.
+        _ => ClientLifecycleMode::Auto {
+            preferred_versions: newest(),
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    }
+}
+
+/// The SDK's error in words.
+fn words(error: &ClientInitializeError) -> NoConnection {
+    use std::error::Error;
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return words(fallback);
+    }
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !why.contains(&text) {
+            why.push_str(": ");
+            why.push_str(&text);
+        }
+        cause = inner.source();
+    }
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
+        while let Some(inner) = cause {
+            let text = inner.to_string();
+            if !why.contains(&text) {
+                why.push_str(": ");
+                why.push_str(&text);
+            }
+            cause = inner.source();
+        }
+    }
+    let shown: String = tiller_tool::text::visible(&why).chars().take(500).collect();
+    let probe = matches!(
+        error,
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+    );
+    NoConnection { why: shown, tail: String::new(), login: error.is_authorization_required(), probe }
+}

@@ -1,0 +1,55 @@
+//! MCP: servers that bring tools, resources and prompts. The protocol itself is the official SDK's (`rmcp`).
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `settings` | servers of config.toml and of a project's `.mcp.json`; variables in them |
+//! | `connect/` | a connection over a program's pipes, streamable HTTP, or the older SSE |
+//! | `bounds` | what a server sends, within limits: lines, junk, standard error |
+//! | `handler` | what a server may ask of Tiller: input of the person, roots, progress |
+//! | `server` | one server: started when it is needed, restarted with a delay, ended as a whole |
+//! | `session` | requests over a connection: lists, calls, their time limit and cancellation |
+//! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
+//! | `hub` | all servers of a process, and what the screen and commands are told of them |
+//! | `contents` | resources and prompts |
+//! | `result` | results as a model reads them |
+//! | `tools/` | the tools `tool_search` and `mcp_call` |
+//!
+//! Everything that a server sends is hostile until it is cleaned: names of tools are checked ([`is_name`]), texts are
+//! shown as plain cells, and no hint of a server loosens a permission.
+//!
+//! It may use `protocol`, `config` and `tool`. What is not here: permission rules (`permit`), the sandbox (`sandbox`; a
+//! confiner is handed in), and where settings come from (`app`).
+
+mod bounds;
+mod connect;
+mod contents;
+mod handler;
+mod hub;
+mod known;
+mod result;
+mod server;
+mod session;
+mod settings;
+mod tools;
+
+pub use contents::{PromptInfo, ResourceInfo};
+pub use hub::{CallResult, Confine, Hub, HubConfig, NoResult};
+pub use known::{KnownTool, changes, tokens};
+pub use server::{Failure, Server};
+pub use session::CallError;
+pub use settings::{Origin, ServerSettings, Transport, is_server_name, project_servers};
+pub use tools::{McpCall, ToolSearch};
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+/// Maximum length of a tool's name, in characters.
+const LONGEST_NAME: usize = 128;
+
+/// Whether a tool may have this name. Others could be mistaken for patterns of rules, or for another tool.
+pub fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(plain)
+}

@@ -1,0 +1,326 @@
+//! Servers of the settings, with variables replaced.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tiller_config::{McpServer, McpTransport};
+
+/// Default time limit of a start.
+const START: Duration = Duration::from_secs(30);
+/// Default time limit of a call without progress.
+const CALL: Duration = Duration::from_secs(60);
+/// Maximum number of servers of a project's file.
+const MOST: usize = 50;
+
+/// Where a server comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The person's config.toml.
+    User,
+    /// The project's `.mcp.json`: it asks before its first use.
+    Project,
+    /// The command line of `tiller mcp`.
+    Argument,
+}
+
+impl Origin {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "config.toml",
+            Self::Project => ".mcp.json",
+            Self::Argument => "command line",
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A program that is started here.
+    Stdio { command: String, args: Vec<String>, env: Vec<(String, String)>, folder: Option<PathBuf> },
+    /// An address. `kind`: `None` where it is found out.
+    Http { url: String, headers: Vec<(String, String)>, kind: Option<McpTransport> },
+}
+
+/// One server, ready to be reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSettings {
+    pub name: String,
+    pub origin: Origin,
+    pub transport: Transport,
+    pub disabled: bool,
+    pub start: Duration,
+    pub call: Duration,
+    /// Domains that its program may connect to.
+    pub network: Vec<String>,
+    /// Folders outside the workspace that its program may write.
+    pub writable: Vec<PathBuf>,
+    /// Its program runs outside the sandbox.
+    pub unconfined: bool,
+    /// BLAKE3 of what decides what is started or connected to, as it is written, in hex.
+    pub hash: String,
+}
+
+/// Whether a server may have this name: it is a part of rules and of the names of tools.
+pub fn is_server_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    (1..=64).contains(&name.len()) && name.chars().all(plain) && !name.contains("__")
+}
+
+impl ServerSettings {
+    /// Reads one server. `lookup` finds the variables that it may name.
+    ///
+    /// # Errors
+    /// When it names no program and no address, or a variable that is not set; a sentence without a full stop.
+    pub fn new(
+        name: &str,
+        origin: Origin,
+        server: &McpServer,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        if !is_server_name(name) {
+            return Err(format!(
+                "'{}' cannot be the name of an MCP server: use letters, digits, - and _, at most 64",
+                name.escape_default()
+            ));
+        }
+        let text = |text: &str| expand(text, lookup);
+        let pairs = |map: &BTreeMap<String, String>| -> Result<Vec<(String, String)>, String> {
+            map.iter().map(|(name, value)| Ok((name.clone(), text(value)?))).collect()
+        };
+        let transport = match (&server.command, &server.url) {
+            (Some(_), Some(_)) => return Err("it has both a command and a url".into()),
+            (None, None) => return Err("it has neither a command nor a url".into()),
+            (Some(command), None) => Transport::Stdio {
+                command: text(command)?,
+                args: server.args.iter().map(|arg| text(arg)).collect::<Result<_, _>>()?,
+                env: pairs(&server.env)?,
+                folder: server.folder.as_deref().map(text).transpose()?.map(PathBuf::from),
+            },
+            (None, Some(url)) => {
+                let url = text(url)?;
+                if !(url.starts_with("http://") || url.starts_with("https://")) {
+                    return Err("its url must begin with https:// or http://".into());
+                }
+                Transport::Http { url, headers: pairs(&server.headers)?, kind: server.transport }
+            }
+        };
+        let seconds =
+            |n: Option<u64>, default| n.map_or(default, |n| Duration::from_secs(n.clamp(1, 86_400)));
+        Ok(Self {
+            name: name.to_owned(),
+            origin,
+            transport,
+            disabled: server.disabled,
+            start: seconds(server.start_timeout, START),
+            call: seconds(server.timeout, CALL),
+            network: server.network.clone(),
+            writable: server.writable.iter().map(PathBuf::from).collect(),
+            unconfined: server.unconfined,
+            hash: hash(server),
+        })
+    }
+
+    /// The command line or the address, as it is shown to a person. Not cleaned for a terminal.
+    pub fn words(&self) -> String {
+        match &self.transport {
+            Transport::Stdio { command, args, .. } => {
+                let words = std::iter::once(command).chain(args);
+                words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+            Transport::Http { url, .. } => url.clone(),
+        }
+    }
+
+    /// The names of the variables or headers that it is given; never their values.
+    pub fn given(&self) -> Vec<&str> {
+        match &self.transport {
+            Transport::Stdio { env: pairs, .. } | Transport::Http { headers: pairs, .. } => {
+                pairs.iter().map(|(name, _)| name.as_str()).collect()
+            }
+        }
+    }
+
+    /// `stdio`, `http` or `sse`.
+    pub fn transport_word(&self) -> &'static str {
+        match &self.transport {
+            Transport::Stdio { .. } => "stdio",
+            Transport::Http { kind: Some(McpTransport::Sse), .. } => "sse",
+            Transport::Http { .. } => "http",
+        }
+    }
+}
+
+/// A word of a command line, in quotes where it needs them to be read.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=+,%~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// What decides what runs, as text. Times and switches do not count.
+fn hash(server: &McpServer) -> String {
+    let counted = serde_json::json!([
+        server.command,
+        server.args,
+        server.env,
+        server.folder,
+        server.url,
+        server.headers,
+        server.transport
+    ]);
+    blake3::hash(counted.to_string().as_bytes()).to_hex().to_string()
+}
+
+/// Replaces `${NAME}` and `${NAME:-default}`.
+fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("${") {
+        let Some(end) = rest[at..].find('}') else { break };
+        out.push_str(&rest[..at]);
+        let inner = &rest[at + 2..at + end];
+        let (name, default) =
+            inner.split_once(":-").map_or((inner, None), |(name, default)| (name, Some(default)));
+        match lookup(name).or_else(|| default.map(str::to_owned)) {
+            Some(value) => out.push_str(&value),
+            None => {
+                return Err(format!(
+                    "the variable {} is not set, or may not be used here",
+                    name.escape_default()
+                ));
+            }
+        }
+        rest = &rest[at + end + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// The file of a project.
+#[derive(Deserialize)]
+struct ProjectFile {
+    #[serde(default, alias = "servers", rename = "mcpServers")]
+    servers: BTreeMap<String, ProjectServer>,
+}
+
+/// One server of it. Members that others use are ignored.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ProjectServer {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    disabled: bool,
+}
+
+/// The servers of a project's `.mcp.json`, and what is wrong in it. A server of a repository can neither leave the sandbox
+/// nor name domains; `lookup` must find variables without secrets only.
+pub fn project_servers(
+    bytes: &[u8],
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> (Vec<ServerSettings>, Vec<String>) {
+    let file: ProjectFile = match serde_json::from_slice(bytes) {
+        Ok(file) => file,
+        Err(e) => {
+            return (
+                Vec::new(),
+                vec![format!(".mcp.json, line {}: it cannot be read as a list of servers", e.line())],
+            );
+        }
+    };
+    let (mut servers, mut problems) = (Vec::new(), Vec::new());
+    for (name, server) in file.servers.into_iter().take(MOST) {
+        let server = McpServer {
+            transport: match server.kind.as_deref() {
+                Some("sse") => Some(McpTransport::Sse),
+                Some("http" | "streamable-http" | "streamable_http") => Some(McpTransport::Http),
+                _ => None,
+            },
+            command: server.command.filter(|_| server.url.is_none()),
+            args: server.args,
+            env: server.env,
+            folder: server.cwd,
+            url: server.url,
+            headers: server.headers,
+            disabled: server.disabled,
+            ..McpServer::default()
+        };
+        match ServerSettings::new(&name, Origin::Project, &server, lookup) {
+            Ok(settings) => servers.push(settings),
+            Err(why) => problems.push(format!(".mcp.json, server '{}': {why}", name.escape_default())),
+        }
+    }
+    (servers, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lookup(name: &str) -> Option<String> {
+        (name == "SET").then(|| "value".into())
+    }
+
+    #[test]
+    fn variables_are_replaced_and_a_missing_one_is_named() {
+        for (text, want) in [
+            ("a", "a"),
+            ("${SET}", "value"),
+            ("x${SET}y${SET}", "xvalueyvalue"),
+            ("${NOT:-other}", "other"),
+            ("${SET:-other}", "value"),
+            ("${open", "${open"),
+            ("$SET", "$SET"),
+        ] {
+            assert_eq!(expand(text, &lookup).as_deref(), Ok(want), "{text}");
+        }
+        let why = expand("${MY_KEY}", &lookup).unwrap_err();
+        assert!(why.contains("MY_KEY"), "{why}");
+    }
+
+    #[test]
+    fn a_project_names_programs_and_addresses_and_nothing_that_loosens_the_sandbox() {
+        let file = br#"{"mcpServers": {
+            "a": {"command": "npx", "args": ["-y", "x"], "env": {"K": "${SET}"}, "unconfined": true, "network": ["*"]},
+            "b": {"type": "sse", "url": "https://x.example/sse", "headers": {"H": "1"}},
+            "c": {"command": "x", "args": ["${SECRET_KEY}"]},
+            "d": {},
+            "e__f": {"command": "x"},
+            "g": {"url": "file:///etc"}
+        }}"#;
+        let (servers, problems) = project_servers(file, &lookup);
+        let words: Vec<String> =
+            servers.iter().map(|s| format!("{} {}: {}", s.transport_word(), s.name, s.words())).collect();
+        assert_eq!(words, ["stdio a: npx -y x", "sse b: https://x.example/sse"]);
+        assert!(servers.iter().all(|s| !s.unconfined && s.network.is_empty() && s.origin == Origin::Project));
+        assert_eq!(servers[0].given(), ["K"]);
+        assert_eq!(problems.len(), 4, "{problems:?}");
+        let (none, problems) = project_servers(b"{\n]", &lookup);
+        assert!(none.is_empty() && problems[0].contains("line 2"), "{problems:?}");
+    }
+
+    #[test]
+    fn the_hash_changes_with_what_runs_and_with_nothing_else() {
+        let of = |change: &dyn Fn(&mut McpServer)| {
+            let mut server = McpServer { command: Some("x".into()), ..McpServer::default() };
+            change(&mut server);
+            ServerSettings::new("s", Origin::User, &server, &lookup).unwrap().hash
+        };
+        let same = of(&|_| {});
+        assert_eq!(same, of(&|s| s.timeout = Some(5)));
+        assert_ne!(same, of(&|s| s.args = vec!["a".into()]));
+        assert_ne!(same, of(&|s| drop(s.env.insert("A".into(), "1".into()))));
+        assert_ne!(same, of(&|s| s.command = Some("y".into())));
+    }
+}

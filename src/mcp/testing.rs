@@ -1,0 +1,113 @@
+//! A hub over scripted servers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tiller_config::McpServer;
+use tiller_tool::shell::Bounds;
+use tiller_tool::testing::Bench;
+use tiller_tool::{ChildEnv, Tool};
+
+use crate::hub::{Hub, HubConfig};
+use crate::settings::{Origin, ServerSettings, Transport, project_servers};
+use crate::tools::{McpCall, ToolSearch};
+
+/// Longer than any server that answers takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A hub, and the world of its calls.
+pub(crate) struct Rig {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) bench: Bench,
+    script: PathBuf,
+    python: PathBuf,
+}
+
+/// `None`, with words, where there is no python3.
+pub(crate) fn rig() -> Option<Rig> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let vars = vec![("PATH".to_owned(), path)];
+    let Some(python) = tiller_tool::shell::find_program("python3", &vars) else {
+        println!("skipped: there is no python3");
+        return None;
+    };
+    let bench = Bench::new();
+    let script = bench.scratch.path().join("server.py");
+    std::fs::write(&script, tiller_testkit::MCP_SERVER).unwrap();
+    let config = HubConfig {
+        root: bench.root.clone(),
+        state: bench.scratch.path().join("state"),
+        vars: ChildEnv::new(vars),
+        confine: Arc::new(|_| None),
+        bounds: Bounds::default(),
+    };
+    Some(Rig { hub: Hub::new(config, Vec::new()), bench, script, python })
+}
+
+impl Rig {
+    /// Settings of a server that behaves like this. Its name is how it behaves.
+    pub(crate) fn settings(&self, how: &str) -> ServerSettings {
+        let server = McpServer {
+            command: Some(self.python.display().to_string()),
+            args: vec![self.script.display().to_string(), how.into()],
+            ..McpServer::default()
+        };
+        let mut settings = ServerSettings::new(how, Origin::User, &server, &|_| None).unwrap();
+        (settings.start, settings.call) = (PATIENCE, PATIENCE);
+        settings
+    }
+
+    /// Adds such a server.
+    pub(crate) fn add(&self, how: &str) {
+        self.hub.add(vec![self.settings(how)]);
+    }
+
+    /// Adds one with variables, as another server of that name after a restart of Tiller would be.
+    pub(crate) fn again(&self, how: &str, vars: &[(&str, &str)]) -> Arc<Hub> {
+        let config = HubConfig {
+            root: self.bench.root.clone(),
+            state: self.bench.scratch.path().join("state"),
+            vars: ChildEnv::new(vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())]),
+            confine: Arc::new(|_| None),
+            bounds: Bounds::default(),
+        };
+        let mut settings = self.settings(how);
+        if let Transport::Stdio { env, .. } = &mut settings.transport {
+            env.extend(vars.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        }
+        Hub::new(config, vec![settings])
+    }
+
+    /// The same server from the project's file.
+    pub(crate) fn add_of_project(&self, how: &str) {
+        let file = json!({"mcpServers": {how: {
+            "command": self.python, "args": [self.script, how], "env": {"TOKEN": "t"}
+        }}});
+        let (mut servers, problems) = project_servers(file.to_string().as_bytes(), &|_| None);
+        assert!(problems.is_empty(), "{problems:?}");
+        (servers[0].start, servers[0].call) = (PATIENCE, PATIENCE);
+        self.hub.add(servers);
+    }
+
+    /// What a model reads of a call of `echo`.
+    pub(crate) async fn echo(&self, server: &str, text: &str) -> String {
+        self.call(json!({"server": server, "tool": "echo", "arguments": {"text": text}})).await
+    }
+
+    /// What a model reads of a call.
+    pub(crate) async fn call(&self, args: Value) -> String {
+        self.bench.say(&McpCall::new(Arc::clone(&self.hub)), args).await
+    }
+
+    /// What a model reads of a search.
+    pub(crate) async fn search(&self, query: &str) -> String {
+        self.bench.say(&ToolSearch::new(Arc::clone(&self.hub)), json!({"query": query})).await
+    }
+
+    /// What the model is told of the servers.
+    pub(crate) fn description(&self) -> String {
+        ToolSearch::new(Arc::clone(&self.hub)).spec().description
+    }
+}

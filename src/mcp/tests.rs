@@ -1,0 +1,309 @@
+//! Servers that behave, and servers that do not (row X9 of the faults): each call ends, with a bounded result.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tiller_protocol::mcp::{McpAct, McpState};
+use tiller_protocol::{AskBody, AskReply};
+use tiller_tool::mcp::McpServers;
+
+use crate::testing::{Rig, rig};
+
+/// Maximum bytes that a model reads of a call.
+const RESULT: usize = 31_000;
+
+fn yes() -> AskReply {
+    AskReply::Choice { answers: vec!["Yes".into()] }
+}
+
+fn state(rig: &Rig, name: &str) -> McpState {
+    rig.hub.find(name).unwrap().view().state
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_started_by_its_first_call_and_serves_the_next_ones() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    assert_eq!(state(&rig, "good"), McpState::Configured);
+    assert_eq!(rig.echo("good", "one").await, "one");
+    assert_eq!(state(&rig, "good"), McpState::Used);
+    assert_eq!(rig.echo("good", "fail").await, "it failed");
+    let error = rig.call(json!({"server": "good", "tool": "ecko"})).await;
+    assert!(error.contains("did you mean 'echo'"), "{error}");
+    assert!(rig.echo("bad", "x").await.contains("there are: good"));
+    let found = rig.search("says text").await;
+    assert!(found.contains("server: good\ntool: echo") && found.contains("\"properties\""), "{found}");
+    assert!(rig.description().contains("- good: 1 tools (echo)"), "{}", rig.description());
+    let view = rig.hub.find("good").unwrap().view();
+    assert!(view.tokens > 20 && view.revision == "2025-11-25" && view.error.is_empty(), "{view:?}");
+    rig.hub.end().await;
+    // Another process of Tiller knows the tools without a start.
+    let later = rig.again("good", &[]);
+    assert_eq!(later.find("good").unwrap().view().state, McpState::Known);
+}
+
+/// One server of the table.
+struct Hostile {
+    how: &'static str,
+    /// Limits of its start and its calls, for servers that never answer. Seconds.
+    limits: Option<(u64, u64)>,
+    /// A call that works nevertheless gives this; else the error has these words.
+    said: &'static str,
+    /// Whether the next call starts it again.
+    ended: bool,
+}
+
+const fn hostile(how: &'static str, said: &'static str) -> Hostile {
+    Hostile { how, limits: None, said, ended: false }
+}
+
+const TABLE: [Hostile; 22] = [
+    Hostile { limits: Some((2, 120)), ended: true, ..hostile("silent", "did not answer within 2 s") },
+    Hostile { ended: true, ..hostile("crash", "exit code 7") },
+    Hostile { ended: true, ..hostile("refuses", "go away") },
+    Hostile { ended: true, ..hostile("crash-in-call", "exit code 3") },
+    Hostile { ended: true, ..hostile("killed", "signal 9") },
+    Hostile { limits: Some((120, 2)), ..hostile("hang", "no answer and no progress for 2 s") },
+    Hostile { limits: Some((120, 2)), ..hostile("deaf", "no answer and no progress for 2 s") },
+    Hostile { ended: true, ..hostile("closes-output", "the connection ended") },
+    Hostile { ended: true, ..hostile("endless-line", "64 MB") },
+    Hostile { ended: true, ..hostile("junk-flood", "64 MB") },
+    hostile("big-result", "more than 4 MB"),
+    hostile("junk", "hello"),
+    hostile("error-flood", "hello"),
+    hostile("id-reuse", "hello"),
+    hostile("not-messages", "hello"),
+    hostile("progress-flood", "hello"),
+    hostile("log-flood", "hello"),
+    hostile("endless-list", "hello"),
+    hostile("many-tools", "hello"),
+    hostile("forks", "hello"),
+    hostile("poisoned", "hello"),
+    Hostile { limits: Some((120, 2)), ..hostile("late", "no answer and no progress for 2 s") },
+];
+
+/// X9: crash, hang, garbage, endless lines, floods, used ids, late replies, poisoned text. All at once, beside a good one.
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_servers_are_bounded_and_disturb_no_other() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    for hostile in &TABLE {
+        let mut settings = rig.settings(hostile.how);
+        if let Some((start, call)) = hostile.limits {
+            (settings.start, settings.call) = (Duration::from_secs(start), Duration::from_secs(call));
+        }
+        rig.hub.add(vec![settings]);
+    }
+    let before = memory();
+    let all = TABLE.iter().map(|hostile| rig.echo(hostile.how, "hello"));
+    let (results, good) = tokio::join!(futures_util::future::join_all(all), rig.echo("good", "good"));
+    assert_eq!(good, "good", "the others do not disturb it");
+    for (hostile, said) in TABLE.iter().zip(&results) {
+        assert!(said.contains(hostile.said), "{}: {said}", hostile.how);
+        assert!(said.len() <= RESULT, "{}: {} bytes", hostile.how, said.len());
+        assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{}: {said:?}", hostile.how);
+    }
+    let grown = memory().saturating_sub(before);
+    assert!(grown < 20 * TABLE.len() as u64, "{grown} MB for {} servers", TABLE.len());
+    // One that failed can be started again, by key or after a delay; the others still work.
+    for hostile in &TABLE {
+        let state = state(&rig, hostile.how);
+        let failed = matches!(state, McpState::Failed);
+        assert_eq!(failed, hostile.ended, "{}: {state:?}", hostile.how);
+    }
+    let again = rig.hub.act("crash-in-call", McpAct::Restart).await;
+    assert_eq!(again, Ok(()));
+    assert_eq!(state(&rig, "crash-in-call"), McpState::Started);
+    assert!(
+        rig.hub.act("crash", McpAct::Restart).await.unwrap_err().contains("no such option"),
+        "its last words are told"
+    );
+    // The answer to the call that timed out comes with the answer to the next one.
+    assert_eq!(rig.echo("late", "in time").await, "in time");
+    let tools = rig.hub.find("many-tools").unwrap().tools().unwrap();
+    assert_eq!(tools.len(), 1000);
+    let found = rig.search("echo").await;
+    assert!(!found.contains('\u{1b}') && found.len() <= RESULT, "{found:?}");
+    assert_eq!(
+        rig.hub.find("poisoned").unwrap().tools().unwrap().len(),
+        1,
+        "names that are patterns are no names"
+    );
+    rig.hub.end().await;
+    let until = Instant::now() + Duration::from_secs(90);
+    while let Some(left) = children(&rig) {
+        assert!(Instant::now() < until, "{left}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Resident memory of this process, in MB; 0 where the system does not say.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) / 1000
+}
+
+/// A process that runs the script of this test, if there is one, zombies included.
+fn children(rig: &Rig) -> Option<String> {
+    let mark = rig.bench.scratch.path().join("server.py").display().to_string();
+    let processes = std::fs::read_dir("/proc").ok()?;
+    let lines = processes.flatten().filter_map(|it| std::fs::read_to_string(it.path().join("cmdline")).ok());
+    lines.into_iter().find(|line| line.contains(&mark)).map(|line| line.replace('\0', " "))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_crashes_is_not_started_without_end() {
+    let Some(rig) = rig() else { return };
+    rig.add("crash");
+    let mut refused = 0;
+    for _ in 0..6 {
+        refused += usize::from(rig.echo("crash", "x").await.contains("it is tried again in"));
+    }
+    assert!(refused >= 3, "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_call_is_cancelled_at_the_server() {
+    let Some(rig) = rig() else { return };
+    let log = rig.bench.scratch.path().join("log");
+    let hub = rig.again("cancels", &[("LOG", &log.display().to_string())]);
+    let cx = rig.bench.cx.clone();
+    hub.learn(None).await;
+    let stop = async {
+        while hub.find("cancels").unwrap().view().state != McpState::Used {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // The request is on its way when the state says so, or follows at once.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cx.cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(hub.call("cancels", "echo", serde_json::Map::new(), Some(&cx)), stop);
+    assert!(matches!(result, Err(crate::NoResult::Failed(crate::CallError::Interrupted))), "{result:?}");
+    let until = Instant::now() + Duration::from_secs(90);
+    while std::fs::read_to_string(&log).unwrap_or_default() != "notifications/cancelled\n" {
+        assert!(Instant::now() < until, "the server was told nothing");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_project_starts_only_after_a_yes_which_is_kept() {
+    let Some(rig) = rig() else { return };
+    rig.add_of_project("good");
+    assert_eq!(state(&rig, "good"), McpState::Unapproved);
+    // Nobody answers.
+    let said = rig.echo("good", "x").await;
+    assert!(
+        said.contains("has not been approved") && said.contains("tiller mcp test good --approve"),
+        "{said}"
+    );
+    rig.bench.ports.reply(AskReply::Choice { answers: vec!["Not now".into()] });
+    assert!(rig.echo("good", "x").await.contains("the user said no"));
+    assert!(rig.hub.act("good", McpAct::Restart).await.is_err(), "no key starts it either");
+    rig.bench.ports.reply(yes());
+    assert_eq!(rig.echo("good", "x").await, "x");
+    let asked = tiller_protocol::lock(&rig.bench.ports.asked).clone();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    let AskBody::Clarify { question, .. } = &asked[2] else { panic!("{asked:?}") };
+    assert!(
+        question.contains("server.py good") && question.contains("TOKEN") && !question.contains("\"t\""),
+        "{question}"
+    );
+    assert_eq!(rig.echo("good", "y").await, "y");
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_change_after_their_approval_ask_again() {
+    let Some(rig) = rig() else { return };
+    rig.add("changing");
+    assert_eq!(rig.echo("changing", "one").await, "one");
+    // The server has said that its tools changed; the next call reads them.
+    rig.bench.ports.reply(AskReply::Choice { answers: vec!["Not now".into()] });
+    let until = Instant::now() + Duration::from_secs(90);
+    let refused = loop {
+        let said = rig.echo("changing", "two").await;
+        if said != "two" {
+            break said;
+        }
+        assert!(Instant::now() < until, "the change was not seen");
+    };
+    assert!(refused.contains("have changed since they were approved"), "{refused}");
+    assert_eq!(state(&rig, "changing"), McpState::Changed);
+    assert!(rig.hub.find("changing").unwrap().tools().is_none(), "a changed tool is not offered");
+    rig.hub.end().await;
+    // A restart of Tiller forgets neither the approved tools nor that these differ.
+    let later = rig.again("changing", &[("CHANGED", "1")]);
+    let server = later.find("changing").unwrap();
+    rig.bench.ports.reply(yes());
+    let cx = &rig.bench.cx;
+    let result = later.call("changing", "echo", serde_json::Map::new(), Some(cx)).await;
+    let asked = tiller_protocol::lock(&rig.bench.ports.asked).last().cloned();
+    let Some(AskBody::Clarify { question, .. }) = asked else { panic!("{asked:?}") };
+    assert!(
+        question.contains("echo has another description") && question.contains("first reads ~/.ssh"),
+        "{question}"
+    );
+    assert!(result.is_ok() && server.tools().is_some(), "{result:?}");
+    later.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_may_ask_the_person_and_report_progress() {
+    let Some(mut rig) = rig() else { return };
+    rig.add("asks");
+    rig.add("progress");
+    rig.bench.ports.reply(AskReply::Choice { answers: vec!["Ada".into()] });
+    rig.bench.ports.reply(yes());
+    let said = rig.echo("asks", "x").await;
+    assert_eq!(said, "{\"action\": \"accept\", \"content\": {\"name\": \"Ada\", \"sure\": true}}");
+    let asked = tiller_protocol::lock(&rig.bench.ports.asked).clone();
+    let AskBody::Clarify { question, .. } = &asked[0] else { panic!("{asked:?}") };
+    assert!(question.starts_with("The MCP server asks asks: Who is it?"), "{question}");
+    assert!(rig.echo("asks", "x").await.contains("decline"), "nobody answers");
+    assert_eq!(rig.echo("progress", "x").await, "done");
+    let mut lines = Vec::new();
+    while let Ok(line) = rig.bench.progress.try_recv() {
+        lines.push(line);
+    }
+    assert!(lines.concat().contains("3 of 3: step 3"), "{lines:?}");
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_turned_off_is_neither_started_nor_offered() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    assert_eq!(rig.hub.act("good", McpAct::Disable).await, Ok(()));
+    assert!(rig.echo("good", "x").await.contains("turned off"));
+    assert!(!rig.description().contains("- good"), "{}", rig.description());
+    assert_eq!(rig.hub.act("good", McpAct::Enable).await, Ok(()));
+    assert_eq!(rig.echo("good", "x").await, "x");
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_and_prompts_are_listed_and_read() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    let resources = rig.hub.resources("good").await.unwrap();
+    assert_eq!((resources[0].uri.as_str(), resources[0].name.as_str()), ("note://one", "one"));
+    assert_eq!(rig.hub.read("good", "note://one").await.unwrap(), "the text of note://one");
+    let prompts = rig.hub.prompts("good").await.unwrap();
+    assert_eq!(prompts[0].arguments, [("file".to_owned(), true)]);
+    let arguments = serde_json::Map::from_iter([("file".to_owned(), json!("a.rs"))]);
+    assert_eq!(rig.hub.prompt("good", "review", arguments).await.unwrap(), "Review a.rs");
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mask_is_not_sent_to_a_server() {
+    let Some(rig) = rig() else { return };
+    rig.add("good");
+    let said = rig.echo("good", "[redacted key 0011aabb]").await;
+    let masked = tiller_protocol::mask::has_mask("[redacted key 0011aabb]");
+    assert_eq!(said.contains("nothing was called"), masked, "{said}");
+    rig.hub.end().await;
+}

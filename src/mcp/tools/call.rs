@@ -1,0 +1,142 @@
+//! `mcp_call`: calls one tool of a server.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tiller_protocol::mask::has_mask;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{
+    Access, Part, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch,
+};
+use tiller_tool::output::bound;
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+use super::refused;
+use crate::hub::{Hub, NoResult};
+
+/// The tool.
+pub struct McpCall {
+    hub: Arc<Hub>,
+}
+
+impl McpCall {
+    /// Over these servers.
+    pub fn new(hub: Arc<Hub>) -> Self {
+        Self { hub }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    server: String,
+    tool: String,
+    /// Arguments of the tool, by its schema
+    #[serde(default)]
+    arguments: Option<Map<String, Value>>,
+}
+
+const INFO: ToolInfo = ToolInfo {
+    name: "mcp_call",
+    set: ToolSet::Web,
+    grant: ToolGrant::All,
+    starts_agents: false,
+    touch: Touch::Network,
+    rule: RuleArgument::Text,
+    aliases: &["mcp", "use_mcp_tool", "call_mcp_tool"],
+    verb: ToolVerb::Tool,
+    target: |args| {
+        let text = |key: &str| args.get(key).and_then(Value::as_str).unwrap_or_default();
+        format!("{} {}", text("server"), text("tool"))
+    },
+};
+
+/// Reads and checks the arguments.
+fn checked(args: &Value) -> Result<Args, ToolError> {
+    let args: Args = schema::read(args)?;
+    for (what, name) in [("server", &args.server), ("tool", &args.tool)] {
+        if !crate::is_name(name) {
+            return Err(ToolError::Tell(format!(
+                "'{}' cannot be the name of a {what}",
+                name.escape_default()
+            )));
+        }
+    }
+    Ok(args)
+}
+
+#[async_trait]
+impl Tool for McpCall {
+    fn info(&self) -> ToolInfo {
+        INFO
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: INFO.name.into(),
+            description: include_str!("call.md").trim_end().into(),
+            schema: schema::of::<Args>(),
+        }
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let args = checked(args)?;
+        let arguments = Value::Object(args.arguments.unwrap_or_default());
+        Ok(vec![Access::Mcp {
+            server: args.server,
+            tool: args.tool,
+            arguments: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
+        }])
+    }
+
+    async fn ready(&self, args: &Value, _cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
+        let args = checked(args)?;
+        let Some(server) = self.hub.find(&args.server) else {
+            let names = self.hub.servers().iter().map(|s| s.name().to_owned()).collect();
+            return Err(refused(&args.server, &args.tool, NoResult::NoServer(names)));
+        };
+        if let Some(tools) = server.tools()
+            && !tools.iter().any(|tool| tool.name == args.tool)
+        {
+            let near =
+                tiller_protocol::nearest::nearest(&args.tool, tools.iter().map(|tool| tool.name.as_str()));
+            return Err(refused(&args.server, &args.tool, NoResult::NoTool(near.map(str::to_owned))));
+        }
+        Ok(())
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args = checked(&args)?;
+        let arguments = args.arguments.unwrap_or_default();
+        if has_mask(&Value::Object(arguments.clone()).to_string()) {
+            return Err(ToolError::Tell(
+                "nothing was called: the arguments hold a mask, which stands for a value that you are not shown; \
+                 the server would take it for the value itself"
+                    .into(),
+            ));
+        }
+        let result = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
+            result = self.hub.call(&args.server, &args.tool, arguments, Some(cx)) => {
+                result.map_err(|why| refused(&args.server, &args.tool, why))?
+            }
+        };
+        let mut content = Vec::new();
+        let mut measure = String::new();
+        for part in result.parts {
+            content.push(match part {
+                Part::Text { text } => {
+                    measure = tiller_tool::output::human(text.len() as u64);
+                    Part::Text { text: bound(text, cx) }
+                }
+                picture => picture,
+            });
+        }
+        let outcome = if result.failed { ToolOutcome::Error } else { ToolOutcome::Ok };
+        Ok(ToolOutput { content, display: Some(Display::Measure { text: measure }), outcome })
+    }
+}
