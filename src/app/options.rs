@@ -23,6 +23,9 @@ pub struct Common {
     /// Work in this folder
     #[arg(short = 'C', long = "dir", value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// It is the demo, which has a hook of its own.
+    #[arg(skip)]
+    pub demo: bool,
 }
 
 /// [`Profile`] on the command line.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tiller_tool::text;
 
-use crate::run::{HOOK_OUTPUT, HookEnd, Ran};
+use crate::command::{CommandEnd, CommandRun, HOOK_OUTPUT};
 
 /// Most bytes of a reason.
 const REASON: usize = 2_000;
@@ -26,15 +26,15 @@ pub(crate) struct Decision {
 }
 
 /// The decision, or why the hook failed, as part of a sentence.
-pub(crate) fn decide(ran: &Ran, claude: bool) -> Result<Decision, String> {
+pub(crate) fn decide(ran: &CommandRun, claude: bool) -> Result<Decision, String> {
     match &ran.end {
-        HookEnd::Exit(0) => output(&ran.stdout, claude),
-        HookEnd::Exit(2) => Ok(Decision { deny: Some(reason(&ran.stderr)), ..Decision::default() }),
-        HookEnd::Exit(code) => Err(with_errors(format!("it failed with exit code {code}"), &ran.stderr)),
-        HookEnd::TimedOut => Err("it took too long and was stopped".into()),
-        HookEnd::TooMuch => Err(format!("it printed more than {} MB and was stopped", HOOK_OUTPUT >> 20)),
-        HookEnd::NotStarted(why) => Err(format!("it could not be started: {why}")),
-        HookEnd::Cancelled => Err("it was stopped with what it was asked about".into()),
+        CommandEnd::Exit(0) => output(&ran.stdout, claude),
+        CommandEnd::Exit(2) => Ok(Decision { deny: Some(reason(&ran.stderr)), ..Decision::default() }),
+        CommandEnd::Exit(code) => Err(with_errors(format!("it failed with exit code {code}"), &ran.stderr)),
+        CommandEnd::TimedOut => Err("it took too long and was stopped".into()),
+        CommandEnd::TooMuch => Err(format!("it printed more than {} MB and was stopped", HOOK_OUTPUT >> 20)),
+        CommandEnd::NotStarted(why) => Err(format!("it could not be started: {why}")),
+        CommandEnd::Cancelled => Err("it was stopped with what it was asked about".into()),
     }
 }
 
@@ -115,17 +115,18 @@ mod tests {
 
     use super::*;
 
-    fn ran(end: HookEnd, stdout: &str, stderr: &str) -> Ran {
-        Ran { end, stdout: stdout.into(), stderr: stderr.into(), took: Duration::ZERO }
+    fn ran(end: CommandEnd, stdout: &str, stderr: &str) -> CommandRun {
+        CommandRun { end, stdout: stdout.into(), stderr: stderr.into(), took: Duration::ZERO }
     }
 
     fn said(stdout: &str) -> Result<Decision, String> {
-        decide(&ran(HookEnd::Exit(0), stdout, ""), false)
+        decide(&ran(CommandEnd::Exit(0), stdout, ""), false)
     }
 
     #[test]
     fn exit_code_two_denies_with_the_reason_on_standard_error() {
-        let deny = |stderr: &str| decide(&ran(HookEnd::Exit(2), "{\"decision\":\"allow\"}", stderr), false);
+        let deny =
+            |stderr: &str| decide(&ran(CommandEnd::Exit(2), "{\"decision\":\"allow\"}", stderr), false);
         assert_eq!(deny("not on \u{1b}[31mFriday\n").unwrap().deny.unwrap(), "not on Friday");
         assert_eq!(deny("").unwrap().deny.unwrap(), "it gave no reason");
         assert!(deny(&"x".repeat(100_000)).unwrap().deny.unwrap().len() < REASON + 10);
@@ -158,10 +159,10 @@ mod tests {
         ] {
             assert!(said(bad).is_err(), "{bad}");
         }
-        for end in [HookEnd::Exit(1), HookEnd::Exit(137), HookEnd::TimedOut, HookEnd::TooMuch] {
+        for end in [CommandEnd::Exit(1), CommandEnd::Exit(137), CommandEnd::TimedOut, CommandEnd::TooMuch] {
             assert!(decide(&ran(end.clone(), r#"{"decision":"allow"}"#, ""), false).is_err(), "{end:?}");
         }
-        let failed = decide(&ran(HookEnd::Exit(127), "", "sh: x: not\nfound"), false).unwrap_err();
+        let failed = decide(&ran(CommandEnd::Exit(127), "", "sh: x: not\nfound"), false).unwrap_err();
         assert_eq!(failed, "it failed with exit code 127: sh: x: not found");
     }
 }

@@ -9,10 +9,10 @@ use tiller_protocol::{HookEvent, HookOutcome, HookRun, Notice, NoticeKind};
 use tiller_tool::shell::Launch;
 use tokio_util::sync::CancellationToken;
 
+use crate::command;
 use crate::decision::{self, Decision};
 use crate::input::{self, HookScene};
-use crate::list::{Hook, HookMatch, HookRunner, HookSource, Hooks};
-use crate::run;
+use crate::list::{Hook, HookMatch, HookRunner, Hooks};
 
 /// Rounds in which hooks may change arguments: each change is shown to all hooks again.
 const ROUNDS: usize = 4;
@@ -28,7 +28,7 @@ pub struct Denial {
 impl Denial {
     /// For the model and the user, without a full stop at the end.
     pub fn words(&self) -> String {
-        format!("the hook `{}` denied it: {}", self.hook, self.reason.trim_end_matches('.'))
+        format!("denied by the hook `{}`: {}", self.hook, self.reason.trim_end_matches('.'))
     }
 }
 
@@ -198,7 +198,7 @@ impl HookRunner {
             None => {
                 let input = input::input(scene, time, about);
                 let input = if hook.claude() { crate::claude::input(scene.event, &input) } else { input };
-                let ran = run::run(
+                let ran = command::run(
                     &self.host,
                     self.launch(hook),
                     input.to_string().into_bytes(),
@@ -233,18 +233,14 @@ impl HookRunner {
         }
     }
 
-    /// The file of a project's hook that is no longer as it was trusted.
+    /// The file of a hook that is no longer as it was trusted.
     async fn changed(&self, hook: &Hook) -> Option<String> {
-        if hook.source != HookSource::Project {
-            return None;
-        }
-        let look = self.changed_file()?;
+        let look = self.changed_file(&hook.source)?;
         let looked = tokio::task::spawn_blocking(move || look()).await;
         looked.unwrap_or_else(|_| Some("one of its files".into()))
     }
 
     fn launch(&self, hook: &Hook) -> Launch {
-        let folder = hook.folder.clone().unwrap_or_else(|| self.config.folder.clone());
         let mut env = (*self.config.env.now()).clone();
         let project = tiller_protocol::names::written(&self.config.folder);
         env.push(("TILLER_EVENT".into(), hook.event.name().into()));
@@ -253,6 +249,9 @@ impl HookRunner {
             env.push(("CLAUDE_PROJECT_DIR".into(), project));
         }
         let args = vec!["-c".into(), hook.settings.command.clone()];
-        Launch { program: "/bin/sh".into(), args, env, folder }
+        if let Some(plugin) = &hook.folder {
+            env.push(("TILLER_PLUGIN_DIR".into(), tiller_protocol::names::written(plugin)));
+        }
+        Launch { program: "/bin/sh".into(), args, env, folder: self.config.folder.clone() }
     }
 }

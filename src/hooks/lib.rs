@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `list` | the hooks in force, their sources, their state in this session |
 //! | `input` | the JSON that a hook reads |
-//! | `run` | one run of a command: confined, bounded, without keys |
+//! | `command` | one run of a command: confined, bounded, without keys |
 //! | `decision` | what its exit code and its output decide |
 //! | `fire` | all hooks of an event, one after the other |
 //! | `file` | a project's hooks, and whether their files are still those that were trusted |
@@ -17,14 +17,14 @@
 //! decision (`engine`), and which hooks there are (`app`).
 
 pub mod claude;
+pub mod command;
 mod decision;
 pub mod file;
 mod fire;
 mod input;
 mod list;
-mod run;
 
+pub use command::{HOOK_INPUT, HOOK_OUTPUT};
 pub use fire::{Denial, HookAnswer};
 pub use input::HookScene;
 pub use list::{ChangedFile, Hook, HookFault, HookSource, Hooks, HooksConfig};
-pub use run::{HOOK_INPUT, HOOK_OUTPUT};

@@ -1,5 +1,6 @@
 //! The hooks in force, where they come from, and their state in this session.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,6 +18,8 @@ use tiller_tool::shell::{Confiner, Host};
 pub enum HookSource {
     /// The user's settings.
     User,
+    /// The demo's own, to look at.
+    Demo,
     /// A plugin that the user installed.
     Plugin(String),
     /// The project's `.tiller/hooks.toml`.
@@ -28,6 +31,7 @@ impl HookSource {
     pub fn words(&self) -> String {
         match self {
             Self::User => "yours".into(),
+            Self::Demo => "demo".into(),
             Self::Plugin(name) => format!("plugin {name}"),
             Self::Project => "project".into(),
         }
@@ -72,7 +76,7 @@ pub struct Hook {
     pub(crate) source: HookSource,
     pub(crate) settings: schema::Hook,
     pub(crate) matches: HookMatch,
-    /// The folder in which it starts; `None`: the project's.
+    /// The folder of its plugin.
     pub(crate) folder: Option<PathBuf>,
     state: Mutex<HookState>,
 }
@@ -225,8 +229,8 @@ pub(crate) struct HookRunner {
     pub(crate) config: HooksConfig,
     pub(crate) host: Host,
     list: RwLock<Arc<Vec<Arc<Hook>>>>,
-    /// Tells whether the project's files are still those that were trusted.
-    changed: RwLock<Option<ChangedFile>>,
+    /// Tell whether the files of a source are still those that were trusted.
+    changed: RwLock<BTreeMap<HookSource, ChangedFile>>,
 }
 
 impl std::fmt::Debug for Hooks {
@@ -263,12 +267,19 @@ impl Hooks {
         faults
     }
 
-    /// As [`Hooks::set`] for the project. `changed` is called before each run.
-    pub fn set_project(&self, hooks: &schema::Hooks, changed: ChangedFile) -> Vec<HookFault> {
+    /// As [`Hooks::set`], for hooks that the user trusts in one form. `changed` is called before each run.
+    pub fn set_trusted(
+        &self,
+        source: &HookSource,
+        hooks: &schema::Hooks,
+        folder: Option<PathBuf>,
+        changed: ChangedFile,
+    ) -> Vec<HookFault> {
         if let Some(runner) = &self.0 {
-            *runner.changed.write().unwrap_or_else(PoisonError::into_inner) = Some(changed);
+            let mut all = runner.changed.write().unwrap_or_else(PoisonError::into_inner);
+            all.insert(source.clone(), changed);
         }
-        self.set(&HookSource::Project, hooks, None)
+        self.set(source, hooks, folder)
     }
 
     pub(crate) fn list(&self) -> Arc<Vec<Arc<Hook>>> {
@@ -312,8 +323,8 @@ impl Hooks {
 }
 
 impl HookRunner {
-    pub(crate) fn changed_file(&self) -> Option<ChangedFile> {
-        self.changed.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn changed_file(&self, source: &HookSource) -> Option<ChangedFile> {
+        self.changed.read().unwrap_or_else(PoisonError::into_inner).get(source).cloned()
     }
 }
 

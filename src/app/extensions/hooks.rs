@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tiller_config::schema;
 use tiller_hooks::{HookSource, Hooks, HooksConfig, file};
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
@@ -22,10 +23,27 @@ pub(crate) fn load(setup: &Setup, trusted: bool) -> (Hooks, Vec<Notice>) {
     let faults = hooks.set(&HookSource::User, &setup.config.config.hooks, None);
     let mut notices: Vec<Notice> =
         faults.iter().map(|fault| Notice::new(NoticeKind::Config, format!("{fault}."))).collect();
+    if setup.common.demo {
+        // It is right: a driven test of the tour runs it.
+        let _ = hooks.set(&HookSource::Demo, &demo(), None);
+    }
     if trusted {
         notices.extend(load_project(&hooks, &setup.project, &setup.folder_config, &tools).1);
     }
     (hooks, notices)
+}
+
+/// The hook of the demo: it denies what the demo could not do anyway.
+fn demo() -> schema::Hooks {
+    let hook = schema::Hook {
+        command: "echo 'the demo pushes nothing' >&2; exit 2".into(),
+        name: Some("no push".into()),
+        matches: Some("terminal(git push*)".into()),
+        timeout: 30,
+        blocking: true,
+        format: schema::HookFormat::Tiller,
+    };
+    schema::Hooks { before_tool_call: vec![hook], ..schema::Hooks::default() }
 }
 
 /// Adds the hooks of a trusted folder, from the bytes that were hashed. Their number, and the faults in the file.
@@ -38,7 +56,8 @@ pub(crate) fn load_project(
     let Some(bytes) = folder_config.bytes(file::PROJECT) else { return (0, Vec::new()) };
     match file::read(&String::from_utf8_lossy(bytes)) {
         Ok(read) => {
-            let faults = hooks.set_project(&read, file::changed(project, folder_config, tools));
+            let changed = file::changed(project, folder_config, tools);
+            let faults = hooks.set_trusted(&HookSource::Project, &read, None, changed);
             let notice = |fault: &_| Notice::new(NoticeKind::Config, format!("{}, {fault}.", file::PROJECT));
             let rows = hooks.rows().into_iter().filter(|row| row.source == HookSource::Project.words());
             (rows.count(), faults.iter().map(notice).collect())

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tiller_hooks::claude::{self, Imported};
 use tiller_hooks::{HookAnswer, HookScene, file};
 use tiller_permit::{Human, Policy, Request, Roots, Rule, Verdict};
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{
     Access, AgentId, HookEvent, HookRow, Notice, NoticeKind, Profile, RuleArgument, SessionId, Touch,
 };
@@ -159,7 +160,7 @@ fn report(rows: &[HookRow], answer: &HookAnswer) -> String {
         };
         text.push_str(&format!("{}  {said}\n", one_line(&row.name)));
     }
-    let denied = answer.deny.as_ref().map(|d| format!("Denied: {}.\n", one_line(&d.words())));
+    let denied = answer.deny.as_ref().map(|d| format!("{}\n", one_line(&sentence(&d.words()))));
     let arguments = answer.arguments.as_ref().map(|a| format!("Arguments: {}\n", one_line(&a.to_string())));
     let result = answer.result.as_ref().map(|r| format!("Result: {}\n", one_line(r)));
     text.extend([denied, arguments, result].into_iter().flatten());

@@ -48,7 +48,8 @@ pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
             .map_err(|e| unwritable(&std::env::temp_dir(), &e))?,
     };
     lay_out(&scratch)?;
-    let common = Common { model: Some("demo/demo".into()), dir: Some(scratch), ..Common::default() };
+    let model = Some("demo/demo".into());
+    let common = Common { model, dir: Some(scratch), demo: true, ..Common::default() };
     let flags = Flags { plain: demo.plain, no_mouse: demo.no_mouse, ..Flags::default() };
     let setup = Setup::read(&common, flags)?;
     let open = args::Open { plain: demo.plain, no_mouse: demo.no_mouse, common, ..args::Open::default() };

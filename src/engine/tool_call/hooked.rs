@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use tiller_hooks::{HOOK_INPUT, HookScene};
 use tiller_permit::Rule;
 use tiller_protocol::event::StateEvent;
+use tiller_protocol::notice::sentence;
 use tiller_protocol::{EventBody, HookEvent, Notice, Part, PermissionOutcome, ToolOutcome};
 
 use super::decide::{CallDecision, Refusal};
@@ -49,7 +50,7 @@ impl CallTask {
         }
         if let Some(denial) = answer.deny {
             let by = format!("hook {}", denial.hook);
-            let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {}.", denial.words()));
+            let result = CallResult::text(ToolOutcome::Denied, sentence(&denial.words()));
             self.tell(PermissionOutcome::Denied, &by);
             return Err(Box::new((CallDecision { decision: PermissionOutcome::Denied, by }, result)));
         }

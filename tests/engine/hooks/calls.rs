@@ -39,7 +39,7 @@ async fn a_denial_names_the_hook_and_the_reason() {
     rig.submit("go");
     let (outcome, text) = result(&mut rig).await;
     assert_eq!(outcome, ToolOutcome::Denied);
-    assert_eq!(text, "Denied: the hook `friday` denied it: not on Friday.");
+    assert_eq!(text, "Denied by the hook `friday`: not on Friday.");
     assert_eq!(result(&mut rig).await.0, ToolOutcome::Ok);
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert!(!place.work.join("a.txt").exists() && place.work.join("b.txt").exists());

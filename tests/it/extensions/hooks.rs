@@ -36,7 +36,7 @@ fn x19_a_hook_of_the_settings_denies_without_a_screen() {
         let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
         assert_eq!(out.code, Some(0), "{out:?}");
         let text = output(&out.stdout, "w1");
-        assert!(text.starts_with("Denied: the hook `"), "{way}: {text}");
+        assert!(text.starts_with("Denied by the hook `"), "{way}: {text}");
         assert!(!place.work.join("a.txt").exists(), "{way}");
         let audit = place.ok(&["audit"]);
         assert!(audit.contains("hook "), "{audit}");
@@ -57,8 +57,8 @@ fn on_the_screen(columns: u16, rows: u16) {
     assert!(screen.contains("not today"), "{screen}");
     assert!(!place.work.join("a.txt").exists());
     say(&mut term, "/hooks");
-    let screen = term.wait_text("friday");
-    assert!(screen.contains("denied") && screen.contains("before-tool-call"), "{screen}");
+    let screen = term.wait_text("before-tool-call");
+    assert!(screen.contains("denied") && screen.contains("friday"), "{screen}");
     term.keys("\x1b");
     assert_eq!(quit(&mut term), 0);
 }
@@ -128,7 +128,7 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     place.file("tools/guard.sh", "touch ran; exit 0\n");
     say(&mut term, "go");
     let screen = term.wait_text("Denied.");
-    assert!(crate::screen::words(&screen).contains("changed since you trusted it"), "{screen}");
+    assert!(crate::screen::words(&screen).contains("tools/guard.sh has changed"), "{screen}");
     assert!(!place.work.join("ran").exists() && !place.work.join("a.txt").exists());
     assert_eq!(quit(&mut term), 0);
 }

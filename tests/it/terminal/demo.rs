@@ -90,7 +90,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     let place = Place::new();
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--at", at.to_str().unwrap()], 118, 25);
-    let step = |term: &Term, n: usize| term.wait_text(&format!("tour {n}/11"));
+    let step = |term: &Term, n: usize| term.wait_text(&format!("tour {n}/12"));
     let escape = |term: &mut Term| {
         term.keys("\x1b");
         crate::common::let_escape_pass();
@@ -142,14 +142,23 @@ fn the_guided_tour_can_be_done_as_it_says() {
     term.keys("3");
     step(&term, 9);
     idle(&term);
-    std::fs::write(at.join("mine.txt"), "by hand\n").unwrap();
-    term.wait_text("mine.txt");
-    term.keys("\x1b4");
+    say(&mut term, "run git push");
+    term.wait_text("the demo pushes nothing");
+    idle(&term);
+    say(&mut term, "/hooks");
+    let hooks = term.wait_text("no push");
+    assert!(hooks.contains("denied"), "{hooks}");
     step(&term, 10);
     escape(&mut term);
     idle(&term);
-    term.keys("\x10");
+    std::fs::write(at.join("mine.txt"), "by hand\n").unwrap();
+    term.wait_text("mine.txt");
+    term.keys("\x1b4");
     step(&term, 11);
+    escape(&mut term);
+    idle(&term);
+    term.keys("\x10");
+    step(&term, 12);
     escape(&mut term);
     idle(&term);
     term.keys("\x04");

@@ -1,4 +1,4 @@
-//! One run of a hook's command: in the sandbox, in a group of its own, with bounded input, output and time. Whatever it
+//! One run of a command, of a hook or of a tool of a plugin: in the sandbox, in a group of its own, with bounded input, output and time. Whatever it
 //! starts ends with it.
 
 use std::os::fd::OwnedFd;
@@ -29,7 +29,7 @@ const REST: Duration = Duration::from_secs(5);
 
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HookEnd {
+pub enum CommandEnd {
     /// With this exit code, or 128 and the number of the signal.
     Exit(i32),
     TimedOut,
@@ -43,8 +43,8 @@ pub(crate) enum HookEnd {
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Ran {
-    pub end: HookEnd,
+pub struct CommandRun {
+    pub end: CommandEnd,
     pub stdout: Vec<u8>,
     /// Its beginning; not cleaned.
     pub stderr: Vec<u8>,
@@ -52,17 +52,17 @@ pub(crate) struct Ran {
 }
 
 /// Runs `launch` with `input` on its standard input.
-pub(crate) async fn run(
+pub async fn run(
     host: &Host,
     launch: Launch,
     input: Vec<u8>,
     limit: Duration,
     cancel: &CancellationToken,
-) -> Ran {
+) -> CommandRun {
     let began = Instant::now();
     let mut ran = match start(host, launch, input).await {
-        Err(e) => Ran {
-            end: HookEnd::NotStarted(e.to_string()),
+        Err(e) => CommandRun {
+            end: CommandEnd::NotStarted(e.to_string()),
             stdout: Vec::new(),
             stderr: Vec::new(),
             took: Duration::ZERO,
@@ -100,22 +100,22 @@ async fn start(host: &Host, launch: Launch, input: Vec<u8>) -> std::io::Result<S
 }
 
 impl Started {
-    async fn wait(mut self, limit: Duration, cancel: &CancellationToken) -> Ran {
+    async fn wait(mut self, limit: Duration, cancel: &CancellationToken) -> CommandRun {
         let end = tokio::select! {
-            exit = self.hosted.ended() => HookEnd::Exit(exit.code),
-            () = self.out.over.notified() => HookEnd::TooMuch,
-            () = cancel.cancelled() => HookEnd::Cancelled,
-            () = tokio::time::sleep(limit) => HookEnd::TimedOut,
+            exit = self.hosted.ended() => CommandEnd::Exit(exit.code),
+            () = self.out.over.notified() => CommandEnd::TooMuch,
+            () = cancel.cancelled() => CommandEnd::Cancelled,
+            () = tokio::time::sleep(limit) => CommandEnd::TimedOut,
         };
-        let grace = if matches!(end, HookEnd::Exit(_)) { Duration::ZERO } else { GRACE };
+        let grace = if matches!(end, CommandEnd::Exit(_)) { Duration::ZERO } else { GRACE };
         let left = self.hosted.end(grace, &CancellationToken::new()).await;
         if left > 0 {
             tracing::error!(left, "processes of a hook did not end");
         }
         let (stdout, stderr) = tokio::join!(self.out.rest(), self.errors.rest());
         let over = stdout.len() > HOOK_OUTPUT;
-        let end = if over && matches!(end, HookEnd::Exit(_)) { HookEnd::TooMuch } else { end };
-        Ran { end, stdout, stderr, took: Duration::ZERO }
+        let end = if over && matches!(end, CommandEnd::Exit(_)) { CommandEnd::TooMuch } else { end };
+        CommandRun { end, stdout, stderr, took: Duration::ZERO }
     }
 }
 

@@ -1,0 +1,104 @@
+//! The plugins in the data folder, and whether each is exactly what the user agreed to.
+
+use std::path::{Path, PathBuf};
+
+use tiller_permit::trust::{FolderConfig, Status, TrustDecision, discover_for, status};
+
+use crate::manifest::{Manifest, read};
+
+/// The folder of plugins, in the data folder.
+const FOLDER: &str = "plugins";
+/// Behind the folder's path in the name of a decision: no real path holds two slashes.
+const DECISION: &str = "//plugin";
+/// Most plugins that are looked at.
+const MOST: usize = 200;
+
+/// Whether a plugin may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginState {
+    /// All of its files are as the user agreed to them.
+    Trusted,
+    /// It is in the folder, and the user never agreed to it.
+    New,
+    /// Files differ from those that the user agreed to: the first of them.
+    Changed(String),
+    /// It holds what cannot be bound to its content: a link, a file that is too large, too many files.
+    Refused(String),
+}
+
+/// A plugin in the data folder.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// The name of its folder.
+    pub name: String,
+    pub folder: PathBuf,
+    /// An error is a sentence.
+    pub manifest: Result<Manifest, String>,
+    pub state: PluginState,
+    /// All of its files, hashed.
+    pub files: FolderConfig,
+}
+
+/// The name under which the decision about a plugin is stored.
+pub fn decision_name(folder: &Path) -> String {
+    format!("{}{DECISION}", tiller_protocol::names::written(folder))
+}
+
+/// Whether a stored decision is about a plugin.
+pub fn is_decision(name: &str) -> bool {
+    name.ends_with(DECISION)
+}
+
+/// Looks at one folder. `decided`: the decision of this name.
+pub fn look(folder: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Installed {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let files = files(folder);
+    let stored = decided(&decision_name(folder));
+    let refused = files.found.iter().find(|f| f.bytes.is_none());
+    let state = match (refused, status(&files, stored.as_ref())) {
+        _ if files.too_much => PluginState::Refused("it has too many files".into()),
+        (Some(file), _) => PluginState::Refused(format!("{} is a link, or too large", file.item.path)),
+        (None, Status::Trusted) => PluginState::Trusted,
+        (None, Status::Changed(changes)) => PluginState::Changed(first(&changes)),
+        (None, Status::Nothing | Status::New | Status::Never) => PluginState::New,
+    };
+    let manifest = read(folder).and_then(|manifest| match manifest.name == name {
+        true => Ok(manifest),
+        false => Err(format!("it is named {}, but its folder {name}", manifest.name)),
+    });
+    Installed { name, folder: folder.to_owned(), manifest, state, files }
+}
+
+fn first(changes: &[tiller_permit::trust::Change]) -> String {
+    use tiller_permit::trust::Change;
+    match changes.first() {
+        Some(Change::Added(path) | Change::Changed(path) | Change::Removed(path)) => path.clone(),
+        None => "its files".into(),
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> FolderConfig {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names: Vec<String> =
+        entries.map(|e| tiller_protocol::names::written(Path::new(&e.file_name()))).collect();
+    discover_for(folder, &names)
+}
+
+/// All plugins, by name. `data`: the data folder.
+pub fn all(data: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Vec<Installed> {
+    let entries = std::fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
+    let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path());
+    let mut folders: Vec<PathBuf> =
+        folders.filter(|f| !f.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))).collect();
+    folders.sort();
+    folders.truncate(MOST);
+    folders.iter().map(|folder| look(folder, decided)).collect()
+}
+
+impl Installed {
+    /// The folder that a plugin of this name has.
+    pub fn place(data: &Path, name: &str) -> PathBuf {
+        data.join(FOLDER).join(name)
+    }
+}
