@@ -30,6 +30,7 @@
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, fs, shell |
 //! | `hooks` | commands of the settings that run when something happens, and what they decide | protocol, config, tool, permit |
+//! | `plugins` | folders that bring hooks, tools, agents, skills, themes: what they are, whether they are trusted | protocol, config, tool, permit, hooks |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |

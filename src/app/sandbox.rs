@@ -75,9 +75,10 @@ pub(crate) fn program(setup: &Setup, launch: Launch, folder: &Path, scratch: &Pa
     }
 }
 
-/// What confines programs that settings name, as [`program`]; `None`: nothing does.
-pub(crate) fn program_confiner(setup: &Setup) -> Option<Arc<dyn Confiner>> {
-    (setup.config.config.sandbox == Sandbox::Auto).then(|| workspace(setup))
+/// What confines programs that settings name, as [`program`]: what confines the commands of the session. `None`: nothing
+/// does.
+pub(crate) fn program_confiner(setup: &Setup, confiners: &Confiners) -> Option<Arc<dyn Confiner>> {
+    confiners.workspace.clone().filter(|_| setup.config.config.sandbox == Sandbox::Auto)
 }
 
 /// What confines the program of an MCP server: as commands of agents, with the domains and folders of its own settings.

@@ -114,6 +114,10 @@ impl Running {
         let internal = |what: &str, e: &dyn std::fmt::Display| {
             Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
         };
+        let confiners = sandbox::confiners(&setup);
+        let programs_confiner = sandbox::program_confiner(&setup, &confiners);
+        let (plugins, mut plugin_notices) =
+            extensions::plugins::load(&mut setup, programs_confiner.as_ref(), &store);
         let status = setup.trust(&store);
         let trusted = start.trust.given || status.may_load();
         let mut server_problems = setup.mcp.notices();
@@ -135,12 +139,13 @@ impl Running {
             })
             .collect();
         notices.extend(server_problems);
+        notices.append(&mut plugin_notices);
         notices.extend(settings::doubled(&setup));
         notices.extend(crate::app::files::taken_back(&setup));
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
-        let (hooks, wrong) = extensions::hooks::load(&setup, trusted);
+        let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);
         notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
         let trust = (start.trust.ask && !trusted)
@@ -148,7 +153,7 @@ impl Running {
                 let after = trust::TrustEffects {
                     shared: Arc::clone(&shared),
                     trusted: Arc::clone(&may_load),
-                    config: setup.places.config.clone(),
+                    places: setup.places.clone(),
                     tools: setup.tools.catalog(),
                     hooks: hooks.clone(),
                     project: setup.project.clone(),
@@ -181,7 +186,7 @@ impl Running {
             rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
         notices.extend(wrong);
         let (roles, wrong) =
-            definitions::read(&setup.places.config, &setup.folder_config, trusted, &setup.tools.catalog());
+            definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
@@ -204,7 +209,7 @@ impl Running {
             .map_err(|e| internal("The folder cannot be opened", &e))?
             .protect(policy.protected.as_fn())
             .mask(shared.secrets())
-            .confine(sandbox::confiners(&setup))
+            .confine(confiners)
             .at(terminals::of_main(&setup, &terminals)?)
             .publishes(crate::app::files::publishes(&setup));
         let p = &setup.places;

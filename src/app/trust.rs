@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tiller_config::Places;
 use tiller_config::agents::Origin;
 use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_hooks::Hooks;
@@ -25,8 +26,8 @@ pub(super) struct TrustEffects {
     pub(super) shared: Arc<SharedSettings>,
     /// Read by every loader of the folder's files afterwards.
     pub(super) trusted: Arc<AtomicBool>,
-    /// The person's configuration folder.
-    pub(super) config: PathBuf,
+    /// The person's folders.
+    pub(super) places: Places,
     /// The tools that rules and agent definitions may name.
     pub(super) tools: ToolCatalog,
     pub(super) hooks: Hooks,
@@ -65,7 +66,7 @@ pub(super) fn offer(
             agreed.settings = true;
             agreed.faults.extend(wrong);
         }
-        let (roles, wrong) = definitions::read(&after.config, &folder_config, true, &after.tools);
+        let (roles, wrong) = definitions::read(&after.places, &folder_config, true, &after.tools);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
         agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);

@@ -14,11 +14,19 @@ fn shared(project: &std::path::Path) -> Arc<SharedSettings> {
 }
 
 fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
-    let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
+    let trusted = Arc::new(AtomicBool::new(false));
+    let path = PathBuf::from("no-config");
+    let places = tiller_config::Places {
+        config: path.clone(),
+        data: path.clone(),
+        state: path.clone(),
+        cache: path,
+        plugins: Vec::new(),
+    };
     let tools = tiller_tool::Registry::built_in().catalog();
     let (hooks, project) = (tiller_hooks::Hooks::default(), PathBuf::from("no-project"));
     let mcp = McpSetup::none();
-    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, hooks, project, mcp, then }
+    TrustEffects { shared: Arc::clone(shared), trusted, places, tools, hooks, project, mcp, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {

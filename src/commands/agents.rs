@@ -13,8 +13,7 @@ use crate::commands::{Exit, exec, json_line, say};
 pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
     let mut setup = Setup::read(&exec.common, Flags::default())?;
     let trusted = exec.trust || setup.trust(&setup.open_store()?).may_load();
-    let (all, _) =
-        definitions::read(&setup.places.config, &setup.folder_config, trusted, &setup.tools.catalog());
+    let (all, _) = definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());
     let Some(it) = all.get(name) else {
         return Err(Notice::new(NoticeKind::User, format!("{}.", all.no_such(name).trim_end_matches('?')))
             .hint("`tiller agents list` shows every kind."));
@@ -61,8 +60,7 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
     let tools = setup.tools.catalog();
-    let (all, wrong) =
-        definitions::read(&setup.places.config, &setup.folder_config, status.may_load(), &tools);
+    let (all, wrong) = definitions::read(&setup.places, &setup.folder_config, status.may_load(), &tools);
     let mut text = String::new();
     for it in all.iter() {
         text.push_str(&if json { json_line(&**it) } else { row(it, &tools) });

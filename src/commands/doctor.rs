@@ -141,8 +141,7 @@ const CHECKS: &[DoctorCheck] = &[
     }),
     ("settings", "agents", |s| {
         let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
-        let (all, wrong_ones) =
-            definitions::read(&s.places.config, &s.folder_config, trusted, &s.tools.catalog());
+        let (all, wrong_ones) = definitions::read(&s.places, &s.folder_config, trusted, &s.tools.catalog());
         let told = wrong_ones.iter().map(ToString::to_string).collect();
         wrong(told, "A file with an error is ignored as a whole.")
             .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))

@@ -30,7 +30,8 @@ pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<Strin
     let ui = &setup.config.config.ui;
     let depth = tiller_tui::theme::Depth::of_env(&*setup.env);
     let folder = setup.places.config.join("themes");
-    let (mut themes, _) = tiller_tui::theme::Themes::new(ui, depth, Some(folder));
+    let plugins = crate::app::extensions::plugins::folders(setup);
+    let (mut themes, _) = tiller_tui::theme::Themes::with_plugins(ui, depth, Some(folder), &plugins);
     let mut bad = Vec::new();
     for name in themes.names() {
         bad.extend(themes.show(Some(&name), false).err());

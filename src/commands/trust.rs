@@ -77,6 +77,7 @@ pub(super) fn run(
         let rows = setup.open_store()?.trust().list().map_err(|e| e.notice())?;
         let text: String = rows
             .iter()
+            .filter(|r| !tiller_plugins::is_decision(&r.folder))
             .map(|r| {
                 let stands = if r.trusted { standing(r, &tools) } else { "never  " };
                 format!(

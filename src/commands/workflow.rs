@@ -46,12 +46,8 @@ fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
     let (filed, mut wrong) = ParsedWorkflow::read(file, &bytes).map_err(|wrong| problem_notice(&[wrong]))?;
     let status = setup.trust(&setup.open_store()?);
-    let (roles, _) = definitions::read(
-        &setup.places.config,
-        &setup.folder_config,
-        status.may_load(),
-        &setup.tools.catalog(),
-    );
+    let (roles, _) =
+        definitions::read(&setup.places, &setup.folder_config, status.may_load(), &setup.tools.catalog());
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
     let skills = roles.skills();

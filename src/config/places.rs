@@ -9,6 +9,8 @@ pub struct Places {
     pub data: PathBuf,
     pub state: PathBuf,
     pub cache: PathBuf,
+    /// Folders of the plugins in use, by name. Empty until they are looked for.
+    pub plugins: Vec<PathBuf>,
 }
 
 impl Places {
@@ -29,6 +31,7 @@ impl Places {
                 data: home.join("data"),
                 state: home.join("state"),
                 cache: home.join("cache"),
+                plugins: Vec::new(),
             });
         }
         let home = set("HOME");
@@ -40,6 +43,7 @@ impl Places {
                 data: app.join("data"),
                 state: app.join("state"),
                 cache: lib.join("Caches").join("tiller"),
+                plugins: Vec::new(),
             });
         }
         // The XDG specification says that relative paths are to be ignored.
@@ -54,6 +58,7 @@ impl Places {
             data: xdg("XDG_DATA_HOME", ".local/share")?,
             state: xdg("XDG_STATE_HOME", ".local/state")?,
             cache: xdg("XDG_CACHE_HOME", ".cache")?,
+            plugins: Vec::new(),
         })
     }
 }

@@ -1,26 +1,28 @@
-//! Plugins: folders with a `plugin.toml` that bring hooks, tools, agents, skills, workflows, themes, keymaps and prompt
-//! sections.
+//! Plugins: folders with a `plugin.toml` that bring hooks, tools, agents, skills, commands, themes and prompt sections.
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | `manifest` | `plugin.toml`, and what a folder brings |
 //! | `installed` | the plugins in the data folder, and whether they are as the user agreed to them |
 //! | `copy`, `archive` | bringing a plugin in, from a folder or an archive |
+//! | `commands` | `/` commands, each of which sends a prompt |
 //! | `tool` | tools of plugins: a command that reads a call and writes its result |
 //!
 //! A plugin is used only in exactly the form that the user agreed to: all of its files are hashed. Nothing of it runs at
 //! its installation.
 //!
-//! It may use `protocol`, `config`, `tool` and `permit`. What is not here: the decisions of the user (`store`), who loads
+//! It may use `protocol`, `config`, `tool`, `permit` and `hooks`. What is not here: the decisions of the user (`store`), who loads
 //! what a plugin brings (`app`), and MCP servers.
 
 mod archive;
+mod commands;
 mod copy;
 mod installed;
 mod manifest;
 mod tool;
 
 pub use archive::unpack;
+pub use commands::{PluginCommand, commands};
 pub use copy::bring;
 pub use installed::{Installed, PluginState, all, decision_name, is_decision, look};
 pub use manifest::{Brought, MANIFEST, Manifest, PluginTool, brought, new_plugin, read, valid_name};

@@ -143,7 +143,6 @@ pub fn brought(folder: &Path, manifest: &Manifest) -> Brought {
         (skills, "skill"),
         (files("commands", "md"), "command"),
         (files("themes", "toml"), "theme"),
-        (files("keymaps", "toml"), "keymap"),
         (usize::from(folder.join("prompt.md").is_file()), "prompt section"),
     ])
 }
@@ -177,7 +176,7 @@ name = "no force push"
 match = "terminal(git push --force*)"
 command = "echo 'forced pushes are not allowed' >&2; exit 2"
 
-# Folders agents/, skills/, commands/, themes/ and keymaps/, and a file prompt.md, are used when they exist.
+# Folders agents/, skills/, commands/ and themes/, and a file prompt.md, are used when they exist.
 "#,
         tool = name.replace('-', "_"),
     );

@@ -5,10 +5,8 @@ pub(crate) mod program_sandbox;
 pub(crate) mod programs;
 pub(crate) mod workflows;
 
-use std::path::Path;
-
-use tiller_config::Problem;
 use tiller_config::agents::{DefinitionContext, Definitions, ProjectFile};
+use tiller_config::{Places, Problem};
 use tiller_permit::trust::FolderConfig;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
@@ -16,7 +14,7 @@ use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 /// Reads them. Those of the folder only when it is trusted, in the form that was shown. `tools`: those that they may
 /// name. Blocks.
 pub(crate) fn read(
-    config: &Path,
+    places: &Places,
     folder_config: &FolderConfig,
     trusted: bool,
     tools: &ToolCatalog,
@@ -31,7 +29,7 @@ pub(crate) fn read(
         .collect();
     let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text, tools).map(drop);
     let known = DefinitionContext { tools, clis: DefinitionContext::CLIS, rule: &rule };
-    Definitions::load(config, &project, &known)
+    Definitions::load_with(&places.config, &places.plugins, &project, &known)
 }
 
 /// Errors in them, for the person.
@@ -46,6 +44,17 @@ pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
 mod tests {
     use super::*;
 
+    fn places(config: &std::path::Path) -> Places {
+        let path = config.to_owned();
+        Places {
+            config: path.clone(),
+            data: path.clone(),
+            state: path.clone(),
+            cache: path,
+            plugins: Vec::new(),
+        }
+    }
+
     fn tools() -> ToolCatalog {
         tiller_tool::Registry::built_in().catalog()
     }
@@ -58,7 +67,7 @@ mod tests {
         let text = "---\ndescription: mine\npermissions: { deny: ['read(.env, &tools())'] }\n---\nDo it.\n";
         std::fs::write(agents.join("mine.md"), text).unwrap();
         let folder_config = tiller_permit::trust::discover(project.path(), &tools());
-        let (all, wrong) = read(home.path(), &folder_config, false, &tools());
+        let (all, wrong) = read(&places(home.path()), &folder_config, false, &tools());
         assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;
         assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
@@ -74,9 +83,9 @@ mod tests {
         std::fs::write(agents.join("wrong.md"), text("permissions: { deny: ['terminal(rm'] }")).unwrap();
         let folder_config = tiller_permit::trust::discover(project.path(), &tools());
         std::fs::write(agents.join("ours.md"), text("tools: all")).unwrap();
-        let (all, wrong) = read(home.path(), &folder_config, false, &tools());
+        let (all, wrong) = read(&places(home.path()), &folder_config, false, &tools());
         assert_eq!((all.get("ours"), wrong), (None, Vec::new()));
-        let (all, wrong) = read(home.path(), &folder_config, true, &tools());
+        let (all, wrong) = read(&places(home.path()), &folder_config, true, &tools());
         assert_eq!(all.get("ours").unwrap().tools.grants("terminal"), Some(false));
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;

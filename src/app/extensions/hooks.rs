@@ -6,23 +6,43 @@ use std::sync::Arc;
 use tiller_config::schema;
 use tiller_hooks::{HookSource, Hooks, HooksConfig, file};
 use tiller_permit::trust::FolderConfig;
+use tiller_plugins::Installed;
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
+use tiller_tool::shell::Confiner;
 
-use crate::app::{Setup, sandbox};
+use crate::app::Setup;
+use crate::app::extensions::plugins;
 
-/// All hooks, and the faults in their settings. `trusted`: those of the folder, too.
-pub(crate) fn load(setup: &Setup, trusted: bool) -> (Hooks, Vec<Notice>) {
+/// All hooks, and the faults in their settings. `trusted`: those of the folder, too. `confiner`: what they run
+/// in. `plugins`: those in use.
+pub(crate) fn load(
+    setup: &Setup,
+    confiner: Option<Arc<dyn Confiner>>,
+    trusted: bool,
+    plugins: &[Installed],
+) -> (Hooks, Vec<Notice>) {
     let tools = setup.tools.catalog();
     let hooks = Hooks::new(HooksConfig {
         folder: setup.project.clone(),
         env: setup.children(),
-        confiner: sandbox::program_confiner(setup),
+        confiner,
         tools: tools.clone(),
         clock: Arc::clone(&setup.clock),
     });
     let faults = hooks.set(&HookSource::User, &setup.config.config.hooks, None);
     let mut notices: Vec<Notice> =
         faults.iter().map(|fault| Notice::new(NoticeKind::Config, format!("{fault}."))).collect();
+    for plugin in plugins {
+        let Ok(manifest) = &plugin.manifest else { continue };
+        let source = HookSource::Plugin(plugin.name.clone());
+        let changed = plugins::changed(plugin);
+        let faults = hooks.set_trusted(&source, &manifest.hooks, Some(plugin.folder.clone()), changed);
+        notices.extend(
+            faults
+                .iter()
+                .map(|fault| Notice::new(NoticeKind::Config, format!("plugin {}, {fault}.", plugin.name))),
+        );
+    }
     if setup.common.demo {
         // It is right: a driven test of the tour runs it.
         let _ = hooks.set(&HookSource::Demo, &demo(), None);

@@ -1,3 +1,4 @@
-//! What extends Tiller beside its settings: hooks.
+//! What extends Tiller beside its settings: hooks, plugins.
 
 pub(crate) mod hooks;
+pub(crate) mod plugins;

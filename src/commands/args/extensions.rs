@@ -1,4 +1,6 @@
-//! `tiller hooks`.
+//! `tiller hooks`, `tiller plugin`.
+
+use std::path::PathBuf;
 
 use clap::Subcommand;
 
@@ -33,5 +35,48 @@ pub enum HooksCommand {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+    },
+}
+
+/// `tiller plugin`.
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// List installed plugins
+    List {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Install a plugin from a folder, a .tar or .tar.gz file, or a git URL
+    Install {
+        /// Folder, archive or git URL
+        from: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show a plugin that is new or has changed, and use it
+    Trust {
+        /// Name of the plugin
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove a plugin
+    Remove {
+        /// Name of the plugin
+        name: String,
+    },
+    /// Make the folder of a new plugin
+    New {
+        /// Name of the plugin and its folder
+        name: String,
+    },
+    /// Check the folder of a plugin
+    Validate {
+        /// Folder with a plugin.toml
+        #[arg(default_value = ".")]
+        folder: PathBuf,
     },
 }

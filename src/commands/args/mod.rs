@@ -18,7 +18,7 @@ use crate::commands::{Export, Import};
 pub use agents::{Agents, Workflow};
 pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
-pub use extensions::HooksCommand;
+pub use extensions::{HooksCommand, PluginCommand};
 pub use mcp::{Mcp, McpAdd, McpLimits};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
@@ -161,6 +161,12 @@ pub enum Sub {
     Hooks {
         #[command(subcommand)]
         what: HooksCommand,
+    },
+    /// List, install and remove plugins
+    #[command(alias = "plugins")]
+    Plugin {
+        #[command(subcommand)]
+        what: PluginCommand,
     },
     /// Run a command in the sandbox, or test the sandbox
     Sandbox {

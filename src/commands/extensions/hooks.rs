@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use tiller_hooks::claude::{self, Imported};
-use tiller_hooks::{HookAnswer, HookScene, file};
+use tiller_hooks::{HookAnswer, HookScene, Hooks, file};
 use tiller_permit::{Human, Policy, Request, Roots, Rule, Verdict};
+use tiller_plugins::PluginState;
 use tiller_protocol::notice::sentence;
 use tiller_protocol::{
     Access, AgentId, HookEvent, HookRow, Notice, NoticeKind, Profile, RuleArgument, SessionId, Touch,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{Setup, extensions};
+use crate::app::{Setup, extensions, sandbox};
 use crate::commands::args::HooksCommand;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
@@ -26,10 +27,19 @@ pub(in crate::commands) fn run(setup: &Setup, what: &HooksCommand) -> Result<Exi
     }
 }
 
+/// The hooks that a session here would have, and the faults in their settings.
+fn load(setup: &Setup) -> Result<(Hooks, Vec<Notice>), Notice> {
+    let store = setup.open_store()?;
+    let mut plugins = extensions::plugins::installed(setup, &store);
+    plugins.retain(|plugin| plugin.state == PluginState::Trusted);
+    let confiner = sandbox::program_confiner(setup, &sandbox::confiners(setup));
+    Ok(extensions::hooks::load(setup, confiner, setup.trust(&store).may_load(), &plugins))
+}
+
 /// Lists hooks. Faults of settings go to standard error and make the exit code 2.
 fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let trusted = setup.trust(&setup.open_store()?).may_load();
-    let (hooks, faults) = extensions::hooks::load(setup, trusted);
+    let (hooks, faults) = load(setup)?;
     let rows = hooks.rows();
     let line = |row: &HookRow| if json { json_line(row) } else { line(row) };
     let mut text: String = rows.iter().map(line).collect();
@@ -69,8 +79,7 @@ fn test(setup: &Setup, event: &str, (tool, args): (&str, &str), text: &str) -> R
         user(format!("There is no event {event}.")).hint(format!("Events are {}.", names.join(", ")))
     })?;
     let args: Value = serde_json::from_str(args).map_err(|e| user(format!("--args is not JSON: {e}.")))?;
-    let trusted = setup.trust(&setup.open_store()?).may_load();
-    let (hooks, _) = extensions::hooks::load(setup, trusted);
+    let (hooks, _) = load(setup)?;
     if !hooks.any(event) {
         return say(&format!("No hook runs for {}.\n", event.name()));
     }

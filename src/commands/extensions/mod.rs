@@ -1,3 +1,4 @@
-//! Commands about what extends Tiller: hooks.
+//! Commands about what extends Tiller: hooks, plugins.
 
 pub(super) mod hooks;
+pub(super) mod plugins;

@@ -16,6 +16,7 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::{Ui, UiOptions};
 
 use crate::app::Setup;
+use crate::app::extensions::plugins;
 use crate::app::screen::{editor, statusline};
 use crate::app::settings::{self, SharedSettings};
 use crate::commands::args::{self, Common};
@@ -159,6 +160,8 @@ pub(crate) fn show(
     let mut options = UiOptions::new(ui_env);
     options.config = setup.config.config.ui.clone();
     options.folders.config = Some(setup.places.config.clone());
+    options.folders.plugins = plugins::folders(&setup);
+    options.commands = plugins::commands(&setup.places.config, &options.folders.plugins);
     options.folders.state = Some(setup.places.state.clone());
     options.folders.draft = Some(setup.drafts());
     options.folders.scratch = setup.places.cache.join("editor");

@@ -288,11 +288,10 @@ impl SessionLink {
 type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
 
 fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
-    let (config, folder_config, sender) =
-        (setup.places.config.clone(), setup.folder_config.clone(), sender.clone());
+    let (places, folder_config, sender) = (setup.places.clone(), setup.folder_config.clone(), sender.clone());
     let (first, tools) = (AtomicBool::new(true), setup.tools.catalog());
     Arc::new(move |trusted| {
-        let (all, wrong) = definitions::read(&config, &folder_config, trusted, &tools);
+        let (all, wrong) = definitions::read(&places, &folder_config, trusted, &tools);
         // Errors at the start are reported together with all others.
         if let Some(notice) =
             definitions::problem_notice(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel))

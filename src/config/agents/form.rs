@@ -52,6 +52,8 @@ impl Definition {
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     BuiltIn,
+    /// A plugin that the person installed.
+    Plugin,
     User,
     Project,
 }
@@ -61,6 +63,7 @@ impl Origin {
     pub fn word(self) -> &'static str {
         match self {
             Self::BuiltIn => "built in",
+            Self::Plugin => "plugin",
             Self::User => "yours",
             Self::Project => "project",
         }

@@ -56,6 +56,16 @@ impl Definitions {
         given: &[ProjectFile<'_>],
         known: &DefinitionContext<'_>,
     ) -> (Self, Vec<Problem>) {
+        Self::load_with(config, &[], given, known)
+    }
+
+    /// As [`Definitions::load`], with those of plugins, which are in these folders. The person's own replace them.
+    pub fn load_with(
+        config: &Path,
+        plugins: &[PathBuf],
+        given: &[ProjectFile<'_>],
+        known: &DefinitionContext<'_>,
+    ) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
         let built_in = BUILT_IN.iter().map(|(stem, text)| DefinitionFile {
@@ -63,6 +73,11 @@ impl Definitions {
             content: Ok(text.as_bytes().to_vec()),
         });
         layer(Origin::BuiltIn, built_in.collect(), known, &mut all, &mut problems);
+        for plugin in plugins {
+            let (files, more) = folder(&plugin.join(FOLDER));
+            problems.extend(more);
+            layer(Origin::Plugin, files, known, &mut all, &mut problems);
+        }
         let (user, more) = folder(&config.join(FOLDER));
         problems.extend(more);
         layer(Origin::User, user, known, &mut all, &mut problems);
@@ -71,7 +86,7 @@ impl Definitions {
             content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
         });
         layer(Origin::Project, project.collect(), known, &mut all, &mut problems);
-        let (skills, more) = Skills::load(config, given);
+        let (skills, more) = Skills::load_with(config, plugins, given);
         problems.extend(more);
         (Self { kinds: Arc::new(all), skills }, problems)
     }

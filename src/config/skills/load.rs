@@ -43,10 +43,23 @@ impl Skills {
     /// Reads them. `config` is the person's configuration folder; `project` is empty until the folder is trusted.
     /// Every mistake is reported; what has one is left out, and nothing else is. Blocks.
     pub fn load(config: &Path, project: &[ProjectFile<'_>]) -> (Self, Vec<Problem>) {
+        Self::load_with(config, &[], project)
+    }
+
+    /// As [`Skills::load`], with those of plugins, which are in these folders. The person's own replace them.
+    pub fn load_with(
+        config: &Path,
+        plugins: &[PathBuf],
+        project: &[ProjectFile<'_>],
+    ) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
-        let mut problems = Vec::new();
-        let (mut files, more) = folder(&config.join(FOLDER));
-        problems.extend(more);
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        let places = plugins.iter().map(|p| (Origin::Plugin, p.join(FOLDER)));
+        for (from, place) in places.chain([(Origin::User, config.join(FOLDER))]) {
+            let (found, more) = folder(&place, from);
+            files.extend(found);
+            problems.extend(more);
+        }
         files.extend(project.iter().filter(|f| is_skill(f.path)).map(|f| {
             let content = f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned());
             (Origin::Project, PathBuf::from(f.path), content)
@@ -103,7 +116,7 @@ fn is_skill(path: &str) -> bool {
 type SkillFile = (Origin, PathBuf, Result<Vec<u8>, String>);
 
 /// The skills of the person's folder, by name. No folder is no mistake, nor is a folder in it without the file.
-fn folder(path: &Path) -> (Vec<SkillFile>, Vec<Problem>) {
+fn folder(path: &Path, from: Origin) -> (Vec<SkillFile>, Vec<Problem>) {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return (Vec::new(), Vec::new()),
@@ -117,7 +130,7 @@ fn folder(path: &Path) -> (Vec<SkillFile>, Vec<Problem>) {
         problems.push(Problem::file(path, format!("more than {MOST} skills; the rest is ignored")));
         paths.truncate(MOST);
     }
-    (paths.into_iter().map(|p| (Origin::User, p.clone(), read_file(&p))).collect(), problems)
+    (paths.into_iter().map(|p| (from, p.clone(), read_file(&p))).collect(), problems)
 }
 
 /// Reads one file.

@@ -124,6 +124,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
     PromptFacts {
         folder: core.services.workspace.root.clone(),
         config: core.services.places.config.clone(),
+        plugins: core.services.places.plugins.clone(),
         now: core.services.clock.now(),
         alone: core.services.user.human == Human::Absent,
         profile: core.session.profile,

@@ -14,6 +14,7 @@ use crate::app::msg::{ConfigMsg, Msg, SignalMsg};
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
 use crate::shipped;
+use crate::slash::PromptCommand;
 use crate::terminal::terminal_owner::{AttachState, DetachHooks, OwnerMsg};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
 use crate::theme::{Depth, Themes};
@@ -51,6 +52,8 @@ pub struct UiOptions {
     /// The tools of this program: how calls are described.
     pub tools: ToolCatalog,
     pub start: Start,
+    /// `/` commands from files.
+    pub commands: Vec<PromptCommand>,
     /// The folder contains settings or rules that are not trusted; read at the start and at each reload.
     pub restricted: Arc<AtomicBool>,
     /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
@@ -72,6 +75,8 @@ pub struct ScreenMode {
 pub struct UiFolders {
     /// The person's configuration: `keys.toml`, `themes/`. `None`: only what is built in.
     pub config: Option<PathBuf>,
+    /// Folders of plugins, which may bring themes.
+    pub plugins: Vec<PathBuf>,
     /// Reports of internal errors.
     pub state: Option<PathBuf>,
     /// Drafts of this workspace: each window has a file of its own there.
@@ -116,7 +121,13 @@ pub struct Start {
 impl UiOptions {
     /// With the built-in settings, the real clock and this environment.
     pub fn new(env: Env) -> Self {
-        let folders = UiFolders { config: None, state: None, draft: None, scratch: std::env::temp_dir() };
+        let folders = UiFolders {
+            config: None,
+            plugins: Vec::new(),
+            state: None,
+            draft: None,
+            scratch: std::env::temp_dir(),
+        };
         Self {
             config: schema::Ui::default(),
             mode: ScreenMode::default(),
@@ -127,6 +138,7 @@ impl UiOptions {
             found: Found::default(),
             tools: ToolCatalog::default(),
             start: Start::default(),
+            commands: Vec::new(),
             restricted: Arc::default(),
             host: None,
         }
@@ -280,7 +292,10 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     let mut notices = Vec::new();
     let depth = Depth::of_env(&*o.env);
     let folder = o.folders.config.as_ref().map(|f| f.join("themes"));
-    let (themes, error) = Themes::new(&o.config, depth, folder);
+    let (themes, error) = match o.folders.plugins.as_slice() {
+        [] => Themes::new(&o.config, depth, folder),
+        plugins => Themes::with_plugins(&o.config, depth, folder, plugins),
+    };
     notices.extend(error.map(|e| Notice::new(NoticeKind::Config, format!("theme: {e}"))));
     let map = match load_keys(&o.config, o.folders.config.as_deref()) {
         Ok(map) => map,
@@ -292,7 +307,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     crate::text::width::set_ambiguous_wide(o.config.ambiguous_wide);
     let mut app = App::new(
         Arc::new(o.config.clone()),
-        shipped::registry(),
+        shipped::registry_with(&o.commands),
         Arc::new(map),
         themes,
         Arc::clone(&o.clock),

@@ -10,8 +10,9 @@ use tiller_protocol::view::{
 };
 use tiller_protocol::{
     AgentId, BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView, EntryId,
-    GridRun, ModelRef, Profile, RestoreFile, RestorePreview, ScreenView, SearchHit, SearchPage, SearchQuery,
-    SearchRole, SessionId, SessionSummary, Snapshot, Time, Usage,
+    GridRun, HookEvent, HookOutcome, HookRow, HookRun, ModelRef, Profile, RestoreFile, RestorePreview,
+    ScreenView, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId, SessionSummary, Snapshot, Time,
+    Usage,
 };
 
 use super::stage::{START, Stage};
@@ -133,6 +134,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         }
         Query::Search { query } => ReplyEvent::SearchReply { query: query.clone(), page: found(query) },
         Query::Costs { .. } => costs(),
+        Query::Hooks => hooks(),
         // The next picture comes when something changes: never.
         Query::Screen { since: 0 } => ReplyEvent::ScreenReply { screen: program_screen() },
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
@@ -335,6 +337,53 @@ fn costs() -> ReplyEvent {
         row("local/coder-30b", 7, (42_000, 880), None, 0),
     ];
     ReplyEvent::CostsReply { rows, total: Some(Cost::from_usd(4.5257)) }
+}
+
+fn hooks() -> ReplyEvent {
+    let row = |event, name: &str, matches: &str, source: &str, last: Option<(HookOutcome, &str)>| HookRow {
+        id: name.into(),
+        event,
+        name: name.into(),
+        command: format!("sh ~/hooks/{}.sh", name.replace(' ', "-")),
+        matches: matches.into(),
+        source: source.into(),
+        blocking: event == HookEvent::BeforeToolCall,
+        timeout: 30,
+        on: true,
+        runs: if last.is_some() { 3 } else { 0 },
+        last: last.map(|(outcome, why)| HookRun {
+            time: Time(START.millis() - 90_000),
+            seconds: 0.12,
+            outcome,
+            why: why.into(),
+        }),
+    };
+    let rows = vec![
+        row(HookEvent::UserPrompt, "no secrets", "", "yours", Some((HookOutcome::Passed, ""))),
+        row(
+            HookEvent::BeforeToolCall,
+            "no push on Friday",
+            "terminal(git push*)",
+            "yours",
+            Some((HookOutcome::Denied, "it is Friday")),
+        ),
+        row(
+            HookEvent::AfterToolCall,
+            "format",
+            "edit_file(src/**)",
+            "project",
+            Some((HookOutcome::Changed, "")),
+        ),
+        row(
+            HookEvent::BeforeResponse,
+            "tests pass",
+            "",
+            "plugin team",
+            Some((HookOutcome::Failed, "it took too long")),
+        ),
+        row(HookEvent::AgentEnd, "log", "", "plugin team", None),
+    ];
+    ReplyEvent::HooksReply { rows }
 }
 
 fn context() -> ContextReport {

@@ -16,6 +16,7 @@ pub(super) const HELP: Scene = Scene::new("help", "Help", |s| over(s, "help.open
 pub(super) const HELP_SEARCH: Scene = Scene::new("help_search", "Help, searched", help_search);
 pub(super) const CONTEXT: Scene = Scene::new("context", "Context report", |s| over(s, "context.open"));
 pub(super) const COST: Scene = Scene::new("cost", "Cost report", |s| over(s, "cost.open"));
+pub(super) const HOOKS: Scene = Scene::new("hooks", "Hooks and their last runs", |s| over(s, "hooks.open"));
 pub(super) const SANDBOX: Scene = Scene::new("sandbox", "Sandbox", sandbox);
 pub(super) const SANDBOX_MISSING: Scene =
     Scene::new("sandbox_missing", "A machine without a sandbox", sandbox_missing);

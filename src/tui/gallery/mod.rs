@@ -71,6 +71,7 @@ pub const SCENES: &[Scene] = &[
     menus::HELP_SEARCH,
     menus::CONTEXT,
     menus::COST,
+    menus::HOOKS,
     menus::SANDBOX,
     menus::SANDBOX_MISSING,
     menus::KEYS,

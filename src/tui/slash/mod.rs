@@ -3,8 +3,11 @@
 pub(crate) mod agents;
 mod alias;
 mod list;
+mod prompt;
 pub(crate) mod session;
 pub(crate) mod settings;
+
+pub use prompt::PromptCommand;
 
 use crate::app::effect::Effect;
 use crate::keymap::action::Action;

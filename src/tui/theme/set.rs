@@ -1,6 +1,6 @@
 //! Which theme is shown: the chosen one, the pair for dark and light, a preview.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::color::{Depth, luminance};
 use super::file::{self, BUILT_IN, BuiltIn, ThemeError};
@@ -18,6 +18,8 @@ pub struct Themes {
     depth: Depth,
     /// The person's theme files, `NAME.toml`, or base16 schemes as `NAME.yaml`.
     folder: Option<PathBuf>,
+    /// Folders with themes of plugins, looked at after the person's.
+    plugins: Vec<PathBuf>,
     /// `auto`, or a name.
     choice: String,
     dark: String,
@@ -38,10 +40,21 @@ impl Themes {
         depth: Depth,
         folder: Option<PathBuf>,
     ) -> (Self, Option<ThemeError>) {
+        Self::with_plugins(ui, depth, folder, &[])
+    }
+
+    /// As [`Themes::new`], with the `themes` folders of these plugins.
+    pub fn with_plugins(
+        ui: &tiller_config::schema::Ui,
+        depth: Depth,
+        folder: Option<PathBuf>,
+        plugins: &[PathBuf],
+    ) -> (Self, Option<ThemeError>) {
         let mut out = Self {
             shipped: BUILT_IN,
             depth,
             folder,
+            plugins: plugins.iter().map(|plugin| plugin.join("themes")).collect(),
             choice: ui.theme.clone(),
             dark: ui.theme_dark.clone(),
             light: ui.theme_light.clone(),
@@ -63,6 +76,7 @@ impl Themes {
             shipped: BUILT_IN,
             depth: Depth::True,
             folder: None,
+            plugins: Vec::new(),
             choice: theme.name.clone(),
             dark: theme.name.clone(),
             light: theme.name.clone(),
@@ -92,10 +106,8 @@ impl Themes {
     /// Names of all themes, the person's first.
     pub fn names(&self) -> Vec<String> {
         let mut own: Vec<String> = self
-            .folder
-            .as_ref()
-            .and_then(|f| std::fs::read_dir(f).ok())
-            .into_iter()
+            .folders()
+            .filter_map(|f| std::fs::read_dir(f).ok())
             .flatten()
             .filter_map(|e| {
                 let path = e.ok()?.path();
@@ -217,18 +229,27 @@ impl Themes {
         // Names come from files and pickers: they must not leave the folder.
         let plain = !name.contains(['/', '\\']) && !name.starts_with('.');
         let own = |name: &str| -> Option<(String, String)> {
-            let folder = self.folder.as_ref().filter(|_| plain)?;
-            let path = folder.join(format!("{name}.toml"));
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                let text = base16::import(&text).unwrap_or(text);
-                return Some((path.display().to_string(), text));
-            }
-            ["yaml", "yml"].into_iter().find_map(|e| {
-                let path = folder.join(format!("{name}.{e}"));
-                let text = std::fs::read_to_string(&path).ok()?;
-                Some((path.display().to_string(), base16::import(&text)?))
-            })
+            self.folders().filter(|_| plain).find_map(|folder| theme_file(folder, name))
         };
         file::load(self.shipped, name, depth, self.is_light, &own)
     }
+
+    /// Folders with theme files, the person's first.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.iter().chain(&self.plugins).map(PathBuf::as_path)
+    }
+}
+
+/// The path and the text of a theme file: `NAME.toml`, or a base16 scheme as `NAME.yaml`.
+fn theme_file(folder: &Path, name: &str) -> Option<(String, String)> {
+    let path = folder.join(format!("{name}.toml"));
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let text = base16::import(&text).unwrap_or(text);
+        return Some((path.display().to_string(), text));
+    }
+    ["yaml", "yml"].into_iter().find_map(|e| {
+        let path = folder.join(format!("{name}.{e}"));
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some((path.display().to_string(), base16::import(&text)?))
+    })
 }

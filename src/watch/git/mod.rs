@@ -38,6 +38,29 @@ pub struct Repository {
     pub common: PathBuf,
 }
 
+/// Fetches the newest commit of a repository into the new folder `into`. Nothing of the repository runs, and git asks for
+/// nothing. Blocks, at most for `limit`.
+///
+/// # Errors
+/// When git is missing, fails or is slow.
+pub fn fetch(url: &str, into: &Path, limit: Duration) -> Result<(), GitError> {
+    let parent = into.parent().unwrap_or(into);
+    let off = [
+        ("core.hooksPath", "/dev/null"),
+        ("core.fsmonitor", "false"),
+        ("core.symlinks", "false"),
+        ("credential.helper", ""),
+        ("core.askPass", "true"),
+        ("core.sshCommand", "ssh -oBatchMode=yes"),
+        ("protocol.ext.allow", "never"),
+        ("submodule.recurse", "false"),
+    ];
+    let settings: Vec<_> = off.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let into = into.display().to_string();
+    let args = ["clone", "-q", "--depth", "1", "--no-tags", "--template=", "--", url, &into];
+    Call { settings: &settings, ..Call::new(parent) }.run(&args, Instant::now() + limit).map(drop)
+}
+
 impl Repository {
     /// The repository whose work tree holds `folder`. Reads files only; no git runs.
     pub fn find(folder: &Path) -> Option<Self> {

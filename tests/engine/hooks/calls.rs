@@ -247,6 +247,21 @@ async fn an_interrupt_ends_a_hook_that_hangs() {
     rig.quit().await;
 }
 
+/// What a hook leaves running ends with it, and does not hold it up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_hook_starts_ends_with_it() {
+    let place = Place::new();
+    let fake = Fake::new([write("w1", "a.txt"), says("Done.")]);
+    let script = "sleep 3000 & echo $! >pid; setsid sleep 3000 & exit 0";
+    let hooks = hooks(&place, |h| h.before_tool_call.push(hook(script)));
+    let mut rig = place.start_with(&fake, |p| p.hooks = hooks).await;
+    assert_eq!(rig.turn("go").await, (TurnStatus::Done, "Done.".into()));
+    assert!(place.work.join("a.txt").exists());
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", place.read("pid").trim()));
+    assert!(stat.is_err() || stat.is_ok_and(|s| s.contains(") Z ")), "it lives on");
+    rig.quit().await;
+}
+
 /// A hook sees no variable but those that are listed: no key of the user's is among them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_sees_no_keys() {

@@ -1,3 +1,4 @@
 //! What extends the program beside its settings.
 
 mod hooks;
+mod plugins;

@@ -67,6 +67,8 @@ pub(crate) struct PromptFacts {
     pub folder: PathBuf,
     /// The user's configuration folder, which holds USER.md.
     pub config: PathBuf,
+    /// Folders of plugins, whose `prompt.md` is a section.
+    pub plugins: Vec<PathBuf>,
     pub now: Time,
     /// No user can answer questions.
     pub alone: bool,
@@ -262,6 +264,12 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
             add(layer, source, heading, text);
         }
     };
+    for plugin in &facts.plugins {
+        let Some(i) = project::read(&plugin.join("prompt.md")) else { continue };
+        let i = facts.readable(i);
+        let name = plugin.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        add(Layer::User, i.path.display().to_string(), format!("# Plugin {name}"), i.text);
+    }
     if let Some(i) = project::read(&facts.config.join("USER.md")) {
         let i = facts.readable(i);
         add(Layer::User, i.path.display().to_string(), "# About the user".into(), i.text);

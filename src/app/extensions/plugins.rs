@@ -1,0 +1,97 @@
+//! The plugins of a start: those of the data folder that are exactly as the user agreed to them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_hooks::ChangedFile;
+use tiller_permit::trust::{Choice, TrustDecision};
+use tiller_plugins::{Installed, PluginState, ToolServices};
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_store::Store;
+use tiller_tool::shell::Confiner;
+use tiller_tui::slash::PromptCommand;
+
+use crate::app::Setup;
+use crate::app::definitions::programs::stored;
+
+/// All installed plugins.
+pub(crate) fn installed(setup: &Setup, store: &Store) -> Vec<Installed> {
+    tiller_plugins::all(&setup.places.data, &|name| decision(store, name))
+}
+
+/// The user's decision of this name.
+pub(crate) fn decision(store: &Store, name: &str) -> Option<TrustDecision> {
+    store.trust().get(name).ok().flatten().as_ref().map(stored)
+}
+
+/// Takes the plugins into use that the user agreed to: their folders are added to the places, their tools to the list of
+/// tools. The others are named. Reads their files.
+pub(crate) fn load(
+    setup: &mut Setup,
+    confiner: Option<&Arc<dyn Confiner>>,
+    store: &Store,
+) -> (Vec<Installed>, Vec<Notice>) {
+    let mut notices = Vec::new();
+    let mut used = Vec::new();
+    for plugin in installed(setup, store) {
+        let why = match (&plugin.manifest, &plugin.state) {
+            (Err(why), _) => why.clone(),
+            (Ok(_), PluginState::Trusted) => {
+                used.push(plugin);
+                continue;
+            }
+            (Ok(_), PluginState::New) => "you have not agreed to it".into(),
+            (Ok(_), PluginState::Changed(file)) => format!("{file} has changed since you agreed to it"),
+            (Ok(_), PluginState::Refused(why)) => why.clone(),
+        };
+        let text = format!("The plugin {} is not used: {why}.", plugin.name);
+        let hint = format!("Run `tiller plugin trust {}` to see it and decide.", plugin.name);
+        notices.push(Notice::new(NoticeKind::Info, text).hint(hint));
+    }
+    for plugin in &used {
+        let Ok(manifest) = &plugin.manifest else { continue };
+        let changed = changed(plugin);
+        let services =
+            ToolServices { confiner: confiner.cloned(), changed: Arc::new(move |_: &Path| changed()) };
+        for tool in tiller_plugins::tools(&plugin.folder, manifest, &services) {
+            if setup.tools.find(tool.name()).is_some() {
+                let text =
+                    format!("The plugin {} has no tool {}: the name is taken.", plugin.name, tool.name());
+                notices.push(Notice::new(NoticeKind::Config, text));
+            } else {
+                setup.tools.push(tool);
+            }
+        }
+    }
+    setup.places.plugins = used.iter().map(|plugin| plugin.folder.clone()).collect();
+    (used, notices)
+}
+
+/// The folders of the plugins in use. Empty at once where none is installed.
+pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
+    if !setup.places.data.join("plugins").is_dir() {
+        return Vec::new();
+    }
+    let Ok(store) = setup.open_store() else { return Vec::new() };
+    let all = installed(setup, &store).into_iter();
+    let used = all.filter(|p| p.state == PluginState::Trusted && p.manifest.is_ok());
+    used.map(|plugin| plugin.folder).collect()
+}
+
+/// `/` commands from files: the user's `commands/`, then those of plugins.
+pub(crate) fn commands(config: &Path, plugins: &[PathBuf]) -> Vec<PromptCommand> {
+    let of =
+        |c: tiller_plugins::PluginCommand| PromptCommand { name: c.name, about: c.about, prompt: c.prompt };
+    let places = std::iter::once(config).chain(plugins.iter().map(PathBuf::as_path));
+    places.flat_map(tiller_plugins::commands).map(of).collect()
+}
+
+/// Tells, before each run, whether a plugin is still as it was loaded.
+pub(crate) fn changed(plugin: &Installed) -> ChangedFile {
+    let (folder, decision) = (plugin.folder.clone(), plugin.files.decision(Choice::Trust));
+    Arc::new(move || match tiller_plugins::look(&folder, &|_| Some(decision.clone())).state {
+        PluginState::Trusted => None,
+        PluginState::Changed(file) => Some(file),
+        PluginState::New | PluginState::Refused(_) => Some("one of its files".into()),
+    })
+}

@@ -1,0 +1,164 @@
+//! Plugins in the program itself: installation, trust in their whole content, what they bring.
+
+use serde_json::json;
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, calls, json_lines, run, says};
+use crate::screen::{quit, say};
+
+/// A plugin in the folder `team` of the workspace.
+fn plugin(place: &Place) {
+    place.ok(&["plugin", "new", "team"]);
+    place.file(
+        "team/plugin.toml",
+        r#"name = "team"
+version = "1.2"
+description = "Rules of the team"
+
+[[tools]]
+name = "lookup"
+description = "Looks a word up."
+command = "sh lookup.sh"
+schema = { type = "object", properties = { word = { type = "string" } }, required = ["word"] }
+
+[[hooks.before-tool-call]]
+name = "no deletion"
+match = "terminal(rm *)"
+command = "test -f \"$TILLER_PLUGIN_DIR/lookup.sh\" && echo 'the team keeps its files' >&2; exit 2"
+"#,
+    );
+    place.file(
+        "team/lookup.sh",
+        "read -r line\necho ran >>\"$OLDPWD/ran\"\nprintf '{\"id\":1,\"result\":\"it means %s\"}\\n' \"$(printf %s \"$line\" | tr -dc a-z | tail -c 5)\"\n",
+    );
+    place.file("team/agents/tester.md", "---\ndescription: tests of the team\n---\nTest.\n");
+    place.file("team/skills/deploy/SKILL.md", "---\ndescription: how we deploy\n---\nDeploy.\n");
+    place.file("team/prompt.md", "The team writes British English.\n");
+    place.file("team/themes/team.toml", "inherits = \"tiller-dark\"\n");
+}
+
+fn output(stdout: &str, call: &str) -> String {
+    let lines = json_lines(stdout);
+    let done = lines.iter().find(|l| l["type"] == "tool_finished" && l["call_id"] == call);
+    done.unwrap_or_else(|| panic!("no {call} in {stdout}"))["output"].as_str().unwrap().to_owned()
+}
+
+/// A plugin that the user agreed to brings what it says; one byte more, and nothing of it is used.
+#[test]
+fn a_plugin_is_used_in_exactly_the_form_that_was_agreed_to() {
+    let turn = || {
+        [
+            calls("t1", "team_lookup", json!({"word": "tiller"})),
+            calls("t2", "terminal", json!({"command": "rm -f a.txt"})),
+            says("Done."),
+        ]
+    };
+    let server = ScriptServer::start(turn().into_iter().chain(turn()).chain(turn()).collect::<Vec<_>>());
+    let place = Place::anthropic(&server);
+    plugin(&place);
+    place.file("a.txt", "keep me\n");
+    let exec = || place.run(&["exec", "--json", "--profile", "full", "go"]);
+    // Stored, and not agreed to: nothing of it is used, and that is told.
+    let out = run(place.tiller(&["plugin", "install", "team"]), b"");
+    assert!(out.code == Some(2) && out.stdout.contains("runs for the tool lookup"), "{out:?}");
+    assert!(out.stdout.contains("1 hook, 1 tool, 1 agent, 1 skill, 1 theme, 1 prompt section"), "{out:?}");
+    let out = exec();
+    assert!(out.stderr.contains("The plugin team is not used"), "{}", out.stderr);
+    assert!(!place.work.join("ran").exists() && !place.work.join("a.txt").exists(), "{out:?}");
+    let first = server.bodies().remove(0).to_string();
+    assert!(!first.contains("team_lookup") && !first.contains("British English"), "{first}");
+
+    place.ok(&["plugin", "trust", "team", "--yes"]);
+    let list = place.ok(&["plugin", "list"]);
+    assert!(list.contains("team 1.2") && list.contains("used\n"), "{list}");
+    assert!(!place.work.join("ran").exists(), "nothing of it runs at its installation");
+    place.file("a.txt", "keep me\n");
+    let before = server.count();
+    let out = exec();
+    assert_eq!(output(&out.stdout, "t1"), "it means iller", "{out:?}");
+    assert!(place.work.join("ran").exists());
+    let denied = output(&out.stdout, "t2");
+    assert!(denied.contains("no deletion") && denied.contains("the team keeps its files"), "{denied}");
+    assert!(place.work.join("a.txt").exists());
+    let first = server.bodies()[before].to_string();
+    assert!(first.contains("team_lookup") && first.contains("British English"), "{first}");
+    let hooks = place.ok(&["hooks", "list"]);
+    assert!(hooks.contains("plugin team"), "{hooks}");
+
+    std::fs::remove_file(place.work.join("ran")).unwrap();
+    let stored = place.home.join("data/plugins/team");
+    let script = std::fs::read_to_string(stored.join("lookup.sh")).unwrap();
+    std::fs::write(stored.join("lookup.sh"), script + "\n").unwrap();
+    let out = exec();
+    assert!(out.stderr.contains("lookup.sh has changed since you agreed"), "{}", out.stderr);
+    assert!(!place.work.join("ran").exists());
+    let list = place.ok(&["plugin", "list"]);
+    assert!(list.contains("not used: lookup.sh has changed"), "{list}");
+    place.ok(&["plugin", "remove", "team"]);
+    assert!(!stored.exists() && place.ok(&["plugin", "list"]).contains("No plugins"));
+    assert!(!place.ok(&["trust", "--list"]).contains("plugin"));
+}
+
+/// A command of a plugin sends its prompt, and its theme can be chosen.
+#[test]
+fn a_plugin_brings_a_command_and_a_theme_to_the_screen() {
+    let server = ScriptServer::start([says("It is deployed.")]);
+    let place = Place::anthropic(&server);
+    plugin(&place);
+    place.file("team/commands/deploy.md", "---\ndescription: deploys it\n---\nDeploy to $ARGUMENTS.\n");
+    place.ok(&["plugin", "install", "team", "--yes"]);
+    assert!(place.ok(&["themes"]).contains("team"));
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Type what you want done");
+    say(&mut term, "/deploy staging");
+    term.wait_text("It is deployed.");
+    assert!(server.bodies()[0].to_string().contains("Deploy to staging."));
+    assert_eq!(quit(&mut term), 0);
+}
+
+/// From an archive, and from a git repository.
+#[test]
+fn a_plugin_is_installed_from_an_archive_and_from_git() {
+    let place = Place::new();
+    plugin(&place);
+    let tar = run(place.program("tar", &["-czf", "team.tar.gz", "team"]), b"");
+    if tar.code == Some(0) {
+        let out = place.ok(&["plugin", "install", "team.tar.gz", "--yes"]);
+        assert!(out.contains("is used from the next start on"), "{out}");
+        place.ok(&["plugin", "remove", "team"]);
+    } else {
+        eprintln!("skipped: tar is not installed");
+    }
+    let repository = place.work.join("team");
+    let git = |args: &[&str]| {
+        let mut all = vec!["-C", "team", "-c", "user.name=t", "-c", "user.email=t@t"];
+        all.extend(args);
+        place.git(&all);
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "plugin"]);
+    let out = place.ok(&["plugin", "install", &format!("file://{}", repository.display()), "--yes"]);
+    assert!(out.contains("is used from the next start on"), "{out}");
+    assert!(!place.home.join("data/plugins/team/.git").exists());
+    assert_eq!(place.lines(&["plugin", "list", "--json"])[0]["used"], json!(true));
+    let wrong = place.run(&["plugin", "install", "ext::sh -c touch% pwned"]);
+    assert!(wrong.code == Some(2) && !place.work.join("pwned").exists(), "{wrong:?}");
+}
+
+/// Mistakes are named with their line, and a link is refused.
+#[test]
+fn a_plugin_with_mistakes_is_refused() {
+    let place = Place::new();
+    plugin(&place);
+    let valid = place.ok(&["plugin", "validate", "team"]);
+    assert!(valid.contains("team is valid"), "{valid}");
+    place.file("team/plugin.toml", "name = \"team\"\n\n[[hook]]\ncommand = \"x\"\n");
+    let wrong = place.run(&["plugin", "validate", "team"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("line 3"), "{wrong:?}");
+    place.file("team/plugin.toml", "name = \"team\"\n");
+    std::os::unix::fs::symlink("/etc/passwd", place.work.join("team/link")).unwrap();
+    let link = place.run(&["plugin", "install", "team", "--yes"]);
+    assert!(link.code == Some(2) && link.stderr.contains("link"), "{link:?}");
+    assert!(place.ok(&["plugin", "list"]).contains("No plugins"));
+}
