@@ -21,6 +21,13 @@ impl Places {
         self.data.with_file_name(name)
     }
 
+    /// Where plugins are: beside the data, because programs in the sandbox cannot read the folders above, and a plugin's own
+    /// programs are run there. All of their content is hashed.
+    pub fn plugin_folder(&self) -> PathBuf {
+        let name = if self.data.ends_with("data") { "plugins" } else { "tiller-plugins" };
+        self.data.with_file_name(name)
+    }
+
     /// From environment variables, given as a function so that tests need not set any.
     /// `None` when neither `TILLER_HOME` nor `HOME` nor XDG folders are set.
     pub fn from_env(var: &dyn Fn(&str) -> Option<String>) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Brings a plugin into the data folder. Nothing of it is run.
+//! Brings a plugin into the folder of plugins. Nothing of it is run.
 
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ const FILES: usize = 500;
 const BYTES: u64 = 20 << 20;
 const DEPTH: usize = 6;
 
-/// Copies the plugin in `from` into the data folder, in place of an earlier one of its name. Returns its folder. Links are
+/// Copies the plugin in `from` into the folder of plugins, `home`, in place of an earlier one of its name. Returns its folder. Links are
 /// refused, `.git` is left out.
 ///
 /// # Errors
 /// A sentence.
-pub fn bring(from: &Path, data: &Path) -> Result<PathBuf, String> {
+pub fn bring(from: &Path, home: &Path) -> Result<PathBuf, String> {
     let manifest = read(from)?;
-    let to = Installed::place(data, &manifest.name);
-    let parent = to.parent().unwrap_or(data);
+    let to = Installed::place(home, &manifest.name);
+    let parent = to.parent().unwrap_or(home);
     let fail = |e: std::io::Error| format!("the plugin cannot be stored: {e}");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(fail)?;
     // Complete before it has its name: a half copied one is never seen.
@@ -102,7 +102,7 @@ mod tests {
         std::fs::create_dir_all(from.join("skills/a")).unwrap();
         std::fs::write(from.join("skills/a/SKILL.md"), "x").unwrap();
         let to = bring(&from, &data).unwrap();
-        assert_eq!(to, data.join("plugins/mine"));
+        assert_eq!(to, data.join("mine"));
         assert!(to.join("skills/a/SKILL.md").is_file());
         let found = all(&data, &|_| None);
         assert_eq!((found.len(), &found[0].state), (1, &PluginState::New));
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(state(), PluginState::Trusted, "the earlier one stays");
         std::os::unix::fs::symlink("/etc/passwd", to.join("link")).unwrap();
         assert!(matches!(state(), PluginState::Refused(_)));
-        let names: Vec<_> = std::fs::read_dir(data.join("plugins")).unwrap().flatten().collect();
+        let names: Vec<_> = std::fs::read_dir(&data).unwrap().flatten().collect();
         assert_eq!(names.len(), 1, "{names:?}");
     }
 }

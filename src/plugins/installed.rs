@@ -1,4 +1,4 @@
-//! The plugins in the data folder, and whether each is exactly what the user agreed to.
+//! The plugins in their folder, and whether each is exactly what the user agreed to.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,6 @@ use tiller_permit::trust::{FolderConfig, Status, TrustDecision, discover_for, st
 
 use crate::manifest::{Manifest, read};
 
-/// The folder of plugins, in the data folder.
-const FOLDER: &str = "plugins";
 /// Behind the folder's path in the name of a decision: no real path holds two slashes.
 const DECISION: &str = "//plugin";
 /// Most plugins that are looked at.
@@ -26,7 +24,7 @@ pub enum PluginState {
     Refused(String),
 }
 
-/// A plugin in the data folder.
+/// A plugin in the folder of plugins.
 #[derive(Clone, Debug)]
 pub struct Installed {
     /// The name of its folder.
@@ -85,9 +83,9 @@ fn files(folder: &Path) -> FolderConfig {
     discover_for(folder, &names)
 }
 
-/// All plugins, by name. `data`: the data folder.
-pub fn all(data: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Vec<Installed> {
-    let entries = std::fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
+/// All plugins in `home`, by name.
+pub fn all(home: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Vec<Installed> {
+    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
     let folders = entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path());
     let mut folders: Vec<PathBuf> =
         folders.filter(|f| !f.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."))).collect();
@@ -98,7 +96,7 @@ pub fn all(data: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Vec<
 
 impl Installed {
     /// The folder that a plugin of this name has.
-    pub fn place(data: &Path, name: &str) -> PathBuf {
-        data.join(FOLDER).join(name)
+    pub fn place(home: &Path, name: &str) -> PathBuf {
+        home.join(name)
     }
 }

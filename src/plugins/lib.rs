@@ -3,7 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `manifest` | `plugin.toml`, and what a folder brings |
-//! | `installed` | the plugins in the data folder, and whether they are as the user agreed to them |
+//! | `installed` | the plugins in their folder, and whether they are as the user agreed to them |
 //! | `copy`, `archive` | bringing a plugin in, from a folder or an archive |
 //! | `commands` | `/` commands, each of which sends a prompt |
 //! | `tool` | tools of plugins: a command that reads a call and writes its result |

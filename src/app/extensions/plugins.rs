@@ -1,4 +1,4 @@
-//! The plugins of a start: those of the data folder that are exactly as the user agreed to them.
+//! The plugins of a start: those that are exactly as the user agreed to them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::app::definitions::programs::stored;
 
 /// All installed plugins.
 pub(crate) fn installed(setup: &Setup, store: &Store) -> Vec<Installed> {
-    tiller_plugins::all(&setup.places.data, &|name| decision(store, name))
+    tiller_plugins::all(&setup.places.plugin_folder(), &|name| decision(store, name))
 }
 
 /// The user's decision of this name.
@@ -69,7 +69,7 @@ pub(crate) fn load(
 
 /// The folders of the plugins in use. Empty at once where none is installed.
 pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
-    if !setup.places.data.join("plugins").is_dir() {
+    if !setup.places.plugin_folder().is_dir() {
         return Vec::new();
     }
     let Ok(store) = setup.open_store() else { return Vec::new() };

@@ -78,7 +78,7 @@ fn install(setup: &Setup, from: &str, yes: bool) -> Result<Exit, Notice> {
     let scratch = scratch.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
     let source =
         source(from, scratch.path()).map_err(|why| user(format!("{}.", why.trim_end_matches('.'))))?;
-    let folder = tiller_plugins::bring(&source, &setup.places.data)
+    let folder = tiller_plugins::bring(&source, &setup.places.plugin_folder())
         .map_err(|why| user(format!("It was not installed: {}.", why.trim_end_matches('.'))))?;
     let store = setup.open_store()?;
     let plugin = tiller_plugins::look(&folder, &|name| plugins::decision(&store, name));

@@ -36,11 +36,20 @@ pub(crate) struct Call<'a> {
     pub(crate) settings: &'a [(String, String)],
     /// `None`: the first git on `PATH` that is not below `folder`.
     pub(crate) program: Option<&'a Path>,
+    /// It may reach other machines.
+    pub(crate) network: bool,
 }
 
 impl<'a> Call<'a> {
     pub(crate) fn new(folder: &'a Path) -> Self {
-        Self { folder, repository: None, scope: ConfigScope::None, settings: &[], program: None }
+        Self {
+            folder,
+            repository: None,
+            scope: ConfigScope::None,
+            settings: &[],
+            program: None,
+            network: false,
+        }
     }
 
     /// Runs git and returns its standard output. Blocks, at most until `until`.
@@ -105,6 +114,9 @@ impl<'a> Call<'a> {
             }
         }
         command.envs(git_variables(self.settings)).env("LC_ALL", "C.UTF-8");
+        if self.network {
+            command.env("GIT_ALLOW_PROTOCOL", "https:ssh:file");
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A process group of its own: Ctrl-C is for Tiller, and git must not read keys.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

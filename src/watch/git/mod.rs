@@ -58,7 +58,9 @@ pub fn fetch(url: &str, into: &Path, limit: Duration) -> Result<(), GitError> {
     let settings: Vec<_> = off.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let into = into.display().to_string();
     let args = ["clone", "-q", "--depth", "1", "--no-tags", "--template=", "--", url, &into];
-    Call { settings: &settings, ..Call::new(parent) }.run(&args, Instant::now() + limit).map(drop)
+    Call { settings: &settings, network: true, ..Call::new(parent) }
+        .run(&args, Instant::now() + limit)
+        .map(drop)
 }
 
 impl Repository {

@@ -60,6 +60,8 @@ fn on_the_screen(columns: u16, rows: u16) {
     let screen = term.wait_text("before-tool-call");
     assert!(screen.contains("denied") && screen.contains("friday"), "{screen}");
     term.keys("\x1b");
+    term.wait_gone("Type to filter");
+    crate::common::let_escape_pass();
     assert_eq!(quit(&mut term), 0);
 }
 

@@ -86,7 +86,7 @@ fn a_plugin_is_used_in_exactly_the_form_that_was_agreed_to() {
     assert!(hooks.contains("plugin team"), "{hooks}");
 
     std::fs::remove_file(place.work.join("ran")).unwrap();
-    let stored = place.home.join("data/plugins/team");
+    let stored = place.home.join("plugins/team");
     let script = std::fs::read_to_string(stored.join("lookup.sh")).unwrap();
     std::fs::write(stored.join("lookup.sh"), script + "\n").unwrap();
     let out = exec();
@@ -140,7 +140,7 @@ fn a_plugin_is_installed_from_an_archive_and_from_git() {
     git(&["commit", "-qm", "plugin"]);
     let out = place.ok(&["plugin", "install", &format!("file://{}", repository.display()), "--yes"]);
     assert!(out.contains("is used from the next start on"), "{out}");
-    assert!(!place.home.join("data/plugins/team/.git").exists());
+    assert!(!place.home.join("plugins/team/.git").exists());
     assert_eq!(place.lines(&["plugin", "list", "--json"])[0]["used"], json!(true));
     let wrong = place.run(&["plugin", "install", "ext::sh -c touch% pwned"]);
     assert!(wrong.code == Some(2) && !place.work.join("pwned").exists(), "{wrong:?}");
