@@ -5,6 +5,7 @@
 //! | place | what it starts | confined |
 //! | --- | --- | --- |
 //! | `tool/shell/processes/launch.rs`, `tool/shell/jobs/background.rs` | commands of agents | [`confiners`] |
+//! | the same, through `tool/code/child.rs` | scripts of agents | [`confiners`] |
 //! | the same | lines that the person types after `!`, commands of `/compare` | no: the person's own |
 //! | `terminals/` | the person's own `ssh`, `docker`, `podman` and `kubectl`, which run commands elsewhere | no |
 //! | `tool/shell/hosted.rs` | agent programs of other vendors | `definitions/program_sandbox.rs`, by setting |

@@ -124,6 +124,25 @@ impl Setup {
         Arc::clone(self.children.get_or_init(|| ChildEnv::new(crate::app::child_env(self))))
     }
 
+    /// The Python interpreter for scripts; `None`: there is none. For tests of builds for tests `TILLER_TEST_PYTHON` says it:
+    /// `none`, or a path that is not looked at.
+    pub(crate) fn python(&self) -> Option<PathBuf> {
+        if let Some(told) = (self.env)("TILLER_TEST_PYTHON").filter(|_| cfg!(debug_assertions)) {
+            return (told != "none").then(|| told.into());
+        }
+        let python = &self.config.config.code.python;
+        tiller_tool::code::find_python(python, &self.children().now(), &self.project)
+    }
+
+    /// The tools of this machine: without Python there are no scripts.
+    pub(crate) fn tools_here(&self) -> Registry {
+        let tools = self.tools.clone();
+        match self.python() {
+            Some(_) => tools,
+            None => tools.without("execute_code"),
+        }
+    }
+
     /// The environment of children after another terminal has replaced the variables `names` by `theirs`; the
     /// allow-list and the search for keys still apply.
     pub(crate) fn brought(

@@ -300,7 +300,7 @@ impl Running {
             config,
             providers,
             workspace,
-            tools: setup.tools.clone(),
+            tools: setup.tools_here(),
             crew: CrewConfig {
                 agents: Arc::new(|| Box::<tiller_agents::Roster>::default()),
                 delegation: Arc::new(tiller_agents::Delegation),

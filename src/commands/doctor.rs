@@ -292,6 +292,14 @@ const CHECKS: &[DoctorCheck] = &[
             ),
         }
     }),
+    ("tools", "python", |s| match s.python() {
+        Some(python) => (Health::Ok, format!("{} runs scripts that call tools", python.display()), None),
+        None => (
+            Health::Warn,
+            format!("{} was not found: agents have no execute_code", s.config.config.code.python),
+            Some("Install Python 3, or set code.python to its path.".into()),
+        ),
+    }),
     ("tools", "agents", |s| {
         let found = agents::found(&(s.env)("PATH").unwrap_or_default());
         if found.is_empty() {

@@ -34,6 +34,7 @@ const NEVER: &[(&str, &str)] = &[
     ("snapshots", "it could make changes to your files irreversible"),
     ("detach", "it could keep work running that you believe has ended"),
     ("context", "it could change the instructions of the model"),
+    ("code", "it could start another program in place of Python"),
 ];
 
 /// What is refused in a project's file.

@@ -16,7 +16,7 @@ pub(crate) fn tools() -> ToolCatalog {
         verb: ToolVerb::Tool,
         target: |_| String::new(),
     };
-    let all: [(&str, RuleArgument, &[&str]); 13] = [
+    let all: [(&str, RuleArgument, &[&str]); 14] = [
         ("read_file", ReadPath, &["read"]),
         ("search", ReadPath, &["grep"]),
         ("list_dir", ReadPath, &[]),
@@ -30,6 +30,7 @@ pub(crate) fn tools() -> ToolCatalog {
         ("web_search", Text, &["websearch"]),
         ("process", Text, &[]),
         ("todo_write", Text, &[]),
+        ("execute_code", Text, &[]),
     ];
     all.into_iter().map(tool).collect()
 }

@@ -44,7 +44,7 @@ variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Co
     ToolOutput Processes Hooks Workflows Mcp Screen Scrollback Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
-variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellStarted ShellLine);
+variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress InnerCall ToolFinished ShellStarted ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
     GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving

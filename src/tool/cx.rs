@@ -15,6 +15,7 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::code::{CodeLimits, ScriptApproval, ScriptPorts};
 use crate::crew::{CrewReply, CrewRequest};
 use crate::shell::{BlockedLog, Bounds, Confiner, Confiners, Deletion, Elsewhere};
 
@@ -42,6 +43,10 @@ pub trait Ports: Send + Sync {
         let _ = (agent, deletion);
         false
     }
+    /// What the engine does for scripts; `None`: nothing.
+    fn scripts(&self) -> Option<&dyn ScriptPorts> {
+        None
+    }
     /// Marks paths as about to be written by this call, so that the watcher attributes the changes to `agent`.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
@@ -66,6 +71,8 @@ pub struct Limits {
     pub bounds: Bounds,
     /// Files that a command may lose without a question.
     pub deletions: usize,
+    /// Of scripts.
+    pub code: CodeLimits,
     /// Bytes of one fetched page.
     pub fetch_bytes: u64,
     pub fetch_redirects: usize,
@@ -91,6 +98,7 @@ impl Default for Limits {
             grace: Duration::from_secs(5),
             bounds: Bounds::default(),
             deletions: crate::shell::DELETIONS,
+            code: CodeLimits::default(),
             fetch_bytes: 5 << 20,
             fetch_redirects: 5,
             fetch_time: Duration::from_secs(30),
@@ -235,11 +243,21 @@ impl Workspace {
         })
     }
 
+    /// Whether programs of this profile are confined on this machine, wherever commands run.
+    pub fn confines_here(&self, profile: CommandProfile) -> bool {
+        self.local_confiner(profile).is_some_and(|confiner| confiner.confines())
+    }
+
     /// What confines commands of this profile; `None`: they run as they are, or elsewhere.
     pub(crate) fn confiner(&self, profile: CommandProfile) -> Option<&Arc<dyn Confiner>> {
         if self.terminal.is_some() {
             return None;
         }
+        self.local_confiner(profile)
+    }
+
+    /// The same for what runs on this machine, wherever commands run.
+    fn local_confiner(&self, profile: CommandProfile) -> Option<&Arc<dyn Confiner>> {
         match profile {
             CommandProfile::Person => None,
             CommandProfile::Outside => self.confiners.outside.as_ref(),
@@ -320,6 +338,8 @@ pub struct CommandRun {
     pub profile: CommandProfile,
     /// Set over the environment of the command alone: with them a command that only reads runs no other program.
     pub variables: Vec<(String, String)>,
+    /// The approval of the calls that its script makes.
+    pub script: Arc<ScriptApproval>,
     /// What the sandbox refused to commands of the call that failed.
     pub refused: BlockedLog,
     /// What else the audit says of the call.
@@ -343,7 +363,13 @@ impl CommandRun {
     /// Another run of the same call, in this profile.
     #[must_use]
     pub fn again(&self, profile: CommandProfile) -> Self {
-        Self { profile, refused: self.refused.clone(), notes: Arc::clone(&self.notes), ..Self::default() }
+        Self {
+            profile,
+            script: Arc::clone(&self.script),
+            refused: self.refused.clone(),
+            notes: Arc::clone(&self.notes),
+            ..Self::default()
+        }
     }
 
     /// Adds words to the audit of the call.
@@ -424,6 +450,11 @@ impl ToolCx {
     pub(crate) fn terminal_confiner(&self) -> Option<Arc<dyn Confiner>> {
         let confiner = self.confiner()?;
         Some(confiner.in_terminal().unwrap_or_else(|| Arc::clone(confiner)))
+    }
+
+    /// What confines a program of the call on this machine, wherever its commands run; `None`: it runs as it is.
+    pub(crate) fn local_confiner(&self) -> Option<&Arc<dyn Confiner>> {
+        self.workspace.local_confiner(self.run.profile)
     }
 
     /// What confines its command; `None`: it runs as it is.

@@ -12,6 +12,7 @@
 //! | `plan` | the todo list, the plan, questions to the user |
 //! | `checkpoint`, `session_search` | named states of the files; earlier sessions |
 //! | `crew` | working with other agents |
+//! | `code` | scripts that call tools |
 //!
 //! It may use `protocol` and `fs`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
@@ -20,6 +21,7 @@
 pub mod browser;
 pub mod checkpoint;
 mod child_env;
+pub mod code;
 pub mod crew;
 pub mod cx;
 pub mod files;

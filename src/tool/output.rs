@@ -97,7 +97,9 @@ pub fn duration_note(seconds: &str) -> String {
 
 /// Whether a line of a result is a [`duration_note`], which differs each time.
 pub fn is_duration_note(line: &str) -> bool {
-    line.strip_prefix("[took ").and_then(|l| l.strip_suffix(" s]")).is_some_and(|s| s.parse::<f64>().is_ok())
+    let note = line.strip_prefix("[took ").and_then(|l| l.strip_suffix(" s]"));
+    let seconds = note.or_else(|| line.strip_prefix("duration_seconds: "));
+    seconds.is_some_and(|s| s.parse::<f64>().is_ok())
 }
 
 /// How a [`Spill::pointer`] begins.

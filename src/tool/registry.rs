@@ -2,7 +2,7 @@
 
 use tiller_protocol::{ToolCatalog, ToolInfo, ToolSpec};
 
-use crate::{Tool, checkpoint, crew, files, plan, session_search, shell, web};
+use crate::{Tool, checkpoint, code, crew, files, plan, session_search, shell, web};
 
 /// The tools of a process. The composition root makes it once and hands it down; a test can add a tool of its own.
 #[derive(Clone, Default)]
@@ -45,6 +45,7 @@ impl Registry {
             &crew::CancelAgent,
             &crew::GetProcessInfo,
             &crew::Blackboard,
+            &code::ExecuteCode,
         ];
         Self { tools, absent: Vec::new() }
     }
@@ -57,6 +58,15 @@ impl Registry {
     /// Notes a tool that agents do not have in this process, so that rules and agent definitions may name it.
     pub fn note_absent(&mut self, tool: ToolInfo) {
         self.absent.push(tool);
+    }
+
+    /// The same without a tool, which rules and agent definitions may still name.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        let gone = self.find(name).map(Tool::info);
+        self.tools.retain(|tool| tool.name() != name);
+        self.absent.extend(gone);
+        self
     }
 
     /// All of them, in the order in which they were added.

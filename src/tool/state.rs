@@ -10,4 +10,6 @@ pub struct ToolState {
     pub browser: crate::browser::BrowserState,
     /// Shells and background processes.
     pub shells: crate::shell::ShellPool,
+    /// Scripts that keep variables.
+    pub code: crate::code::CodeSessions,
 }

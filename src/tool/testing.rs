@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::lock;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{
     AgentId, AskBody, AskReply, EntryId, IdSource, ManualClock, Part, RestorePreview, SearchPage,
     SearchQuery, SeqIds, SessionId, Time, TodoItem,
@@ -14,6 +16,7 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::code::{CallConsent, CallForScript, InnerReply, InnerResult, ScriptPorts, WaitingCall};
 use crate::crew::{CrewReply, CrewRequest, Delegation};
 use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
 
@@ -38,6 +41,21 @@ pub struct FakePorts {
     /// How often it was done.
     pub restored: Mutex<u32>,
     pub crew: Mutex<CrewScript>,
+    /// What scripts can call, and what they have called.
+    pub tools: ToolList,
+    pub calls: Mutex<Vec<CallForScript>>,
+    /// Tools whose calls would ask.
+    pub asking: Mutex<Vec<&'static str>>,
+}
+
+/// Tools for scripts.
+#[derive(Default)]
+pub struct ToolList(pub Mutex<Vec<&'static dyn Tool>>);
+
+impl std::fmt::Debug for ToolList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ToolList")
+    }
 }
 
 type CrewPlay = Box<dyn FnMut(CrewRequest) -> Result<CrewReply, String> + Send>;
@@ -114,12 +132,95 @@ impl Ports for FakePorts {
         }
     }
 
+    fn scripts(&self) -> Option<&dyn ScriptPorts> {
+        Some(self)
+    }
+
     fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {
         lock(&self.writing).extend_from_slice(paths);
     }
 
     fn wrote(&self, _agent: &AgentId, paths: &[PathBuf]) {
         lock(&self.wrote).extend_from_slice(paths);
+    }
+}
+
+#[async_trait]
+impl ScriptPorts for FakePorts {
+    fn tools(&self) -> Vec<&'static dyn Tool> {
+        lock(&self.tools.0).clone()
+    }
+
+    async fn call(&self, cx: &ToolCx, call: CallForScript) -> Result<InnerReply, String> {
+        lock(&self.calls).push(call.clone());
+        let found = lock(&self.tools.0).iter().copied().find(|tool| tool.name() == call.tool);
+        let tool = found.ok_or("there is no such tool")?;
+        let asks = lock(&self.asking).contains(&tool.name());
+        let read = tool.touch() == tiller_protocol::Touch::Read;
+        let mut row = InnerCall {
+            number: call.number,
+            name: call.tool.clone(),
+            verb: tool.verb(),
+            target: tool.target(&call.args),
+            outcome: None,
+            waits: true,
+            seconds: 0.0,
+            output: String::new(),
+            files: Vec::new(),
+        };
+        let given = matches!(call.consent, CallConsent::Given(_));
+        if asks && !given || call.consent == CallConsent::Reads && !read {
+            let ask = PermissionAsk {
+                tool: call.tool.clone(),
+                verb: tool.verb(),
+                shown: tool.target(&call.args),
+                hash: call.args.to_string(),
+                diff: None,
+                folder: String::new(),
+                why: String::new(),
+                rule: tiller_protocol::AskReason::NoRule,
+                effects: Vec::new(),
+                risk: tiller_protocol::ask::Risk::Low,
+                always: None,
+                editable: false,
+                outside: tiller_protocol::ask::OutsideAnswer::No,
+                calls: Vec::new(),
+            };
+            return Ok(InnerReply::Waits(Box::new(WaitingCall { ask, allowed: !asks, row })));
+        }
+        let mut inner = cx.clone();
+        inner.call_id = format!("{}.{}", cx.call_id, call.number);
+        inner.run = Arc::default();
+        inner.cancel = cx.cancel.child_token();
+        let done = crate::guard::access_guarded(tool, &call.args, &inner);
+        let done = match done {
+            Ok(_) => crate::guard::run_guarded(tool, call.args, &inner).await,
+            Err(e) => Err(e),
+        };
+        row.waits = false;
+        let (text, exit) = match done {
+            Ok(out) => {
+                row.outcome = Some(out.outcome);
+                let exit = match out.display {
+                    Some(Display::Output { exit, .. }) => exit,
+                    _ => None,
+                };
+                (text_of(&out.content), exit)
+            }
+            Err(e) => {
+                row.outcome = Some(tiller_protocol::ToolOutcome::Error);
+                let words = match &e {
+                    ToolError::Tell(words) => words.clone(),
+                    other => other.to_string(),
+                };
+                (words, None)
+            }
+        };
+        Ok(InnerReply::Ran(Box::new(InnerResult { text, exit, read, row })))
+    }
+
+    async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
+        Ports::ask(self, agent, body).await
     }
 }
 

@@ -26,6 +26,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         always: always.map(str::to_owned),
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls: Vec::new(),
     }))
 }
 

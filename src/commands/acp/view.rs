@@ -143,7 +143,14 @@ impl View {
                 out.iter_mut().for_each(|update| call::of_agent(update, agent));
                 out
             }
-            ToolEvent::ShellStarted { .. } | ToolEvent::ShellLine { .. } => Vec::new(),
+            // The lines of its calls are what a script shows while it runs.
+            ToolEvent::InnerCall { call_id, call, most } if call.outcome.is_some() => {
+                let line = format!("{}/{most} {} {}\n", call.number, call.verb, call.target);
+                self.progress(time, key(call_id), &line)
+            }
+            ToolEvent::InnerCall { .. } | ToolEvent::ShellStarted { .. } | ToolEvent::ShellLine { .. } => {
+                Vec::new()
+            }
         }
     }
 

@@ -31,6 +31,9 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
             format!("~ {verb} {}", one_line(target))
         }
+        EventBody::Tool(ToolEvent::InnerCall { call, most, .. }) if call.outcome.is_some() => {
+            format!("~ {}/{most} {} {}", call.number, call.verb, one_line(&call.target))
+        }
         EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, .. }) => {
             format!("x {name}: {}", one_line(output))
         }

@@ -147,6 +147,7 @@ mod tests {
             always: None,
             editable: false,
             outside: OutsideAnswer::No,
+            calls: Vec::new(),
         })
     }
 

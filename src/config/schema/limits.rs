@@ -21,6 +21,28 @@ pub struct Budget {
     pub tiers: BTreeMap<String, f64>,
 }
 
+/// Scripts that call tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Code {
+    /// The Python interpreter: a name, or an absolute path. Takes effect at the next start.
+    pub python: String,
+    /// Maximum time of a script, in seconds.
+    pub time: u64,
+    /// Maximum tool calls of a script.
+    pub calls: u32,
+    /// Maximum bytes of a script's standard output that the model reads.
+    pub output_bytes: usize,
+    /// Maximum bytes of its standard error.
+    pub error_bytes: usize,
+}
+
+impl Default for Code {
+    fn default() -> Self {
+        Self { python: "python3".into(), time: 120, calls: 50, output_bytes: 50_000, error_bytes: 10_000 }
+    }
+}
+
 /// Limits on turns, tool calls and commands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -20,7 +20,7 @@ use tiller_protocol::{Effort, Profile};
 pub use browser::{Browser, BrowserBackend};
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
-pub use limits::{Agents, Budget, Context, Limits};
+pub use limits::{Agents, Budget, Code, Context, Limits};
 pub use mcp::{McpServer, McpTransport};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
@@ -54,6 +54,8 @@ pub struct Config {
     pub budget: Budget,
     /// Limits on turns, tool calls and commands.
     pub limits: Limits,
+    /// Scripts that call tools (`execute_code`).
+    pub code: Code,
     /// The model's context.
     pub context: Context,
     /// The screen.

@@ -137,7 +137,10 @@ fn output(
     let EntryBody::ToolResult { content, display, .. } = entry.body else {
         return Err(StoreError::NotFound(format!("result of the call {call_id}")));
     };
-    let text = text_of(&content);
+    let mut text = text_of(&content);
+    if let Some(tiller_protocol::tool::Display::Calls { calls, .. }) = &display {
+        text.push_str(&calls_text(calls));
+    }
     let full = match &display {
         Some(tiller_protocol::tool::Display::Output { full: Some(full), .. }) => Some(full.as_str()),
         // Other tools name the file in the mark that replaces the cut text.
@@ -155,4 +158,16 @@ fn output(
         });
     }
     Ok(ReplyEvent::ToolOutputReply { call_id, text })
+}
+
+/// The calls of a script with the beginnings of their results, below what the script printed.
+fn calls_text(calls: &[tiller_protocol::tool::InnerCall]) -> String {
+    let mut text = String::new();
+    for call in calls {
+        let outcome = call.outcome.map_or("not made", |outcome| if outcome.ok() { "ok" } else { "failed" });
+        let (number, verb, target, seconds) = (call.number, &call.verb, &call.target, call.seconds);
+        text.push_str(&format!("\n\n{number}. {verb} {target} ({outcome}, {seconds:.1} s)\n{}", call.output));
+        call.files.iter().for_each(|file| text.push_str(&format!("\n{}", file.diff)));
+    }
+    text
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tiller_permit::{grows, undecided};
-use tiller_protocol::tool::Display;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
@@ -39,6 +39,10 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
             match display {
                 Some(Display::Diff { files }) => files.iter_mut().for_each(|f| text(redact, &mut f.diff)),
                 Some(Display::Measure { text: t } | Display::Output { tail: t, .. }) => text(redact, t),
+                Some(Display::Calls { calls, tail, .. }) => {
+                    text(redact, tail);
+                    calls.iter_mut().for_each(|call| inner(redact, call));
+                }
                 None => {}
             }
         }
@@ -49,6 +53,13 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
         EntryBody::Checkpoint { name: t } | EntryBody::Note { text: t } => text(redact, t),
     }
     body
+}
+
+/// Redacts a call of a script.
+pub(crate) fn inner(redact: &Redact, call: &mut InnerCall) {
+    text(redact, &mut call.target);
+    text(redact, &mut call.output);
+    call.files.iter_mut().for_each(|f| text(redact, &mut f.diff));
 }
 
 /// Redacts what the user typed, pasted text included.

@@ -9,9 +9,10 @@ use tiller_protocol::{
     TodoItem,
 };
 use tiller_store::Store;
+use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::shell::Deletion;
-use tiller_tool::{Ports, ToolCx};
+use tiller_tool::{Ports, Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::context::todo::Todo;
@@ -23,6 +24,7 @@ use crate::lock::lock;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::deletion_ask;
+use crate::turn::msg::{InnerRequest, TurnMsg};
 use crate::watching::Writes;
 
 pub(crate) struct CallPorts {
@@ -39,6 +41,10 @@ pub(crate) struct CallPorts {
     /// The entry that holds the call.
     pub(crate) entry: Option<EntryId>,
     pub(crate) delegation: Arc<dyn Delegation>,
+    /// The turn of the call.
+    pub(crate) turn: Option<u64>,
+    /// The tools of the agent, for scripts.
+    pub(crate) tools: Vec<&'static dyn Tool>,
 }
 
 pub(crate) const ENDED: &str = "Tiller is shutting down";
@@ -72,6 +78,10 @@ impl CallPorts {
 impl Ports for CallPorts {
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
         self.question(agent, self.call.clone(), body).await
+    }
+
+    fn scripts(&self) -> Option<&dyn ScriptPorts> {
+        Some(self)
     }
 
     async fn confirm_deletion(&self, agent: &AgentId, deletion: Deletion) -> bool {
@@ -150,5 +160,29 @@ impl Ports for CallPorts {
 
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.writes.wrote(agent, paths);
+    }
+}
+
+#[async_trait]
+impl ScriptPorts for CallPorts {
+    fn tools(&self) -> Vec<&'static dyn Tool> {
+        self.tools.clone()
+    }
+
+    /// The engine makes the call; the task of the outer call runs it, and stops it when it is dropped.
+    async fn call(&self, cx: &ToolCx, call: CallForScript) -> Result<InnerReply, String> {
+        let turn = self.turn.ok_or("no turn runs")?;
+        let (reply, made) = oneshot::channel();
+        let request = InnerRequest { cx: cx.clone(), call, reply };
+        let asked = Msg::Turn(TurnMsg::InnerCall { turn, request: Box::new(request) });
+        self.tx.send(asked).await.map_err(|_| ENDED.to_owned())?;
+        let (reply, done) = made.await.map_err(|_| ENDED.to_owned())??.await;
+        let told = Msg::Turn(TurnMsg::InnerDone { turn, done: Box::new(done) });
+        self.tx.send(told).await.map_err(|_| ENDED.to_owned())?;
+        Ok(reply)
+    }
+
+    async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
+        self.question(agent, None, body).await
     }
 }

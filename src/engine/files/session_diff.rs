@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::tool::Display;
 use tiller_protocol::{CommandId, EntryBody, SessionId};
 use tiller_snapshot::{Id, Shadow, TextChange};
 use tiller_store::{StepRow, Store, StoreError};
@@ -53,8 +52,10 @@ fn parts(store: &Store, session: SessionId) -> Result<Vec<Part>, StoreError> {
     let mut out = Vec::new();
     for entry in &tail.entries {
         match &entry.body {
-            EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } => {
-                out.extend(files.iter().map(|f| Part::Told(format!("# {}\n{}", f.path, f.diff))));
+            EntryBody::ToolResult { display: Some(display), .. } if !display.files().is_empty() => {
+                out.extend(
+                    display.files().into_iter().map(|f| Part::Told(format!("# {}\n{}", f.path, f.diff))),
+                );
             }
             EntryBody::ToolResult { call_id, name, .. } => {
                 let step = store.steps().of_call(session, call_id, entry.time)?;

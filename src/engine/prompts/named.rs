@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use tiller_protocol::view::MentionKind;
 
-use tiller_protocol::tool::Display;
 use tiller_protocol::view::Mention;
 use tiller_protocol::{Attachment, Entry, EntryBody, Message, Notice, NoticeKind, Part};
 use tiller_store::{Filter, Store};
@@ -74,10 +73,10 @@ pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<NamedText> {
 fn diff_of(entries: &[Arc<Entry>], workspace: &tiller_tool::Workspace) -> String {
     let mut out = String::new();
     for e in entries {
-        if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
+        if let EntryBody::ToolResult { display: Some(display), .. } = &e.body {
             // The difference of a file that may not be read is not shown either.
             let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
-            files.iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
+            display.files().iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
         }
     }
     cut(out, MOST)

@@ -19,6 +19,7 @@ fn permission(shown: &str) -> AskBody {
         always: None,
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls: Vec::new(),
     })
 }
 

@@ -283,6 +283,7 @@ pub(crate) fn permission_ask(
             Access::Process { what } => Some(what.as_str()),
             Access::Input { text, .. } => Some(text.as_str()),
             Access::Mcp { arguments, .. } => Some(arguments.as_str()),
+            Access::Script { code } => Some(code.as_str()),
             Access::Read { .. } | Access::Free => None,
         })
         .collect();

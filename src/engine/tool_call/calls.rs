@@ -12,7 +12,7 @@ use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Entry, EntryBody, EventBody, Part, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch};
-use tiller_tool::ToolCx;
+use tiller_tool::{Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -55,6 +55,8 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         ),
         root: core.identity.child().map_or(core.session.id, |c| c.root),
         entry: call_entry,
+        turn: core.turn.live.as_ref().map(|l| l.no),
+        tools: core.services.tools.visible.clone(),
     };
     let cx = ToolCx {
         session: core.session.id,
@@ -112,15 +114,37 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
             bus.publish(&at, EventBody::Tool(ToolEvent::ToolProgress { call_id: id.clone(), text }));
         }
     }));
-    let job = CallTask {
+    let job = task(core, tool, call.arguments, cx);
+    let (tx, call_id) = (core.tx.clone(), call.id.clone());
+    let running = tokio::spawn(async move {
+        // A read-only call may run while the reply that requested it is still being saved.
+        if !matches!(tool.touch(), Touch::Read | Touch::Plan) {
+            barrier.await;
+        }
+        let done = Box::new(job.run().await);
+        drop(forward);
+        // The engine may have ended.
+        let _ = tx.send(Msg::Turn(TurnMsg::ToolDone { turn, call_id, done })).await;
+    });
+    let act = format!("{} {target}", tool.verb());
+    if let Some(live) = &mut core.turn.live {
+        let running = RunningCall { cancel, hard, _task: AbortOnDropHandle::new(running), act };
+        live.calls.running.insert(call.id, running);
+    }
+    agent_view::agent_changed(core);
+}
+
+/// A call that is ready to run.
+pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx) -> CallTask {
+    CallTask {
         services: Arc::clone(&core.services),
         bus: Arc::clone(&core.bus),
         tx: core.tx.clone(),
         tool,
-        args: call.arguments,
+        args,
         cx,
         origin: CallOrigin {
-            scope,
+            scope: core.scope(),
             root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
         },
@@ -136,24 +160,8 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         asked: false,
         changed: None,
         hooked: HookedCall::default(),
-    };
-    let (tx, call_id) = (core.tx.clone(), call.id.clone());
-    let task = tokio::spawn(async move {
-        // A read-only call may run while the reply that requested it is still being saved.
-        if !matches!(tool.touch(), Touch::Read | Touch::Plan) {
-            barrier.await;
-        }
-        let done = Box::new(job.run().await);
-        drop(forward);
-        // The engine may have ended.
-        let _ = tx.send(Msg::Turn(TurnMsg::ToolDone { turn, call_id, done })).await;
-    });
-    let act = format!("{} {target}", tool.verb());
-    if let Some(live) = &mut core.turn.live {
-        let running = RunningCall { cancel, hard, _task: AbortOnDropHandle::new(task), act };
-        live.calls.running.insert(call.id, running);
+        inner: None,
     }
-    agent_view::agent_changed(core);
 }
 
 pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {

@@ -3,8 +3,9 @@
 use tiller_permit::Verdict;
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::ask::Risk;
-use tiller_protocol::{AskBody, Touch};
+use tiller_protocol::{Access, AskBody, Touch};
 use tiller_snapshot::SnapshotError;
+use tiller_tool::CommandProfile;
 
 use super::decide::{CallDecision, Refusal};
 use super::{CallTask, failed};
@@ -26,15 +27,17 @@ pub(super) struct CallBackup {
 impl CallTask {
     /// Keeps the state of the files before the call. `None`: there is nothing to keep, or snapshots are off.
     pub(super) async fn files_before(&self) -> Option<Result<CallBackup, SnapshotError>> {
+        if self.is_covered() {
+            return None;
+        }
         let what = match (self.tool.touch(), self.files.written.is_empty()) {
-            (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
+            (Touch::Execute, _) if (!self.asked || self.is_script()) && self.only_looks() => return None,
             (Touch::Execute, _) => CallScope::All,
             (_, false) => CallScope::Paths(self.files.written.clone()),
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
-            let before =
-                record::before(keeper, what, self.files.watched.clone(), self.cx.call_id.clone()).await;
+            let before = record::before(keeper, what, self.files.watched.clone(), self.step_call()).await;
             return Some(before.map(|mut before| {
                 let copies = std::mem::take(&mut before.outside);
                 CallBackup { before: Some(before), copies }
@@ -52,8 +55,18 @@ impl CallTask {
         Some(copies.map(|copies| CallBackup { before: None, copies }))
     }
 
-    /// Whether it is a read-only command. If that is wrong, the snapshot at the next message still covers its changes.
+    /// Whether it runs a script.
+    fn is_script(&self) -> bool {
+        let access = self.tool.access(&self.args, &self.cx);
+        access.is_ok_and(|access| matches!(access[..], [Access::Script { .. }]))
+    }
+
+    /// Whether it is a read-only command, or a script that can only read. If that is wrong, the snapshot at the next message still covers its changes.
     fn only_looks(&self) -> bool {
+        if self.is_script() {
+            let profile = self.cx.run.profile;
+            return profile == CommandProfile::Read && self.cx.workspace.confines_here(profile);
+        }
         self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
     }
 

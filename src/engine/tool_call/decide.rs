@@ -20,7 +20,7 @@ use crate::turn::CallResult;
 
 /// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
 /// joined by ` && `. `None`: they cannot be quoted.
-fn allowed_by(patterns: &str) -> Option<Part> {
+pub(super) fn allowed_by(patterns: &str) -> Option<Part> {
     if patterns.contains('\'') {
         return None;
     }
@@ -89,6 +89,9 @@ impl CallTask {
                 terminal: self.cx.workspace.terminal().map(|t| t.place()),
             };
             let verdict = self.permit.judge(&question);
+            if let Some(ask) = self.holds_back(&question, &verdict).await {
+                return Err(self.wait_for(ask, true));
+            }
             let verdict = match verdict {
                 Verdict::Allow { rule, unasked: Some(run) } => {
                     self.cx.run = Arc::new(CommandRun::reading(run.variables));
@@ -123,6 +126,10 @@ impl CallTask {
             let diff = self.tool.preview(&self.args, &self.cx).await;
             let outside = self.permit.outside(&question);
             let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
+            if let Some(decided) = self.inner_consent(&ask) {
+                self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
+                return decided;
+            }
             if matches!(access[..], [Access::Run { .. }])
                 && self.cx.workspace.confines(CommandProfile::Workspace)
             {

@@ -25,7 +25,9 @@ pub(crate) mod calls;
 mod cover;
 mod decide;
 mod hooked;
+pub(crate) mod inner;
 mod outside;
+mod script;
 pub(crate) mod words;
 
 pub(crate) use hooked::HookedCall;
@@ -55,6 +57,8 @@ pub(crate) struct CallTask {
     pub(crate) changed: Option<String>,
     /// What hooks said about the call.
     pub(crate) hooked: HookedCall,
+    /// Of a call that a script makes.
+    pub(crate) inner: Option<inner::InnerPart>,
 }
 
 /// Where a call comes from.
@@ -117,6 +121,11 @@ impl CallTask {
     }
 
     pub(crate) async fn run(mut self) -> CallDone {
+        self.carry_out().await
+    }
+
+    /// Decides about it, and runs it.
+    async fn carry_out(&mut self) -> CallDone {
         let began = self.services.clock.mono();
         let time = self.services.clock.now();
         let mut step = None;
@@ -124,8 +133,24 @@ impl CallTask {
             Ok(mut decided) => {
                 let start = self.services.clock.mono();
                 let mut executed = self.execute().await;
-                // Twice at most: each decision is for a profile that allows more.
-                while self.blocked() {
+                // A yes to the calls of a script is given once; a decision for a profile that allows more, twice at most.
+                while self.blocked() || self.cx.run.script.waits() {
+                    if self.cx.run.script.waits()
+                        && let Ok((result, _)) = &mut executed
+                    {
+                        let shown = result.display.take();
+                        match self.decide_script(shown).await {
+                            Ok(again) => {
+                                decided = again;
+                                executed = self.execute().await;
+                                continue;
+                            }
+                            Err(refused) => {
+                                executed = Err(refused);
+                                break;
+                            }
+                        }
+                    }
                     match self.decide_again().await {
                         Ok(again) => {
                             decided = again;

@@ -72,6 +72,8 @@ impl CallTask {
         let note = || vec![Part::Text { text: words.note(known) }];
         let decided = match self.profile {
             Profile::Full | Profile::ReadOnly | Profile::Plan => return Err(note()),
+            // The calls of a script are asked about together, before it runs for real.
+            _ if self.inner.is_some() => return Err(note()),
             _ => match self.ask_again(reads, words.reason).await {
                 Some(Ok(decided)) => decided,
                 Some(Err(refused)) => return Err([note(), refused.1.content].concat()),

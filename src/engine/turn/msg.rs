@@ -2,9 +2,14 @@
 
 use std::path::PathBuf;
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tiller_protocol::tool::InnerCall;
 use tiller_protocol::view::AuditRow;
 use tiller_provider::{Chunk, ProviderError};
+use tiller_tool::ToolCx;
+use tiller_tool::code::{CallForScript, InnerReply};
+use tokio::sync::oneshot;
 
 use crate::turn::CallResult;
 
@@ -33,6 +38,16 @@ pub(crate) enum TurnMsg {
         turn: u64,
         tell: Option<String>,
     },
+    /// A running call makes another one.
+    InnerCall {
+        turn: u64,
+        request: Box<InnerRequest>,
+    },
+    /// That one is over.
+    InnerDone {
+        turn: u64,
+        done: Box<InnerDone>,
+    },
     ToolDone {
         turn: u64,
         call_id: String,
@@ -49,6 +64,8 @@ impl TurnMsg {
             | Self::StreamEnded { turn, .. }
             | Self::WaitOver { turn, .. }
             | Self::Checked { turn, .. }
+            | Self::InnerCall { turn, .. }
+            | Self::InnerDone { turn, .. }
             | Self::ToolDone { turn, .. } => *turn,
         }
     }
@@ -64,4 +81,30 @@ pub(crate) struct CallDone {
     pub(crate) args: Option<Value>,
     /// Files that it declared to write, unless it failed.
     pub(crate) wrote: Vec<PathBuf>,
+}
+
+/// A call that is ready to run for a running one, and what remains of it.
+pub(crate) type InnerRun = BoxFuture<'static, (InnerReply, InnerDone)>;
+
+/// The request for one.
+pub(crate) struct InnerRequest {
+    /// Of the outer call.
+    pub(crate) cx: ToolCx,
+    pub(crate) call: CallForScript,
+    pub(crate) reply: oneshot::Sender<Result<InnerRun, String>>,
+}
+
+/// What remains of one for the engine.
+pub(crate) struct InnerDone {
+    /// Id of the outer call.
+    pub(crate) outer: String,
+    pub(crate) row: InnerCall,
+    /// How many calls the script may make.
+    pub(crate) most: u32,
+    pub(crate) step: Option<crate::files::PendingStep>,
+    /// `None`: nothing was decided about it yet.
+    pub(crate) audit: Option<AuditRow>,
+    /// Files that it declared to write, unless it failed.
+    pub(crate) wrote: Vec<PathBuf>,
+    pub(crate) unanswered: bool,
 }

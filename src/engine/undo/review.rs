@@ -11,7 +11,7 @@ use tiller_protocol::review::RejectConflict;
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
-use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId};
 use tiller_tool::files::{Masks, revert};
 
@@ -220,7 +220,7 @@ fn shown(entries: &[Arc<Entry>], path: &str) -> Vec<FileDiff> {
     entries
         .iter()
         .filter_map(|e| match &e.body {
-            EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } => Some(files),
+            EntryBody::ToolResult { display: Some(display), .. } => Some(display.files()),
             _ => None,
         })
         .flatten()

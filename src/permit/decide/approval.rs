@@ -56,6 +56,7 @@ impl Call<'_> {
             always: always.clone(),
             editable: self.editable,
             outside: OutsideAnswer::No,
+            calls: Vec::new(),
         })
     }
 

@@ -507,3 +507,42 @@ fn a_call_of_an_mcp_server_is_judged_by_its_server_and_tool() {
         assert_eq!(verdict.strictness(), strictness, "{rules:?} in {profile:?}: {verdict:?}");
     }
 }
+
+#[test]
+fn a_script_runs_unasked_where_it_can_only_read() {
+    let judge = |policy: &Policy, profile: Profile| {
+        let access = [Access::Script { code: "list\nprint(1)".into() }];
+        let request = Request {
+            profile,
+            human: Human::Present,
+            agent: "main",
+            tool: "execute_code",
+            touch: Touch::Execute,
+            access: &access,
+            raw: "",
+        };
+        decide(policy, &request)
+    };
+    let mut policy = Policy::new(roots(), crate::testing::tools());
+    let asks = judge(&policy, Profile::Ask);
+    assert!(matches!(asks, Verdict::Ask { risk: Risk::High, .. }), "without a sandbox: {asks:?}");
+    policy.sandboxed = || true;
+    let reads = |policy: &Policy, profile| match judge(policy, profile) {
+        Verdict::Allow { unasked, .. } => Some(unasked.is_some()),
+        _ => None,
+    };
+    assert_eq!(reads(&policy, Profile::Ask), Some(true));
+    assert_eq!(reads(&policy, Profile::AutoEdit), Some(true), "it could start programs");
+    assert_eq!(reads(&policy, Profile::Full), Some(false));
+    for profile in [Profile::ReadOnly, Profile::Plan] {
+        assert_eq!(judge(&policy, profile).strictness(), 2, "as each other program");
+    }
+    let rule =
+        |effect, text: &str| Rule::parse(effect, Source::User, text, &crate::testing::tools()).unwrap();
+    policy.rules.push(rule(Effect::Deny, "read_file(*.pem)"));
+    assert_eq!(judge(&policy, Profile::Ask).strictness(), 1, "a denial denies everywhere");
+    policy.rules.push(rule(Effect::Allow, "execute_code"));
+    assert_eq!(reads(&policy, Profile::Ask), Some(false), "allowed by its name");
+    policy.rules.push(rule(Effect::Deny, "execute_code(*print*)"));
+    assert_eq!(judge(&policy, Profile::Full).strictness(), 2);
+}

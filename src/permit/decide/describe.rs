@@ -250,6 +250,9 @@ pub(crate) fn access(access: &Access) -> Option<(String, Risk)> {
             Some((format!("reads outside the workspace: {path}"), Risk::High))
         }
         Access::Read { .. } | Access::Free | Access::Run { .. } => None,
+        Access::Script { .. } => {
+            Some(("runs a Python script that may write in the workspace".into(), Risk::High))
+        }
         Access::Write { path, inside: true } => Some((format!("writes {path}"), Risk::Low)),
         Access::Write { path, .. } => Some((format!("writes outside the workspace: {path}"), Risk::High)),
         Access::Input { process, .. } => {

@@ -222,6 +222,7 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
 fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&ShellState>) -> Need {
     match access {
         Access::Free => free(policy, request),
+        Access::Script { code } => script(policy, request, code),
         Access::Read { path, inside } => path::read(policy, request, Path::new(path), *inside),
         Access::Write { path, inside } => path::write(policy, request, Path::new(path), *inside),
         Access::Run { command, folder, background } => {
@@ -282,6 +283,25 @@ fn free(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     // Asking the person and keeping the plan need no permission, but may be denied by name.
     settle(policy, request, &subject, &Access::Free, Some("needs no permission"), None)
+}
+
+/// A script runs unasked where the sandbox lets it only read; a rule for its tool, and `full`, let it also write in the
+/// workspace. Where a rule denies reading files it asks, since what it reads by itself is not judged. The calls that it
+/// makes are judged one by one in any case.
+fn script(policy: &Policy, request: &Request<'_>, code: &str) -> Need {
+    let access = Access::Script { code: code.to_owned() };
+    let full = (request.profile == Profile::Full).then_some("full mode");
+    let always = Some(request.tool.to_owned());
+    let need = settle(policy, request, &Subject::Other(code), &access, full, always);
+    let Need::Ask { rule: AskReason::NoRule, risk, effects, always } = need else { return need };
+    let narrows =
+        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(PathUse::Read);
+    let rule = match policy.rules.rules().iter().find(narrows) {
+        _ if !(policy.sandboxed)() => "this system has no sandbox for scripts".to_owned(),
+        Some(rule) => format!("{}: a script could read these files", rule.words()),
+        None => return Need::ReadOnly(ReadOnlyRun { needs_sandbox: true, ..ReadOnlyRun::default() }),
+    };
+    Need::Ask { rule: rule.into(), risk, effects, always }
 }
 
 /// Looking at a process that Tiller started, or ending it, is free; writing to it is like running a command.

@@ -35,7 +35,7 @@ use crate::turn::process::ProcessRow;
 use crate::turn::review::{RejectConflict, Review};
 use crate::turn::sandbox::SandboxState;
 use crate::turn::todo::TodoItem;
-use crate::turn::tool::{Display, ToolOutcome, ToolVerb};
+use crate::turn::tool::{Display, InnerCall, ToolOutcome, ToolVerb};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,6 +187,14 @@ pub enum ToolEvent {
     ToolProgress {
         call_id: String,
         text: String,
+    },
+    /// A call that a running call makes has begun, or is over: a later event with the same number replaces it.
+    InnerCall {
+        /// The outer call.
+        call_id: String,
+        call: InnerCall,
+        /// How many calls it may make.
+        most: u32,
     },
     ToolFinished {
         call_id: String,

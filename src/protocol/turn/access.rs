@@ -26,6 +26,8 @@ pub enum Access {
     },
     /// Calls a tool of an MCP server. `arguments`: JSON, as it is shown.
     Mcp { server: String, tool: String, arguments: String },
+    /// Runs a script that calls tools. Its calls are judged one by one.
+    Script { code: String },
     /// Asks the person or edits the plan: never needs permission.
     Free,
 }

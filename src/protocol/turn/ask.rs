@@ -109,6 +109,23 @@ pub struct PermissionAsk {
     /// Whether the answer may be to run it outside the sandbox.
     #[serde(default, skip_serializing_if = "OutsideAnswer::is_no")]
     pub outside: OutsideAnswer,
+    /// The calls of a script that this is about, in their order; empty for a call that makes none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<AskedCall>,
+}
+
+/// One call of a script that waits for an approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// In one line.
+    pub title: String,
+    /// The exact text, or the difference that it makes (unified).
+    pub detail: String,
+    /// `detail` is a difference.
+    pub diff: bool,
+    /// A rule allows this one: it is only shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allowed: bool,
 }
 
 /// Whether [`Decision::Outside`] is an answer to a question about a call.
@@ -179,6 +196,8 @@ impl PermissionAsk {
     pub fn wants(&self) -> &str {
         match &self.verb {
             ToolVerb::Shell => "run",
+            ToolVerb::Script if self.calls.is_empty() => "run a script",
+            ToolVerb::Script => "make the calls of a script",
             ToolVerb::Process => "control a process",
             ToolVerb::Ask => "ask a question",
             verb => verb.word(),

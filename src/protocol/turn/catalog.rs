@@ -61,12 +61,14 @@ pub enum ToolSet {
     Plan,
     /// Works with other agents.
     Crew,
+    /// Runs scripts that call tools.
+    Code,
 }
 
 impl ToolSet {
     /// Every set, in the order in which they are listed.
-    pub const ALL: [Self; 7] =
-        [Self::Read, Self::Edit, Self::Run, Self::Web, Self::Browser, Self::Plan, Self::Crew];
+    pub const ALL: [Self; 8] =
+        [Self::Read, Self::Edit, Self::Run, Self::Web, Self::Browser, Self::Plan, Self::Crew, Self::Code];
 
     /// As in an agent definition.
     pub fn word(self) -> &'static str {
@@ -78,6 +80,7 @@ impl ToolSet {
             Self::Browser => "browser",
             Self::Plan => "plan",
             Self::Crew => "crew",
+            Self::Code => "code",
         }
     }
 

@@ -55,6 +55,8 @@ pub enum Display {
     Diff { files: Vec<FileDiff> },
     /// Measure for the folded row, for instance `412 lines` or `3 hits`.
     Measure { text: String },
+    /// Calls that a script made, in their order; `most`: how many it may make. `tail` is the end of what it printed.
+    Calls { calls: Vec<InnerCall>, most: u32, tail: String },
     /// Output of a command; `tail` is its last lines, cleaned. `full` names the spill file.
     Output {
         tail: String,
@@ -62,6 +64,41 @@ pub enum Display {
         #[serde(default)]
         full: Option<String>,
     },
+}
+
+impl Display {
+    /// The files that the call changed, as far as its result shows them.
+    pub fn files(&self) -> Vec<&FileDiff> {
+        match self {
+            Self::Diff { files } => files.iter().collect(),
+            Self::Calls { calls, .. } => calls.iter().flat_map(|call| &call.files).collect(),
+            Self::Measure { .. } | Self::Output { .. } => Vec::new(),
+        }
+    }
+}
+
+/// A call that another call made: of a script. Part of the transcript, never of what a model receives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InnerCall {
+    /// From 1, in the order in which the script made its calls.
+    pub number: u32,
+    pub name: String,
+    pub verb: ToolVerb,
+    pub target: String,
+    /// `None`: it runs, or waits for the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<ToolOutcome>,
+    /// It was not carried out yet: the user is asked about the calls of the script together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+    #[serde(default)]
+    pub seconds: f64,
+    /// The beginning of its result.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// The files that it changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDiff>,
 }
 
 /// One changed file.
@@ -90,6 +127,7 @@ word_enum! {
         List = "list",
         Search = "search",
         Shell = "shell",
+        Script = "script",
         Process = "process",
         Fetch = "fetch",
         Browse = "browse",

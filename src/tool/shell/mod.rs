@@ -22,7 +22,7 @@
 
 pub mod backend;
 mod beside;
-mod confined;
+pub(crate) mod confined;
 pub mod elsewhere;
 mod hints;
 mod hosted;
@@ -32,7 +32,7 @@ mod outcome;
 mod output;
 mod pool;
 mod process;
-mod processes;
+pub(crate) mod processes;
 mod protected;
 mod terminal;
 
@@ -49,6 +49,7 @@ pub use processes::bounds::{Bounds, share_of_memory};
 pub use processes::launch::{
     Confiner, Confiners, Exit, FileGuard, Launch, NoSandbox, Sandbox, retry_while_busy,
 };
+pub(crate) use protected::put_back;
 pub use terminal::{Terminal, run_line};
 
 #[cfg(test)]

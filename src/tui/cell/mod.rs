@@ -5,6 +5,7 @@ mod cause;
 pub(crate) mod describe;
 mod end;
 mod finished;
+mod inner;
 mod note;
 mod notice;
 pub mod plain;

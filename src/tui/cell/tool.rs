@@ -6,7 +6,7 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 
 use super::cause::cause;
-use super::{CellCx, CellLayout, describe, output_lines};
+use super::{CellCx, CellLayout, describe, inner, output_lines};
 use crate::model::conversation::{ToolCell, ToolState};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -81,6 +81,9 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
             let (added, removed) = changed(t);
             format!("+{added} -{removed}")
         }
+        Some(Display::Calls { .. }) => {
+            t.inner.as_ref().and_then(|calls| inner::count(calls, false)).unwrap_or_default()
+        }
         Some(Display::Output { exit: Some(code), .. }) if *code != 0 => format!("exit {code}"),
         _ => String::new(),
     };
@@ -90,7 +93,10 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
         ToolState::Waiting => ("waiting".into(), String::new()),
         ToolState::Running => {
             let silent = since(t.heard);
-            let said = if silent >= SILENT {
+            let calls = t.inner.as_ref().and_then(|calls| inner::count(calls, true));
+            let said = if let Some(calls) = calls {
+                calls
+            } else if silent >= SILENT {
                 format!("silent {}", seconds(silent as f64))
             } else {
                 "running".into()
@@ -101,7 +107,7 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
             let size = size();
             let word = match outcome {
                 ToolOutcome::Ok => "",
-                ToolOutcome::Error if size.is_empty() => "failed",
+                ToolOutcome::Error if size.is_empty() || t.inner.is_some() => "failed",
                 ToolOutcome::Error => "",
                 ToolOutcome::Denied => "denied",
                 ToolOutcome::Interrupted => "stopped",
@@ -179,6 +185,9 @@ pub(super) fn lay(t: &ToolCell, above: &[&ToolCell], cx: &CellCx<'_>) -> CellLay
     text.push(row(&all, room, cx));
     let failed =
         matches!(t.state, ToolState::Done(ToolOutcome::Error | ToolOutcome::TimedOut | ToolOutcome::Denied));
+    for line in t.inner.iter().flat_map(|calls| inner::rows(calls, room, cx)) {
+        text.push(line);
+    }
     if cx.unfolded {
         unfolded(t, cx, &mut text);
     } else if matches!(t.state, ToolState::Running) {
@@ -296,7 +305,7 @@ fn row(calls: &[&ToolCell], room: usize, cx: &CellCx<'_>) -> Line {
 }
 
 /// Paths keep their end, everything else its beginning.
-fn short(target: &str, columns: usize, ascii: bool) -> String {
+pub(super) fn short(target: &str, columns: usize, ascii: bool) -> String {
     if target.contains('/') && !target.contains(' ') {
         shorten_middle(target, columns, ascii)
     } else {
@@ -325,7 +334,7 @@ fn listed(targets: &[String], columns: usize, ascii: bool) -> (String, String) {
 }
 
 /// A line of output with a bar, cut at `room`; `note` stands at its end.
-fn quoted(mut line: Line, note: &str, room: usize, bar: Role, cx: &CellCx<'_>) -> Line {
+pub(super) fn quoted(mut line: Line, note: &str, room: usize, bar: Role, cx: &CellCx<'_>) -> Line {
     let gutter = Gutter::new(format!("{} ", sign::QUOTE.text(cx.ascii)), bar);
     let room = room.saturating_sub(2);
     let spare = if note.is_empty() { 0 } else { width(note) + 2 };
@@ -338,7 +347,7 @@ fn quoted(mut line: Line, note: &str, room: usize, bar: Role, cx: &CellCx<'_>) -
     line.gutter(gutter)
 }
 
-fn unfold_note(more: u64, cx: &CellCx<'_>) -> String {
+pub(super) fn unfold_note(more: u64, cx: &CellCx<'_>) -> String {
     if more > 0 { format!("+{more} {}", cx.unfold_key()) } else { String::new() }
 }
 

@@ -137,6 +137,7 @@ fn approve(film: &mut Film<'_>, call: &Call) {
             always: Some("edit_file(src/**)".into()),
             editable: false,
             outside: tiller_protocol::ask::OutsideAnswer::No,
+            calls: Vec::new(),
         }),
     };
     film.stage

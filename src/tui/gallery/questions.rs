@@ -54,6 +54,7 @@ fn permission(verb: &str, shown: &str, risk: Risk) -> PermissionAsk {
         always: None,
         editable: verb != "edit",
         outside: if verb == "shell" { OutsideAnswer::Offered } else { OutsideAnswer::No },
+        calls: Vec::new(),
     }
 }
 

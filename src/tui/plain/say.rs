@@ -4,7 +4,7 @@ use tiller_protocol::entry::EntryBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::notice::sentence;
 use tiller_protocol::permission::denied_for_person;
-use tiller_protocol::tool::Display;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
@@ -183,6 +183,10 @@ impl Plain {
                         .map(|f| format!(", {} plus {} minus {}", f.path, f.added, f.removed))
                         .collect(),
                     Some(Display::Output { exit: Some(n), .. }) => format!(", exit {n}"),
+                    Some(Display::Calls { calls, .. }) => match calls.len() {
+                        1 => ", 1 call".into(),
+                        n => format!(", {n} calls"),
+                    },
                     _ => String::new(),
                 };
                 self.say(&format!("Tool: {name} {word}{measure}, {seconds:.1} s"));
@@ -192,6 +196,16 @@ impl Plain {
                     self.say(&first.join("\n"));
                 }
             }
+            ToolEvent::InnerCall { call, most, .. } if call.outcome.is_some() || call.waits => {
+                let InnerCall { number, verb, target, .. } = call;
+                let word = match call.outcome {
+                    None => "waits for your answer",
+                    Some(outcome) if outcome.ok() => "ok",
+                    Some(_) => "failed",
+                };
+                self.say(&format!("Call {number} of at most {most}: {verb} {target} {word}"));
+            }
+            ToolEvent::InnerCall { .. } => {}
             ToolEvent::ShellStarted { line } if line.waits => {
                 self.say(&format!("Shell: {} is waiting for the previous command", line.line));
             }

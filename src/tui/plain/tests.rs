@@ -69,6 +69,7 @@ fn permission(n: u128) -> Ask {
         always: None,
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls: Vec::new(),
     };
     let id = AskId(format!("{n:032x}").parse().unwrap());
     Ask { id, agent: AgentId::main(), call: Default::default(), body: AskBody::Permission(p) }

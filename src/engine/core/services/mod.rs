@@ -18,6 +18,7 @@ use tiller_protocol::{
 };
 use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
+use tiller_tool::code::CodeLimits;
 use tiller_tool::mcp::McpServers;
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
@@ -421,6 +422,13 @@ pub(crate) fn limits(config: &Config, variables: &Variables) -> Limits {
         fetch_private: l.fetch_private,
         search: search(config, variables),
         deletions: l.command_deletions,
+        code: CodeLimits {
+            python: config.code.python.clone(),
+            time: Duration::from_secs(config.code.time),
+            calls: config.code.calls,
+            output_bytes: config.code.output_bytes,
+            error_bytes: config.code.error_bytes,
+        },
         bounds: Bounds {
             processes: l.command_processes.max(16),
             memory: share_of_memory(l.command_memory.clamp(1, 100)),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::permission::denied_for_person;
-use tiller_protocol::tool::Display;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
 
 /// Bytes of output that a cell keeps; the full text is asked for when it is looked at.
@@ -101,8 +101,9 @@ impl TurnSummary {
         for cell in cells {
             let Body::Tool(t) = &cell.body else { continue };
             sum.calls += 1;
-            let Some(Display::Diff { files }) = &t.display else { continue };
-            for f in files {
+            let calls = t.inner.iter().flat_map(|inner| &inner.calls);
+            let own = t.display.iter().flat_map(Display::files);
+            for f in own.chain(calls.flat_map(|call| &call.files)) {
                 sum.added += f.added;
                 sum.removed += f.removed;
                 if !sum.files.contains(&f.path) {
@@ -172,6 +173,35 @@ pub struct ToolCell {
     pub seconds: f64,
     /// The entry of its result.
     pub result: Option<EntryId>,
+    /// The calls that it makes: it is a script.
+    pub inner: Option<Box<InnerCalls>>,
+}
+
+/// The calls of a script.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InnerCalls {
+    /// By their numbers.
+    pub calls: Vec<InnerCall>,
+    /// How many it may make.
+    pub most: u32,
+}
+
+impl InnerCalls {
+    /// Takes a call in, or its new state.
+    fn take(&mut self, mut call: InnerCall, most: u32) {
+        self.most = most;
+        shorten(&mut call);
+        match self.calls.binary_search_by_key(&call.number, |c| c.number) {
+            Ok(at) => self.calls[at] = call,
+            Err(at) => self.calls.insert(at, call),
+        }
+    }
+}
+
+/// Differences with their long texts cut, without the results: the viewer reads them.
+fn shorten(call: &mut InnerCall) {
+    call.output = String::new();
+    call.files.iter_mut().for_each(|file| cut(&mut file.diff, LONG));
 }
 
 impl ToolCell {
@@ -198,6 +228,14 @@ impl ToolCell {
             self.started.get_or_insert(now);
             self.heard = Some(now);
             self.output.push(text);
+        }
+    }
+
+    /// Takes a call that this one makes.
+    pub(super) fn makes(&mut self, now: Time, call: &InnerCall, most: u32) {
+        if !matches!(self.state, ToolState::Done(_)) {
+            self.heard = Some(now);
+            self.inner.get_or_insert_default().take(call.clone(), most);
         }
     }
 
@@ -228,6 +266,13 @@ impl ToolCell {
             Display::Output { tail, exit, full } => {
                 self.output = TextTail::of(tail);
                 Display::Output { tail: String::new(), exit: *exit, full: full.clone() }
+            }
+            Display::Calls { calls, most, tail } => {
+                self.output = TextTail::of(tail);
+                let mut inner = InnerCalls::default();
+                calls.iter().for_each(|call| inner.take(call.clone(), *most));
+                self.inner = (!calls.is_empty()).then(|| Box::new(inner));
+                Display::Calls { calls: Vec::new(), most: *most, tail: String::new() }
             }
             Display::Measure { .. } => d.clone(),
         });

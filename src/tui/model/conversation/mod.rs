@@ -17,13 +17,12 @@ use std::cell::Cell as Slot;
 use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
-use tiller_protocol::tool::Display;
 use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
     ToolCatalog,
 };
 
-pub use cell::{Body, Cell, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState, TurnSummary};
+pub use cell::{Body, Cell, InnerCalls, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState, TurnSummary};
 pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
@@ -124,7 +123,11 @@ impl Conversation {
     pub fn last_turn_changed_files(&self) -> bool {
         let changed = |c: &Cell| match &c.body {
             Body::Finished(sum) => !sum.files.is_empty(),
-            Body::Tool(t) => matches!(&t.display, Some(Display::Diff { files }) if !files.is_empty()),
+            Body::Tool(t) => {
+                let inner = t.inner.iter().flat_map(|inner| &inner.calls);
+                t.display.as_ref().is_some_and(|d| !d.files().is_empty())
+                    || inner.flat_map(|c| &c.files).count() > 0
+            }
             _ => false,
         };
         self.cells.iter().rev().take_while(|c| c.turn == self.turn).any(changed)
@@ -201,6 +204,9 @@ impl Conversation {
                 if !self.shell_said(call_id, text) {
                     self.with_tool(now, call_id, "", |t| t.progress(now, text));
                 }
+            }
+            ToolEvent::InnerCall { call_id, call, most } => {
+                self.with_tool(now, call_id, "", |t| t.makes(now, call, *most));
             }
             ToolEvent::ToolFinished { call_id, name, outcome, output, seconds, display, node, .. } => {
                 let key = self.with_tool(now, call_id, name, |t| {

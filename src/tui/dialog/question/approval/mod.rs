@@ -438,6 +438,7 @@ pub(crate) fn sample() -> Approval {
         always: Some("terminal(git push origin <branch>)".into()),
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls: Vec::new(),
     };
     let agent = tiller_protocol::AgentId("main/a2".into());
     let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };

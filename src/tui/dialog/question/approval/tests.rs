@@ -24,6 +24,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         always: Some("terminal(git push origin <branch>)".into()),
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls: Vec::new(),
     }
 }
 

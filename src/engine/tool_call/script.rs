@@ -1,0 +1,232 @@
+//! The approval of a whole script: one question about all calls that wait.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tiller_permit::decide::approval::Call;
+use tiller_protocol::ask::{AskReason, AskedCall, PermissionAsk, Risk};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{AskBody, PermissionOutcome, ToolOutcome, ToolVerb};
+
+use super::CallTask;
+use super::decide::{CallDecision, Refusal, allowed_by};
+use crate::turn::CallResult;
+
+/// Effects of the calls that the question names.
+const EFFECTS: usize = 4;
+
+impl CallTask {
+    /// Asks about the calls of a script that wait. After a yes the script is to run again.
+    ///
+    /// # Errors
+    /// When the user denies them, or no user can answer. `shown`: what the screen shows of the first run.
+    pub(super) async fn decide_script(&mut self, shown: Option<Display>) -> Result<CallDecision, Refusal> {
+        let script = Arc::clone(&self.cx.run.script);
+        let waiting = script.waiting();
+        let why = self.args.get("why").and_then(|why| why.as_str()).unwrap_or_default();
+        let mut ask = script_ask(&waiting, &self.cx.workspace.root, why);
+        if script.made_up() {
+            ask.effects.push(
+                "once the calls have real results the script may make others; the first one that is not listed stops it"
+                    .into(),
+            );
+        }
+        let (rule, pattern) = (ask.rule.clone(), ask.always.clone());
+        let ports = Arc::clone(&self.cx.ports);
+        let Some(scripts) = ports.scripts() else {
+            let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "engine".into() };
+            return Err(Box::new((
+                decided,
+                CallResult::text(ToolOutcome::Denied, "Denied: no one can be asked."),
+            )));
+        };
+        let answer = tokio::select! {
+            answer = scripts.ask(&self.cx.agent, AskBody::Permission(ask)) => answer,
+            () = self.cx.cancel.cancelled() => {
+                let decided =
+                    CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
+                return Err(Box::new((decided, CallResult { display: shown, ..CallResult::interrupted() })));
+            }
+        };
+        match self.consent(answer, rule.text()) {
+            Ok(decided) => {
+                script.approve();
+                self.asked = true;
+                Ok(decided)
+            }
+            Err(mut refusal) => {
+                let text = match script.wrote() {
+                    false => {
+                        "[The script ran to collect its calls; none of those that change something was made.]"
+                    }
+                    true => "[The calls that needed no approval, up to the first one that did, were made.]",
+                };
+                refusal.1.content.push(tiller_protocol::Part::Text { text: text.into() });
+                if refusal.1.unanswered {
+                    refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
+                }
+                refusal.1.display = shown.map(denied);
+                Err(refusal)
+            }
+        }
+    }
+}
+
+/// The calls that waited, as denied.
+fn denied(mut display: Display) -> Display {
+    if let Display::Calls { calls, .. } = &mut display {
+        for call in calls.iter_mut().filter(|call| call.waits) {
+            call.waits = false;
+            call.outcome = Some(ToolOutcome::Denied);
+        }
+    }
+    display
+}
+
+/// The question about these calls. Shown is the list of them; each has its exact text, or its difference.
+fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> PermissionAsk {
+    let name = |ask: &PermissionAsk| relative(&ask.shown, root);
+    let shown: Vec<String> = (1..)
+        .zip(waiting)
+        .map(|(n, (ask, _))| format!("{n}. {} {}", ask.wants(), name(ask).replace('\n', "\n   ")))
+        .collect();
+    let asked: Vec<&PermissionAsk> =
+        waiting.iter().filter(|(_, allowed)| !allowed).map(|(ask, _)| ask).collect();
+    let mut effects = vec![summary(waiting, root)];
+    let mut more = 0;
+    for effect in asked.iter().flat_map(|ask| &ask.effects) {
+        if effects.contains(effect) || effect.starts_with("writes ") {
+            continue;
+        }
+        if effects.len() <= EFFECTS { effects.push(effect.clone()) } else { more += 1 }
+    }
+    if more > 0 {
+        effects.push(format!("and {more} more effects"));
+    }
+    let mut patterns: Vec<&str> = Vec::new();
+    for pattern in asked.iter().filter_map(|ask| ask.always.as_deref()) {
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
+        }
+    }
+    let reason = asked.first().map_or(AskReason::NoRule, |ask| ask.rule.clone());
+    let risk = asked.iter().map(|ask| ask.risk).max().unwrap_or(Risk::Low);
+    let hashes: Vec<&str> = waiting.iter().map(|(ask, _)| ask.hash.as_str()).collect();
+    let call = Call {
+        tool: "execute_code",
+        verb: &ToolVerb::Script,
+        shown: &shown.join("\n"),
+        arguments: &json!({ "calls": hashes }),
+        folder: "",
+        diff: None,
+        why,
+        editable: false,
+    };
+    let calls = waiting
+        .iter()
+        .map(|(ask, allowed)| AskedCall {
+            title: format!("{} {}", ask.wants(), name(ask).lines().next().unwrap_or_default()),
+            detail: ask.diff.clone().unwrap_or_else(|| ask.shown.clone()),
+            diff: ask.diff.is_some(),
+            allowed: *allowed,
+        })
+        .collect();
+    PermissionAsk {
+        tool: call.tool.into(),
+        verb: ToolVerb::Script,
+        shown: call.shown.to_owned(),
+        hash: call.hash(),
+        diff: None,
+        folder: String::new(),
+        why: why.to_owned(),
+        rule: reason,
+        effects,
+        risk,
+        always: (!patterns.is_empty()).then(|| patterns.join(" && ")),
+        editable: false,
+        outside: tiller_protocol::ask::OutsideAnswer::No,
+        calls,
+    }
+}
+
+/// How many calls of which kind: `12 calls: 9 x write src/**, 3 x run cargo`.
+fn summary(waiting: &[(PermissionAsk, bool)], root: &Path) -> String {
+    let mut groups: Vec<(String, u32)> = Vec::new();
+    for (ask, _) in waiting {
+        let group = kind(ask, root);
+        match groups.iter_mut().find(|(name, _)| *name == group) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((group, 1)),
+        }
+    }
+    groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let words: Vec<String> = groups.iter().take(6).map(|(name, count)| format!("{count} x {name}")).collect();
+    let more = groups.len().saturating_sub(6);
+    let more = if more > 0 { format!(", and {more} more kinds") } else { String::new() };
+    let calls = if waiting.len() == 1 { "call" } else { "calls" };
+    format!("{} {calls}: {}{more}", waiting.len(), words.join(", "))
+}
+
+/// The kind of a call: its verb, and the folder or the program.
+fn kind(ask: &PermissionAsk, root: &Path) -> String {
+    let shown = relative(&ask.shown, root);
+    let first = shown.lines().next().unwrap_or_default();
+    if ask.verb == ToolVerb::Shell {
+        return format!("run {}", first.split_whitespace().next().unwrap_or_default());
+    }
+    match first.rsplit_once('/') {
+        Some((folder, _)) if !first.contains("://") => format!("{} {folder}/**", ask.wants()),
+        _ => format!("{} {first}", ask.wants()),
+    }
+}
+
+/// Paths of the workspace without its name.
+fn relative(shown: &str, root: &Path) -> String {
+    let root = format!("{}/", root.display());
+    let lines: Vec<&str> = shown.lines().map(|line| line.strip_prefix(&root).unwrap_or(line)).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::ask::OutsideAnswer;
+
+    use super::*;
+
+    fn ask(verb: ToolVerb, shown: &str) -> (PermissionAsk, bool) {
+        let ask = PermissionAsk {
+            tool: "t".into(),
+            verb,
+            shown: shown.into(),
+            hash: shown.into(),
+            diff: None,
+            folder: String::new(),
+            why: String::new(),
+            rule: AskReason::NoRule,
+            effects: vec![format!("writes {shown}"), "starts cargo".into()],
+            risk: Risk::Low,
+            always: Some("write_file(src/**)".into()),
+            editable: false,
+            outside: OutsideAnswer::No,
+            calls: Vec::new(),
+        };
+        (ask, false)
+    }
+
+    #[test]
+    fn the_calls_are_counted_by_kind_and_listed_in_their_order() {
+        let mut all: Vec<_> = (0..9).map(|n| ask(ToolVerb::Write, &format!("/w/src/{n}.rs"))).collect();
+        all.insert(1, ask(ToolVerb::Shell, "cargo test\nx"));
+        all.push(ask(ToolVerb::Shell, "cargo build"));
+        let asked = script_ask(&all, Path::new("/w"), "tidy up");
+        assert_eq!(asked.effects, ["11 calls: 9 x write src/**, 2 x run cargo", "starts cargo"]);
+        let lines: Vec<&str> = asked.shown.lines().collect();
+        assert_eq!(lines[..4], ["1. write src/0.rs", "2. run cargo test", "   x", "3. write src/1.rs"]);
+        assert_eq!(asked.always.as_deref(), Some("write_file(src/**)"));
+        assert_eq!((asked.calls.len(), asked.calls[1].title.as_str()), (11, "run cargo test"));
+        assert_eq!(asked.calls[1].detail, "cargo test\nx");
+        let other = script_ask(&all[1..], Path::new("/w"), "");
+        assert_ne!(asked.hash, other.hash, "an answer is bound to these calls");
+    }
+}
