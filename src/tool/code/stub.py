@@ -59,8 +59,11 @@ class _Link:
             try:
                 data = self._read(1 << 16)
             except OSError:
-                data = b""
+                # The script has closed it, and goes on alone.
+                break
             if not data:
+                if self._lost:
+                    self._lost()
                 break
             head, *rest = data.split(b"\n")
             parts.append(head)
@@ -76,8 +79,6 @@ class _Link:
             left, self._waiting = self._waiting, {}
         for slot in left.values():
             slot[0].set()
-        if self._lost:
-            self._lost()
 
     def _take(self, message):
         with self._lock:
