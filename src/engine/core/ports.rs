@@ -68,6 +68,7 @@ impl CallPorts {
         body: AskBody,
     ) -> Result<AskReply, String> {
         let (reply, answer) = oneshot::channel();
+        let body = Box::new(body);
         let msg = Msg::Question(QuestionMsg::Ask { agent: agent.clone(), call, body, reply });
         self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
         answer.await.map_err(|_| ENDED.to_owned())?

@@ -12,7 +12,7 @@ use tiller_protocol::event::AskEvent;
 
 pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
     match msg {
-        QuestionMsg::Ask { agent, call, body, reply } => asking::ask(core, agent, call, body, reply),
+        QuestionMsg::Ask { agent, call, body, reply } => asking::ask(core, agent, call, *body, reply),
         QuestionMsg::Answered { about, reply } => answers::answered(core, about, reply),
         QuestionMsg::Closed => core.child_driver().question_closed(),
         QuestionMsg::Decided { tool, what, decision, by } => {

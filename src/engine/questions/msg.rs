@@ -14,7 +14,7 @@ pub(crate) enum QuestionMsg {
     Ask {
         agent: AgentId,
         call: Option<String>,
-        body: AskBody,
+        body: Box<AskBody>,
         reply: oneshot::Sender<Result<AskReply, String>>,
     },
     /// The answer to a question of the engine itself.

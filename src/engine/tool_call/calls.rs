@@ -107,7 +107,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     };
     core.show(scope.clone(), EventBody::Tool(started));
     let barrier = core.saves.barrier();
-    let (bus, at, id) = (Arc::clone(&core.bus), scope.clone(), call.id.clone());
+    let (bus, at, id) = (Arc::clone(&core.bus), scope, call.id.clone());
     let mut words = clean::Stream::new(&core.services.redaction);
     let forward = AbortOnDropHandle::new(tokio::spawn(async move {
         while let Some(text) = words.next_of(&mut live_output).await {

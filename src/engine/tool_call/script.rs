@@ -132,12 +132,13 @@ fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> Perm
             allowed: *allowed,
         })
         .collect();
+    let diffs: Vec<String> = waiting.iter().filter_map(|(ask, _)| ask.diff.clone()).map(with_end).collect();
     PermissionAsk {
         tool: call.tool.into(),
         verb: ToolVerb::Script,
         shown: call.shown.to_owned(),
         hash: call.hash(),
-        diff: None,
+        diff: (!diffs.is_empty()).then(|| diffs.concat()),
         folder: String::new(),
         why: why.to_owned(),
         rule: reason,
@@ -148,6 +149,14 @@ fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> Perm
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls,
     }
+}
+
+/// With a line end.
+fn with_end(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// How many calls of which kind: `12 calls: 9 x write src/**, 3 x run cargo`.

@@ -10,7 +10,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::rpc::{self, Broken, Message};
+use super::rpc;
 use crate::ToolCx;
 use crate::shell::ShellError;
 use crate::shell::confined::deletion;
@@ -37,7 +37,7 @@ pub(super) struct Program<'a> {
 /// A running process. Dropping it kills it, and all that it started.
 pub(super) struct Child {
     pub to: mpsc::Sender<String>,
-    pub from: mpsc::Receiver<Result<Message, Broken>>,
+    pub from: mpsc::Receiver<rpc::Heard>,
     pub out: Stream,
     pub err: Stream,
     pub leader: Leader,

@@ -54,8 +54,11 @@ pub(super) enum Broken {
     NotJson,
 }
 
+/// A message, or why there are no more.
+pub(super) type Heard = Result<Message, Broken>;
+
 /// Reads messages. The task that calls this holds the sender; the run holds the receiver and ends the task.
-pub(super) async fn read(mut from: OwnedReadHalf, to: mpsc::Sender<Result<Message, Broken>>) {
+pub(super) async fn read(mut from: OwnedReadHalf, to: mpsc::Sender<Heard>) {
     let mut line: Vec<u8> = Vec::new();
     let mut chunk = vec![0; 64 << 10];
     loop {
@@ -98,6 +101,6 @@ pub(super) fn writer(mut to: OwnedWriteHalf) -> (mpsc::Sender<String>, impl Futu
 }
 
 /// A channel for [`read`].
-pub(super) fn messages() -> (mpsc::Sender<Result<Message, Broken>>, mpsc::Receiver<Result<Message, Broken>>) {
+pub(super) fn messages() -> (mpsc::Sender<Heard>, mpsc::Receiver<Heard>) {
     mpsc::channel(WAITING)
 }

@@ -158,7 +158,10 @@ async fn one_yes_is_for_all_calls_of_a_script() {
     let ask = rig.asked().await;
     let p = permission(&ask);
     assert_eq!(p.effects, ["3 calls: 1 x write out0.txt, 1 x write out1.txt, 1 x write out2.txt"]);
-    assert_eq!(p.calls.len(), 3);
+    assert_eq!(
+        (p.calls.len(), p.diff.as_deref().map(|diff| diff.matches("+++ b/out").count())),
+        (3, Some(3))
+    );
     assert!(p.calls[1].diff && p.calls[1].detail.contains("+x\n+1"), "{:?}", p.calls[1]);
     assert!(!place.work.join("out0.txt").exists(), "nothing is written before the answer");
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });

@@ -7,3 +7,5 @@ mod cost;
 #[cfg(target_os = "linux")]
 mod hostile_session;
 mod screen;
+#[cfg(target_os = "linux")]
+mod scripts;

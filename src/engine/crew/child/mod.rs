@@ -66,7 +66,9 @@ impl ChildDriver<'_> {
         let main = child.main.main().clone();
         self.core.spawn(async move {
             let (inner, answer) = oneshot::channel();
-            let sent = main.send(Msg::Question(QuestionMsg::Ask { agent, call, body, reply: inner })).await;
+            let sent = main
+                .send(Msg::Question(QuestionMsg::Ask { agent, call, body: Box::new(body), reply: inner }))
+                .await;
             let answer = async {
                 sent.map_err(|_| ENDING.to_owned())?;
                 answer.await.map_err(|_| ENDING.to_owned())?

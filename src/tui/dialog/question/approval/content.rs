@@ -88,7 +88,8 @@ fn asked(p: &PermissionAsk) -> Line {
     let look = Look::of(Role::Dim);
     line.push(if p.rule == AskReason::NoRule { "Asked because " } else { "Asked because: " }, look);
     line.push_strict(p.rule.text(), look);
-    if p.diff.is_some() && p.risk == Risk::Low {
+    let only_edits = p.calls.iter().all(|call| call.diff);
+    if p.diff.is_some() && p.risk == Risk::Low && only_edits {
         line.push(". Inside this folder; can be undone.", look);
     } else if p.folder.is_empty() {
         line.push(".", look);

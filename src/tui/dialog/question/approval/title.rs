@@ -1,10 +1,12 @@
 //! The title of the approval dialog: who wants to do what, and what must be known about it at a glance.
 
+use tiller_protocol::ToolVerb;
+
 use super::*;
 
 /// What the title says of the call, which does not change.
 pub(super) struct TitleFacts {
-    /// The path or URL, when nothing in it needs to be spelled out. A command has rows of its own.
+    /// The path or URL, when nothing in it needs to be spelled out. Commands and scripts have rows of their own.
     pub(super) target: Option<String>,
     /// Lines added and removed.
     counts: Option<(u32, u32)>,
@@ -12,7 +14,8 @@ pub(super) struct TitleFacts {
 
 impl TitleFacts {
     pub(super) fn of(p: &PermissionAsk) -> Self {
-        let named = p.verb != tiller_protocol::ToolVerb::Shell && content::is_plain(&p.shown);
+        let own_rows = matches!(p.verb, ToolVerb::Shell | ToolVerb::Script);
+        let named = !own_rows && content::is_plain(&p.shown);
         Self { target: named.then(|| p.shown.clone()), counts: p.diff.as_deref().and_then(content::counts) }
     }
 }
