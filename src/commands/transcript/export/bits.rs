@@ -120,6 +120,15 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
                         bits.push(Fragment::Code { lang: "diff", text });
                     }
                 }
+                Some(Display::Calls { calls, .. }) => {
+                    for call in calls {
+                        let how = if call.outcome.is_some_and(ToolOutcome::ok) { "ok" } else { "failed" };
+                        let head = format!("{}. {} {} ({how})", call.number, call.verb, call.target);
+                        bits.push(Fragment::Plain(head));
+                        let diffs = call.files.iter().map(|f| format!("{}\n{}", f.path, f.diff));
+                        bits.extend(diffs.map(|text| Fragment::Code { lang: "diff", text }));
+                    }
+                }
                 Some(Display::Measure { .. } | Display::Output { .. }) | None => {}
             }
             bits.extend(content.iter().map(part));
