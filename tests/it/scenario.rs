@@ -178,7 +178,8 @@ pub(crate) fn with_cargo(place: &mut Place) -> bool {
     place.set("CARGO_TARGET_DIR", &target.display().to_string());
     // The target folder lies outside of the workspace; and screens and entries are the same on every machine, whatever
     // its kernel can confine.
-    place.config("sandbox = \"off\"\n");
+    // The tools are those of every machine, with or without a browser.
+    place.config("sandbox = \"off\"\n[browser]\nenabled = false\n");
     // Results have a fixed order.
     let home = place.user.join(".cargo");
     std::fs::create_dir_all(&home).unwrap();

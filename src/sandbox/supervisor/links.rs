@@ -59,7 +59,14 @@ impl LinksOut {
     }
 
     fn look(&self, path: &Path, id: FileId, names: u64) -> bool {
-        let mut search = Search { id, missing: names, left: ENTRIES };
+        // Some file systems, layered ones for instance, list other numbers than files have.
+        [true, false]
+            .into_iter()
+            .all(|listed| self.misses(path, Search { id, missing: names, left: ENTRIES, listed }))
+    }
+
+    /// Whether a name is not found.
+    fn misses(&self, path: &Path, mut search: Search) -> bool {
         // Most other names lie in the same folder or near it.
         let near = path.parent().filter(|near| !self.folders.iter().any(|folder| folder == near));
         if let Some(near) = near {
@@ -82,6 +89,8 @@ struct Search {
     missing: u64,
     /// Entries that may still be looked at.
     left: usize,
+    /// Entries with another number in their folder are passed over without another look.
+    listed: bool,
 }
 
 impl Search {
@@ -102,8 +111,7 @@ impl Search {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() && read == Some(path.as_path()) => {}
                     Ok(kind) if kind.is_dir() => folders.push(path),
-                    // Entries have the number of the file, so most are passed over without another look. Not those of mounts.
-                    Ok(kind) if kind.is_file() && entry.ino() == self.id.inode => {
+                    Ok(kind) if kind.is_file() && (!self.listed || entry.ino() == self.id.inode) => {
                         self.missing -= u64::from(linked_file(&path) == Some(self.id));
                     }
                     _ => {}
@@ -137,6 +145,11 @@ mod tests {
         }
         let policy = Policy::new(Profile::Workspace, &top.join("work"), &top.join("scratch"), None);
         let links = LinksOut::new(&policy);
+        // Where folders list other numbers, each file is looked at.
+        let far = top.join("work/a/far");
+        let id = linked_file(&far).unwrap();
+        let search = |missing| Search { id, missing, left: ENTRIES, listed: false };
+        assert!(!links.misses(&far, search(3)) && links.misses(&far, search(4)));
         let out = |name: &str| {
             let path = top.join(name);
             links.lead_out(&path, &rustix::fs::lstat(&path).unwrap())
