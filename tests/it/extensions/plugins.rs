@@ -29,7 +29,11 @@ command = "test -f \"$TILLER_PLUGIN_DIR/lookup.sh\" && echo 'the team keeps its 
     );
     place.file(
         "team/lookup.sh",
-        "read -r line\necho ran >>\"$OLDPWD/ran\"\nprintf '{\"id\":1,\"result\":\"it means %s\"}\\n' \"$(printf %s \"$line\" | tr -dc a-z | tail -c 5)\"\n",
+        r#"read -r line
+echo ran >>"$OLDPWD/ran"
+word=$(printf %s "$line" | sed -n 's/.*"word":"\([a-z]*\)".*/\1/p')
+printf '{"id":1,"result":"it means %s"}\n' "$word"
+"#,
     );
     place.file("team/agents/tester.md", "---\ndescription: tests of the team\n---\nTest.\n");
     place.file("team/skills/deploy/SKILL.md", "---\ndescription: how we deploy\n---\nDeploy.\n");
@@ -55,6 +59,8 @@ fn a_plugin_is_used_in_exactly_the_form_that_was_agreed_to() {
     };
     let server = ScriptServer::start(turn().into_iter().chain(turn()).chain(turn()).collect::<Vec<_>>());
     let place = Place::anthropic(&server);
+    // The folders of this test are in /tmp, which the sandbox replaces by one of its own.
+    place.config("sandbox = \"off\"\n");
     plugin(&place);
     place.file("a.txt", "keep me\n");
     let exec = || place.run(&["exec", "--json", "--profile", "full", "go"]);
@@ -75,7 +81,7 @@ fn a_plugin_is_used_in_exactly_the_form_that_was_agreed_to() {
     place.file("a.txt", "keep me\n");
     let before = server.count();
     let out = exec();
-    assert_eq!(output(&out.stdout, "t1"), "it means iller", "{out:?}");
+    assert_eq!(output(&out.stdout, "t1"), "it means tiller", "{out:?}");
     assert!(place.work.join("ran").exists());
     let denied = output(&out.stdout, "t2");
     assert!(denied.contains("no deletion") && denied.contains("the team keeps its files"), "{denied}");
