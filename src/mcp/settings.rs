@@ -118,7 +118,7 @@ impl ServerSettings {
             start: seconds(server.start_timeout, START),
             call: seconds(server.timeout, CALL),
             network: server.network.clone(),
-            writable: server.writable.iter().map(PathBuf::from).collect(),
+            writable: server.writable.iter().map(|folder| home(folder, lookup)).collect(),
             unconfined: server.unconfined,
             hash: hash(server),
         })
@@ -151,6 +151,14 @@ impl ServerSettings {
             Transport::Http { kind: Some(McpTransport::Sse), .. } => "sse",
             Transport::Http { .. } => "http",
         }
+    }
+}
+
+/// A folder, which may begin with `~/`.
+fn home(folder: &str, lookup: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    match (folder.strip_prefix("~/"), lookup("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(folder),
     }
 }
 

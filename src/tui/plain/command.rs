@@ -236,6 +236,11 @@ pub(super) const ALL: &[PlainCommand] = &[
         run: |p, _| send(p, CommandBody::Query(Query::Hooks)),
     },
     PlainCommand {
+        name: "mcp",
+        help: "MCP servers, with their tools and state",
+        run: |p, _| send(p, CommandBody::Query(Query::Mcp)),
+    },
+    PlainCommand {
         name: "processes",
         help: "running background processes",
         run: |p, _| send(p, CommandBody::Query(Query::Processes)),

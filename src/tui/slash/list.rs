@@ -31,6 +31,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("history", "Find an earlier prompt", "history.open"),
     &Alias("hooks", "Hooks: what runs for which events", "hooks.open"),
     &Alias("keys", "Bind another key to an action", "keys.open"),
+    &Alias("mcp", "MCP servers: tools, state, restart", "mcp.open"),
     &model::PickModel,
     &mute::Mute,
     &new::New,

@@ -5,6 +5,7 @@
 
 mod confined;
 mod crew;
+mod mcp;
 mod trusted;
 
 use std::collections::HashSet;

@@ -1,12 +1,14 @@
-//! Tables to look at, the error log, the hooks, and the state of the sandbox.
+//! Tables to look at, the error log, the hooks, the MCP servers, and the state of the sandbox.
 
 use crate::registry::Dialog;
 
 pub mod errors;
 pub(crate) mod hooks;
+pub(crate) mod mcp;
 pub(crate) mod operations;
 pub(crate) mod sandbox;
 pub mod tables;
 
 /// The dialogs of this group, those that open by an action in the order of help.
-pub(crate) const DIALOGS: &[Dialog] = &[errors::DIALOG, tables::DIALOG, sandbox::DIALOG, hooks::DIALOG];
+pub(crate) const DIALOGS: &[Dialog] =
+    &[errors::DIALOG, tables::DIALOG, sandbox::DIALOG, hooks::DIALOG, mcp::DIALOG];

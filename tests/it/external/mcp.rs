@@ -1,0 +1,239 @@
+//! MCP servers: the commands, a turn that finds and calls a tool, the screen beside twenty servers, and real servers.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tiller_testkit::{MCP_SERVER, ScriptServer, Term};
+use tiller_tool::shell::find_program;
+
+use crate::common::{KEY, Place, calls, poll, says};
+
+/// A place with the scripted server in its workspace; `None`, with words, where there is no python3.
+fn place(server: &ScriptServer) -> Option<Place> {
+    let place = Place::anthropic(server);
+    let Some(python) = find_program("python3", &place.env) else {
+        println!("skipped: there is no python3");
+        return None;
+    };
+    // Commands in the sandbox see the workspace, not the temporary folders of others.
+    place.file("server.py", MCP_SERVER);
+    place.file("python", &python.display().to_string());
+    Some(place)
+}
+
+/// The settings of a scripted server that behaves like this.
+fn entry(place: &Place, name: &str, how: &str) -> String {
+    let (python, script) = (place.read("python"), place.work.join("server.py"));
+    format!("[mcp.{name}]\ncommand = \"{python}\"\nargs = [\"{}\", \"{how}\"]\n", script.display())
+}
+
+#[test]
+fn servers_are_added_listed_tested_called_and_removed() {
+    let Some(mut place) = place(&ScriptServer::start([])) else { return };
+    let (python, script) = (place.read("python"), place.work.join("server.py").display().to_string());
+    assert!(place.ok(&["mcp", "list"]).contains("No MCP servers"));
+    let added =
+        place.ok(&["mcp", "add", "good", "--env", "GIVEN=${FROM_OUTSIDE}", "--", &python, &script, "env"]);
+    assert!(added.starts_with("Added good."), "{added}");
+    // A variable that is not set is named; other servers are listed.
+    assert!(place.run(&["mcp", "list"]).stderr.contains("FROM_OUTSIDE"));
+    let out = place.run(&["mcp", "test", "good"]);
+    assert!(out.code == Some(2) && out.stderr.contains("FROM_OUTSIDE"), "{out:?}");
+    place.set("FROM_OUTSIDE", "a-value");
+    let tested = place.ok(&["mcp", "test", "good"]);
+    assert!(
+        tested.contains("1 tool, about") && tested.contains("echo") && tested.contains("Says the text again"),
+        "{tested}"
+    );
+    let listed = place.ok(&["mcp", "list"]);
+    assert!(listed.contains("known") && listed.contains("stdio"), "{listed}");
+    let said = place.ok(&["mcp", "call", "good", "echo"]);
+    assert!(said.contains("a-value") && said.contains("\"PATH\""), "{said}");
+    assert!(!said.contains(KEY), "a server sees no key");
+    let json = place.lines(&["mcp", "list", "--json"]);
+    assert_eq!(
+        (&json[0]["name"], &json[0]["state"], &json[0]["tools"][0]["name"]),
+        (&json!("good"), &json!("known"), &json!("echo"))
+    );
+    // A command line works without settings; a failure says what the program printed.
+    let line = format!("{python} {script} good");
+    assert_eq!(place.ok(&["mcp", "call", &line, "echo", r#"{"text": "said"}"#]), "said\n");
+    let out = place.run(&["mcp", "test", &format!("{python} {script} crash")]);
+    assert!(
+        out.code == Some(1) && out.stderr.contains("no such option") && out.stderr.contains("exit code 7"),
+        "{out:?}"
+    );
+    let out = place.run(&["mcp", "call", &line, "ecko"]);
+    assert!(out.code == Some(1) && out.stderr.contains("did you mean 'echo'"), "{out:?}");
+    assert!(place.ok(&["mcp", "remove", "good"]).contains("Removed good"));
+    assert!(place.ok(&["mcp", "list"]).contains("No MCP servers"));
+}
+
+#[test]
+fn an_agent_finds_a_tool_and_calls_it_only_as_the_rules_say() {
+    let call = |id: &str, text: &str| {
+        calls(id, "mcp_call", json!({"server": "good", "tool": "echo", "arguments": {"text": text}}))
+    };
+    let replies =
+        || [calls("c1", "tool_search", json!({"query": "say text"})), call("c2", "hello"), says("Done.")];
+    let server = ScriptServer::start(replies().into_iter().chain(replies()));
+    let Some(place) = place(&server) else { return };
+    place.config(&entry(&place, "good", "good"));
+    let out = place.run(&["exec", "--allow", "mcp:good:echo", "go"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let bodies = server.bodies();
+    let found = bodies[1]["messages"].to_string();
+    assert!(found.contains("tool: echo") && found.contains("properties"), "{found}");
+    assert!(bodies[2]["messages"].to_string().contains("hello"), "{}", bodies[2]["messages"]);
+    // The list of tools is the same in each request, and in the next session, which knows the server's tools.
+    assert_eq!(bodies[0]["tools"], bodies[2]["tools"]);
+    let tools = bodies[0]["tools"].to_string();
+    assert!(tools.contains("mcp_call") && tools.contains("- good: not started yet"), "{tools}");
+    server.forget();
+    // Nobody can be asked: the call is refused, and the rule that would allow it is named.
+    let out = place.run(&["exec", "go"]);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    let last = server.bodies().last().unwrap()["messages"].to_string();
+    assert!(last.contains("Denied") && last.contains("mcp:good:echo"), "{last}");
+}
+
+/// A program that an agent may start writes in the workspace only, whoever starts it.
+#[test]
+fn a_server_runs_in_the_sandbox() {
+    let Some(place) = place(&ScriptServer::start([])) else { return };
+    place.config(&entry(&place, "writer", "writes"));
+    let write = |path: PathBuf| {
+        let args = json!({"text": path.display().to_string()}).to_string();
+        place.ok(&["mcp", "call", "writer", "echo", &args])
+    };
+    assert_eq!(write(place.work.join("inside.txt")), "written\n");
+    let outside = place.user.join("outside.txt");
+    let confined = place
+        .lines(&["doctor", "--json"])
+        .iter()
+        .any(|line| line.to_string().contains("landlock") || line.to_string().contains("Landlock"));
+    let said = write(outside.clone());
+    assert!(!confined || (said.contains("refused") && !outside.exists()), "{said}");
+}
+
+#[test]
+fn a_server_of_the_project_needs_the_folders_trust_and_its_own_approval() {
+    let call =
+        calls("c1", "mcp_call", json!({"server": "shared", "tool": "echo", "arguments": {"text": "x"}}));
+    let call2 =
+        calls("c1", "mcp_call", json!({"server": "shared", "tool": "echo", "arguments": {"text": "y"}}));
+    let server = ScriptServer::start([call, says("No."), call2, says("Done.")]);
+    let Some(place) = place(&server) else { return };
+    let (python, log) = (place.read("python"), place.work.join("started"));
+    let file = json!({"mcpServers": {"shared": {
+        "command": python, "args": [place.work.join("server.py"), "good"], "env": {"STARTED": log}
+    }}});
+    place.file(".mcp.json", &file.to_string());
+    let allow = ["--allow", "mcp:shared:*"];
+    let out = place.run(&[&["exec"], &allow[..], &["go"]].concat());
+    assert!(!log.exists(), "nothing of an untrusted folder starts: {out:?}");
+    assert!(server.bodies()[1]["messages"].to_string().contains("there is no MCP server 'shared'"));
+    place.ok(&["trust", "--yes"]);
+    let out = place.run(&["mcp", "test", "shared"]);
+    assert!(out.code == Some(1) && out.stderr.contains("--approve") && !log.exists(), "{out:?}");
+    assert!(place.ok(&["mcp", "test", "shared", "--approve"]).contains("echo"));
+    let out = place.run(&[&["exec"], &allow[..], &["go"]].concat());
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(server.bodies()[3]["messages"].to_string().contains('y'));
+}
+
+/// Twenty servers, one that stays silent and one that crashes: the screen is there at once, and none has been started.
+#[test]
+fn twenty_servers_do_not_delay_the_first_key() {
+    let server =
+        ScriptServer::start([calls("c1", "tool_search", json!({"query": "say"})), says("All found.")]);
+    let Some(mut place) = place(&server) else { return };
+    let log = place.work.join("started").display().to_string();
+    place.set("STARTED", &log);
+    let mut settings = String::from("[limits]\nenv = [\"STARTED\"]\n");
+    for n in 0..18 {
+        settings.push_str(&entry(&place, &format!("good{n}"), "good"));
+    }
+    settings.push_str(&(entry(&place, "silent", "silent") + "start_timeout = 3\n"));
+    settings.push_str(&entry(&place, "broken", "crash"));
+    place.config(&settings);
+    let mut term: Term = place.term(&[], 118, 25);
+    term.wait_text("ASK");
+    term.keys("find it");
+    term.wait_text("find it");
+    assert!(!std::path::Path::new(&log).exists(), "no server is started before it is needed");
+    term.keys("\r");
+    // While they start, keys are drawn.
+    term.keys("meanwhile");
+    term.wait_text("meanwhile");
+    term.wait_text("All found.");
+    let found = server.bodies()[1]["messages"].to_string();
+    assert!(
+        found.contains("did not answer within 3 s")
+            && found.contains("exit code 7")
+            && found.contains("good17"),
+        "{found}"
+    );
+    // The list says so, and a key restarts one.
+    for _ in 0.."meanwhile".len() {
+        term.keys("\x7f");
+    }
+    term.keys("/mcp\r");
+    let screen = term.wait("the list", |screen| screen.contains("broken") && screen.contains("failed"));
+    assert!(screen.contains("started") && screen.contains("exit code 7"), "{screen}");
+    term.keys("silent");
+    term.wait("one row", |screen| screen.contains("did not answer within 3 s") && !screen.contains("good1"));
+    drop(term);
+    // None outlives the screen.
+    let script = place.work.join("server.py").display().to_string();
+    let left = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|p| std::fs::read_to_string(p.path().join("cmdline")).ok())
+            .filter(|line| line.contains(&script))
+            .count()
+    };
+    assert!(poll(crate::common::PATIENCE, || (left() == 0).then_some(())).is_some(), "{} are left", left());
+}
+
+/// The official servers. `.ci/clis` installs them.
+#[test]
+fn real_servers_list_their_tools_and_answer() {
+    let Ok(folders) = std::env::var("TILLER_TEST_CLIS") else {
+        return println!("skipped: TILLER_TEST_CLIS is not set");
+    };
+    let mut place = Place::new();
+    let path = std::env::var("PATH").unwrap_or_default();
+    place.set("PATH", &format!("{folders}:{path}"));
+    place.git(&["init", "-q"]);
+    let work = place.work.display().to_string();
+    let database = format!("mcp-server-sqlite --db-path {work}/data.db");
+    for (line, tool, args, want) in [
+        ("mcp-server-everything stdio".to_owned(), "echo", json!({"message": "said"}), "said"),
+        (format!("mcp-server-filesystem {work}"), "list_directory", json!({"path": work}), ".git"),
+        ("mcp-server-memory".into(), "read_graph", json!({}), "entities"),
+        (
+            "mcp-server-sequential-thinking".into(),
+            "sequentialthinking",
+            json!({"thought": "a", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}),
+            "thoughtNumber",
+        ),
+        (format!("mcp-server-git -r {work}"), "git_status", json!({"repo_path": work}), "branch"),
+        ("mcp-server-time".into(), "get_current_time", json!({"timezone": "Europe/Berlin"}), "Europe/Berlin"),
+        ("mcp-server-fetch".into(), "fetch", json!({"url": "http://127.0.0.1:9/"}), ""),
+        (database, "list_tables", json!({}), "[]"),
+    ] {
+        let program = line.split(' ').next().unwrap_or_default();
+        if find_program(program, &place.env).is_none() {
+            println!("skipped: there is no {program}");
+            continue;
+        }
+        let tested = place.ok(&["mcp", "test", &line]);
+        assert!(tested.contains(tool), "{line}: {tested}");
+        let out = place.run(&["mcp", "call", &line, tool, &args.to_string()]);
+        // Without a network `fetch` fails, in the server's own words.
+        assert!(
+            out.stdout.contains(want) && (out.code == Some(0) || program == "mcp-server-fetch"),
+            "{line}: {out:?}"
+        );
+    }
+}
