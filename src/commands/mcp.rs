@@ -25,6 +25,26 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
             let (hub, server) = find(setup, server, limits)?;
             done(&hub, test(&server, *approve, *json))
         }
+        Mcp::Login { name } => {
+            let (hub, server) = find(setup, name, &McpLimits::default())?;
+            let logging_in = async {
+                let show = |page: &str| {
+                    // Standard output may be closed; the login then ends by its time limit.
+                    let _ = say(&format!(
+                        "Open this page in a browser of this machine, and log in:\n{}\n",
+                        clean::plain(page)
+                    ));
+                };
+                server.log_in(&show).await.map_err(|why| {
+                    Notice::new(
+                        NoticeKind::Network,
+                        format!("the MCP server {name}: there is no login: {}", clean::plain(&why)),
+                    )
+                })?;
+                test(&server, false, false).await
+            };
+            done(&hub, logging_in)
+        }
         Mcp::Call { server, tool, arguments, limits } => {
             let arguments = match serde_json::from_str(arguments) {
                 Ok(Value::Object(arguments)) => arguments,

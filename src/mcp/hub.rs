@@ -66,10 +66,11 @@ impl Hub {
     /// Reads what is kept of the servers; starts none.
     pub fn new(config: HubConfig, servers: Vec<ServerSettings>) -> Arc<Self> {
         let HubConfig { root, state, vars, confine, bounds } = config;
-        let folder = root.clone();
+        let (folder, tokens) = (root.clone(), state.clone());
         let environment: MakeEnvironment = Arc::new(move |settings: &ServerSettings| Environment {
             vars: vars.now(),
             root: folder.clone(),
+            state: tokens.clone(),
             confiner: if settings.unconfined { None } else { confine(settings) },
             bounds,
         });
@@ -140,8 +141,10 @@ impl Hub {
             return Err(NoResult::NoTool(tiller_protocol::nearest::nearest(tool, names).map(str::to_owned)));
         }
         server.used();
-        let result =
-            connection.call(tool, arguments, cx, server.settings.call).await.map_err(NoResult::Failed)?;
+        let result = match connection.call(tool, arguments, cx, server.settings.call).await {
+            Err(CallError::Login(challenge)) => return Err(NoResult::Unusable(server.logged_out(challenge))),
+            other => other.map_err(NoResult::Failed)?,
+        };
         Ok(CallResult { parts: parts(&result), failed: result.is_error == Some(true) })
     }
 

@@ -105,6 +105,8 @@ pub(crate) struct Known {
     pub(crate) tools: Option<Vec<KnownTool>>,
     /// The revision of the protocol.
     pub(crate) revision: Option<String>,
+    /// What the server said when it wanted a login.
+    pub(crate) challenge: Option<String>,
 }
 
 /// The file of one server.

@@ -10,6 +10,7 @@
 //! | `session` | requests over a connection: lists, calls, their time limit and cancellation |
 //! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
 //! | `hub` | all servers of a process, and what the screen and commands are told of them |
+//! | `oauth` | tokens of servers at an address, and the login |
 //! | `contents` | resources and prompts |
 //! | `result` | results as a model reads them |
 //! | `tools/` | the tools `tool_search` and `mcp_call` |
@@ -26,6 +27,7 @@ mod contents;
 mod handler;
 mod hub;
 mod known;
+mod oauth;
 mod result;
 mod server;
 mod session;

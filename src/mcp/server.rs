@@ -12,7 +12,7 @@ use tiller_tool::text::visible;
 use crate::connect::{Connection, Environment, NoConnection, connect};
 use crate::known::{Known, KnownFile, KnownTool, changes, first_line, tokens};
 use crate::session::CallError;
-use crate::settings::{Origin, ServerSettings};
+use crate::settings::{Origin, ServerSettings, Transport};
 
 /// Delay before a server that failed is tried again, by the number of failures.
 const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
@@ -287,6 +287,44 @@ impl Server {
         Ok(connection)
     }
 
+    /// Notes that it wants a login, for the next one.
+    pub(crate) fn logged_out(&self, challenge: Option<String>) -> Failure {
+        let known = {
+            let mut state = lock(&self.state);
+            state.known.challenge = challenge;
+            state.known.clone()
+        };
+        if let Err(error) = self.file.write(&known) {
+            tracing::warn!(
+                server = self.name(),
+                error,
+                "what an MCP server wants of a login could not be kept"
+            );
+        }
+        let why = format!("it wants you to log in: `tiller mcp login {}`", self.name());
+        Failure { login: true, ..Failure::new(why) }
+    }
+
+    /// Lets the person log in at the server. `show` gets the address of the page to open.
+    ///
+    /// # Errors
+    /// Why there is no login; a sentence without a full stop.
+    pub async fn log_in(&self, show: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
+        let Transport::Http { url, .. } = &self.settings.transport else {
+            return Err("it is a program of this machine, which needs no login".into());
+        };
+        let challenge = lock(&self.state).known.challenge.clone();
+        crate::oauth::log_in(
+            (self.environment)(&self.settings).state.as_path(),
+            url,
+            challenge.as_deref(),
+            show,
+        )
+        .await?;
+        self.reset().await;
+        Ok(())
+    }
+
     /// Notes that a tool of it was called.
     pub(crate) fn used(&self) {
         lock(&self.state).used = true;
@@ -376,10 +414,10 @@ impl Server {
                 let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
                 return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
             }
+            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge)),
             Ok(Err(error)) => {
-                let login = matches!(error, CallError::Login(_));
                 let why = format!("its tools cannot be listed: {error}");
-                return Err(Failure { tail: connection.tail.text(), login, ..Failure::new(why) });
+                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
             }
             Ok(Ok(tools)) => tools,
         };

@@ -37,14 +37,15 @@ pub enum CallError {
     Interrupted,
     /// The connection ended; a sentence without a full stop.
     Ended(String),
-    /// The person has to log in again.
-    Login(String),
+    /// The person has to log in again; what the server said about it.
+    Login(Option<String>),
 }
 
 impl std::fmt::Display for CallError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Refused(why) | Self::Ended(why) | Self::Login(why) => f.write_str(why),
+            Self::Refused(why) | Self::Ended(why) => f.write_str(why),
+            Self::Login(_) => f.write_str("the server wants you to log in"),
             Self::TimedOut(seconds) => write!(f, "no answer and no progress for {seconds} s"),
             Self::Interrupted => f.write_str("it was stopped"),
         }
@@ -54,8 +55,9 @@ impl std::fmt::Display for CallError {
 impl Connection {
     fn failed(&self, error: ServiceError) -> CallError {
         let cut = |text: &str| -> String { visible(text).chars().take(2000).collect() };
-        if error.is_authorization_required() || error.auth_challenge().is_some() {
-            return CallError::Login("the server wants you to log in".into());
+        let challenge = error.auth_challenge().map(str::to_owned);
+        if error.is_authorization_required() || challenge.is_some() {
+            return CallError::Login(challenge);
         }
         match error {
             ServiceError::McpError(error) => CallError::Refused(cut(&error.message)),

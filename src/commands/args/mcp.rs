@@ -31,6 +31,11 @@ pub enum Mcp {
         #[command(flatten)]
         limits: McpLimits,
     },
+    /// Log in at an MCP server with your browser
+    Login {
+        /// Name of the server
+        name: String,
+    },
     /// Call a tool of an MCP server and print its result
     Call {
         /// Name of a server, its address, or a command line in quotes

@@ -6,32 +6,59 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::{Connection, NoConnection, words};
 use crate::bounds::{MESSAGE, Tail};
 use crate::handler::Handler;
+use crate::oauth;
 
 /// Time limit of a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of an error page that are read.
 const ERROR: usize = 16 << 10;
 
+/// What is connected to.
+pub(super) struct Address<'a> {
+    pub(super) url: &'a str,
+    pub(super) headers: &'a [(String, String)],
+    /// The folder with tokens.
+    pub(super) state: &'a std::path::Path,
+}
+
 pub(super) async fn connect(
-    url: &str,
-    headers: &[(String, String)],
+    address: &Address<'_>,
     handler: Handler,
     mode: ClientLifecycleMode,
 ) -> Result<Connection, NoConnection> {
     let client = client()?;
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(header_map(headers)?)
+    let config = StreamableHttpClientTransportConfig::with_uri(address.url)
+        .custom_headers(header_map(address.headers)?)
         .max_sse_event_size(MESSAGE)
         .max_json_response_size(MESSAGE)
         .max_error_response_size(ERROR);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
     let (calls, changed) = (handler.calls.clone(), handler.changed.clone());
-    let running = handler.serve_with_lifecycle(transport, mode).await.map_err(|error| words(&error))?;
+    let own = address.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let manager = if own {
+        None
+    } else {
+        oauth::manager(address.state, address.url).await.map_err(NoConnection::new)?
+    };
+    let served = match manager {
+        Some(manager) => {
+            let client = AuthClient::new(client, manager);
+            handler
+                .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
+                .await
+        }
+        None => {
+            handler
+                .serve_with_lifecycle(StreamableHttpClientTransport::with_client(client, config), mode)
+                .await
+        }
+    };
+    let running = served.map_err(|error| words(&error))?;
     Ok(Connection { running, calls, changed, tail: Tail::default(), program: None })
 }
 

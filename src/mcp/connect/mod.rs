@@ -28,6 +28,8 @@ pub(crate) struct Environment {
     pub(crate) vars: Arc<Vec<(String, String)>>,
     /// The workspace.
     pub(crate) root: std::path::PathBuf,
+    /// The folder with the tokens of servers at an address.
+    pub(crate) state: std::path::PathBuf,
     pub(crate) confiner: Option<Arc<dyn Confiner>>,
     pub(crate) bounds: Bounds,
 }
@@ -41,13 +43,15 @@ pub(crate) struct NoConnection {
     pub(crate) tail: String,
     /// The person has to log in.
     pub(crate) login: bool,
+    /// What the server said about the login.
+    pub(crate) challenge: Option<String>,
     /// It ended or failed while it was asked which revision it speaks.
     pub(crate) probe: bool,
 }
 
 impl NoConnection {
     fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), tail: String::new(), login: false, probe: false }
+        Self { why: why.into(), tail: String::new(), login: false, challenge: None, probe: false }
     }
 }
 
@@ -132,7 +136,13 @@ pub(crate) async fn connect(
                 sse::connect(url, headers, handler).await
             }
             Transport::Http { url, headers, kind } => {
-                match http::connect(url, headers, handler.clone(), mode(revision)).await {
+                match http::connect(
+                    &http::Address { url, headers, state: &environment.state },
+                    handler.clone(),
+                    mode(revision),
+                )
+                .await
+                {
                     Err(failed) if kind.is_none() && !failed.login => {
                         match sse::connect(url, headers, handler).await {
                             Err(_) => Err(failed),
@@ -192,10 +202,17 @@ fn words(error: &ClientInitializeError) -> NoConnection {
             cause = inner.source();
         }
     }
+    let challenge = error.auth_challenge().map(str::to_owned);
     let shown: String = tiller_tool::text::visible(&why).chars().take(500).collect();
     let probe = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
     );
-    NoConnection { why: shown, tail: String::new(), login: error.is_authorization_required(), probe }
+    NoConnection {
+        why: shown,
+        tail: String::new(),
+        login: error.is_authorization_required() || challenge.is_some(),
+        challenge,
+        probe,
+    }
 }

@@ -1,0 +1,211 @@
+//! OAuth for servers at an address: tokens in a file that parallel sessions share, refreshed by the SDK, and the login.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, CredentialRefreshGuard, CredentialStore,
+    OAuthState, StoredCredentials,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Time in which a person has to log in.
+const LOGIN: Duration = Duration::from_secs(300);
+/// Time in which a browser has to send its request.
+const REQUEST: Duration = Duration::from_secs(10);
+/// Maximum bytes of that request.
+const HEAD: usize = 16 << 10;
+/// Where the browser is sent back to.
+const PATH: &str = "/callback";
+
+/// The tokens for one address, 0600. A lock beside it is held while they are refreshed, so that two sessions do not use up
+/// one refresh token.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenFile(PathBuf);
+
+impl TokenFile {
+    /// In `folder`, for the server at `url`.
+    pub(crate) fn new(folder: &Path, url: &str) -> Self {
+        Self(folder.join(format!("token-{}.json", &blake3::hash(url.as_bytes()).to_hex()[..16])))
+    }
+
+    /// Whether there are tokens.
+    pub(crate) fn exists(&self) -> bool {
+        self.0.is_file()
+    }
+
+    fn lock(&self) -> std::io::Result<File> {
+        use std::os::unix::fs::OpenOptionsExt;
+        if let Some(folder) = self.0.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut options = std::fs::OpenOptions::new();
+        let lock = options
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(self.0.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+#[async_trait]
+impl CredentialStore for TokenFile {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        match std::fs::read(&self.0) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(failed),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let text = serde_json::to_string(&credentials).map_err(failed)?;
+        tiller_config::write_private(&self.0, &text).map_err(failed)
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        match std::fs::remove_file(&self.0) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(failed(e)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
+        let file = self.clone();
+        let lock = tokio::task::spawn_blocking(move || file.lock()).await.map_err(failed)?.map_err(failed)?;
+        Ok(Some(CredentialRefreshGuard::new(lock)))
+    }
+}
+
+/// What adds tokens to requests, and refreshes them; `None`: the person has not logged in.
+///
+/// # Errors
+/// When the server's login cannot be found out, in words.
+pub(crate) async fn manager(folder: &Path, url: &str) -> Result<Option<AuthorizationManager>, String> {
+    let tokens = TokenFile::new(folder, url);
+    if !tokens.exists() {
+        return Ok(None);
+    }
+    let mut manager = AuthorizationManager::new(url).await.map_err(|e| e.to_string())?;
+    manager.set_credential_store(tokens);
+    let found = manager.initialize_from_store().await.map_err(|e| e.to_string())?;
+    Ok(found.then_some(manager))
+}
+
+/// Lets the person log in. `challenge`: what the server answered, when it said what it wants. `show` gets the address of the
+/// page. A port of this machine listens until the browser has come back, or [`LOGIN`] is over.
+///
+/// # Errors
+/// Why there are no tokens; a sentence without a full stop.
+pub(crate) async fn log_in(
+    folder: &Path,
+    url: &str,
+    challenge: Option<&str>,
+    show: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), String> {
+    // A concurrent call has installed the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let words =
+        |e: AuthError| tiller_tool::text::visible(&e.to_string()).chars().take(500).collect::<String>();
+    let listener =
+        TcpListener::bind("127.0.0.1:0").await.map_err(|e| format!("no port could be opened: {e}"))?;
+    let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+    let redirect = format!("http://127.0.0.1:{port}{PATH}");
+    let mut manager = AuthorizationManager::new(url).await.map_err(words)?;
+    manager.set_credential_store(TokenFile::new(folder, url));
+    let mut state = OAuthState::Unauthorized(manager);
+    let mut request =
+        AuthorizationRequest::new(redirect).with_client_name("Tiller").with_initial_scope_selection();
+    if let Some(challenge) = challenge {
+        request = request.with_challenge(challenge);
+    }
+    state.start_authorization(request).await.map_err(words)?;
+    let OAuthState::Session(session) = &state else { return Err("the login did not begin".into()) };
+    let page = session.get_authorization_url();
+    if !(page.starts_with("https://")
+        || page.starts_with("http://127.0.0.1")
+        || page.starts_with("http://localhost"))
+    {
+        return Err("the server's page for the login is not an https address".into());
+    }
+    show(page);
+    let back = tokio::time::timeout(LOGIN, come_back(&listener)).await;
+    let back = back.map_err(|_| format!("nobody logged in within {} minutes", LOGIN.as_secs() / 60))??;
+    session.handle_callback_url(&format!("http://127.0.0.1:{port}{back}")).await.map_err(words)?;
+    Ok(())
+}
+
+/// Waits for the browser; returns the path that it asked for.
+async fn come_back(listener: &TcpListener) -> Result<String, String> {
+    loop {
+        let (mut stream, _) = listener.accept().await.map_err(|e| e.to_string())?;
+        let Ok(Some(path)) = tokio::time::timeout(REQUEST, path_of(&mut stream)).await else { continue };
+        let ours = path.split('?').next() == Some(PATH);
+        let (status, text) = if ours {
+            ("200 OK", "Tiller has got it. You can close this page.")
+        } else {
+            ("404 Not Found", "There is nothing here.")
+        };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+            text.len()
+        );
+        // The browser may have gone.
+        let _ = stream.write_all(answer.as_bytes()).await;
+        let _ = stream.shutdown().await;
+        if ours {
+            return Ok(path);
+        }
+    }
+}
+
+/// The path of a request; `None`: it is none.
+async fn path_of(stream: &mut TcpStream) -> Option<String> {
+    let (mut head, mut chunk) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let n = stream.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
+        head.extend_from_slice(&chunk[..n]);
+        if head.len() > HEAD {
+            return None;
+        }
+    }
+    let line = String::from_utf8_lossy(&head).lines().next()?.to_owned();
+    let path = line.strip_prefix("GET ")?.split(' ').next()?.to_owned();
+    path.starts_with('/').then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn tokens_are_private_and_one_session_refreshes_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(folder.path(), "https://a.example/mcp");
+        assert!(file.load().await.unwrap().is_none() && !file.exists());
+        file.save(StoredCredentials::new("id".into(), None, vec![], None)).await.unwrap();
+        assert_eq!(file.load().await.unwrap().unwrap().client_id, "id");
+        assert_eq!(std::fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
+        let first = file.acquire_refresh_guard().await.unwrap();
+        let other = file.clone();
+        let second = tokio::spawn(async move { other.acquire_refresh_guard().await.map(|_| ()) });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!second.is_finished(), "another session waits");
+        drop(first);
+        second.await.unwrap().unwrap();
+        file.clear().await.unwrap();
+        assert!(!file.exists());
+    }
+}
