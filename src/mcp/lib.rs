@@ -43,6 +43,8 @@ pub use settings::{Origin, ServerSettings, Transport, is_server_name, project_se
 pub use tools::{McpCall, ToolSearch};
 
 #[cfg(test)]
+mod oauth_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -358,9 +358,10 @@ impl Server {
                 let connection = Arc::new(connection);
                 self.read_tools(&connection).await.map(|()| connection)
             }
-            Err(NoConnection { why, tail, login, .. }) => {
-                Err(Failure { why, tail, login, unanswered: false })
+            Err(NoConnection { tail, login: true, challenge, .. }) => {
+                Err(Failure { tail, ..self.logged_out(challenge) })
             }
+            Err(NoConnection { why, tail, .. }) => Err(Failure { tail, ..Failure::new(why) }),
         };
         let mut state = lock(&self.state);
         match &made {
