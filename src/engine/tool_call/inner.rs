@@ -7,7 +7,7 @@ use tiller_permit::Verdict;
 use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{EventBody, PermissionOutcome, ToolOutcome, Touch};
+use tiller_protocol::{Access, EventBody, PermissionOutcome, ToolOutcome, ToolSet, Touch};
 use tiller_tool::CommandProfile;
 use tiller_tool::code::{CallConsent, InnerReply, InnerResult, WaitingCall};
 
@@ -97,6 +97,18 @@ pub(crate) fn done(core: &mut Core, mut done: InnerDone) {
 }
 
 impl CallTask {
+    /// Whether it only reads, as far as its tool says: files, and pages of the web. What a tool of an MCP server or a
+    /// browser does is not known.
+    fn reads(&self) -> bool {
+        let mcp = |a: &Access| matches!(a, Access::Mcp { .. });
+        let looks = || self.tool.access(&self.args, &self.cx).is_ok_and(|access| !access.iter().any(mcp));
+        match self.tool.touch() {
+            Touch::Read => true,
+            Touch::Network => self.tool.info().set == ToolSet::Web && looks(),
+            _ => false,
+        }
+    }
+
     /// Its row while it runs.
     fn row(&self) -> InnerCall {
         InnerCall {
@@ -129,8 +141,7 @@ impl CallTask {
         verdict: &Verdict,
     ) -> Option<PermissionAsk> {
         let Verdict::Allow { rule, unasked } = verdict else { return None };
-        let reads = matches!(self.tool.touch(), Touch::Read | Touch::Network) || unasked.is_some();
-        if reads || self.inner.as_ref()?.consent != CallConsent::Reads {
+        if self.reads() || unasked.is_some() || self.inner.as_ref()?.consent != CallConsent::Reads {
             return None;
         }
         let shown =
@@ -189,8 +200,7 @@ impl CallTask {
         if let Some(Display::Diff { files }) = result.display {
             row.files = files;
         }
-        let touch = self.tool.touch();
-        let read = matches!(touch, Touch::Read | Touch::Network)
+        let read = self.reads()
             || self.cx.run.profile == CommandProfile::Read
             || result.outcome == ToolOutcome::Denied;
         let unanswered = result.unanswered;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tiller_protocol::tool::InnerCall;
-use tiller_protocol::{ToolOutcome, ToolSpec, ToolVerb, Touch};
+use tiller_protocol::{ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch};
 use tokio::sync::{RwLock, mpsc};
 
 use super::approval::Verdict;
@@ -65,8 +65,10 @@ impl Exposed {
 
     /// Whether calls of this tool may run side by side.
     fn side_by_side(&self, tool: &str) -> bool {
-        let touch = self.tools.iter().find(|t| t.name() == tool).map(|t| t.touch());
-        matches!(touch, Some(Touch::Read | Touch::Network))
+        let info = self.tools.iter().find(|t| t.name() == tool).map(|t| t.info());
+        info.is_some_and(|info| {
+            info.touch == Touch::Read || info.touch == Touch::Network && info.set == ToolSet::Web
+        })
     }
 }
 
