@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tiller_hooks::ChangedFile;
 use tiller_hooks::command::{CommandEnd, CommandRun, run};
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 use tiller_tool::shell::{Confiner, Host, Launch};
@@ -24,7 +25,7 @@ pub struct ToolServices {
     /// Confines their commands to the workspace; `None`: the sandbox is off, or this system has none.
     pub confiner: Option<Arc<dyn Confiner>>,
     /// Names a file of the plugin that is no longer as the user agreed to it; `None`: all are. Reads files.
-    pub changed: Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>,
+    pub changed: ChangedFile,
 }
 
 /// The tools of a plugin. They live as long as the process: there is one list of tools for all sessions.
@@ -89,8 +90,8 @@ impl Tool for RpcTool {
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
-        let (changed, folder) = (Arc::clone(&self.services.changed), self.folder.clone());
-        let looked = tokio::task::spawn_blocking(move || changed(&folder)).await;
+        let changed = Arc::clone(&self.services.changed);
+        let looked = tokio::task::spawn_blocking(move || changed()).await;
         if let Some(file) = looked.unwrap_or_else(|_| Some("one of its files".into())) {
             let text =
                 format!("{file} of the plugin has changed since the user agreed to it: it was not run");

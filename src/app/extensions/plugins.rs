@@ -50,9 +50,7 @@ pub(crate) fn load(
     }
     for plugin in &used {
         let Ok(manifest) = &plugin.manifest else { continue };
-        let changed = changed(plugin);
-        let services =
-            ToolServices { confiner: confiner.cloned(), changed: Arc::new(move |_: &Path| changed()) };
+        let services = ToolServices { confiner: confiner.cloned(), changed: changed(plugin) };
         for tool in tiller_plugins::tools(&plugin.folder, manifest, &services) {
             if setup.tools.find(tool.name()).is_some() {
                 let text =
