@@ -74,7 +74,7 @@ impl Recording {
 
 /// The element by its role and name; one without a role, by its text.
 fn locator(element: &RefElement) -> String {
-    if element.role == Role::Clickable {
+    if matches!(element.role, Role::Clickable | Role::Shape) {
         return format!("page.getByText({})", json!(element.name));
     }
     if element.name.is_empty() {

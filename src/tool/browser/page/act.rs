@@ -17,6 +17,8 @@ pub(crate) enum Button {
     Left,
     Right,
     Middle,
+    /// Only moves the mouse there.
+    None,
 }
 
 /// Where to scroll.
@@ -29,6 +31,14 @@ pub(crate) enum Scroll {
     Right,
     Top,
     Bottom,
+}
+
+/// Where a drag ends.
+pub(crate) enum Drop {
+    /// On an element.
+    On(RefElement),
+    /// Pixels to the right and down from where it began.
+    By(f64, f64),
 }
 
 /// Where a click goes.
@@ -96,6 +106,7 @@ impl Page {
     /// Why it could not, in words.
     pub(crate) async fn click(&self, aim: Aim, button: Button, count: u32) -> Result<(), String> {
         if let Aim::Element(element, _) = &aim
+            && button != Button::None
             && element.role == Role::Choice
             && self.run_on(element, CHOOSE, &[]).await?.as_bool() == Some(true)
         {
@@ -106,8 +117,10 @@ impl Page {
             Button::Left => "left",
             Button::Right => "right",
             Button::Middle => "middle",
+            Button::None => return self.mouse("mouseMoved", at, "none", 0).await,
         };
         self.mouse("mouseMoved", at, "none", 0).await?;
+        self.hovered().await;
         for n in 1..=count {
             self.mouse("mousePressed", at, button, n).await?;
             self.mouse("mouseReleased", at, button, n).await?;
@@ -119,12 +132,16 @@ impl Page {
     ///
     /// # Errors
     /// Why it could not, in words.
-    pub(crate) async fn drag(&self, from: Aim, to: Aim) -> Result<(), String> {
+    pub(crate) async fn drag(&self, from: Aim, to: Drop) -> Result<(), String> {
         let start = self.aim(&from).await?;
         self.mouse("mouseMoved", start, "none", 0).await?;
         self.mouse("mousePressed", start, "left", 1).await?;
         // The page may move while something is dragged over it.
-        let end = match self.aim(&to).await {
+        let end = match &to {
+            Drop::By(x, y) => Ok(Point { x: start.x + x, y: start.y + y }),
+            Drop::On(element) => self.point(element, None).await,
+        };
+        let end = match end {
             Ok(end) => end,
             Err(why) => {
                 self.mouse("mouseReleased", start, "left", 1).await?;

@@ -14,6 +14,8 @@ const REACT: Duration = Duration::from_millis(60);
 const REQUESTS: Duration = Duration::from_secs(2);
 /// Time without requests after which a page counts as quiet.
 const QUIET: Duration = Duration::from_millis(120);
+/// Longest wait for what the page loads when the mouse comes over an element.
+const HOVER: Duration = Duration::from_millis(500);
 /// Longest wait for two frames to be drawn.
 const FRAMES: Duration = Duration::from_secs(1);
 
@@ -51,6 +53,20 @@ impl Page {
         if goes { self.loaded().await } else { self.quiet().await }
     }
 
+    /// Waits until the page has drawn what the mouse over an element changes: a menu opens, a picture is exchanged, and
+    /// until that is there a click would go elsewhere.
+    pub(crate) async fn hovered(&self) {
+        let deadline = Instant::now() + HOVER;
+        self.frames(HOVER).await;
+        loop {
+            let changed = self.shared.changed.notified();
+            let waits = !lock(&self.shared.state).open.is_empty();
+            if !waits || tokio::time::timeout_at(deadline, changed).await.is_err() {
+                return;
+            }
+        }
+    }
+
     async fn quiet(&self) {
         let deadline = Instant::now() + REQUESTS;
         loop {
@@ -67,9 +83,13 @@ impl Page {
                 break;
             }
         }
+        self.frames(FRAMES).await;
+    }
+
+    /// Waits until two frames are drawn. A page whose scripts do not end is not waited for longer than `most`.
+    async fn frames(&self, most: Duration) {
         let frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
         let wait = json!({"expression": frames, "awaitPromise": true});
-        // A page whose scripts do not end is looked at as it is.
-        let _ = tokio::time::timeout(FRAMES, self.call("Runtime.evaluate", wait)).await;
+        let _ = tokio::time::timeout(most, self.call("Runtime.evaluate", wait)).await;
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tiller_protocol::lock;
 
 use super::ax::AxTree;
-use super::dom::DomNodes;
+use super::dom::{DomNodes, STYLES};
 use super::tree::{ElementId, Frame, Source};
 use super::{PageText, lines};
 use crate::browser::cdp::CdpError;
@@ -40,7 +40,7 @@ pub(crate) async fn collect(page: &mut Page) -> Result<PageText, CdpError> {
     let mut dom = HashMap::new();
     for frame in &frames {
         if !dom.contains_key(&frame.session) {
-            let ask = json!({"computedStyles": ["cursor"]});
+            let ask = json!({"computedStyles": STYLES});
             let reply = call(page, frame.session.as_deref(), "DOMSnapshot.captureSnapshot", ask).await;
             // Without it only controls have references.
             let nodes = reply.map(|reply| DomNodes::read(&reply)).unwrap_or_default();

@@ -5,33 +5,56 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Attributes that tell one element without a name from another.
+/// Attributes that tell one element without a name from another, the clearest first.
 const ATTRIBUTES: [&str; 12] = [
     "id",
-    "class",
+    "name",
     "title",
     "alt",
+    "class",
     "fill",
-    "stroke",
+    "points",
     "data-color",
     "data-index",
     "data-value",
     "data-result",
-    "style",
     "href",
 ];
+/// Attributes of an element that are shown.
+const SHOWN: usize = 4;
 /// Bytes of an attribute that are shown.
 const ATTRIBUTE: usize = 40;
+/// Styles that are asked for, in this order.
+pub(super) const STYLES: [&str; 5] = ["cursor", "display", "visibility", "background-color", "fill"];
+/// Least side in pixels of a drawing whose shapes are shown. Smaller ones are icons.
+const DRAWING: f64 = 48.0;
+/// Shapes of a drawing that are shown.
+const SHAPES: usize = 100;
+/// Elements of a drawing that draw something.
+const DRAWS: [&str; 9] =
+    ["circle", "ellipse", "rect", "polygon", "polyline", "path", "line", "text", "image"];
 
 /// What the accessibility tree does not say of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DomNode {
     /// Reacts to a click by a listener, or has the pointer of things that do.
     pub(super) clickable: bool,
+    /// Reacts by a listener of its own.
+    pub(super) listens: bool,
+    /// Is a shape of a drawing.
+    pub(super) shape: bool,
+    /// Begins a line of its own, as paragraphs do.
+    pub(super) block: bool,
+    /// Is drawn on the page.
+    pub(super) visible: bool,
     /// Element name in small letters.
     pub(super) tag: String,
     /// Attributes as `name=value`.
     pub(super) attributes: Vec<String>,
+    /// Colour as `#rrggbb`: of the inside of a shape, of the ground of any other.
+    pub(super) color: Option<String>,
+    /// Size in pixels, as `20x10`; of a shape also where it is in its drawing: `20x10 at 5,7`.
+    pub(super) place: String,
     /// The element around it, by backend id.
     pub(super) parent: Option<i64>,
 }
@@ -45,10 +68,14 @@ impl DomNodes {
         self.0.get(&backend)
     }
 
-    /// Clickable elements that are not among `known`, each with the nearest element around it that is.
+    /// Visible elements to act on that are not among `known`, each with the nearest element around it that is.
     pub(super) fn unknown(&self, known: &HashSet<i64>) -> Vec<(i64, i64)> {
         let mut found: Vec<(i64, i64)> = Vec::new();
-        for (backend, node) in self.0.iter().filter(|(id, node)| node.clickable && !known.contains(id)) {
+        for (backend, node) in self
+            .0
+            .iter()
+            .filter(|(id, node)| (node.clickable || node.shape) && node.visible && !known.contains(id))
+        {
             let mut around = node.parent;
             while let Some(parent) = around {
                 if known.contains(&parent) {
@@ -89,45 +116,151 @@ fn index(value: &Value) -> Option<usize> {
     value.as_u64().and_then(|i| usize::try_from(i).ok())
 }
 
+/// Where and how the elements of a document are drawn, by their place in its list.
+#[derive(Default)]
+struct Drawn<'a> {
+    boxes: HashMap<usize, [f64; 4]>,
+    /// Values of [`STYLES`].
+    styles: HashMap<usize, Vec<&'a str>>,
+}
+
+impl<'a> Drawn<'a> {
+    fn read(layout: &Value, strings: &Strings<'a>) -> Self {
+        let mut drawn = Self::default();
+        for (at, node) in layout["nodeIndex"].as_array().into_iter().flatten().enumerate() {
+            let Some(node) = index(node) else { continue };
+            let bounds = &layout["bounds"][at];
+            let number = |n: usize| bounds[n].as_f64().unwrap_or(0.0);
+            drawn.boxes.entry(node).or_insert([number(0), number(1), number(2), number(3)]);
+            let styles = layout["styles"][at].as_array().into_iter().flatten();
+            drawn.styles.entry(node).or_insert_with(|| styles.map(|s| strings.get(s)).collect());
+        }
+        drawn
+    }
+
+    /// A value of [`STYLES`]; empty: the element is not drawn.
+    fn style(&self, node: usize, name: &str) -> &'a str {
+        let at = STYLES.iter().position(|s| *s == name);
+        at.and_then(|at| self.styles.get(&node)?.get(at)).copied().unwrap_or_default()
+    }
+
+    fn visible(&self, node: usize) -> bool {
+        let area = self.boxes.get(&node).is_some_and(|[_, _, w, h]| *w >= 1.0 || *h >= 1.0);
+        area && self.style(node, "visibility") != "hidden"
+    }
+
+    fn block(&self, node: usize) -> bool {
+        let display = self.style(node, "display");
+        !display.is_empty() && display != "contents" && !display.starts_with("inline")
+    }
+
+    /// Size, and the place in the drawing around it.
+    fn place(&self, node: usize, drawing: Option<usize>) -> String {
+        let Some([x, y, w, h]) = self.boxes.get(&node) else { return String::new() };
+        let size = format!("{w:.0}x{h:.0}");
+        match drawing.and_then(|d| self.boxes.get(&d)) {
+            Some([left, top, ..]) => format!("{size} at {:.0},{:.0}", x - left, y - top),
+            None => size,
+        }
+    }
+}
+
+/// The drawing around each shape.
+fn shapes(tags: &[String], parents: &[Option<usize>], drawn: &Drawn<'_>) -> HashMap<usize, usize> {
+    let mut shapes = HashMap::new();
+    let mut count: HashMap<usize, usize> = HashMap::new();
+    for (node, tag) in tags.iter().enumerate() {
+        if !DRAWS.contains(&tag.as_str()) || !drawn.visible(node) {
+            continue;
+        }
+        let mut around = parents.get(node).copied().flatten();
+        while let Some(outer) = around.filter(|a| tags[*a] != "svg") {
+            around = parents.get(outer).copied().flatten();
+        }
+        let large = |[_, _, w, h]: &[f64; 4]| *w >= DRAWING && *h >= DRAWING;
+        let Some(drawing) = around.filter(|a| drawn.boxes.get(a).is_some_and(large)) else { continue };
+        let count = count.entry(drawing).or_default();
+        *count += 1;
+        if *count <= SHAPES {
+            shapes.insert(node, drawing);
+        }
+    }
+    shapes
+}
+
 fn read_document(document: &Value, strings: &Strings<'_>, all: &mut HashMap<i64, DomNode>) {
     let nodes = &document["nodes"];
     let ids: Vec<i64> =
         nodes["backendNodeId"].as_array().into_iter().flatten().map(|v| v.as_i64().unwrap_or(0)).collect();
+    let names = nodes["nodeName"].as_array().into_iter().flatten();
+    let mut tags: Vec<String> = names.map(|n| strings.get(n).to_ascii_lowercase()).collect();
+    tags.resize(ids.len(), String::new());
+    let above = |node: &Value| index(node).filter(|parent| *parent < ids.len());
     let parents: Vec<Option<usize>> =
-        nodes["parentIndex"].as_array().into_iter().flatten().map(index).collect();
-    let mut clickable: HashSet<usize> =
+        nodes["parentIndex"].as_array().into_iter().flatten().map(above).collect();
+    let listens: HashSet<usize> =
         nodes["isClickable"]["index"].as_array().into_iter().flatten().filter_map(index).collect();
+    let drawn = Drawn::read(&document["layout"], strings);
     // What the page draws a pointer over. The pointer is inherited, so the outermost element counts.
-    let layout = &document["layout"];
-    let mut pointed = HashSet::new();
-    for (at, node) in layout["nodeIndex"].as_array().into_iter().flatten().enumerate() {
-        let Some(node) = index(node) else { continue };
-        if strings.get(&layout["styles"][at][0]) == "pointer" {
-            pointed.insert(node);
-        }
-    }
-    clickable.extend(pointed.iter().filter(|n| {
-        let above = parents.get(**n).copied().flatten();
-        above.is_none_or(|p| !pointed.contains(&p))
-    }));
+    let points = |node: usize| {
+        let cursor = drawn.style(node, "cursor");
+        matches!(cursor, "pointer" | "grab" | "move") || cursor.ends_with("-resize")
+    };
+    let outermost = |node: usize| points(node) && !parents.get(node).copied().flatten().is_some_and(points);
+    let shapes = shapes(&tags, &parents, &drawn);
     for (at, backend) in ids.iter().enumerate() {
-        let tag = strings.get(&nodes["nodeName"][at]).to_ascii_lowercase();
-        if tag.starts_with('#') || matches!(tag.as_str(), "html" | "body") {
-            clickable.remove(&at);
-        }
-        let is_clickable = clickable.contains(&at);
-        let attributes =
-            if is_clickable { attributes(&nodes["attributes"][at], strings) } else { Vec::new() };
-        let parent = parents.get(at).copied().flatten().and_then(|p| ids.get(p)).copied();
-        all.insert(*backend, DomNode { clickable: is_clickable, tag, attributes, parent });
+        let tag = tags[at].clone();
+        let element = !tag.starts_with('#') && !matches!(tag.as_str(), "html" | "body");
+        let drawing = shapes.get(&at).copied();
+        let ground = if drawing.is_some() { "fill" } else { "background-color" };
+        let node = DomNode {
+            clickable: element && (listens.contains(&at) || outermost(at)),
+            listens: element && listens.contains(&at),
+            shape: drawing.is_some(),
+            block: drawn.block(at),
+            visible: drawn.visible(at),
+            attributes: if element { attributes(&nodes["attributes"][at], strings) } else { Vec::new() },
+            color: color(drawn.style(at, ground)),
+            place: drawn.place(at, drawing),
+            parent: parents.get(at).copied().flatten().and_then(|p| ids.get(p)).copied(),
+            tag,
+        };
+        all.insert(*backend, node);
     }
+}
+
+/// `rgb(0, 128, 255)` as `#0080ff`; `None`: nothing is seen of it, or it is no plain colour.
+fn color(css: &str) -> Option<String> {
+    let inner = css.strip_prefix("rgba(").or_else(|| css.strip_prefix("rgb("))?.strip_suffix(')')?;
+    let parts: Vec<f64> = inner.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>()?;
+    let [red, green, blue] = [*parts.first()?, *parts.get(1)?, *parts.get(2)?];
+    let clear = parts.get(3).is_some_and(|alpha| *alpha == 0.0);
+    let byte = |n: f64| format!("{:02x}", n.round().clamp(0.0, 255.0) as u8);
+    (!clear).then(|| format!("#{}{}{}", byte(red), byte(green), byte(blue)))
 }
 
 fn attributes(list: &Value, strings: &Strings<'_>) -> Vec<String> {
     let list: Vec<&str> = list.as_array().into_iter().flatten().map(|i| strings.get(i)).collect();
-    let pairs = list.chunks_exact(2).filter(|pair| ATTRIBUTES.contains(&pair[0]) && !pair[1].is_empty());
+    let value = |name: &str| {
+        list.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].trim()).filter(|v| !v.is_empty())
+    };
+    let pairs = ATTRIBUTES.iter().filter_map(|name| Some((name, value(name)?)));
     pairs
-        .take(4)
-        .map(|pair| format!("{}={}", pair[0], &pair[1][..pair[1].floor_char_boundary(ATTRIBUTE)]))
+        .take(SHOWN)
+        .map(|(name, value)| format!("{name}={}", &value[..value.floor_char_boundary(ATTRIBUTE)]))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_short_and_what_is_clear_has_none() {
+        assert_eq!(color("rgb(0, 128, 255)").as_deref(), Some("#0080ff"));
+        assert_eq!(color("rgba(0, 128, 255, 0.5)").as_deref(), Some("#0080ff"));
+        for none in ["rgba(0, 0, 0, 0)", "none", "url(#a)", "", "rgb(1)"] {
+            assert_eq!(color(none), None, "{none}");
+        }
+    }
 }

@@ -10,6 +10,8 @@ pub(crate) enum Role {
     Text,
     /// An element without a role that reacts to a click.
     Clickable,
+    /// A shape of a drawing that does not react to a click itself.
+    Shape,
     /// A heading and its level, from 1.
     Heading(Option<u64>),
     ListItem,
@@ -32,6 +34,8 @@ impl Role {
             "row" => Self::Row,
             "cell" | "gridcell" => Self::Cell,
             "option" => Self::Choice,
+            "SvgRoot" => Self::Other("image".to_owned()),
+            "InputTime" => Self::Other("Time".to_owned()),
             other => Self::Other(other.to_owned()),
         }
     }
@@ -41,6 +45,7 @@ impl Role {
         Cow::Borrowed(match self {
             Self::Text => "",
             Self::Clickable => "clickable",
+            Self::Shape => "shape",
             Self::Heading(Some(level)) => return Cow::Owned(format!("heading {level}")),
             Self::Heading(None) => "heading",
             Self::ListItem => "listitem",

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ax::{AxNode, AxTree};
-use super::dom::DomNodes;
+use super::dom::{DomNode, DomNodes};
 use super::role::Role;
 
 /// Depth of a tree that is followed.
 const DEPTH: usize = 400;
 
 /// Roles of elements that an agent acts on.
-const ACTIVE: [&str; 20] = [
+const ACTIVE: [&str; 21] = [
     "button",
     "link",
     "textbox",
@@ -30,10 +30,11 @@ const ACTIVE: [&str; 20] = [
     "listbox",
     "Date",
     "DateTime",
+    "InputTime",
     "ColorWell",
 ];
 /// Roles that say nothing: their content is shown in their place.
-const PLAIN: [&str; 14] = [
+const PLAIN: [&str; 15] = [
     "generic",
     "none",
     "presentation",
@@ -48,6 +49,40 @@ const PLAIN: [&str; 14] = [
     "rowgroup",
     "Legend",
     "strong",
+    "MenuListPopup",
+];
+/// Fields whose parts say no more than their value: they are set as a whole.
+const WHOLE: [&str; 4] = ["Date", "DateTime", "InputTime", "ColorWell"];
+/// Roles of what lies in a list or a table. When the list reacts to clicks, it does so for each of them.
+const ITEMS: [&str; 4] = ["listitem", "row", "cell", "gridcell"];
+/// Roles whose colour and size say nothing.
+const FIELDS: [&str; 12] = [
+    "textbox",
+    "searchbox",
+    "combobox",
+    "spinbutton",
+    "listbox",
+    "checkbox",
+    "radio",
+    "switch",
+    "option",
+    "Date",
+    "DateTime",
+    "InputTime",
+];
+/// Roles of what holds items. When it reacts to clicks, it does so for its items.
+const HOLDERS: [&str; 11] = [
+    "list",
+    "listitem",
+    "tablist",
+    "menu",
+    "menubar",
+    "table",
+    "grid",
+    "row",
+    "tree",
+    "toolbar",
+    "navigation",
 ];
 /// Roles whose content is not shown at all.
 const SILENT: [&str; 4] = ["InlineTextBox", "LineBreak", "ListMarker", "Ignored"];
@@ -60,6 +95,8 @@ pub(super) struct Node {
     pub(super) name: String,
     pub(super) value: Option<String>,
     pub(super) states: Vec<String>,
+    /// A text in a line of its own: it does not go on in the text after it.
+    pub(super) alone: bool,
     pub(super) children: Vec<Self>,
 }
 
@@ -147,7 +184,7 @@ impl Source<'_> {
             }
         }
         let builder = Builder { source: self, frame, hidden: &hidden };
-        builder.node(root, refs, depth, false)
+        builder.node(root, refs, depth, Around::default())
     }
 }
 
@@ -158,14 +195,28 @@ struct Builder<'a> {
     hidden: &'a HashMap<i64, Vec<i64>>,
 }
 
+/// What is around a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    /// An element that an agent acts on.
+    active: bool,
+    /// A button, a link or another control.
+    control: bool,
+    /// A list or a table that reacts to clicks on what is in it.
+    list: bool,
+}
+
 impl Builder<'_> {
+    fn dom(&self, backend: Option<i64>) -> Option<&DomNode> {
+        self.source.dom.get(&self.frame.session)?.get(backend?)
+    }
+
     fn element(&self, backend: i64) -> ElementId {
         ElementId { session: self.frame.session.clone(), backend }
     }
 
-    /// A node with what is in it; several, when it says nothing itself. `active`: an element around it is one that an
-    /// agent acts on.
-    fn node(&self, ax: &AxNode, refs: &mut Refs, depth: usize, active: bool) -> Vec<Node> {
+    /// A node with what is in it; several, when it says nothing itself.
+    fn node(&self, ax: &AxNode, refs: &mut Refs, depth: usize, around: Around) -> Vec<Node> {
         let role = ax.role();
         if depth > DEPTH || SILENT.contains(&role) {
             return Vec::new();
@@ -178,21 +229,32 @@ impl Builder<'_> {
                 vec![Node { name: name.into(), ..Node::default() }]
             };
         }
-        let clickable = ax
-            .backend
-            .and_then(|b| self.source.dom.get(&self.frame.session)?.get(b))
-            .is_some_and(|n| n.clickable);
+        let dom = self.dom(ax.backend);
+        let clickable = dom.is_some_and(|n| n.clickable);
+        let shape = dom.is_some_and(|n| n.shape);
         let plain = ax.ignored || PLAIN.contains(&role) && (role != "group" || ax.name().is_empty());
         let acts = !plain
             && (ACTIVE.contains(&role) || ax.is("focusable") && role != "Iframe" && role != "scrollable")
-            || clickable && !active;
+            || clickable
+                && !around.control
+                && dom.is_some_and(|n| n.visible && (n.listens || !around.active))
+            || shape
+            || around.list && ITEMS.contains(&role);
         let reference = ax.backend.filter(|_| acts).map(|backend| {
-            let role = if plain { Role::Clickable } else { Role::parse(role, None) };
+            let role = match plain {
+                true if shape && !clickable => Role::Shape,
+                true => Role::Clickable,
+                false => Role::parse(role, None),
+            };
             refs.number(self.element(backend), role, ax.name())
         });
-        let inside = active || reference.is_some();
+        let inside = Around {
+            active: around.active || reference.is_some(),
+            control: around.control || !plain && ACTIVE.contains(&role),
+            list: clickable && !plain && !ITEMS.contains(&role) || around.list && plain,
+        };
         let mut children: Vec<Node> = Vec::new();
-        for id in &ax.child_ids {
+        for id in ax.child_ids.iter().filter(|_| !WHOLE.contains(&role)) {
             if let Some(child) = self.frame.tree.get(id) {
                 children.extend(self.node(child, refs, depth + 1, inside));
             }
@@ -208,14 +270,26 @@ impl Builder<'_> {
         }
         let children = joined(children);
         if plain && reference.is_none() {
-            return children;
+            if role == "LabelText"
+                && let Some(inner) = one_thing(&children)
+            {
+                return vec![inner.clone()];
+            }
+            return if dom.is_some_and(|n| n.block) { on_own_lines(children) } else { children };
         }
         let mut node = Node { reference, value: ax.value(), states: states(ax), ..Node::default() };
         if plain {
-            node.role = Role::Clickable;
+            node.role = if shape && !clickable { Role::Shape } else { Role::Clickable };
             node.name = texts(&children);
-            if node.name.is_empty() {
-                node.states = ax.backend.map(|b| self.looks(b)).unwrap_or_default();
+            if let Some(inner) = one_thing(&children) {
+                return vec![inner.clone()];
+            }
+            if !shape && !dom.is_some_and(|n| n.listens) && children.iter().any(|c| c.reference.is_some()) {
+                // The parts are what is clicked.
+                return children;
+            }
+            if node.name.is_empty() || shape {
+                node.states = self.looks(ax.backend, true);
             }
             node.children =
                 children.into_iter().filter(|c| c.role != Role::Text && !c.is_text_only()).collect();
@@ -227,11 +301,30 @@ impl Builder<'_> {
                 .find(|t| !t.is_empty())
                 .unwrap_or_default()
                 .into();
-            if node.name.is_empty() && reference.is_some() {
-                let looks = ax.backend.map(|b| self.looks(b)).unwrap_or_default();
-                node.states.extend(looks);
-            }
             node.children = without_repeats(&node, children);
+            if let [inner] = node.children.as_slice()
+                && inner.reference.is_some()
+                && (node.name.is_empty() || node.name == inner.name)
+            {
+                if matches!(node.role, Role::ListItem | Role::Cell) && !ax.is("focusable") {
+                    return node.children;
+                }
+                // The link of a tab or of a menu's entry.
+                if ACTIVE.contains(&role) && node.name == inner.name && inner.role.word() == "link" {
+                    node.children.clear();
+                }
+            }
+            if HOLDERS.contains(&role)
+                && !ax.is("focusable")
+                && node.children.iter().any(|c| c.reference.is_some())
+            {
+                // Its items are what is clicked.
+                node.reference = None;
+            }
+            let said = !node.name.is_empty() || role != "SvgRoot" && !texts(&node.children).is_empty();
+            if !said && node.reference.is_some() {
+                node.states.extend(self.looks(ax.backend, !FIELDS.contains(&role)));
+            }
             if node.role == Role::Row && node.name.is_empty() && node.children.iter().all(Node::is_text_only)
             {
                 let cells: Vec<String> = node.children.iter().map(Node::all_text).collect();
@@ -267,24 +360,27 @@ impl Builder<'_> {
     }
 
     fn hidden_element(&self, backend: i64, refs: &mut Refs) -> Option<Node> {
-        let dom = self.source.dom.get(&self.frame.session)?.get(backend)?;
-        let number = refs.number(self.element(backend), Role::Clickable, &dom.tag);
+        let dom = self.dom(Some(backend))?;
+        let role = if dom.clickable { Role::Clickable } else { Role::Shape };
+        let number = refs.number(self.element(backend), role.clone(), &dom.tag);
         Some(Node {
             reference: Some(number),
-            role: Role::Clickable,
-            states: self.looks(backend),
+            role,
+            states: self.looks(Some(backend), true),
             ..Node::default()
         })
     }
 
-    /// What tells an element without a name from others: its tag and attributes.
-    fn looks(&self, backend: i64) -> Vec<String> {
-        let Some(dom) = self.source.dom.get(&self.frame.session).and_then(|d| d.get(backend)) else {
-            return Vec::new();
-        };
+    /// What tells an element without a name from others: its tag, attributes, and with `drawn` its colour and size.
+    fn looks(&self, backend: Option<i64>, drawn: bool) -> Vec<String> {
+        let Some(dom) = self.dom(backend) else { return Vec::new() };
         let mut words = vec![dom.tag.clone()];
         words.extend(dom.attributes.iter().cloned());
-        vec![format!("<{}>", words.join(" "))]
+        if !drawn {
+            return if words.len() > 1 { vec![format!("<{}>", words.join(" "))] } else { Vec::new() };
+        }
+        words.extend(dom.color.clone().filter(|_| !dom.attributes.iter().any(|a| a.starts_with("fill="))));
+        vec![format!("<{}> {}", words.join(" "), dom.place)]
     }
 }
 
@@ -294,9 +390,24 @@ impl Node {
         self.reference.is_none() && self.children.iter().all(Self::is_text_only)
     }
 
+    /// Whether this text goes on in the next node.
+    fn joins(&self, next: &Self) -> bool {
+        let text = |node: &Self| node.role == Role::Text && !node.alone;
+        text(self) && text(next)
+    }
+
     fn all_text(&self) -> String {
         if self.name.is_empty() { texts(&self.children) } else { self.name.clone() }
     }
+}
+
+/// The only element to act on among nodes, when the texts around it say no more than its name: a label with its field, a
+/// box with its button. It is one thing for a person.
+fn one_thing(nodes: &[Node]) -> Option<&Node> {
+    let mut elements = nodes.iter().filter(|node| node.role != Role::Text);
+    let (Some(inner), None) = (elements.next(), elements.next()) else { return None };
+    let said = |node: &Node| node.role != Role::Text || inner.name.contains(&node.name);
+    (inner.reference.is_some() && nodes.iter().all(said)).then_some(inner)
 }
 
 /// The texts of nodes, one after another.
@@ -305,12 +416,20 @@ fn texts(nodes: &[Node]) -> String {
     words.join(" ")
 }
 
+/// The nodes of a paragraph or of another block: its texts do not run into those around it.
+fn on_own_lines(mut nodes: Vec<Node>) -> Vec<Node> {
+    for node in nodes.iter_mut().filter(|n| n.role == Role::Text) {
+        node.alone = true;
+    }
+    nodes
+}
+
 /// Texts that follow each other are one.
 fn joined(nodes: Vec<Node>) -> Vec<Node> {
     let mut all: Vec<Node> = Vec::with_capacity(nodes.len());
     for node in nodes {
         match all.last_mut() {
-            Some(last) if last.role == Role::Text && node.role == Role::Text => {
+            Some(last) if last.joins(&node) => {
                 last.name.push(' ');
                 last.name.push_str(&node.name);
             }
@@ -346,6 +465,7 @@ fn states(ax: &AxNode) -> Vec<String> {
         ("disabled", "disabled"),
         ("readonly", "read only"),
         ("required", "required"),
+        ("multiline", "multiline"),
         ("modal", "modal"),
         ("busy", "busy"),
     ] {

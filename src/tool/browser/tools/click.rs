@@ -8,7 +8,7 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
 use super::{info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
-use crate::browser::page::{Aim, Button, DialogAnswer, Ref};
+use crate::browser::page::{Aim, Button, DialogAnswer, Drop, Ref};
 use crate::browser::report::{Extent, report};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -25,6 +25,7 @@ struct Args {
     x: Option<f64>,
     #[serde(default)]
     y: Option<f64>,
+    /// none: only moves the mouse there
     #[serde(default)]
     button: Button,
     #[serde(default)]
@@ -32,6 +33,9 @@ struct Args {
     /// Drags it to this ref instead of clicking
     #[serde(default)]
     drag_to: Option<String>,
+    /// Drags it by these pixels [right, down]
+    #[serde(default)]
+    drag_by: Option<[f64; 2]>,
     /// Answer to a dialog that opens (default: dismiss)
     #[serde(default)]
     dialog: Option<Answer>,
@@ -63,6 +67,9 @@ impl Args {
         if self.r#ref.is_none() && self.inside()?.is_none() {
             return Err(ToolError::Tell("pass a ref of the snapshot, or x and y".into()));
         }
+        if self.drag_by.is_some_and(|by| self.drag_to.is_some() || by.iter().any(|n| !n.is_finite())) {
+            return Err(ToolError::Tell("pass drag_to or drag_by, not both".into()));
+        }
         self.inside().map(|_| ())
     }
 }
@@ -73,6 +80,7 @@ impl Tool for Click {
         info("browser_click", &["click"], |args| {
             match (schema::text(args, "ref"), schema::text(args, "drag_to")) {
                 (from, to) if !to.is_empty() => format!("drag {from} to {to}"),
+                (from, _) if !args["drag_by"].is_null() => format!("drag {from}"),
                 (element, _) if element.is_empty() => format!("click at {}, {}", args["x"], args["y"]),
                 (element, _) => format!("click {element}"),
             }
@@ -114,13 +122,19 @@ async fn act(args: &Args, lease: &mut crate::browser::lease::Lease) -> Result<()
     };
     if let Some(to) = &args.drag_to {
         let to = page.element(Ref::parse(to)?)?;
-        page.drag(aim(inside)?, Aim::Element(to.clone(), None)).await?;
+        page.drag(aim(inside)?, Drop::On(to.clone())).await?;
         if let Some(from) = element {
             lease.recording.drag(&from, &to);
         }
         return Ok(());
     }
+    if let Some([x, y]) = args.drag_by {
+        return page.drag(aim(inside)?, Drop::By(x, y)).await;
+    }
     page.click(aim(inside)?, args.button, if args.double { 2 } else { 1 }).await?;
+    if args.button == Button::None {
+        return Ok(());
+    }
     match (element, inside) {
         (Some(element), _) => {
             lease.recording.on(&element, if args.double { "dblclick()" } else { "click()" });

@@ -1,0 +1,118 @@
+//! What a snapshot says of pages that are more than forms: drawings, hidden parts, labels, lists, paragraphs; and what
+//! the mouse does there.
+
+use serde_json::json;
+
+use super::site::{Site, html};
+use super::{World, reference};
+
+/// The lines of a report that are of the page.
+fn lines(report: &str) -> Vec<&str> {
+    let page = |line: &&str| !line.is_empty() && !line.starts_with('[') && !line.starts_with("Page ");
+    report.lines().filter(page).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_drawn_is_not_shown() {
+    let Some(world) = World::new() else { return };
+    let body = "<p>Here</p><div onclick='1' style='display:none'>Gone</div><div onclick='1' class='box'></div>\
+        <ul style='display:none'><li onclick='1'>Item</li></ul><div onclick='1' style='visibility:hidden'>Dark</div>\
+        <style>.box { width: 30px; height: 20px; background: rgb(0, 128, 255) }</style>";
+    let site = Site::new(&[("/", html(body))]);
+    let page = world.open(&site, "/").await;
+    assert_eq!(lines(&page), ["\"Here\"", "e1 clickable <div class=box #0080ff> 30x20"], "{page}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_and_its_field_are_one_line_and_paragraphs_are_lines_of_their_own() {
+    let Some(world) = World::new() else { return };
+    let body = "<p>One <b>and</b> a half</p><p>Two</p><div>Three<div>Four</div></div>\
+        <label onclick='1' style='cursor:pointer'><input type=checkbox> Agree</label>\
+        <div style='cursor:pointer'><span onclick='1'>Yes</span> <span onclick='1'>No</span></div>\
+        <div role=tablist><div role=tab tabindex=0 aria-label=First><a href='#a'>First</a></div></div>";
+    let site = Site::new(&[("/", html(body))]);
+    let page = world.open(&site, "/").await;
+    let texts: Vec<String> = lines(&page)
+        .iter()
+        .map(|l| {
+            l.trim_start().trim_start_matches(|c: char| c == 'e' || c.is_ascii_digit()).trim().to_owned()
+        })
+        .collect();
+    let wanted = [
+        "\"One and a half\"",
+        "\"Two\"",
+        "\"Three\"",
+        "\"Four\"",
+        "checkbox \"Agree\"",
+        "clickable \"Yes\"",
+        "clickable \"No\"",
+        "tab \"First\"",
+    ];
+    assert_eq!(texts, wanted, "{page}");
+    world.end().await;
+}
+
+const DRAWING: &str = "<svg width=120 height=100 onclick='said.textContent = event.offsetX + \",\" + event.offsetY'>\
+    <circle cx=30 cy=40 r=10 fill=red /><rect x=60 y=20 width=30 height=40 style='fill:#00ff00'/>\
+    <text x=5 y=90>A</text></svg><p id=said></p>\
+    <button><svg width=16 height=16><path d='M0 0L9 9'/></svg>Icon</button>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shapes_of_a_drawing_have_places_and_a_point_of_it_can_be_clicked() {
+    let Some(world) = World::new() else { return };
+    let site = Site::new(&[("/", html(DRAWING))]);
+    let page = world.open(&site, "/").await;
+    for words in [["shape", "<circle fill=red> 20x20 at 20,30"], ["shape", "<rect #00ff00> 30x40 at 60,20"]] {
+        reference(&page, &words);
+    }
+    assert!(page.contains("shape \"A\" <text"), "{page}");
+    assert!(!page.contains("<path"), "an icon is no drawing: {page}");
+    let drawing = reference(&page, &["<svg", "120x100"]);
+    let clicked = world.call("click", json!({"ref": drawing, "x": 70, "y": 30})).await;
+    assert!(clicked.contains("+ \"70,30\""), "{clicked}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_of_a_list_that_listens_can_be_dragged_by_pixels_and_hovered() {
+    let Some(world) = World::new() else { return };
+    let body = "<style>li { height: 20px } #menu div { display: none } #menu:hover div { display: block }</style>\
+        <ul id=list><li>First<li>Second</ul><p id=said></p>\
+        <div id=menu onmouseenter='said.textContent = \"over\"'>Menu<div onclick='1'>Entry</div></div>\
+        <script>let from; list.onmousedown = e => { e.preventDefault(); from = e.clientY };\
+        onmouseup = e => said.textContent = 'moved ' + (e.clientY - from); list.onclick = () => 1</script>";
+    let site = Site::new(&[("/", html(body))]);
+    let page = world.open(&site, "/").await;
+    let dragged = json!({"ref": reference(&page, &["listitem", "First"]), "drag_by": [0, 25]});
+    let moved = world.call("click", dragged).await;
+    assert!(moved.contains("\"moved 25\""), "{moved}");
+    let page = world.call("snapshot", json!({})).await;
+    assert!(!page.contains("Entry"), "{page}");
+    // The menu has no listener of a click, so it is aimed at by its place.
+    let over = world.call("click", json!({"x": 20, "y": 115, "button": "none"})).await;
+    let opened = world.call("snapshot", json!({})).await;
+    assert!(over.contains("over") && opened.contains("clickable \"Entry\""), "{over}\n{opened}");
+    let both = json!({"ref": "e1", "drag_to": "e2", "drag_by": [1, 1]});
+    let both = world.call("click", both).await;
+    assert!(both.contains("not both"), "{both}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_that_the_mouse_exchanges_is_there_before_the_click() {
+    let Some(world) = World::new() else { return };
+    let body = "<style>#b { content: url(/one) } #b:hover { content: url(/two) }</style>\
+        <span id=b onclick='said.textContent = \"hit\"'></span><p id=said></p>";
+    let picture = b"<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'/>";
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: image/svg+xml\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        picture.len()
+    );
+    let answer = super::site::Answer::Raw([head.as_bytes(), picture].concat());
+    let site = Site::new(&[("/one", answer.clone()), ("/two", answer), ("/", html(body))]);
+    let page = world.open(&site, "/").await;
+    let hit = world.call("click", json!({"ref": reference(&page, &["<span"])})).await;
+    assert!(hit.contains("\"hit\""), "{hit}");
+    world.end().await;
+}
