@@ -13,6 +13,8 @@ pub(crate) enum Intent {
     /// Search earlier conversations.
     Recall(String),
     Run(String),
+    /// Count the lines of the files, by a script.
+    Count,
     /// Create a checkpoint, or restore one.
     Checkpoint(String),
     Restore(String),
@@ -52,6 +54,9 @@ pub(crate) fn read(prompt: &str) -> Intent {
     let first = words.iter().find(|w| !w.is_empty()).copied().unwrap_or_default();
     if let Some(url) = url(prompt) {
         return Intent::Fetch(url);
+    }
+    if first == "count" {
+        return Intent::Count;
     }
     if matches!(first, "stop" | "cancel" | "enough") {
         return Intent::Stop;
@@ -223,6 +228,7 @@ mod tests {
             ("grep `check`", Intent::Search(s("check"))),
             ("where is op_div", Intent::Search(s("op_div"))),
             ("recall the walnut", Intent::Recall(s("the walnut"))),
+            ("count the lines", Intent::Count),
             ("checkpoint before it", Intent::Checkpoint(s("before it"))),
             ("restore `good`", Intent::Restore(s("good"))),
             ("run ls -l", Intent::Run(s("ls -l"))),

@@ -1,6 +1,7 @@
 //! Scenes of the conversation.
 
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{AgentState, EventBody, ToolOutcome};
 
 use super::answers;
@@ -13,6 +14,7 @@ pub(super) const FAILURE: Scene = Scene::new("failure", "A call that failed", fa
 pub(super) const STREAMING: Scene =
     Scene::new("streaming", "Thinking, and prose that is being written", streaming);
 pub(super) const DIFF: Scene = Scene::new("diff", "A diff in the conversation", diff);
+pub(super) const SCRIPT: Scene = Scene::new("script", "A script that calls tools", script);
 pub(super) const FINISHED: Scene = Scene::new("finished", "End of a turn", story::finished);
 
 const FAILED: &str = include_str!("data/failure.txt");
@@ -58,6 +60,46 @@ fn turn(s: &mut Stage) {
     s.state(StateEvent::AgentChanged {
         view: story::main_row(AgentState::Running, "shell python -m pytest -q"),
     });
+    s.wait(2600);
+}
+
+/// A call of a script. `seconds`: below 0 it runs.
+fn inner(number: u32, verb: &str, target: &str, seconds: f64) -> InnerCall {
+    InnerCall {
+        number,
+        name: verb.into(),
+        verb: verb.into(),
+        target: target.into(),
+        outcome: (seconds >= 0.0).then_some(ToolOutcome::Ok),
+        waits: false,
+        seconds: seconds.max(0.0),
+        output: String::new(),
+        files: Vec::new(),
+    }
+}
+
+fn script(s: &mut Stage) {
+    story::open(s);
+    let files = ["src/client.py", "src/dates.py", "src/errors.py", "src/retry.py"];
+    let reads: Vec<InnerCall> = (1..).zip(files).map(|(n, file)| inner(n, "read", file, 0.02)).collect();
+    let display = Display::Calls { calls: reads, most: 50, tail: "14 uses of Retry-After\n".into() };
+    let first = Call {
+        display: Some(display),
+        seconds: 0.4,
+        ..Call::new("execute_code", "script", "Count the uses of each header", "")
+    };
+    s.reply("", "One script can look through all of them.", &[first]);
+    let id = s.begin(&Call::new("execute_code", "script", "Move the dates to one module", ""));
+    let calls = [
+        inner(1, "search", "\"parsedate\" in src", 0.03),
+        inner(2, "read", "src/dates.py", 0.02),
+        inner(3, "read", "src/client.py", 0.02),
+        inner(4, "write", "src/dates.py", 0.05),
+        inner(5, "shell", "python -m pytest -q tests/test_dates.py", -1.0),
+    ];
+    for call in calls {
+        s.event(EventBody::Tool(ToolEvent::InnerCall { call_id: id.clone(), call, most: 50 }));
+    }
     s.wait(2600);
 }
 

@@ -1,6 +1,6 @@
 //! Scenes with a question that waits for the person.
 
-use tiller_protocol::ask::{OutsideAnswer, PermissionAsk, TrustItem};
+use tiller_protocol::ask::{AskedCall, OutsideAnswer, PermissionAsk, TrustItem};
 use tiller_protocol::event::{AskEvent, StateEvent};
 use tiller_protocol::{
     AgentId, AgentState, Ask, AskBody, AskId, EventBody, Risk, SandboxState, TerminalPlace,
@@ -19,6 +19,8 @@ pub(super) const APPROVE_OUTSIDE: Scene =
     Scene::new("approve_outside", "A command that the sandbox stopped", approve_outside);
 pub(super) const APPROVE_ELSEWHERE: Scene =
     Scene::new("approve_elsewhere", "A command at a terminal elsewhere", approve_elsewhere);
+pub(super) const APPROVE_SCRIPT: Scene =
+    Scene::new("approve_script", "One approval for the calls of a script", approve_script);
 pub(super) const CLARIFY: Scene = Scene::new("clarify", "A question of the agent", clarify);
 pub(super) const PLAN: Scene = Scene::new("plan", "A plan to approve", plan);
 pub(super) const TRUST: Scene = Scene::new("trust", "A folder that brings settings", trust);
@@ -119,6 +121,38 @@ fn approve_elsewhere(s: &mut Stage) {
         ..permission("shell", "python -m pytest -q tests/test_client.py", Risk::Low)
     };
     ask(s, "main", Some(id), AskBody::Permission(p));
+}
+
+fn approve_script(s: &mut Stage) {
+    story::open(s);
+    story::reading(s);
+    s.begin(&Call::new("execute_code", "script", "Move the dates to one module", ""));
+    let titles =
+        ["edit src/client.py", "write src/dates.py", "write tests/test_dates.py", "run python -m pytest -q"];
+    let lines: Vec<String> = (1..).zip(titles).map(|(n, title)| format!("{n}. {title}")).collect();
+    let call = |title: &str| AskedCall {
+        title: title.into(),
+        detail: String::new(),
+        diff: !title.starts_with("run"),
+        allowed: false,
+    };
+    let p = PermissionAsk {
+        tool: "execute_code".into(),
+        verb: "script".into(),
+        diff: Some(answers::CLIENT.into()),
+        folder: String::new(),
+        why: "one place for both date formats".into(),
+        effects: vec![
+            "4 calls: 1 x edit src/**, 1 x write src/**, 1 x write tests/**, 1 x run python".into(),
+            "runs code of this folder".into(),
+        ],
+        always: Some("write_file(src/**) && terminal(python -m pytest *)".into()),
+        editable: false,
+        outside: OutsideAnswer::No,
+        calls: titles.map(call).into(),
+        ..permission("shell", &lines.join("\n"), Risk::Low)
+    };
+    ask(s, "main", None, AskBody::Permission(p));
 }
 
 fn approve_destructive(s: &mut Stage) {

@@ -110,6 +110,34 @@ pub(super) fn recall(turn: &Turn<'_>, what: &str) -> Step {
     }
 }
 
+/// The script of [`count`].
+const COUNT: &str = "# Count the lines of all files
+from pathlib import Path
+from tiller_tools import read_file
+
+total = 0
+for path in sorted(Path('.').rglob('*.sh')):
+    lines = read_file(str(path)).count('\\n')
+    total += lines
+    print(f'{lines:>5}  {path}')
+print(f'{total:>5}  in all')
+";
+
+pub(super) fn count(turn: &Turn<'_>) -> Step {
+    match turn.last("execute_code") {
+        None => Step::call(
+            "One script can look through all files at once.",
+            "execute_code",
+            json!({"code": COUNT}),
+        ),
+        Some(done) => {
+            let printed =
+                done.text.split_once("\noutput:\n").map_or(done.text.as_str(), |(_, printed)| printed);
+            Step::say(format!("The model read this, and none of the files:\n\n{}", tail(printed, true)))
+        }
+    }
+}
+
 /// Some lines of output as a code block; empty when there are none.
 fn tail(output: &str, first: bool) -> String {
     let lines: Vec<&str> = output.lines().filter(|l| !l.trim().is_empty()).collect();

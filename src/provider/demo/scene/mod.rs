@@ -38,6 +38,7 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Explain(file) => look::explain(&turn, file.as_deref()),
         Intent::Search(what) => look::search(&turn, what),
         Intent::Recall(what) => look::recall(&turn, what),
+        Intent::Count => look::count(&turn),
         Intent::Checkpoint(name) => moment::named(&turn, "checkpoint", name),
         Intent::Restore(name) => moment::named(&turn, "restore", name),
         Intent::Run(command) => look::run(&turn, command),
