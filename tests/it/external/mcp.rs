@@ -12,7 +12,7 @@ use crate::common::{KEY, Place, calls, poll, says};
 fn place(server: &ScriptServer) -> Option<Place> {
     let place = Place::anthropic(server);
     let Some(python) = find_program("python3", &place.env) else {
-        println!("skipped: there is no python3");
+        eprintln!("skipped: there is no python3");
         return None;
     };
     // Commands in the sandbox see the workspace, not the temporary folders of others.
