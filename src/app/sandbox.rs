@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use tiller_config::{PackageCache, Sandbox};
 use tiller_engine::{SandboxFindings, SandboxTest};
+use tiller_mcp::{Confined, ServerSettings};
 use tiller_protocol::{
     CapabilityState, Notice, NoticeKind, SandboxCapability, SandboxNetwork, SandboxScope, SandboxState,
     TerminalPlace,
@@ -86,9 +87,10 @@ pub(crate) fn program_confiner(setup: &Setup, confiners: &Confiners) -> Option<A
 pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
     let settings = &setup.config.config;
     let (setting, own, quarantine) = (settings.sandbox, settings.sandbox_network.clone(), quarantine(setup));
+    let caches = setup.places.program_caches();
     let mut base = policy(setup, Profile::Workspace, Network::Loopback);
-    base.writable = caches(setup);
-    Arc::new(move |server| {
+    base.writable = self::caches(setup);
+    Arc::new(move |server: &ServerSettings| {
         if setting != Sandbox::Auto {
             return None;
         }
@@ -96,7 +98,16 @@ pub(crate) fn servers(setup: &Setup) -> tiller_mcp::Confine {
         let mut policy = base.clone();
         policy.network = network_of(domains);
         policy.writable.extend(server.writable.iter().cloned());
-        Some(session_of(policy, domains, quarantine.clone()))
+        // By the hash of its settings, so that no other server of this name finds what this one left.
+        let hash = server.hash.get(..8).unwrap_or_default();
+        let cache = caches.join(format!("{}-{hash}", server.name));
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache);
+        match made {
+            Ok(()) => policy.writable.push(cache.clone()),
+            Err(error) => tracing::warn!(%error, "no folder for what an MCP server fetches"),
+        }
+        let offline = domains.is_empty();
+        Some(Confined { confiner: session_of(policy, domains, quarantine.clone()), cache, offline })
     })
 }
 

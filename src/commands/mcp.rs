@@ -166,15 +166,39 @@ fn find(setup: &Setup, text: &str, limits: &McpLimits) -> Result<(Arc<Hub>, Arc<
         let words = words.ok_or_else(|| wrong(format!("'{text}' is not a command line")))?;
         McpServer { command: Some(words[0].clone()), args: words[1..].to_vec(), ..McpServer::default() }
     };
+    let mut name = name_of(text);
+    // What is kept of a server of the settings stays.
+    while setup.config.config.mcp.contains_key(&name)
+        || setup.mcp.hub.as_ref().is_some_and(|h| h.find(&name).is_some())
+    {
+        name.push_str("-x");
+    }
     server.network.clone_from(&limits.network);
     server.unconfined = limits.unconfined;
     let settings =
-        ServerSettings::new("server", Origin::Argument, &server, &|name| (setup.env)(name)).map_err(wrong)?;
+        ServerSettings::new(&name, Origin::Argument, &server, &|name| (setup.env)(name)).map_err(wrong)?;
     let hub = mcp::hub(setup, vec![settings]);
-    let server = hub.find("server").ok_or_else(|| wrong("the server could not be added".into()))?;
+    let server = hub.find(&name).ok_or_else(|| wrong("the server could not be added".into()))?;
     // What an earlier server of that name had is not this one's.
     server.forget();
     Ok((hub, server))
+}
+
+/// A name for a server without one: its host, or the last word of its command line that is no option, without folder and
+/// version.
+fn name_of(text: &str) -> String {
+    let words = || text.split_whitespace().filter(|word| !word.starts_with('-'));
+    let word = match text.split_once("://") {
+        Some((_, rest)) => rest.split(['/', ':', '?']).next(),
+        None => words().nth(1).or_else(|| words().next()),
+    };
+    let word = word.unwrap_or_default().trim_end_matches('/');
+    let word = word.rsplit('/').next().unwrap_or(word);
+    let word = word.split('@').find(|part| !part.is_empty()).unwrap_or(word);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
+    let name: String = word.chars().map(plain).take(40).collect();
+    let name = name.trim_matches('-');
+    if is_server_name(name) { name.to_owned() } else { "server".into() }
 }
 
 fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
@@ -320,4 +344,25 @@ fn thousands(n: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn a_server_without_a_name_is_named_by_its_program_or_host() {
+        for (text, name) in [
+            ("npx -y @modelcontextprotocol/server-everything", "server-everything"),
+            ("npx -y @scope/tool@1.2.3 --port 7", "tool"),
+            ("uvx mcp-server-time", "mcp-server-time"),
+            ("python3 /opt/servers/notes.py", "notes-py"),
+            ("/usr/bin/notes", "notes"),
+            ("https://mcp.example.org/sse?key=1", "mcp-example-org"),
+            ("...", "server"),
+            ("", "server"),
+        ] {
+            assert_eq!(name_of(text), name, "{text}");
+        }
+    }
 }

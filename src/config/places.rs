@@ -28,6 +28,13 @@ impl Places {
         self.data.with_file_name(name)
     }
 
+    /// Where programs that settings name, such as MCP servers, keep what they fetch: beside the cache, because programs in the
+    /// sandbox cannot write the folders above. Each has a folder of its own in it.
+    pub fn program_caches(&self) -> PathBuf {
+        let name = if self.cache.ends_with("cache") { "program-caches" } else { "tiller-program-caches" };
+        self.cache.with_file_name(name)
+    }
+
     /// From environment variables, given as a function so that tests need not set any.
     /// `None` when neither `TILLER_HOME` nor `HOME` nor XDG folders are set.
     pub fn from_env(var: &dyn Fn(&str) -> Option<String>) -> Option<Self> {

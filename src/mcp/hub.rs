@@ -19,7 +19,17 @@ use crate::session::CallError;
 use crate::settings::{Origin, ServerSettings};
 
 /// Makes what confines the program of a server; `None`: nothing does. May take some 20 ms.
-pub type Confine = Arc<dyn Fn(&ServerSettings) -> Option<Arc<dyn Confiner>> + Send + Sync>;
+pub type Confine = Arc<dyn Fn(&ServerSettings) -> Option<Confined> + Send + Sync>;
+
+/// What a confined program gets.
+#[derive(Clone, Debug)]
+pub struct Confined {
+    pub confiner: Arc<dyn Confiner>,
+    /// Folder in which it keeps what it fetches; it may write there.
+    pub cache: PathBuf,
+    /// It reaches no host.
+    pub offline: bool,
+}
 
 /// What the servers share.
 pub struct HubConfig {
@@ -71,7 +81,7 @@ impl Hub {
             vars: vars.now(),
             root: folder.clone(),
             state: tokens.clone(),
-            confiner: if settings.unconfined { None } else { confine(settings) },
+            confined: if settings.unconfined { None } else { confine(settings) },
             bounds,
         });
         let hub = Self { servers: RwLock::default(), environment, root, state };

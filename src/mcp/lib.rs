@@ -35,7 +35,7 @@ mod settings;
 mod tools;
 
 pub use contents::{PromptInfo, ResourceInfo};
-pub use hub::{CallResult, Confine, Hub, HubConfig, NoResult};
+pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult};
 pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;

@@ -11,11 +11,12 @@ use std::time::Duration;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService};
 use tiller_config::McpTransport;
-use tiller_tool::shell::{Bounds, Confiner, HostedProgram};
+use tiller_tool::shell::{Bounds, HostedProgram};
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::Tail;
 use crate::handler::{ActiveCalls, Handler};
+use crate::hub::Confined;
 use crate::settings::{ServerSettings, Transport};
 
 /// Time in which a program ends by itself.
@@ -30,7 +31,8 @@ pub(crate) struct Environment {
     pub(crate) root: std::path::PathBuf,
     /// The folder with the tokens of servers at an address.
     pub(crate) state: std::path::PathBuf,
-    pub(crate) confiner: Option<Arc<dyn Confiner>>,
+    /// `None`: programs run as they are.
+    pub(crate) confined: Option<Confined>,
     pub(crate) bounds: Bounds,
 }
 
@@ -154,11 +156,22 @@ pub(crate) async fn connect(
             }
         }
     };
-    match tokio::time::timeout(limit, work).await {
+    let mut result = match tokio::time::timeout(limit, work).await {
         Ok(result) => result,
         Err(_) => Err(NoConnection::new(format!("it did not answer within {} s", limit.as_secs()))),
+    };
+    if let Err(failed) = &mut result
+        && matches!(settings.transport, Transport::Stdio { .. })
+        && environment.confined.as_ref().is_some_and(|confined| confined.offline)
+    {
+        failed.why.push_str(OFFLINE);
     }
+    result
 }
+
+/// Why a confined program may fail, and what to do.
+const OFFLINE: &str = ". The sandbox gives its program no network: if it fetches itself, as npx and uvx do, or needs a \
+                       server, allow the hosts by --network HOST, or by network = [\"HOST\"] in [mcp.NAME]";
 
 /// How the revision is agreed on.
 fn mode(revision: Option<&str>) -> ClientLifecycleMode {

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt};
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -15,6 +16,17 @@ use crate::handler::Handler;
 
 /// Bytes between the program's output and the SDK.
 const BUFFER: usize = 64 << 10;
+
+/// Variables by which programs that fetch themselves find their caches, and the folder of each. The sandbox keeps them from
+/// the person's own.
+const CACHES: [(&str, &str); 6] = [
+    ("XDG_CACHE_HOME", "cache"),
+    ("npm_config_cache", "npm"),
+    ("PIP_CACHE_DIR", "pip"),
+    ("UV_CACHE_DIR", "uv"),
+    ("UV_TOOL_DIR", "uv-tools"),
+    ("UV_PYTHON_INSTALL_DIR", "uv-python"),
+];
 
 /// What is started.
 pub(super) struct Program<'a> {
@@ -31,7 +43,8 @@ pub(super) async fn connect(
     mode: ClientLifecycleMode,
 ) -> Result<Connection, NoConnection> {
     let launch = launch(program, environment)?;
-    let (confiner, bounds) = (environment.confiner.clone(), environment.bounds);
+    let confiner = environment.confined.as_ref().map(|confined| Arc::clone(&confined.confiner));
+    let bounds = environment.bounds;
     let start = move || -> std::io::Result<(HostedProgram, OwnedFd, OwnedFd, OwnedFd)> {
         let (stdin, input) = std::io::pipe()?;
         let (out, stdout) = std::io::pipe()?;
@@ -75,6 +88,11 @@ pub(super) async fn connect(
 
 fn launch(program: &Program<'_>, environment: &Environment) -> Result<Launch, NoConnection> {
     let mut env: Vec<(String, String)> = (*environment.vars).clone();
+    if let Some(confined) = &environment.confined {
+        env.retain(|(name, _)| !CACHES.iter().any(|(cache, _)| cache == name));
+        let inside = |folder: &str| confined.cache.join(folder).display().to_string();
+        env.extend(CACHES.iter().map(|(name, folder)| ((*name).to_owned(), inside(folder))));
+    }
     env.retain(|(name, _)| !program.env.iter().any(|(own, _)| own == name));
     env.extend(program.env.iter().cloned());
     let folder =
