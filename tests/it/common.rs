@@ -256,7 +256,7 @@ pub(crate) fn let_escape_pass() {
 
 /// Waits for a condition outside of the test.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
-    assert!(poll(Duration::from_secs(30), || until().then_some(())).is_some(), "waited for {what}");
+    assert!(poll(Duration::from_secs(90), || until().then_some(())).is_some(), "waited for {what}");
 }
 
 /// A reply that is text.
