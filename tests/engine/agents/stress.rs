@@ -211,12 +211,12 @@ async fn blow(seed: &mut Seed, blow: Blow) {
     if blow == Blow::Kill {
         rig.kill().await;
         place.free(session);
-        // In a test the process that held the leases lives on.
+        again.store(true, Ordering::SeqCst);
+        nobody_left(&place, false, &what).await;
+        // In a test the process that held the leases lives on. What was being written at the kill is written by now.
         let rows = place.parts(&fake).store.agents().list(session).unwrap();
         let known = rows.len();
         rows.iter().for_each(|row| place.free_if_there(row.session));
-        again.store(true, Ordering::SeqCst);
-        nobody_left(&place, false, &what).await;
         let mut rig =
             place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
         // They are read after the session.
