@@ -140,7 +140,7 @@ pub(crate) async fn log_in(
     }
     show(page);
     let back = tokio::time::timeout(LOGIN, come_back(&listener)).await;
-    let back = back.map_err(|_| format!("nobody logged in within {} minutes", LOGIN.as_secs() / 60))??;
+    let back = back.map_err(|_| format!("there was no login within {} minutes", LOGIN.as_secs() / 60))??;
     session.handle_callback_url(&format!("http://127.0.0.1:{port}{back}")).await.map_err(words)?;
     Ok(())
 }

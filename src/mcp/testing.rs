@@ -106,7 +106,7 @@ impl Rig {
         self.bench.say(&ToolSearch::new(Arc::clone(&self.hub)), json!({"query": query})).await
     }
 
-    /// What the model is told of the servers.
+    /// The text about the servers for the model.
     pub(crate) fn description(&self) -> String {
         ToolSearch::new(Arc::clone(&self.hub)).spec().description
     }

@@ -20,7 +20,7 @@ pub(super) struct Lease {
     browser: Option<Arc<Browser>>,
     /// Whose cookies its tabs have; `None`: the browser's own.
     context: Option<String>,
-    /// The last one is the one that the agent sees.
+    /// The agent sees the last of them.
     tabs: Vec<Page>,
     pub(super) recording: Recording,
     /// The tabs were closed by something else than the agent.

@@ -18,7 +18,7 @@ use super::lease::Lease;
 use super::page::{OpenedTab, Page, PageOptions, PageShared, RequestGuard};
 use crate::ToolCx;
 
-/// Agents that have tabs at the same time. The one that used its tabs least recently loses them to a further one.
+/// Agents that have tabs at the same time. A further agent gets the place of the agent whose tabs were used least recently.
 const LEASES: usize = 16;
 /// Longest wait for a browser that starts.
 const START: Duration = Duration::from_secs(30);

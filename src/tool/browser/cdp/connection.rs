@@ -1,4 +1,4 @@
-//! One connection to a browser: calls and their replies, events and who gets them.
+//! One connection to a browser: calls and their replies, events and their receivers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

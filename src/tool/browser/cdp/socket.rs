@@ -50,7 +50,7 @@ pub(crate) async fn endpoint(address: &str) -> Result<Url, String> {
     let reply: Value = reply.json().await.map_err(|_| "it does not answer as a browser does".to_owned())?;
     let named = reply["webSocketDebuggerUrl"].as_str().ok_or("it names no webSocketDebuggerUrl")?;
     let mut socket = Url::parse(named).map_err(|e| format!("its webSocketDebuggerUrl is not a URL: {e}"))?;
-    // A browser behind a tunnel names its own host; the one that the user named is the way to it.
+    // A browser behind a tunnel names its own host; the host of the setting is the way to it.
     socket.set_host(url.host_str()).map_err(|e| e.to_string())?;
     socket.set_port(url.port()).map_err(|()| "the port is invalid".to_owned())?;
     Ok(socket)
