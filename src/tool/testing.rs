@@ -165,8 +165,11 @@ impl ScriptPorts for FakePorts {
             outcome: None,
             waits: true,
             seconds: 0.0,
+            arguments: call.args.clone(),
             output: String::new(),
             files: Vec::new(),
+            decision: None,
+            by: String::new(),
         };
         let given = matches!(call.consent, CallConsent::Given(_));
         if asks && !given || call.consent == CallConsent::Reads && !read {

@@ -292,6 +292,7 @@ pub(crate) fn shape(entries: &[Entry]) -> Vec<String> {
             B::Compaction { .. } => "compaction".into(),
             B::BranchSummary { .. } => "branch summary".into(),
             B::Checkpoint { name } => format!("checkpoint {name}"),
+            B::InnerCall { call_id, .. } => format!("inner {call_id}"),
             B::Note { text } => format!("note {text}"),
         })
         .collect()

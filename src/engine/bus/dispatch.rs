@@ -25,7 +25,7 @@ use crate::session::manage;
 use crate::session::mcp;
 use crate::session::open;
 use crate::session::settings;
-use crate::tool_call::calls;
+use crate::tool_call::{calls, inner};
 use crate::undo::export;
 use crate::undo::review;
 use crate::undo::undoing;
@@ -137,6 +137,9 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
 }
 
 fn stop_tool(core: &mut Core, client: ClientId, cause: CommandId, id: String) {
+    if inner::stop(core, &id) {
+        return;
+    }
     if core.turn.live.as_ref().is_some_and(|l| l.calls.running.contains_key(&id)) {
         core.feed(Input::StopTool { call_id: id });
     } else {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::tool::InnerCall;
 use tiller_protocol::{CommandId, Cost, EntryBody};
 use tiller_store::{Filter, Store, StoreError};
 
@@ -134,12 +135,16 @@ fn output(
         .entries()
         .tool_result(session, &call_id)?
         .ok_or_else(|| StoreError::NotFound(format!("result of the call {call_id}")))?;
-    let EntryBody::ToolResult { content, display, .. } = entry.body else {
-        return Err(StoreError::NotFound(format!("result of the call {call_id}")));
+    let (content, display) = match entry.body {
+        EntryBody::ToolResult { content, display, .. } => (content, display),
+        EntryBody::InnerCall { call, .. } => {
+            return Ok(ReplyEvent::ToolOutputReply { call_id, text: call_text(&call) });
+        }
+        _ => return Err(StoreError::NotFound(format!("result of the call {call_id}"))),
     };
     let mut text = text_of(&content);
     if let Some(tiller_protocol::tool::Display::Calls { calls, .. }) = &display {
-        text.push_str(&calls_text(calls));
+        text.push_str(&calls_text(calls, &store.entries().inner_calls(session, &call_id)?));
     }
     let full = match &display {
         Some(tiller_protocol::tool::Display::Output { full: Some(full), .. }) => Some(full.as_str()),
@@ -160,10 +165,27 @@ fn output(
     Ok(ReplyEvent::ToolOutputReply { call_id, text })
 }
 
+/// One call of a script: what it was given, what came of it, and who decided.
+fn call_text(call: &InnerCall) -> String {
+    let mut text = call.output.clone();
+    for file in &call.files {
+        text.push_str(&format!("\n\n{}\n{}", file.path, file.diff));
+    }
+    if !call.arguments.is_null() {
+        let exact = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
+        text.push_str(&format!("\n\nArguments: {exact}"));
+    }
+    if let Some(decision) = &call.decision {
+        text.push_str(&format!("\n\nDecided: {} ({})", decision.label(), call.by));
+    }
+    text.trim_start().to_owned()
+}
+
 /// The calls of a script with the beginnings of their results, below what the script printed.
-fn calls_text(calls: &[tiller_protocol::tool::InnerCall]) -> String {
+fn calls_text(calls: &[InnerCall], entered: &[InnerCall]) -> String {
     let mut text = String::new();
     for call in calls {
+        let call = entered.iter().find(|own| own.number == call.number).unwrap_or(call);
         let outcome = call.outcome.map_or("not made", |outcome| if outcome.ok() { "ok" } else { "failed" });
         let (number, verb, target, seconds) = (call.number, &call.verb, &call.target, call.seconds);
         text.push_str(&format!("\n\n{number}. {verb} {target} ({outcome}, {seconds:.1} s)\n{}", call.output));

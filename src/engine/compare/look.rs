@@ -142,7 +142,9 @@ fn cut(text: &str, most: usize) -> String {
 
 fn said(entry: &Entry) -> Option<SaidLine> {
     let (who, text) = match &entry.body {
-        EntryBody::User { origin: Origin::Engine, .. } | EntryBody::Prefix { .. } => return None,
+        EntryBody::User { origin: Origin::Engine, .. }
+        | EntryBody::Prefix { .. }
+        | EntryBody::InnerCall { .. } => return None,
         EntryBody::User { message, .. } => (Speaker::You, message.text.clone()),
         EntryBody::Assistant { .. } => (Speaker::Agent, entry.body.search_text()),
         EntryBody::ToolResult { name, .. } => (Speaker::Tool(name.clone()), entry.body.search_text()),

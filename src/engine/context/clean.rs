@@ -46,6 +46,7 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
                 None => {}
             }
         }
+        EntryBody::InnerCall { call, .. } => inner(redact, call),
         EntryBody::Compaction { summary, focus, .. } | EntryBody::BranchSummary { summary, focus, .. } => {
             text(redact, summary);
             focus.iter_mut().for_each(|f| text(redact, f));
@@ -58,7 +59,9 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
 /// Redacts a call of a script.
 pub(crate) fn inner(redact: &Redact, call: &mut InnerCall) {
     text(redact, &mut call.target);
+    value(redact, &mut call.arguments);
     text(redact, &mut call.output);
+    text(redact, &mut call.by);
     call.files.iter_mut().for_each(|f| text(redact, &mut f.diff));
 }
 

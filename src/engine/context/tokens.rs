@@ -59,7 +59,7 @@ pub fn of_entry(entry: &Entry) -> u64 {
         EntryBody::User { content, .. } | EntryBody::ToolResult { content, .. } => of_parts(content),
         EntryBody::Assistant { blocks, .. } => of_blocks(blocks),
         EntryBody::Compaction { summary, .. } | EntryBody::BranchSummary { summary, .. } => of_text(summary),
-        EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => 0,
+        EntryBody::InnerCall { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls that the death of a process interrupted: their changes belong to their session, not to the user. Blocking.
 
 use tiller_protocol::SessionId;
+use tiller_protocol::tool::InnerCall;
 use tiller_snapshot::{CutCall, Shadow, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 
@@ -77,7 +78,9 @@ fn one(
     // The process was killed between the row and the end of the record.
     let before = note.before.to_string();
     let recorded = |row: &StepRow| {
-        row.of == StepOf::Call(note.call.clone()) && row.before.as_deref() == Some(before.as_str())
+        let StepOf::Call(call) = &row.of else { return false };
+        let ours = *call == note.call || InnerCall::split_id(call).is_some_and(|(of, _)| of == note.call);
+        ours && row.before.as_deref() == Some(before.as_str())
     };
     if store.steps().list(session, 0)?.iter().any(recorded) {
         return Ok(None);

@@ -18,16 +18,19 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     let turn = if begins { down(store, entry.id)? } else { up(store, entry)? };
     let Some(start) = turn.first() else { return Ok(None) };
     let Some(from) = store.steps().point(*start)?.and_then(|row| after(&row)) else { return Ok(None) };
-    if let EntryBody::ToolResult { call_id, .. } = &entry.body {
+    if let EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } = &entry.body {
         // A call that changed nothing has no step.
         let step = store.steps().of_call(entry.session, call_id, entry.time)?;
-        let ends = step.and_then(|s| Some((s.before.as_deref()?.parse().ok()?, after(&s)?)));
+        let ends = match step {
+            Some(step) => ends(&step),
+            None => of_script(store, call_id, &turn)?,
+        };
         return Ok(ends.or(Some((from, from))));
     }
     for id in turn.iter().skip(1).rev() {
         let there = store.entries().get(*id)?;
         let row = match &there.body {
-            EntryBody::ToolResult { call_id, .. } => {
+            EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => {
                 store.steps().of_call(there.session, call_id, there.time)?
             }
             EntryBody::Checkpoint { .. } => store.steps().point(*id)?,
@@ -63,6 +66,30 @@ pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
         format!("changed by {who} before it: {}{more}", paths[..paths.len().min(NAMED)].join(", "))
     };
     Ok(by.into_iter().map(sentence).collect())
+}
+
+/// The states around all calls that the script `outer` made, which end a turn's entries `turn`.
+fn of_script(store: &Store, outer: &str, turn: &[EntryId]) -> Result<Option<(Id, Id)>> {
+    let mut around: Option<(Id, Id)> = None;
+    for id in turn.iter().rev() {
+        let there = store.entries().get(*id)?;
+        match &there.body {
+            EntryBody::InnerCall { call_id, of, .. } if of == outer => {
+                let step = store.steps().of_call(there.session, call_id, there.time)?;
+                if let Some((first, last)) = step.as_ref().and_then(ends) {
+                    around = Some((first, around.map_or(last, |(_, last)| last)));
+                }
+            }
+            EntryBody::InnerCall { .. } | EntryBody::ToolResult { .. } => {}
+            _ => break,
+        }
+    }
+    Ok(around)
+}
+
+/// The states before and after a step.
+fn ends(row: &StepRow) -> Option<(Id, Id)> {
+    Some((row.before.as_deref()?.parse().ok()?, after(row)?))
 }
 
 fn after(row: &StepRow) -> Option<Id> {

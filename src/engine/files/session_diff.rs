@@ -1,5 +1,6 @@
 //! What the calls of a session changed, as a diff for the user.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use tiller_protocol::event::ReplyEvent;
@@ -50,14 +51,18 @@ fn parts(store: &Store, session: SessionId) -> Result<Vec<Part>, StoreError> {
     let row = store.sessions().get(session)?;
     let tail = store.paths().tail(session, &row.head, ENTRIES)?;
     let mut out = Vec::new();
+    // Scripts whose calls have told of their files.
+    let mut told: HashSet<&str> = HashSet::new();
     for entry in &tail.entries {
+        let files = entry.body.files();
         match &entry.body {
-            EntryBody::ToolResult { display: Some(display), .. } if !display.files().is_empty() => {
-                out.extend(
-                    display.files().into_iter().map(|f| Part::Told(format!("# {}\n{}", f.path, f.diff))),
-                );
+            EntryBody::ToolResult { .. } | EntryBody::InnerCall { .. } if !files.is_empty() => {
+                out.extend(files.into_iter().map(|f| Part::Told(format!("# {}\n{}", f.path, f.diff))));
+                if let EntryBody::InnerCall { of, .. } = &entry.body {
+                    told.insert(of);
+                }
             }
-            EntryBody::ToolResult { call_id, name, .. } => {
+            EntryBody::ToolResult { call_id, name, .. } if !told.contains(call_id.as_str()) => {
                 let step = store.steps().of_call(session, call_id, entry.time)?;
                 let step = step.filter(|s| !s.files.is_empty());
                 out.extend(step.map(|step| Part::Between { name: name.clone(), step: Box::new(step) }));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
-use tiller_protocol::{Attachment, Entry, EntryBody, Message, Notice, NoticeKind, Part};
+use tiller_protocol::{Attachment, Entry, Message, Notice, NoticeKind, Part};
 use tiller_store::{Filter, Store};
 
 use crate::context::compaction::compact;
@@ -73,11 +73,9 @@ pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<NamedText> {
 fn diff_of(entries: &[Arc<Entry>], workspace: &tiller_tool::Workspace) -> String {
     let mut out = String::new();
     for e in entries {
-        if let EntryBody::ToolResult { display: Some(display), .. } = &e.body {
-            // The difference of a file that may not be read is not shown either.
-            let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
-            display.files().iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
-        }
+        // The difference of a file that may not be read is not shown either.
+        let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
+        e.body.files().iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
     }
     cut(out, MOST)
 }

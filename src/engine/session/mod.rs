@@ -104,7 +104,9 @@ impl History {
     }
 
     fn push(&mut self, entry: Arc<Entry>) {
-        self.path.push(Arc::clone(&entry));
+        if sent(&entry) {
+            self.path.push(Arc::clone(&entry));
+        }
         self.tail.push_back(entry);
         if self.tail.len() > TAIL * 2 {
             let more = self.tail.len() - TAIL;
@@ -134,7 +136,13 @@ pub(crate) struct Approvals {
 /// The entries that requests are made of, in the order of the path.
 pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
     let ContextPath { prefix, compaction, kept, after, .. } = context;
-    kept.into_iter().chain(compaction).chain(prefix).chain(after).map(Arc::new).collect()
+    let all = kept.into_iter().chain(compaction).chain(prefix).chain(after);
+    all.filter(sent).map(Arc::new).collect()
+}
+
+/// Whether requests may need it. Calls of scripts are many and long, and no part of any.
+fn sent(entry: &Entry) -> bool {
+    !matches!(entry.body, EntryBody::InnerCall { .. })
 }
 
 impl Session {

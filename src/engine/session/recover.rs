@@ -2,8 +2,9 @@
 
 use crate::turn::begin::{self, TurnStart};
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, ToolCall, ToolOutcome};
+use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, Part, ToolCall, ToolOutcome};
 use tiller_store::Running;
 
 use crate::core::Core;
@@ -39,7 +40,8 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
     }
     let mut entries: Vec<Entry> = Vec::new();
     for call in dangling {
-        let r = ended();
+        let mut r = ended();
+        r.content.extend(done_calls(core, &call.id));
         let body = EntryBody::ToolResult {
             call_id: call.id,
             name: call.name,
@@ -60,6 +62,17 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
     let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
         .hint("continue to resume where it stopped");
     core.notice(notice);
+}
+
+/// How many calls a script had made. They are kept below it.
+fn done_calls(core: &Core, outer: &str) -> Option<Part> {
+    let inner = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::InnerCall { of, .. } if of == outer);
+    let text = match core.session.history.tail.iter().filter(inner).count() {
+        0 => return None,
+        1 => "[1 call of the script had ended before.]".to_owned(),
+        n => format!("[{n} calls of the script had ended before.]"),
+    };
+    Some(Part::Text { text })
 }
 
 fn ended() -> CallResult {

@@ -205,6 +205,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         result.content.push(Part::Text { text: hint });
     }
     result.content.extend(core.news_part());
+    super::inner::in_short(core, call_id, &mut result.display);
     let audit =
         core.turn.live.as_mut().and_then(|l| l.calls.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
             time: core.services.clock.now(),

@@ -1,13 +1,15 @@
 //! Calls that a running call makes: those of a script. Each is a call like any other, for the rules, the audit and the
 //! states of files. It is no part of the conversation: what the model gets is what the script prints.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tiller_permit::Verdict;
 use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{Access, EventBody, PermissionOutcome, ToolOutcome, ToolSet, Touch};
+use tiller_protocol::{Access, EntryBody, EventBody, PermissionOutcome, ToolOutcome, ToolSet, Touch};
 use tiller_tool::CommandProfile;
 use tiller_tool::code::{CallConsent, InnerReply, InnerResult, WaitingCall};
 
@@ -23,7 +25,45 @@ use crate::turn::msg::{CallDone, InnerDone, InnerRequest};
 /// Bytes of a result that a script reads: it is no model.
 const OUTPUT: usize = 1 << 20;
 /// Bytes of a result that the transcript keeps.
-const KEPT: usize = 2_000;
+const KEPT: usize = 8_000;
+
+/// Bytes of its arguments that the transcript keeps.
+const KEPT_ARGUMENTS: usize = 64 << 10;
+
+/// Arguments of at most `room` bytes: long texts are cut, and what comes after them is left out.
+fn kept(args: &Value, room: &mut usize) -> Value {
+    match args {
+        Value::String(text) => {
+            let left = *room;
+            *room = left.saturating_sub(text.len());
+            cut(text, left).into()
+        }
+        Value::Array(all) => {
+            let mut out = Vec::new();
+            for one in all {
+                if *room == 0 {
+                    break;
+                }
+                *room -= 1;
+                out.push(kept(one, room));
+            }
+            out.into()
+        }
+        Value::Object(fields) => {
+            let mut out = serde_json::Map::new();
+            for (name, value) in fields {
+                if *room < name.len() {
+                    *room = 0;
+                    break;
+                }
+                *room -= name.len();
+                out.insert(name.clone(), kept(value, room));
+            }
+            out.into()
+        }
+        other => other.clone(),
+    }
+}
 
 /// What is special about a call of a script.
 pub(crate) struct InnerPart {
@@ -45,8 +85,12 @@ pub(crate) fn prepare(core: &mut Core, request: InnerRequest) {
         let _ = reply.send(Err(format!("this agent has no tool '{}'", call.tool)));
         return;
     };
-    let (mut cx, _) = calls::tool_cx(core, &format!("{}.{}", outer.call_id, call.number), None);
+    let id = InnerCall::id(&outer.call_id, call.number);
+    let (mut cx, _) = calls::tool_cx(core, &id, None);
     cx.cancel = outer.cancel.child_token();
+    if let Some(live) = &mut core.turn.live {
+        live.calls.inner.insert(id, cx.cancel.clone());
+    }
     cx.hard = outer.hard.child_token();
     let mut limits = (*cx.limits).clone();
     limits.output_bytes = OUTPUT;
@@ -74,10 +118,20 @@ fn show(core: &mut Core, outer: &str, mut row: InnerCall, most: u32) {
     core.show(core.scope(), EventBody::Tool(event));
 }
 
-/// Takes down what a call did.
+/// Stops one call of a running script, which gets an error for it. `false`: it does not run.
+pub(crate) fn stop(core: &Core, id: &str) -> bool {
+    let stops = core.turn.live.as_ref().and_then(|live| live.calls.inner.get(id));
+    stops.inspect(|cancel| cancel.cancel()).is_some()
+}
+
+/// Takes down what a call did. One that ended becomes an entry of the session at once: it outlives the script.
 pub(crate) fn done(core: &mut Core, mut done: InnerDone) {
+    let id = InnerCall::id(&done.outer, done.row.number);
+    if let Some(live) = &mut core.turn.live {
+        live.calls.inner.remove(&id);
+    }
     if let Some(step) = done.step.take() {
-        record::keep_step(core, &done.outer, step);
+        record::keep_step(core, &id, step);
     }
     if let Some(child) = core.identity.child_mut() {
         let root = &core.services.workspace.root;
@@ -88,11 +142,34 @@ pub(crate) fn done(core: &mut Core, mut done: InnerDone) {
     if done.unanswered {
         core.child_driver().record_refusal();
     }
+    let mut call = done.row.clone();
     show(core, &done.outer, done.row, done.most);
     if let Some(audit) = done.audit {
-        let mut append = core.append();
+        (call.decision, call.by) = (Some(audit.decision.clone()), audit.by.clone());
+        let call = Box::new(call);
+        let body = EntryBody::InnerCall { call_id: id, of: done.outer, call, most: done.most };
+        let entry = core.session.grow(&core.services, body);
+        let event = Core::entry_event(&entry);
+        let mut append = core.append().entries(vec![entry]);
         append.audit.push(audit);
-        core.save(append, Vec::new(), Then::Nothing);
+        let scope = core.scope();
+        core.save(append, vec![(scope, event)], Then::Nothing);
+    }
+}
+
+/// Leaves in the result of a script only the rows of calls that have entries of their own.
+pub(crate) fn in_short(core: &Core, outer: &str, display: &mut Option<Display>) {
+    let Some(Display::Calls { calls, .. }) = display else { return };
+    let recent = core.session.history.tail.iter().rev();
+    let entered: HashSet<u32> = recent
+        .take_while(|e| !matches!(e.body, EntryBody::Assistant { .. } | EntryBody::User { .. }))
+        .filter_map(|e| match &e.body {
+            EntryBody::InnerCall { of, call, .. } if of == outer => Some(call.number),
+            _ => None,
+        })
+        .collect();
+    for call in calls.iter_mut().filter(|call| entered.contains(&call.number)) {
+        *call = call.row();
     }
 }
 
@@ -119,8 +196,11 @@ impl CallTask {
             outcome: None,
             waits: false,
             seconds: 0.0,
+            arguments: kept(&self.args, &mut { KEPT_ARGUMENTS }),
             output: String::new(),
             files: Vec::new(),
+            decision: None,
+            by: String::new(),
         }
     }
 
@@ -190,6 +270,8 @@ impl CallTask {
             return (InnerReply::Waits(Box::new(WaitingCall { ask, allowed, row })), done);
         }
         let text = text_of(&result.content);
+        // A hook may have changed them.
+        row.arguments = kept(&self.args, &mut { KEPT_ARGUMENTS });
         row.outcome = Some(result.outcome);
         row.seconds = result.seconds;
         row.output = cut(&text, KEPT);

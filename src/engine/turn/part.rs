@@ -61,6 +61,8 @@ pub(crate) struct TurnTasks {
 #[derive(Default)]
 pub(crate) struct TurnCalls {
     pub(crate) running: HashMap<String, RunningCall>,
+    /// What stops the calls that scripts make, by their ids.
+    pub(crate) inner: HashMap<String, CancellationToken>,
     /// Arguments, until the results are shown.
     pub(crate) args: HashMap<String, Value>,
     /// Rows for the audit, until the results are stored.

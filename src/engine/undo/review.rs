@@ -12,7 +12,7 @@ use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId};
+use tiller_protocol::{CommandId, Entry, EntryId, EventBody, Notice, NoticeKind, OpId};
 use tiller_tool::files::{Masks, revert};
 
 use crate::bus::ClientId;
@@ -217,14 +217,5 @@ pub(crate) fn reviewed(core: &mut Core, report: ReviewReport) {
 
 /// The differences of one path that the calls showed, in order.
 fn shown(entries: &[Arc<Entry>], path: &str) -> Vec<FileDiff> {
-    entries
-        .iter()
-        .filter_map(|e| match &e.body {
-            EntryBody::ToolResult { display: Some(display), .. } => Some(display.files()),
-            _ => None,
-        })
-        .flatten()
-        .filter(|f| f.path == path)
-        .cloned()
-        .collect()
+    entries.iter().flat_map(|e| e.body.files()).filter(|f| f.path == path).cloned().collect()
 }

@@ -7,7 +7,7 @@ use crate::base::ids::{AgentId, EntryId, SessionId};
 use crate::base::usage::{Cost, Usage};
 use crate::bus::view::{LayerCost, ModelRef};
 use crate::session::message::{Block, Message, Origin, Part, StopReason};
-use crate::turn::tool::{ToolOutcome, ToolSpec};
+use crate::turn::tool::{FileDiff, InnerCall, ToolOutcome, ToolSpec};
 
 /// A node: what happened, after which entry, by which agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,16 @@ pub enum EntryBody {
         /// Seconds, from monotonic time.
         seconds: f64,
     },
+    /// A call that the running call `of` made: of a script. It stands between the reply and the result of that call, is
+    /// written when it ends, and is never sent to a model.
+    InnerCall {
+        /// As [`InnerCall::id`] makes it.
+        call_id: String,
+        of: String,
+        call: Box<InnerCall>,
+        /// How many calls the outer one may make.
+        most: u32,
+    },
     /// A summary of the path so far. Requests after it start here; the old path stays in the tree.
     Compaction {
         summary: String,
@@ -101,10 +111,20 @@ impl EntryBody {
             Self::User { .. } => "user",
             Self::Assistant { .. } => "assistant",
             Self::ToolResult { .. } => "tool_result",
+            Self::InnerCall { .. } => "inner_call",
             Self::Compaction { .. } => "compaction",
             Self::BranchSummary { .. } => "branch_summary",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Note { .. } => "note",
+        }
+    }
+
+    /// The files that a call changed, as far as its entry shows them.
+    pub fn files(&self) -> Vec<&FileDiff> {
+        match self {
+            Self::ToolResult { display: Some(display), .. } => display.files(),
+            Self::InnerCall { call, .. } => call.files.iter().collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -133,6 +153,7 @@ impl EntryBody {
                 .collect::<Vec<_>>()
                 .join("\n"),
             Self::ToolResult { content, .. } => parts(content),
+            Self::InnerCall { call, .. } => format!("{} {}\n{}", call.verb, call.target, call.output),
             Self::Compaction { summary, .. } | Self::BranchSummary { summary, .. } => summary.clone(),
             Self::Checkpoint { name } => name.clone(),
             Self::Note { text } => text.clone(),

@@ -76,7 +76,7 @@ impl SearchRole {
         match kind {
             "user" => Some(Self::User),
             "assistant" => Some(Self::Assistant),
-            "tool_result" => Some(Self::Tool),
+            "tool_result" | "inner_call" => Some(Self::Tool),
             "compaction" | "branch_summary" => Some(Self::Summary),
             "checkpoint" | "note" => Some(Self::Note),
             _ => None,

@@ -88,6 +88,8 @@ pub enum NodeKind {
     User,
     Assistant,
     ToolResult,
+    /// A call that the call before it made: of a script.
+    InnerCall,
     Compaction,
     BranchSummary,
     Checkpoint,
@@ -103,6 +105,7 @@ impl NodeKind {
             "user" => Self::User,
             "assistant" => Self::Assistant,
             "tool_result" => Self::ToolResult,
+            "inner_call" => Self::InnerCall,
             "compaction" => Self::Compaction,
             "branch_summary" => Self::BranchSummary,
             "checkpoint" => Self::Checkpoint,

@@ -93,12 +93,46 @@ pub struct InnerCall {
     pub waits: bool,
     #[serde(default)]
     pub seconds: f64,
+    /// The exact arguments.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub arguments: serde_json::Value,
     /// The beginning of its result.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The files that it changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileDiff>,
+    /// What was decided about it, and by what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<crate::turn::permission::PermissionOutcome>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+}
+
+impl InnerCall {
+    /// The id of call `number` of the call `outer`, by which it is stopped and its result is read.
+    pub fn id(outer: &str, number: u32) -> String {
+        format!("{outer}.{number}")
+    }
+
+    /// The outer call and the number that an id of [`Self::id`] names.
+    pub fn split_id(id: &str) -> Option<(&str, u32)> {
+        let (outer, number) = id.rsplit_once('.')?;
+        Some((outer, number.parse().ok()?))
+    }
+
+    /// Only what its row shows: the rest stands in its own entry.
+    #[must_use]
+    pub fn row(&self) -> Self {
+        Self {
+            arguments: serde_json::Value::Null,
+            output: String::new(),
+            files: Vec::new(),
+            decision: None,
+            by: String::new(),
+            ..self.clone()
+        }
+    }
 }
 
 /// One changed file.

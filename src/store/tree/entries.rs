@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
+use tiller_protocol::tool::InnerCall;
 use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, Usage};
 use uuid::Uuid;
 
@@ -269,29 +270,56 @@ impl Entries<'_> {
         })
     }
 
-    /// The result of a tool call, by the call's id within a session. The newest, if there are several.
+    /// The result of a tool call, or a call of a script, by the call's id within a session. The newest, if there are
+    /// several.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn tool_result(&self, session: SessionId, call_id: &str) -> Result<Option<Entry>> {
-        // The id stands in the payload as JSON text.
-        let quoted = serde_json::to_string(call_id)?;
-        let raws = self.store.read(|conn| {
-            let mut statement = conn.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM entries WHERE session = ?1 AND kind = 'tool_result'
-                   AND instr(payload, ?2) > 0 ORDER BY seq DESC"
-            ))?;
-            let rows =
-                statement.query_map(params![session.0, format!("\"call_id\":{quoted}")], Raw::from_row)?;
-            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
-        })?;
-        for raw in raws {
+        for raw in self.of_call(session, "call_id", call_id)? {
             let entry = raw.decode()?;
-            if matches!(&entry.body, EntryBody::ToolResult { call_id: id, .. } if id == call_id) {
+            if let EntryBody::ToolResult { call_id: id, .. } | EntryBody::InnerCall { call_id: id, .. } =
+                &entry.body
+                && id == call_id
+            {
                 return Ok(Some(entry));
             }
         }
         Ok(None)
+    }
+
+    /// The calls that a call made, by its id within a session, in their order. Of branches that use the id twice, the
+    /// newest counts.
+    ///
+    /// # Errors
+    /// When the database cannot be read, or an entry is damaged.
+    pub fn inner_calls(&self, session: SessionId, outer: &str) -> Result<Vec<InnerCall>> {
+        let mut calls: Vec<InnerCall> = Vec::new();
+        for raw in self.of_call(session, "of", outer)? {
+            if let EntryBody::InnerCall { of, call, .. } = raw.decode()?.body
+                && of == outer
+                && calls.iter().all(|known| known.number != call.number)
+            {
+                calls.push(*call);
+            }
+        }
+        calls.sort_by_key(|call| call.number);
+        Ok(calls)
+    }
+
+    /// Entries that name a call in this field, newest first. Others may be among them.
+    fn of_call(&self, session: SessionId, field: &str, call_id: &str) -> Result<Vec<Raw>> {
+        // The id stands in the payload as JSON text.
+        let quoted = serde_json::to_string(call_id)?;
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM entries WHERE session = ?1 AND kind IN ('tool_result', 'inner_call')
+                   AND instr(payload, ?2) > 0 ORDER BY seq DESC"
+            ))?;
+            let rows =
+                statement.query_map(params![session.0, format!("\"{field}\":{quoted}")], Raw::from_row)?;
+            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
     }
 }
 

@@ -16,7 +16,7 @@ fn came(conn: &Connection, session: SessionId, call: &str, from: i64, to: i64) -
         return Ok(false);
     }
     let mut statement = conn.prepare_cached(
-        "SELECT seq FROM entries WHERE session = ?1 AND kind = 'tool_result' AND time BETWEEN ?2 AND ?3",
+        "SELECT seq FROM entries WHERE session = ?1 AND kind IN ('tool_result', 'inner_call') AND time BETWEEN ?2 AND ?3",
     )?;
     let rows = statement.query_map(params![session.0, from, to], |r| r.get(0))?;
     let rows: Vec<i64> = rows.collect::<rusqlite::Result<_>>()?;

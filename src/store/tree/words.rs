@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
-use tiller_protocol::tree::{NodeKind, TreeCall, TreeLine, TreeMarks};
+use tiller_protocol::tree::{NodeKind, TreeCall, TreeLine, TreeMarks, TreeNode};
 use tiller_protocol::{Block, EntryBody, EntryId, SessionId, StopReason, ToolCall};
 use uuid::Uuid;
 
@@ -19,8 +19,8 @@ const HEAD: usize = 300;
 const END: usize = 500;
 /// Maximum characters of a line, and of a text in a call's arguments.
 const LINE: usize = 400;
-/// Maximum number of results that are skipped on the way up to their reply.
-const UP: usize = 200;
+/// Maximum number of results, and of calls of scripts, that are skipped on the way up to their reply.
+const UP: usize = 1_000;
 
 /// The beginning of a tool result: call and outcome.
 fn head(text: &str) -> Option<(String, String)> {
@@ -39,6 +39,9 @@ fn whole(payload: &str) -> Option<(String, String)> {
     match read_body(payload).ok()? {
         EntryBody::ToolResult { call_id, outcome, .. } => {
             Some((call_id, serde_json::to_value(outcome).ok()?.as_str()?.to_owned()))
+        }
+        EntryBody::InnerCall { call_id, call, .. } => {
+            Some((call_id, serde_json::to_value(call.outcome?).ok()?.as_str()?.to_owned()))
         }
         _ => None,
     }
@@ -109,8 +112,8 @@ impl Tree<'_> {
     /// When the database cannot be read.
     pub fn marks(&self, session: SessionId) -> Result<TreeMarks> {
         let tree = self.load(session)?;
-        let rows: Vec<i64> =
-            tree.nodes.iter().filter(|n| n.kind == NodeKind::ToolResult).map(|n| n.seq).collect();
+        let is_call = |n: &&TreeNode| matches!(n.kind, NodeKind::ToolResult | NodeKind::InnerCall);
+        let rows: Vec<i64> = tree.nodes.iter().filter(is_call).map(|n| n.seq).collect();
         let replies: Vec<i64> =
             tree.nodes.iter().filter(|n| n.kind == NodeKind::Assistant).map(|n| n.seq).collect();
         let (results, cut) = self.store.read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?)))?;
@@ -172,6 +175,10 @@ impl Tree<'_> {
                         let call = call_of(conn, entry.parent, call_id, &mut replies)?;
                         let arguments = call.map_or(Value::Null, |c| shortened(&c.arguments));
                         line.call = Some(TreeCall { name: name.clone(), arguments });
+                    }
+                    EntryBody::InnerCall { call, .. } => {
+                        let arguments = shortened(&call.arguments);
+                        line.call = Some(TreeCall { name: call.name.clone(), arguments });
                     }
                     _ => {}
                 }

@@ -73,8 +73,11 @@ fn inner(number: u32, verb: &str, target: &str, seconds: f64) -> InnerCall {
         outcome: (seconds >= 0.0).then_some(ToolOutcome::Ok),
         waits: false,
         seconds: seconds.max(0.0),
+        arguments: serde_json::Value::Null,
         output: String::new(),
         files: Vec::new(),
+        decision: None,
+        by: String::new(),
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod plan_profile;
 pub(crate) mod questions;
 pub(crate) mod queue;
 pub(crate) mod sandbox;
+pub(crate) mod script_nodes;
 pub(crate) mod scripts;
 pub(crate) mod shell_lines;
 pub(crate) mod side_questions;

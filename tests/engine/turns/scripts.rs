@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tiller_engine::{EngineConfig, Human, Permit};
 use tiller_permit::{Effect, Policy, Roots, Rule, Source};
-use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::event::{ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{AskReply, Decision, EntryBody, EventBody, Profile, ToolOutcome};
 use tiller_tool::shell::{Confiner, Confiners, Launch};
@@ -32,7 +32,7 @@ fn env() -> Vec<(String, String)> {
 }
 
 /// Whether there is no python3, which the test says.
-fn lacks_python(place: &Place) -> bool {
+pub(super) fn lacks_python(place: &Place) -> bool {
     let lacks = tiller_tool::code::find_python("python3", &env(), &place.work).is_none();
     if lacks {
         eprintln!("skipped: there is no python3");
@@ -41,7 +41,7 @@ fn lacks_python(place: &Place) -> bool {
 }
 
 /// With a sandbox, in this mode, with these rules of the user.
-fn ready(
+pub(super) fn ready(
     place: &Place,
     profile: Profile,
     rules: &[(Effect, &str)],
@@ -66,12 +66,21 @@ fn ready(
     }
 }
 
-fn script(id: &str, code: &str) -> Vec<Step> {
+pub(super) fn script(id: &str, code: &str) -> Vec<Step> {
     calls(&[(id, "execute_code", json!({"code": code}))])
 }
 
-/// The calls of the finished script, as the transcript has them.
+/// The calls of the finished script, as the transcript has them: each from its own entry, if it has one.
 fn inner(rig: &Rig) -> Vec<InnerCall> {
+    let own = |number: u32| {
+        rig.seen.iter().rev().find_map(|e| match &e.body {
+            EventBody::Turn(TurnEvent::EntryAdded { node }) => match &node.body {
+                EntryBody::InnerCall { call, .. } if call.number == number => Some((**call).clone()),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
     let of = |e: &EventBody| match e {
         EventBody::Tool(ToolEvent::ToolFinished { node, .. }) => match &node.body {
             EntryBody::ToolResult { display: Some(Display::Calls { calls, .. }), .. } => Some(calls.clone()),
@@ -79,7 +88,8 @@ fn inner(rig: &Rig) -> Vec<InnerCall> {
         },
         _ => None,
     };
-    rig.seen.iter().rev().find_map(|e| of(&e.body)).expect("a finished script")
+    let rows = rig.seen.iter().rev().find_map(|e| of(&e.body)).expect("a finished script");
+    rows.into_iter().map(|row| own(row.number).filter(|_| row.outcome.is_some()).unwrap_or(row)).collect()
 }
 
 const WRITES: &str = "from tiller_tools import read_file, write_file\nfor n in range(3):\n    write_file(f'out{n}.txt', read_file('in.txt') + str(n))\nprint('written')\n";

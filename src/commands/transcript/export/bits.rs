@@ -1,7 +1,7 @@
 //! An entry as fragments for every format: author, time, and prose, code, folds.
 
 use serde_json::Value;
-use tiller_protocol::tool::Display;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{
     Attachment, Block, Entry, EntryBody, EntryId, Origin, Part, StopReason, ToolCall, ToolOutcome,
 };
@@ -120,27 +120,25 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
                         bits.push(Fragment::Code { lang: "diff", text });
                     }
                 }
+                // Calls with entries of their own stand above.
                 Some(Display::Calls { calls, .. }) => {
-                    for call in calls {
-                        let how = if call.outcome.is_some_and(ToolOutcome::ok) { "ok" } else { "failed" };
-                        let head = format!("{}. {} {} ({how})", call.number, call.verb, call.target);
-                        bits.push(Fragment::Plain(head));
-                        let diffs = call.files.iter().map(|f| format!("{}\n{}", f.path, f.diff));
-                        bits.extend(diffs.map(|text| Fragment::Code { lang: "diff", text }));
+                    for call in calls.iter().filter(|call| !call.output.is_empty() || !call.files.is_empty())
+                    {
+                        bits.push(Fragment::Plain(inner_line(call)));
+                        bits.extend(inner_bits(call));
                     }
                 }
                 Some(Display::Measure { .. } | Display::Output { .. }) | None => {}
             }
             bits.extend(content.iter().map(part));
-            let how = match outcome {
-                ToolOutcome::Ok => "ok",
-                ToolOutcome::Error => "failed",
-                ToolOutcome::Denied => "denied",
-                ToolOutcome::Interrupted => "interrupted",
-                ToolOutcome::TimedOut => "timed out",
-            };
+            let how = how(*outcome);
             let line = format!("{name} {} · {how}, {seconds:.1} s", call.map(in_short).unwrap_or_default());
             plain("", if outcome.ok() { "tool" } else { "tool bad" }, vec![Fragment::Fold { line, bits }])
+        }
+        EntryBody::InnerCall { call, .. } => {
+            let line = format!("script {}", inner_line(call));
+            let class = if call.outcome.is_some_and(ToolOutcome::ok) { "tool" } else { "tool bad" };
+            plain("", class, vec![Fragment::Fold { line, bits: inner_bits(call) }])
         }
         EntryBody::Compaction { summary, tokens_before, tokens_after, .. } => {
             let facts = vec![format!("{tokens_before} to {tokens_after} tokens")];
@@ -158,6 +156,37 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
         EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Fragment::Plain(name.clone())]),
         EntryBody::Note { text } => plain("Note", "note", vec![Fragment::Plain(text.clone())]),
     }
+}
+
+fn how(outcome: ToolOutcome) -> &'static str {
+    match outcome {
+        ToolOutcome::Ok => "ok",
+        ToolOutcome::Error => "failed",
+        ToolOutcome::Denied => "denied",
+        ToolOutcome::Interrupted => "interrupted",
+        ToolOutcome::TimedOut => "timed out",
+    }
+}
+
+/// A call of a script, in one line.
+fn inner_line(call: &InnerCall) -> String {
+    let how = call.outcome.map_or("not made", how);
+    let what = one_line(&call.target);
+    format!("{}. {} {what} · {how}, {:.1} s", call.number, call.verb, call.seconds)
+}
+
+/// Its arguments, its changes and its result.
+fn inner_bits(call: &InnerCall) -> Vec<Fragment> {
+    let mut bits = Vec::new();
+    if !call.arguments.is_null() {
+        bits.push(Fragment::Code { lang: "json", text: pretty(&call.arguments) });
+    }
+    let diffs = call.files.iter().map(|f| format!("{} +{} -{}\n{}", f.path, f.added, f.removed, f.diff));
+    bits.extend(diffs.map(|text| Fragment::Code { lang: "diff", text }));
+    if !call.output.is_empty() {
+        bits.push(Fragment::Code { lang: "text", text: call.output.clone() });
+    }
+    bits
 }
 
 fn ended(stop: &StopReason) -> Option<String> {

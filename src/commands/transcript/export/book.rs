@@ -61,7 +61,7 @@ pub(super) fn called(branch: &BranchRow) -> &str {
 }
 
 /// Maximum number of entries between a call's reply and its result.
-const NEAR: usize = 256;
+const NEAR: usize = 1024;
 
 impl SessionContent {
     pub(super) fn read(store: &Store, id: SessionId) -> Result<Self> {

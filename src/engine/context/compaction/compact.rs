@@ -167,7 +167,7 @@ fn role(body: &EntryBody) -> EntryAuthor {
         EntryBody::User { origin: Origin::Engine, .. } => EntryAuthor::Engine,
         EntryBody::User { .. } => EntryAuthor::User,
         EntryBody::Assistant { .. } => EntryAuthor::Agent,
-        EntryBody::ToolResult { .. } => EntryAuthor::ToolResult,
+        EntryBody::ToolResult { .. } | EntryBody::InnerCall { .. } => EntryAuthor::ToolResult,
         EntryBody::Compaction { .. } => EntryAuthor::Compaction,
         EntryBody::BranchSummary { .. } => EntryAuthor::BranchSummary,
         EntryBody::Prefix { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => EntryAuthor::Note,

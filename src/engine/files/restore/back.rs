@@ -53,7 +53,9 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     for e in store.paths().tail_at(entry, UP)?.entries.iter().rev() {
         until = until.or(Some(e.time));
         found = match &e.body {
-            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time)?,
+            EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => {
+                of_call(call_id, e.time)?
+            }
             _ => store.steps().point(e.id)?,
         };
         if found.is_some() {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use tiller_protocol::ShellRecord;
+use tiller_protocol::tool::InnerCall;
 
 use tiller_protocol::{
     Block, Entry, EntryBody, EntryId, ModelRef, Origin, Part, Snapshot, StopReason, Time, ToolCatalog,
-    ToolOutcome,
+    ToolOutcome, ToolVerb,
 };
 
 use super::cell::shortened;
@@ -114,6 +115,7 @@ impl Builder {
                 });
                 self.join();
             }
+            EntryBody::InnerCall { of, call, most, .. } => self.inner(node, of, call, *most),
             EntryBody::Compaction { summary, focus, tokens_before, tokens_after, .. } => self.add(
                 node,
                 Body::Summary {
@@ -128,6 +130,27 @@ impl Builder {
             }
             EntryBody::Checkpoint { name } => self.add(node, Body::Checkpoint { name: name.clone() }),
             EntryBody::Note { text } => self.add(node, Body::Note { text: text.clone() }),
+        }
+    }
+
+    /// A call of a script: below the row of the script, whose reply may stand further up.
+    fn inner(&mut self, node: &Entry, of: &str, call: &InnerCall, most: u32) {
+        let known = |c: &Cell| matches!(&c.body, Body::Tool(t) if t.call_id == of);
+        if !self.cells.iter().any(known) {
+            let mut tool = ToolCell::new(of, "execute_code", &self.tools);
+            tool.verb = ToolVerb::Script;
+            tool.state = ToolState::Running;
+            self.add(node, Body::Tool(Box::new(tool)));
+            if let Some(cell) = self.cells.last_mut() {
+                cell.entries = 0;
+            }
+        }
+        let Some(cell) = self.cells.iter_mut().rev().find(|c| known(c)) else { return };
+        if let Body::Tool(tool) = &mut cell.body
+            && tool.made(call, most)
+        {
+            cell.entries += 1;
+            cell.rev += 1;
         }
     }
 
@@ -157,7 +180,7 @@ impl Builder {
                 Some((entries, rev, tool)) => {
                     *entries += 1;
                     *rev += 1;
-                    take_result(tool, *r.tool);
+                    tool.take_result(*r.tool);
                 }
                 None if !self.live => self.cells.push(Cell {
                     key: 0,
@@ -179,16 +202,6 @@ impl Builder {
 pub(super) fn shell(body: &EntryBody) -> Option<Body> {
     let ShellRecord { line, output, shared } = ShellRecord::read(body)?;
     Some(Body::Shell { line, output: TextTail::of(&output), exit: None, shared, run: None })
-}
-
-/// Puts a result into its call.
-fn take_result(call: &mut ToolCell, result: ToolCell) {
-    call.state = result.state;
-    call.asking = false;
-    call.output = result.output;
-    call.display = result.display;
-    call.seconds = result.seconds;
-    call.result = result.result;
 }
 
 fn is_demo(model: &ModelRef) -> bool {
@@ -244,7 +257,7 @@ impl Conversation {
         }
         for r in built.results {
             let name = r.name.clone();
-            let key = self.with_tool(r.time, &r.call_id, &name, |t| take_result(t, *r.tool));
+            let key = self.with_tool(r.time, &r.call_id, &name, |t| t.take_result(*r.tool));
             if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
                 cell.entries += 1;
                 cell.entry.get_or_insert(r.entry);
@@ -400,6 +413,8 @@ impl Conversation {
             built.cells.retain(|c| match &c.body {
                 Body::Tool(call) if call.call_id == orphan.call_id && call.state == ToolState::Waiting => {
                     orphan.arguments = call.arguments.clone();
+                    call.inner.iter().for_each(|inner| orphan.made_before(inner));
+                    cell.entries += c.entries;
                     cell.rev += 1;
                     false
                 }

@@ -187,20 +187,34 @@ pub struct InnerCalls {
 }
 
 impl InnerCalls {
-    /// Takes a call in, or its new state.
+    /// Takes a call in, or its new state. The row of a call that is known from its own entry adds nothing to it.
     fn take(&mut self, mut call: InnerCall, most: u32) {
         self.most = most;
         shorten(&mut call);
         match self.calls.binary_search_by_key(&call.number, |c| c.number) {
+            Ok(at) if self.calls[at].decision.is_some() && call == call.row() => {}
             Ok(at) => self.calls[at] = call,
             Err(at) => self.calls.insert(at, call),
         }
+    }
+
+    /// Whether the entry of a call was taken in.
+    fn has_entry(&self, number: u32) -> bool {
+        let at = self.calls.binary_search_by_key(&number, |c| c.number);
+        at.is_ok_and(|at| self.calls[at].decision.is_some())
+    }
+
+    /// Takes in the calls that the result names: there are no others.
+    fn settle(&mut self, ended: Self) {
+        self.calls.retain(|call| ended.calls.iter().any(|other| other.number == call.number));
+        ended.calls.into_iter().for_each(|call| self.take(call, ended.most));
     }
 }
 
 /// Differences with their long texts cut, without the results: the viewer reads them.
 fn shorten(call: &mut InnerCall) {
     call.output = String::new();
+    call.arguments = Value::Null;
     call.files.iter_mut().for_each(|file| cut(&mut file.diff, LONG));
 }
 
@@ -239,6 +253,47 @@ impl ToolCell {
         }
     }
 
+    /// Takes the entry of a call that this one made. `false`: it was taken before.
+    pub(super) fn made(&mut self, call: &InnerCall, most: u32) -> bool {
+        let inner = self.inner.get_or_insert_default();
+        let new = !inner.has_entry(call.number);
+        if new {
+            inner.take(call.clone(), most);
+        }
+        new
+    }
+
+    /// Takes calls in that stand further up on the path than what is known.
+    pub(super) fn made_before(&mut self, earlier: &InnerCalls) {
+        let inner = self.inner.get_or_insert_default();
+        let most = earlier.most.max(inner.most);
+        for call in &earlier.calls {
+            if !inner.has_entry(call.number) {
+                inner.take(call.clone(), most);
+            }
+        }
+    }
+
+    /// Takes over a result that was built on its own.
+    pub(super) fn take_result(&mut self, result: Self) {
+        self.state = result.state;
+        self.asking = false;
+        self.output = result.output;
+        self.display = result.display;
+        self.seconds = result.seconds;
+        self.result = result.result;
+        self.take_inner(result.inner);
+    }
+
+    /// Takes the calls in that a result names.
+    pub(super) fn take_inner(&mut self, ended: Option<Box<InnerCalls>>) {
+        match (&mut self.inner, ended) {
+            (Some(inner), Some(ended)) => inner.settle(*ended),
+            (inner @ None, ended) => *inner = ended,
+            (Some(_), None) => {}
+        }
+    }
+
     /// Notes that the call ended. The result replaces the live tail.
     pub(super) fn finish(
         &mut self,
@@ -271,7 +326,8 @@ impl ToolCell {
                 self.output = TextTail::of(tail);
                 let mut inner = InnerCalls::default();
                 calls.iter().for_each(|call| inner.take(call.clone(), *most));
-                self.inner = (!calls.is_empty()).then(|| Box::new(inner));
+                self.take_inner(Some(Box::new(inner)));
+                self.inner.take_if(|inner| inner.calls.is_empty());
                 Display::Calls { calls: Vec::new(), most: *most, tail: String::new() }
             }
             Display::Measure { .. } => d.clone(),

@@ -18,8 +18,8 @@ use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
-    ToolCatalog,
+    AskId, Entry, EntryBody, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId,
+    Time, ToolCatalog,
 };
 
 pub use cell::{Body, Cell, InnerCalls, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState, TurnSummary};
@@ -343,6 +343,15 @@ impl Conversation {
         {
             cell.entry = Some(node.id);
             cell.entries = 1;
+            return;
+        }
+        if let EntryBody::InnerCall { of, call, most, .. } = &node.body {
+            let mut new = false;
+            let key = self.with_tool(node.time, of, "execute_code", |t| new = t.made(call, *most));
+            if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
+                cell.entries += u16::from(new);
+                cell.entry.get_or_insert(node.id);
+            }
             return;
         }
         self.close_open();

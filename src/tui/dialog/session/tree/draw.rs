@@ -105,11 +105,11 @@ fn glyph(kind: NodeKind, failed: bool, path: bool) -> (&'static str, Role) {
     let (glyph, role) = match kind {
         NodeKind::User if path => (draw::sign(sign::FULL), Role::User),
         NodeKind::User => (draw::sign(sign::EMPTY), Role::Dim),
-        NodeKind::Assistant | NodeKind::ToolResult if failed => {
+        NodeKind::Assistant | NodeKind::ToolResult | NodeKind::InnerCall if failed => {
             return (draw::sign(sign::FAILED), Role::Error);
         }
         NodeKind::Assistant => (draw::sign(sign::DOT), Role::Agent),
-        NodeKind::ToolResult => (draw::sign(sign::OK), Role::Ok),
+        NodeKind::ToolResult | NodeKind::InnerCall => (draw::sign(sign::OK), Role::Ok),
         NodeKind::Compaction | NodeKind::BranchSummary => (draw::sign(sign::WRAPPED), Role::Dim),
         NodeKind::Checkpoint => (draw::sign(sign::SAVED), Role::Text),
         NodeKind::Prefix | NodeKind::Note => (draw::sign(sign::DOT), Role::Dim),

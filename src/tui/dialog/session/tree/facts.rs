@@ -46,6 +46,7 @@ impl Browser {
             NodeKind::User => "Message",
             NodeKind::Assistant => "Reply",
             NodeKind::ToolResult => "Result of a call",
+            NodeKind::InnerCall => "Call of a script",
             NodeKind::Compaction => "Summary of the earlier conversation",
             NodeKind::BranchSummary => "Summary of a branch",
             NodeKind::Checkpoint => "Checkpoint",
