@@ -125,6 +125,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
     match cli.command {
         None => workbench::run(cli.open),
         Some(Sub::Demo(demo)) => workbench::demo(demo),
+        Some(Sub::DemoServer) => extensions::demo_server::run(),
         Some(Sub::Resume { common }) => workbench::resume(common),
         Some(Sub::Acp { common }) => acp::run(&common),
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec, None),

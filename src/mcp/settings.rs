@@ -23,6 +23,8 @@ pub enum Origin {
     Project,
     /// The command line of `tiller mcp`.
     Argument,
+    /// `tiller demo`.
+    Demo,
 }
 
 impl Origin {
@@ -32,6 +34,7 @@ impl Origin {
             Self::User => "config.toml",
             Self::Project => ".mcp.json",
             Self::Argument => "command line",
+            Self::Demo => "demo",
         }
     }
 }

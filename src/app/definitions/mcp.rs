@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_config::McpServer;
 use tiller_mcp::{Hub, HubConfig, McpCall, Origin, ServerSettings, ToolSearch, project_servers};
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{Notice, NoticeKind};
@@ -32,7 +33,7 @@ impl McpSetup {
     /// Reads the servers of the settings; those of the folder follow with its trust. Starts none. The tools are added where
     /// there may be servers.
     pub(crate) fn add_to(setup: &mut Setup) {
-        let named = !setup.config.config.mcp.is_empty();
+        let named = !setup.config.config.mcp.is_empty() || setup.common.demo;
         if !named && !FILES.iter().any(|file| setup.project.join(file).is_file()) {
             return;
         }
@@ -80,7 +81,21 @@ fn own_servers(setup: &Setup) -> (Vec<ServerSettings>, Vec<String>) {
             Err(why) => problems.push(format!("[mcp.{}]: {why}", name.escape_default())),
         }
     }
+    if setup.common.demo {
+        servers.extend(demo_server(setup));
+    }
     (servers, problems)
+}
+
+/// The server of `tiller demo`: this program itself. `None`: it cannot be found any more.
+fn demo_server(setup: &Setup) -> Option<ServerSettings> {
+    let program = std::env::current_exe().ok()?;
+    let server = McpServer {
+        command: Some(program.display().to_string()),
+        args: vec!["demo-server".into()],
+        ..McpServer::default()
+    };
+    ServerSettings::new("issues", Origin::Demo, &server, &|name| (setup.env)(name)).ok()
 }
 
 /// A hub with these servers.

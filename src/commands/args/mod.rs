@@ -178,6 +178,9 @@ pub enum Sub {
         #[command(subcommand)]
         what: Mcp,
     },
+    /// The MCP server of the demo, on standard input and output
+    #[command(hide = true)]
+    DemoServer,
     /// List all key bindings in effect
     Keys {
         /// Print one JSON object per line

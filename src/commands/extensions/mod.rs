@@ -1,4 +1,5 @@
-//! Commands about what extends Tiller: hooks, plugins.
+//! Commands about what extends Tiller: hooks, plugins, and the MCP server of the demo.
 
+pub(super) mod demo_server;
 pub(super) mod hooks;
 pub(super) mod plugins;

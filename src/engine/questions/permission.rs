@@ -1,5 +1,6 @@
 //! The interface to `tiller-permit`: the policy in force, and the rules that the user added.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use tiller_protocol::ToolVerb;
@@ -273,17 +274,20 @@ pub(crate) fn permission_ask(
     verdict: Verdict,
     diff: Option<String>,
 ) -> Option<PermissionAsk> {
-    let shown: Vec<&str> = q
+    let shown: Vec<Cow<'_, str>> = q
         .access
         .iter()
         .filter_map(|a| match a {
-            Access::Run { command, .. } => Some(command.as_str()),
-            Access::Net { url, .. } => Some(url.as_str()),
-            Access::Write { path, .. } => Some(path.as_str()),
-            Access::Process { what } => Some(what.as_str()),
-            Access::Input { text, .. } => Some(text.as_str()),
-            Access::Mcp { arguments, .. } => Some(arguments.as_str()),
-            Access::Script { code } => Some(code.as_str()),
+            Access::Run { command: text, .. }
+            | Access::Net { url: text, .. }
+            | Access::Write { path: text, .. }
+            | Access::Process { what: text }
+            | Access::Input { text, .. }
+            | Access::Script { code: text } => Some(text.into()),
+            Access::Mcp { server, tool, arguments } if arguments == "{}" => {
+                Some(format!("{server} {tool}").into())
+            }
+            Access::Mcp { server, tool, arguments } => Some(format!("{server} {tool}\n{arguments}").into()),
             Access::Read { .. } | Access::Free => None,
         })
         .collect();

@@ -15,6 +15,10 @@ pub(crate) enum Intent {
     Run(String),
     /// Count the lines of the files, by a script.
     Count,
+    /// Add an issue to the list of the demo's MCP server.
+    AddIssue(String),
+    /// Show that list.
+    Issues,
     /// Create a checkpoint, or restore one.
     Checkpoint(String),
     Restore(String),
@@ -57,6 +61,13 @@ pub(crate) fn read(prompt: &str) -> Intent {
     }
     if first == "count" {
         return Intent::Count;
+    }
+    if has(&["issue", "issues"]) && matches!(first, "list" | "show" | "which" | "what") {
+        return Intent::Issues;
+    }
+    if first == "file" && has(&["issue"]) {
+        let title = prompt.split_once(':').map(|(_, title)| title.trim()).unwrap_or_default();
+        return if title.is_empty() { Intent::Unknown } else { Intent::AddIssue(title.to_owned()) };
     }
     if matches!(first, "stop" | "cancel" | "enough") {
         return Intent::Stop;
@@ -229,6 +240,10 @@ mod tests {
             ("where is op_div", Intent::Search(s("op_div"))),
             ("recall the walnut", Intent::Recall(s("the walnut"))),
             ("count the lines", Intent::Count),
+            ("file an issue: div by zero", Intent::AddIssue(s("div by zero"))),
+            ("file an issue", Intent::Unknown),
+            ("list the issues", Intent::Issues),
+            ("fix the issue", Intent::Fix),
             ("checkpoint before it", Intent::Checkpoint(s("before it"))),
             ("restore `good`", Intent::Restore(s("good"))),
             ("run ls -l", Intent::Run(s("ls -l"))),

@@ -139,7 +139,7 @@ pub(super) fn count(turn: &Turn<'_>) -> Step {
 }
 
 /// Some lines of output as a code block; empty when there are none.
-fn tail(output: &str, first: bool) -> String {
+pub(super) fn tail(output: &str, first: bool) -> String {
     let lines: Vec<&str> = output.lines().filter(|l| !l.trim().is_empty()).collect();
     let from = if first { 0 } else { lines.len().saturating_sub(LINES) };
     lines.iter().skip(from).take(LINES).map(|l| format!("    {}\n", shorten(l, 100))).collect()

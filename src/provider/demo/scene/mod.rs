@@ -4,6 +4,7 @@ mod add;
 mod change;
 mod crew;
 mod fix;
+mod issues;
 mod look;
 mod moment;
 mod talk;
@@ -39,6 +40,8 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Search(what) => look::search(&turn, what),
         Intent::Recall(what) => look::recall(&turn, what),
         Intent::Count => look::count(&turn),
+        Intent::AddIssue(title) => issues::add(&turn, title),
+        Intent::Issues => issues::list(&turn),
         Intent::Checkpoint(name) => moment::named(&turn, "checkpoint", name),
         Intent::Restore(name) => moment::named(&turn, "restore", name),
         Intent::Run(command) => look::run(&turn, command),
