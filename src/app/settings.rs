@@ -97,7 +97,13 @@ impl SharedSettings {
     pub(crate) fn fresh(&self) -> Result<LoadedSettings, Notice> {
         let config = self.read()?;
         let web = [&config.web.brave_key_env, &config.web.tavily_key_env].into_iter().map(String::as_str);
-        for variable in config.providers.values().filter_map(|p| p.api_key_env.as_deref()).chain(web) {
+        for variable in config
+            .providers
+            .values()
+            .filter_map(|p| p.api_key_env.as_deref())
+            .chain(web)
+            .chain(config.media.key_variables())
+        {
             if let Some(key) = (self.env)(variable) {
                 self.learn(&key);
             }

@@ -82,6 +82,7 @@ impl Setup {
         secrets.extend(config.config.providers.values().filter_map(|p| env(p.api_key_env.as_deref()?)));
         let web = &config.config.web;
         secrets.extend([&web.brave_key_env, &web.tavily_key_env].into_iter().filter_map(|name| env(name)));
+        secrets.extend(config.config.media.key_variables().filter_map(|name| env(name)));
         let file = tiller_config::KeyFile::usual(&places);
         // An unreadable file is reported where its keys are needed.
         for name in file.names().unwrap_or_default() {
@@ -97,6 +98,7 @@ impl Setup {
             &places.data.join("browser"),
             &path,
         );
+        crate::app::tools::media::add(&mut tools, &config.config.media, &*env);
         let mut setup = Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,

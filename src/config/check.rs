@@ -33,6 +33,9 @@ const LEAST: &[(&str, f64)] = &[
     ("budget.day_hard", 0.0),
     ("budget.tiers.*", 0.0),
     ("hooks.*.timeout", 1.0),
+    ("media.*.input", 0.0),
+    ("media.*.output", 0.0),
+    ("media.*.each", 0.0),
     ("ui.measure", 20.0),
     ("snapshots.file_mb", 1.0),
     ("snapshots.quota_mb", 1.0),
@@ -51,17 +54,25 @@ const TEXTS: &[Meaning] = &[
     ("tiers.main", is_model, "a model, as \"provider/model\""),
     ("tiers.deep", is_model, "a model, as \"provider/model\""),
     ("providers.*.base_url", is_address, "a URL that starts with https:// or http://"),
-    (
-        "providers.*.api_key_env",
-        is_variable,
-        "the name of a variable, for example \"MY_API_KEY\", not the key itself",
-    ),
+    ("providers.*.api_key_env", is_variable, VARIABLE),
     ("limits.env.*", is_variable, "the name of a variable"),
     ("browser.url", is_devtools, "a URL that starts with wss://, ws://, https:// or http://"),
     ("browser.profile", is_plain_name, "a name of letters, digits, - and _"),
+    ("media.vision.url", is_address, "a URL that starts with https:// or http://"),
+    ("media.vision.key_env", is_variable, VARIABLE),
+    ("media.image.url", is_address, "a URL that starts with https:// or http://"),
+    ("media.image.key_env", is_variable, VARIABLE),
+    ("media.speech.url", is_address, "a URL that starts with https:// or http://"),
+    ("media.speech.key_env", is_variable, VARIABLE),
+    ("media.mixture.models.*.url", is_address, "a URL that starts with https:// or http://"),
+    ("media.mixture.models.*.key_env", is_variable, VARIABLE),
+    ("media.mixture.synthesis.url", is_address, "a URL that starts with https:// or http://"),
+    ("media.mixture.synthesis.key_env", is_variable, VARIABLE),
     ("sandbox_network.*", is_domain, DOMAIN),
     ("agents.sandbox_network.*", is_domain, DOMAIN),
 ];
+
+const VARIABLE: &str = "the name of a variable, for example \"MY_API_KEY\", not the key itself";
 
 const DOMAIN: &str =
     "a domain such as \"crates.io\", \"*.crates.io\" for the names below it, or \"*\" for everything";

@@ -10,7 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tiller_protocol::mask::Secret;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, Clock, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
+    AgentId, AskBody, AskReply, Clock, Cost, EntryId, ModelRef, RestorePreview, SearchPage, SearchQuery,
+    SessionId, TodoItem, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -19,9 +20,30 @@ use crate::code::{CodeLimits, ScriptApproval, ScriptPorts};
 use crate::crew::{CrewReply, CrewRequest};
 use crate::shell::{BlockedLog, Bounds, Confiner, Confiners, Deletion, Elsewhere};
 
+/// What the engine does for tools that ask servers of the settings.
+#[async_trait]
+pub trait ServerPorts: Send + Sync {
+    /// Whether the budgets allow a request to a server of the settings that costs `price`; `None`: its price is not known.
+    /// `Err` is a sentence without a full stop.
+    async fn may_spend(&self, price: Option<Cost>) -> Result<(), String> {
+        let _ = price;
+        Ok(())
+    }
+    /// Counts a request to a server of the settings. Does not wait.
+    fn server_cost(&self, cost: ServerCost) {
+        let _ = cost;
+    }
+    /// An image that the person attached to this conversation, in base64. `number`: from 1, in their order. `Err` is a
+    /// sentence without a full stop.
+    async fn attached_image(&self, number: usize) -> Result<Arc<str>, String> {
+        let _ = number;
+        Err("there are no attached images here".into())
+    }
+}
+
 /// What the engine does for tools.
 #[async_trait]
-pub trait Ports: Send + Sync {
+pub trait Ports: ServerPorts {
     /// Puts a question to the person and waits. `Err`: why there is no answer.
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
     /// The todo list now, and the number of tool calls since its last change.
@@ -51,6 +73,18 @@ pub trait Ports: Send + Sync {
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]);
+}
+
+/// What a request to a server of the settings used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerCost {
+    /// The session of the call.
+    pub session: SessionId,
+    /// The tool's section of the settings, and the model.
+    pub model: ModelRef,
+    pub usage: Usage,
+    /// `None`: the price is not known.
+    pub cost: Option<Cost>,
 }
 
 /// Limits of output and time.

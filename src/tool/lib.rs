@@ -13,6 +13,7 @@
 //! | `checkpoint`, `session_search` | named states of the files; earlier sessions |
 //! | `crew` | working with other agents |
 //! | `code` | scripts that call tools |
+//! | `media` | images, speech, several models at once |
 //!
 //! It may use `protocol` and `fs`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
@@ -27,6 +28,7 @@ pub mod cx;
 pub mod files;
 pub mod guard;
 pub mod mcp;
+pub mod media;
 pub mod output;
 pub mod plan;
 pub mod registry;
@@ -40,7 +42,10 @@ pub mod text;
 pub mod web;
 
 pub use child_env::{ChildEnv, Vars};
-pub use cx::{CommandProfile, CommandRun, Limits, Ports, Protected, Secrets, ToolCx, Unreadable, Workspace};
+pub use cx::{
+    CommandProfile, CommandRun, Limits, Ports, Protected, Secrets, ServerCost, ServerPorts, ToolCx,
+    Unreadable, Workspace,
+};
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};

@@ -153,6 +153,14 @@ impl Spill {
     /// # Errors
     /// When the folder cannot be made or written.
     pub fn create(cx: &ToolCx) -> std::io::Result<Self> {
+        Self::named(cx, "txt")
+    }
+
+    /// A fresh file named after the call, with another ending.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(crate) fn named(cx: &ToolCx, ending: &str) -> std::io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&cx.spill)?;
         let name: String = cx
             .call_id
@@ -161,7 +169,11 @@ impl Spill {
             .take(80)
             .collect();
         for n in 0..1000u32 {
-            let path = cx.spill.join(if n == 0 { format!("{name}.txt") } else { format!("{name}-{n}.txt") });
+            let path = cx.spill.join(if n == 0 {
+                format!("{name}.{ending}")
+            } else {
+                format!("{name}-{n}.{ending}")
+            });
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(file) => return Ok(Self { file, path, left: cx.limits.spill_bytes, dropped: 0 }),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}

@@ -10,7 +10,7 @@ use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::lock;
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, EntryId, IdSource, ManualClock, Part, RestorePreview, SearchPage,
+    AgentId, AskBody, AskReply, Cost, EntryId, IdSource, ManualClock, Part, RestorePreview, SearchPage,
     SearchQuery, SeqIds, SessionId, Time, TodoItem,
 };
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::code::{CallConsent, CallForScript, InnerReply, InnerResult, ScriptPorts, WaitingCall};
 use crate::crew::{CrewReply, CrewRequest, Delegation};
-use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
+use crate::{Limits, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolOutput, Workspace};
 
 /// Ports that remember what was asked of them.
 #[derive(Debug, Default)]
@@ -44,6 +44,13 @@ pub struct FakePorts {
     /// What scripts can call, and what they have called.
     pub tools: ToolList,
     pub calls: Mutex<Vec<CallForScript>>,
+    /// What requests to servers of the settings cost, and the prices that the budget was asked about.
+    pub costs: Mutex<Vec<ServerCost>>,
+    pub prices: Mutex<Vec<Option<Cost>>>,
+    /// Why the budget allows nothing more.
+    pub broke: Mutex<Option<String>>,
+    /// Images that the person attached, in base64.
+    pub images: Mutex<Vec<String>>,
     /// Tools whose calls would ask.
     pub asking: Mutex<Vec<&'static str>>,
 }
@@ -142,6 +149,24 @@ impl Ports for FakePorts {
 
     fn wrote(&self, _agent: &AgentId, paths: &[PathBuf]) {
         lock(&self.wrote).extend_from_slice(paths);
+    }
+}
+
+#[async_trait]
+impl ServerPorts for FakePorts {
+    async fn may_spend(&self, price: Option<Cost>) -> Result<(), String> {
+        lock(&self.prices).push(price);
+        lock(&self.broke).clone().map_or(Ok(()), Err)
+    }
+
+    fn server_cost(&self, cost: ServerCost) {
+        lock(&self.costs).push(cost);
+    }
+
+    async fn attached_image(&self, number: usize) -> Result<Arc<str>, String> {
+        let images = lock(&self.images);
+        let found = number.checked_sub(1).and_then(|at| images.get(at));
+        found.map(|data| data.as_str().into()).ok_or_else(|| "there is no such image".into())
     }
 }
 

@@ -15,6 +15,7 @@ mod budgets;
 mod faults;
 mod files;
 mod hooks;
+mod media;
 mod rig;
 mod scripted_model;
 mod secrets;

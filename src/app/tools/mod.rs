@@ -1,3 +1,4 @@
 //! Tools that depend on the settings or on what this machine has.
 
 pub(crate) mod browser;
+pub(crate) mod media;

@@ -114,7 +114,7 @@ fn each_mistake_has_its_place_and_the_nearest_right_word() {
         ("tools: [raed]", "x.md:3:9: there is no tool or set `raed` (did you mean `read`?)"),
         (
             "tools: [zzzzzz]",
-            "x.md:3:9: there is no tool or set `zzzzzz` (use a tool name or a set: read, edit, run, web, browser, plan, crew, code, all)",
+            "x.md:3:9: there is no tool or set `zzzzzz` (use a tool name or a set: read, edit, run, web, browser, plan, crew, code, media, all)",
         ),
         ("tools: { read: yes }", "x.md:3:8: `tools` is a map, not a list (write `tools: [one, two]`)"),
         (

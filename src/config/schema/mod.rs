@@ -6,6 +6,7 @@ mod files;
 mod hooks;
 mod limits;
 mod mcp;
+mod media;
 mod provider;
 mod screen;
 mod terminals;
@@ -22,6 +23,7 @@ pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Code, Context, Limits};
 pub use mcp::{McpServer, McpTransport};
+pub use media::{Media, MediaMixture, MediaServer};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
@@ -76,6 +78,8 @@ pub struct Config {
     pub terminals: BTreeMap<String, Terminal>,
     /// Web search.
     pub web: Web,
+    /// Images, speech, and questions to several models.
+    pub media: Media,
     /// MCP servers, by name.
     pub mcp: BTreeMap<String, McpServer>,
 }

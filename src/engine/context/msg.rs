@@ -5,8 +5,10 @@ use std::time::Duration;
 use tiller_config::agents::Tier;
 
 use tiller_protocol::view::LayerCost;
-use tiller_protocol::{ModelRef, Notice, SessionId, Usage};
+use tiller_protocol::{Cost, ModelRef, Notice, SessionId, Usage};
 use tiller_provider::ProviderError;
+use tiller_tool::ServerCost;
+use tokio::sync::oneshot;
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact::Plan;
@@ -45,6 +47,12 @@ pub(crate) enum SideMsg {
     SideCallCost(Box<SideCallCost>),
     /// A request waits before its retry; `None`: the wait is over.
     Waits(Option<Wait>),
+    /// A tool has asked a server of the settings.
+    ServerCost(Box<ServerCost>),
+    /// A tool asks whether the budgets allow a request.
+    MaySpend { price: Option<Cost>, reply: oneshot::Sender<Result<(), String>> },
+    /// A tool wants an image that the user attached, by its number from 1.
+    AttachedImage { number: usize, reply: oneshot::Sender<Result<Arc<str>, String>> },
     /// A server rejected a request of about `request` tokens as too long.
     TooLong { model: ModelRef, error: ProviderError, request: u64 },
 }

@@ -13,9 +13,10 @@ use tiller_config::agents::Tier;
 use futures_util::StreamExt;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{Block, EventBody, ModelRef, Part, SessionId, StopReason, Usage};
+use tiller_protocol::{Block, EntryBody, EventBody, ModelRef, Part, SessionId, StopReason, Usage};
 use tiller_provider::transport::retry;
 use tiller_provider::{Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request};
+use tiller_tool::ServerCost;
 use tokio::sync::{Notify, mpsc};
 
 use crate::context::msg::{ContextMsg, SideCallCost, SideMsg, Wait};
@@ -86,6 +87,19 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
             let ticket = core.services.store.costs().record(session, call);
             core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
+        SideMsg::ServerCost(spent) => {
+            let ServerCost { session, model, usage, cost } = *spent;
+            let call = money::book_server(core, session == core.session.id, &model, usage, cost);
+            let ticket = core.services.store.costs().record(session, call);
+            core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+        SideMsg::MaySpend { price, reply } => {
+            // A call that was dropped does not wait for it.
+            let _ = reply.send(money::may_spend(core, price));
+        }
+        SideMsg::AttachedImage { number, reply } => {
+            let _ = reply.send(attached_image(core, number));
+        }
         SideMsg::TooLong { model, error, request } => windows::learn_window(core, &model, &error, request),
         SideMsg::Waits(wait) => {
             let event = match wait {
@@ -98,6 +112,25 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
             core.show(core.scope(), EventBody::Turn(event));
         }
     }
+}
+
+/// Image `number` (from 1) of those that the user sent in this conversation, in base64.
+fn attached_image(core: &Core, number: usize) -> Result<Arc<str>, String> {
+    let sent = core.session.history.path.iter().filter_map(|entry| match &entry.body {
+        EntryBody::User { content, .. } => Some(content),
+        _ => None,
+    });
+    let images = sent.flatten().filter_map(|part| match part {
+        Part::Image { data, .. } => Some(data.as_str()),
+        Part::Text { .. } => None,
+    });
+    let all: Vec<&str> = images.collect();
+    let found = number.checked_sub(1).and_then(|at| all.get(at));
+    found.map(|data| Arc::from(*data)).ok_or_else(|| match all.len() {
+        0 => "the user has attached no image to this conversation".to_owned(),
+        1 => "there is only image 1".to_owned(),
+        most => format!("there are only images 1 to {most}"),
+    })
 }
 
 impl SideCall {

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, Decision, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId,
+    AgentId, AskBody, AskReply, Cost, Decision, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId,
     TodoItem,
 };
 use tiller_store::Store;
 use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::shell::Deletion;
-use tiller_tool::{Ports, Tool, ToolCx};
+use tiller_tool::{Ports, ServerCost, ServerPorts, Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::context::msg::{ContextMsg, SideMsg};
 use crate::context::todo::Todo;
 use crate::core::msg::Msg;
 use crate::crew::{CrewMailbox, CrewMsg, RequestGuard};
@@ -61,6 +62,16 @@ impl CallPorts {
 }
 
 impl CallPorts {
+    async fn side<T>(
+        &self,
+        asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> SideMsg,
+    ) -> Result<T, String> {
+        let (reply, done) = oneshot::channel();
+        let msg = Msg::Context(ContextMsg::SideCall(asked(reply)));
+        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
+        done.await.map_err(|_| ENDED.to_owned())?
+    }
+
     async fn question(
         &self,
         agent: &AgentId,
@@ -161,6 +172,27 @@ impl Ports for CallPorts {
 
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.writes.wrote(agent, paths);
+    }
+}
+
+#[async_trait]
+impl ServerPorts for CallPorts {
+    async fn may_spend(&self, price: Option<Cost>) -> Result<(), String> {
+        self.side(|reply| SideMsg::MaySpend { price, reply }).await
+    }
+
+    fn server_cost(&self, cost: ServerCost) {
+        let msg = Msg::Context(ContextMsg::SideCall(SideMsg::ServerCost(Box::new(cost))));
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.tx.try_send(msg)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let tx = self.tx.clone();
+            runtime.spawn(async move { tx.send(msg).await });
+        }
+    }
+
+    async fn attached_image(&self, number: usize) -> Result<Arc<str>, String> {
+        self.side(|reply| SideMsg::AttachedImage { number, reply }).await
     }
 }
 

@@ -126,7 +126,9 @@ impl Core {
 
     /// Handles a report after the end: only costs are recorded.
     fn last_msg(&mut self, msg: Msg) {
-        if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::SideCallCost(_))) = msg {
+        if let Msg::Context(ContextMsg::SideCall(msg @ (SideMsg::SideCallCost(_) | SideMsg::ServerCost(_)))) =
+            msg
+        {
             side_call::side_msg(self, msg);
         }
     }

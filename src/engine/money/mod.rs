@@ -120,9 +120,57 @@ pub(crate) fn left_beside(core: &Core, tier: Tier) -> Allowance {
     left.and(Allowance { tokens: None, cost: of_tier }).and(of_agents)
 }
 
+/// Why a tool may not ask a server of the settings, as a sentence without a full stop. `price`: of the request, where it
+/// is known. Such requests count for the cheap tier.
+pub(crate) fn may_spend(core: &Core, price: Option<Cost>) -> Result<(), String> {
+    if let Some(why) = core.money.reservations.over(&core.identity.id) {
+        return Err(why);
+    }
+    let spent = crate::money::spending::spent_and_reserved(core);
+    if let Some(over) = core.money.limits.over_with(spent, price.unwrap_or_default()) {
+        return Err(over.notice().message);
+    }
+    if let Some(limit) = tier_over(core, SERVER_TIER) {
+        return Err(format!("today's budget for the tier {} is used up: {limit}", SERVER_TIER.word()));
+    }
+    let left = left_beside(core, SERVER_TIER).cost;
+    match (price, left) {
+        (Some(price), Some(left)) if price > left => {
+            Err(format!("the request costs about {price}, and {left} is left in the budget"))
+        }
+        (None, Some(_)) => Err("its price is not known, so the budget cannot be enforced".into()),
+        _ => Ok(()),
+    }
+}
+
+/// The tier of requests that tools make to servers of the settings.
+const SERVER_TIER: Tier = Tier::Fast;
+
+/// Counts a request of a tool to a server of the settings, whose cost the tool knows.
+pub(crate) fn book_server(
+    core: &mut Core,
+    open: bool,
+    model: &ModelRef,
+    usage: Usage,
+    cost: Option<Cost>,
+) -> ModelCall {
+    let call = book_cost(core, model, SERVER_TIER, usage, cost);
+    if open {
+        count(core, &call);
+    }
+    call
+}
+
 /// Counts a call of a model against session, day and tier.
 pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) -> ModelCall {
     let call = book_elsewhere(core, model, tier, usage);
+    count(core, &call);
+    call
+}
+
+/// Counts a call for the session that is open.
+fn count(core: &mut Core, call: &ModelCall) {
+    let usage = call.usage;
     core.session.totals.usage.add(&usage);
     if let Some(cost) = call.cost {
         core.session.totals.cost = Some(core.session.totals.cost.unwrap_or_default().plus(cost));
@@ -130,13 +178,17 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) 
     }
     core.child_driver().charge(usage, call.cost);
     crate::money::spending::limit_money(core);
-    call
 }
 
 /// Like [`book`], for a session that is no longer open.
 pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) -> ModelCall {
     let cost =
         (usage != Usage::default()).then(|| models::cost(&usage, &model::model_info(core, model))).flatten();
+    book_cost(core, model, tier, usage, cost)
+}
+
+/// Counts a cost for the day and the tier.
+fn book_cost(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage, cost: Option<Cost>) -> ModelCall {
     roll_day(core);
     if let Some(cost) = cost {
         core.money.spent.day = core.money.spent.day.plus(cost);

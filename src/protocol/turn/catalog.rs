@@ -63,12 +63,23 @@ pub enum ToolSet {
     Crew,
     /// Runs scripts that call tools.
     Code,
+    /// Makes and reads images, speech, diagrams and documents, and asks several models.
+    Media,
 }
 
 impl ToolSet {
     /// Every set, in the order in which they are listed.
-    pub const ALL: [Self; 8] =
-        [Self::Read, Self::Edit, Self::Run, Self::Web, Self::Browser, Self::Plan, Self::Crew, Self::Code];
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Edit,
+        Self::Run,
+        Self::Web,
+        Self::Browser,
+        Self::Plan,
+        Self::Crew,
+        Self::Code,
+        Self::Media,
+    ];
 
     /// As in an agent definition.
     pub fn word(self) -> &'static str {
@@ -81,6 +92,7 @@ impl ToolSet {
             Self::Plan => "plan",
             Self::Crew => "crew",
             Self::Code => "code",
+            Self::Media => "media",
         }
     }
 

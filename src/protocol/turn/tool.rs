@@ -182,6 +182,9 @@ word_enum! {
         Cancel = "cancel",
         Orchestrate = "orchestrate",
         Note = "note",
+        Draw = "draw",
+        Speak = "speak",
+        Consult = "consult",
         /// A program's own agent.
         Agent = "agent",
         /// A program's tool of which no more is known.

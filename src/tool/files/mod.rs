@@ -10,7 +10,7 @@
 //!
 //! All paths are resolved in `path` and opened in `path::beneath`; all changes go through `change::commit`.
 
-mod change;
+pub(crate) mod change;
 mod content;
 mod edit;
 mod hits;

@@ -54,6 +54,31 @@ impl Page {
     }
 }
 
+/// The bytes at `url`, at most `cap` of them, which a server of the settings named. `own`: it is that server's own address,
+/// which may be one of a private network; any other must be public.
+///
+/// # Errors
+/// What is wrong with the address or the answer, in words.
+pub(crate) async fn download(url: Url, own: bool, cap: u64, cx: &ToolCx) -> Result<Vec<u8>, ToolError> {
+    let limits = Limits { fetch_bytes: cap, fetch_private: own, ..(*cx.limits).clone() };
+    let net = cx.state.web.net(&limits).map_err(ToolError::Tell)?;
+    let resolver = cx.state.web.resolver();
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let (_, reply) = tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
+        done = follow(url, &*net, &*resolver, &limits) => done.map_err(ToolError::Tell)?,
+        () = tokio::time::sleep(limits.fetch_time) => {
+            return Err(ToolError::TimedOut(format!("no complete answer within {} s", limits.fetch_time.as_secs())));
+        }
+    };
+    match reply.status {
+        200..=299 if !reply.capped => Ok(reply.body),
+        200..=299 => Err(ToolError::Tell(format!("{host}: it is larger than {}", human(cap)))),
+        status => Err(ToolError::Tell(format!("{host}: it answered with HTTP {status}"))),
+    }
+}
+
 /// Fetches, following redirects by hand: each hop is checked as the first was. A redirect to another host is
 /// not followed, since that host was not judged; it is reported instead.
 async fn follow(
