@@ -99,7 +99,8 @@ impl Tool for ImageGenerate {
         progress(cx, format!("{} draws", endpoint.model));
         let bytes = self.draw(endpoint, &args, cx).await?;
         let wanted = args.path.as_deref().map(ending);
-        let (bytes, kind, sides) = blocking("image", move || picture(bytes, wanted.as_deref())).await?;
+        let Picture { bytes, kind, sides } =
+            blocking("image", move || picture(bytes, wanted.as_deref())).await?;
         let size = human(bytes.len() as u64);
         let measure = format!("{}x{}, {size}", sides.0, sides.1);
         let shown = bytes.clone();
@@ -157,8 +158,15 @@ fn same_server(access: &Access, url: &Url) -> bool {
     Url::parse(own).is_ok_and(|own| own.origin() == url.origin())
 }
 
-/// Checks that it is an image, and gives it the format that the ending wants. Returns its sides, too.
-fn picture(bytes: Vec<u8>, wanted: Option<&str>) -> Result<(Vec<u8>, ImageFormat, (u32, u32)), ToolError> {
+/// An image that was checked.
+struct Picture {
+    bytes: Vec<u8>,
+    kind: ImageFormat,
+    sides: (u32, u32),
+}
+
+/// Checks that it is an image, and gives it the format that the ending wants.
+fn picture(bytes: Vec<u8>, wanted: Option<&str>) -> Result<Picture, ToolError> {
     let tell = |why: &str| ToolError::Tell(format!("the server sent no image that can be used: {why}"));
     let kind = image::guess_format(&bytes)
         .ok()
@@ -178,12 +186,12 @@ fn picture(bytes: Vec<u8>, wanted: Option<&str>) -> Result<(Vec<u8>, ImageFormat
         _ => kind,
     };
     if target == kind {
-        return Ok((bytes, kind, sides));
+        return Ok(Picture { bytes, kind, sides });
     }
     let mut out = Cursor::new(Vec::new());
     let opaque = target == ImageFormat::Jpeg;
     let decoded =
         if opaque { decoded.into_rgb8().into() } else { image::DynamicImage::from(decoded.into_rgba8()) };
     decoded.write_to(&mut out, target).map_err(|e| tell(&e.to_string()))?;
-    Ok((out.into_inner(), target, sides))
+    Ok(Picture { bytes: out.into_inner(), kind: target, sides })
 }
