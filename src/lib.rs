@@ -35,6 +35,7 @@
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
 //! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, config, tool |
+//! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
 //! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, permit, hooks, snapshot, watch, external |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |

@@ -48,7 +48,21 @@ pub enum Mcp {
         #[command(flatten)]
         limits: McpLimits,
     },
+    /// Serve the sessions of this folder, their agents and todo lists to another agent, over standard input and output
+    #[command(long_about = SERVE)]
+    Serve {
+        /// Serve the sessions of all folders
+        #[arg(long)]
+        all: bool,
+    },
 }
+
+/// What `tiller mcp serve` is for.
+const SERVE: &str = "\
+Serve the sessions of this folder, their agents and todo lists to another agent, over standard input and output.
+
+This is an MCP server that only reads. Configure it in the other agent, for example:
+  claude mcp add tiller -- tiller mcp serve";
 
 /// `tiller mcp add`.
 #[derive(Debug, Args)]

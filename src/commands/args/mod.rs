@@ -173,7 +173,7 @@ pub enum Sub {
         #[command(subcommand)]
         what: Sandbox,
     },
-    /// List, add, remove, test and call MCP servers
+    /// List, add, remove, test and call MCP servers; serve sessions as one
     Mcp {
         #[command(subcommand)]
         what: Mcp,

@@ -6,6 +6,7 @@
 mod confined;
 mod crew;
 mod mcp;
+mod serve;
 mod trusted;
 
 use std::collections::HashSet;

@@ -1,4 +1,6 @@
-//! `tiller mcp`: lists, adds, removes, tests and calls MCP servers.
+//! `tiller mcp`: lists, adds, removes, tests and calls MCP servers; `serve` is one itself.
+
+mod serve;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,6 +23,7 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
         Mcp::List { json } => list(setup, *json),
         Mcp::Add(add) => self::add(setup, add),
         Mcp::Remove { name } => remove(setup, name),
+        Mcp::Serve { all } => serve::run(setup, *all),
         Mcp::Test { server, approve, json, limits } => {
             let (hub, server) = find(setup, server, limits)?;
             done(&hub, test(&server, *approve, *json))
