@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// A result, without its first member.
+pub(crate) type Page = Map<String, Value>;
+
 /// Bytes of the items of a page.
 pub(crate) const PAGE: usize = 48 << 10;
 /// Characters of a message in a page; the rest is read by itself.
@@ -46,7 +49,7 @@ pub(crate) fn fitting<'a>(items: impl Iterator<Item = &'a Value>) -> usize {
 }
 
 /// A page of items from `offset` on. `more`: there are more than these.
-pub(crate) fn listed(name: &str, mut items: Vec<Value>, offset: usize, more: bool) -> Map<String, Value> {
+pub(crate) fn listed(name: &str, mut items: Vec<Value>, offset: usize, more: bool) -> Page {
     let fit = fitting(items.iter());
     let more = more || fit < items.len();
     items.truncate(fit);

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tiller_protocol::{AgentState, SessionId, SessionSummary};
 use tiller_store::{AgentRow, Store};
 
 use super::{Entry, position, read, schema};
 use crate::library::{Library, Refusal};
-use crate::page::{self, short};
+use crate::page::{self, Page, short};
 
 /// Agents in a page: each is a read of its session.
 const MOST: usize = 50;
@@ -31,7 +31,7 @@ struct Args {
     cursor: Option<String>,
 }
 
-fn run(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: Args = read(arguments)?;
     let from = position(args.cursor.as_deref())? as usize;
     let session = library.session(store, &args.session)?.summary;

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tiller_protocol::{EntryBody, SearchRole};
 use tiller_store::{Store, Tail};
 
 use super::{Entry, limit, position, read, schema, sessions};
 use crate::library::{Library, Refusal};
-use crate::page::{self, cut, fitting};
+use crate::page::{self, Page, cut, fitting};
 
 /// Messages in a page.
 const MOST: u32 = 200;
@@ -46,7 +46,7 @@ struct Args {
     cursor: Option<String>,
 }
 
-fn session(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn session(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: Args = read(arguments)?;
     let row = library.session(store, &args.session)?;
     let limit = limit(args.limit, MOST);
@@ -91,7 +91,7 @@ fn session(library: &Library, store: &Store, arguments: Value) -> Result<Map<Str
     let used = over.map_or(items.len(), |(at, _)| at);
     let mut shown: Vec<Value> = items.into_iter().take(used).flatten().collect();
     shown.reverse();
-    let mut page = Map::new();
+    let mut page = Page::new();
     page.insert("session".into(), sessions::summary(library, &row.summary));
     page.insert("messages".into(), shown.into());
     let first = entries.len().checked_sub(used).and_then(|at| entries.get(at));
@@ -129,7 +129,7 @@ struct MessageArgs {
     cursor: Option<String>,
 }
 
-fn message(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn message(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: MessageArgs = read(arguments)?;
     let from = position(args.cursor.as_deref())? as usize;
     let entry = library.entry(store, &args.message)?;
@@ -137,7 +137,7 @@ fn message(library: &Library, store: &Store, arguments: Value) -> Result<Map<Str
     let text = library.safe(&words(&entry.body, false));
     let rest: String = text.chars().skip(from).collect();
     let (part, more) = cut(&rest, PART);
-    let mut page = Map::new();
+    let mut page = Page::new();
     page.insert("message".into(), json!(entry.id));
     page.insert("session".into(), json!(entry.session));
     page.insert("role".into(), json!(role(&entry.body)));

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tiller_store::Store;
 
 use crate::library::{Library, Refusal};
-use crate::page::UNTRUSTED;
+use crate::page::{Page, UNTRUSTED};
 
 /// Items of a page without a `limit`.
 const USUAL: u32 = 20;
@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     name: &'static str,
     description: &'static str,
     schema: fn() -> Map<String, Value>,
-    run: fn(&Library, &Store, Value) -> Result<Map<String, Value>, Refusal>,
+    run: fn(&Library, &Store, Value) -> Result<Page, Refusal>,
 }
 
 /// All of them, as they are listed.

@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tiller_protocol::search::parse_time;
 use tiller_protocol::{SearchQuery, SearchRole, Time};
 use tiller_store::Store;
 
 use super::{Entry, limit, position, read, schema};
 use crate::library::{Library, Refusal};
-use crate::page;
+use crate::page::{self, Page};
 
 /// Hits in a page.
 const MOST: u32 = 50;
@@ -48,7 +48,7 @@ struct Args {
     cursor: Option<String>,
 }
 
-fn run(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: Args = read(arguments)?;
     let time = |text: &Option<String>| -> Result<Option<Time>, Refusal> {
         let Some(text) = text else { return Ok(None) };

@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tiller_protocol::SessionSummary;
 use tiller_store::{Filter, Store};
 
 use super::{Entry, limit, position, read, schema};
 use crate::library::{Library, Refusal};
-use crate::page::{self, short};
+use crate::page::{self, Page, short};
 
 /// Sessions in a page.
 const MOST: u32 = 100;
@@ -38,7 +38,7 @@ struct Args {
     cursor: Option<String>,
 }
 
-fn run(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: Args = read(arguments)?;
     let (offset, limit) = (position(args.cursor.as_deref())?, limit(args.limit, MOST));
     let filter = Filter {

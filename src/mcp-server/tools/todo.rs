@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tiller_store::Store;
 
 use super::{Entry, position, read, schema};
 use crate::library::{Library, Refusal};
-use crate::page;
+use crate::page::{self, Page};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "read_todo",
@@ -26,7 +26,7 @@ struct Args {
     cursor: Option<String>,
 }
 
-fn run(library: &Library, store: &Store, arguments: Value) -> Result<Map<String, Value>, Refusal> {
+fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
     let args: Args = read(arguments)?;
     let from = position(args.cursor.as_deref())? as usize;
     let row = library.session(store, &args.session)?;
