@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::ToolVerb;
 
 use serde_json::{Value, json};
-use tiller_protocol::tool::Display;
+use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{AgentId, Part, ToolCatalog, ToolOutcome, Touch};
 
 use super::hunks;
@@ -100,6 +100,16 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
     if let Some(title) = update["title"].as_str() {
         update["title"] = line(&format!("{}: {title}", agent.name())).into();
     }
+}
+
+/// The update for a call that a script has made: a line, as while it ran.
+pub(super) fn inner(of: &str, call: &InnerCall, most: u32) -> Value {
+    let text = format!("{}/{most} {} {}", call.number, call.verb, line(&call.target));
+    json!({
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": of,
+        "content": [words(&fenced(&text))],
+    })
 }
 
 /// A tool that is not Tiller's belongs to an external program: only the program's report is known.

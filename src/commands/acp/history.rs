@@ -19,6 +19,7 @@ fn entry(root: &Path, tools: &ToolCatalog, entry: &Entry) -> Vec<Value> {
         EntryBody::ToolResult { call_id, outcome, content, display, .. } => {
             vec![call::ended(root, call_id, *outcome, content, display.as_ref())]
         }
+        EntryBody::InnerCall { of, call: inner, most, .. } => vec![call::inner(of, inner, *most)],
         EntryBody::BranchSummary { summary, .. } => vec![view::thought(summary)],
         _ => Vec::new(),
     }

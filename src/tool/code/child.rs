@@ -15,6 +15,7 @@ use crate::ToolCx;
 use crate::shell::ShellError;
 use crate::shell::confined::deletion;
 use crate::shell::confined::watch::CommandWatch;
+use crate::shell::output::progress::Live;
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::environment;
@@ -168,9 +169,17 @@ struct Kept {
     dropped: u64,
     /// Ends the output of the present run.
     mark: Vec<u8>,
-    /// The last bytes, which may be the beginning of the mark.
+    /// The last bytes, which are the beginning of the mark, or look like it.
     carry: Vec<u8>,
     ended: bool,
+    /// Shows it while the run lasts.
+    live: Option<Arc<Live>>,
+}
+
+/// Where the mark, or a beginning of it, ends `bytes`.
+fn mark_at_end(bytes: &[u8], mark: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(mark.len().saturating_sub(1));
+    (from..bytes.len()).find(|at| mark.starts_with(&bytes[*at..])).unwrap_or(bytes.len())
 }
 
 impl Kept {
@@ -187,7 +196,7 @@ impl Kept {
                 self.ended = true;
                 at
             }
-            None => self.carry.len().saturating_sub(self.mark.len().saturating_sub(1)),
+            None => mark_at_end(&self.carry, &self.mark),
         };
         let carry = std::mem::take(&mut self.carry);
         self.keep(&carry[..take]);
@@ -197,6 +206,9 @@ impl Kept {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
+        if let Some(live) = self.live.as_ref().filter(|_| !bytes.is_empty()) {
+            live.push(bytes);
+        }
         let room = (self.limit / 5 * 3).saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
@@ -241,11 +253,16 @@ impl Stream {
         Self { kept, ended, _task: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
-    /// A run begins whose output ends with `mark`.
-    pub(super) fn begin(&self, mark: &str) {
+    /// A run begins whose output ends with `mark`, and is shown by `live`.
+    pub(super) fn begin(&self, mark: &str, live: &Arc<Live>) {
         let mut kept = lock(&self.kept);
-        let limit = kept.limit;
-        *kept = Kept { limit, mark: mark.as_bytes().to_vec(), ..Kept::default() };
+        let (limit, live) = (kept.limit, Some(Arc::clone(live)));
+        *kept = Kept { limit, mark: mark.as_bytes().to_vec(), live, ..Kept::default() };
+    }
+
+    /// The run is over: nothing more is shown.
+    pub(super) fn hush(&self) {
+        lock(&self.kept).live = None;
     }
 
     /// Waits for the end of the run's output, for `longest` at most: what the script started may hold the stream.

@@ -133,4 +133,6 @@ def _start():
 
 
 _main.__name__ = "__main__"
+# What is printed is shown while the script runs.
+sys.stdout.reconfigure(line_buffering=True)
 _start()

@@ -16,6 +16,7 @@ use super::child::{Child, SCRIPT};
 use super::inner::{CallForScript, InnerReply};
 use super::rpc::{Broken, Message, Reply, Run};
 use super::stub;
+use crate::shell::output::progress::Live;
 use crate::{Tool, ToolCx, ToolError};
 
 /// Calls of one run at the same time.
@@ -94,19 +95,26 @@ struct Running<'a> {
 pub(super) async fn run(code: &str, keep: bool, child: &mut Child, exposed: &Exposed, cx: &ToolCx) -> Ran {
     let began = Instant::now();
     let mark = format!("\u{1}{}\u{1}", cx.state.shells.fresh_marker());
-    child.out.begin(&mark);
-    child.err.begin(&mark);
+    let live = Arc::new(Live::new(cx.progress.clone()));
+    child.out.begin(&mark, &live);
+    child.err.begin(&mark, &live);
     let order = Run { run: code, name: SCRIPT, mark: &mark, keep };
     let sent = child.to.send(serde_json::to_string(&order).unwrap_or_default()).await;
     let mut running = Running { cx, exposed, gate: Arc::default(), made: 0, calls: Vec::new() };
     let end = match sent {
-        Ok(()) => running.until_end(child).await,
+        Ok(()) => tokio::select! {
+            end = running.until_end(child) => end,
+            // It does not end.
+            () = live.send_when_due() => RunEnd::Stopped,
+        },
         Err(_) => RunEnd::Gone(-1),
     };
     if matches!(end, RunEnd::Done(_) | RunEnd::Gone(_)) {
         child.out.wait(REST).await;
         child.err.wait(REST).await;
     }
+    child.out.hush();
+    child.err.hush();
     let Running { made, mut calls, .. } = running;
     calls.sort_by_key(|call| call.number);
     Ran { end, made, calls, took: began.elapsed() }

@@ -29,7 +29,7 @@ mod hosted;
 mod jobs;
 mod local;
 mod outcome;
-mod output;
+pub(crate) mod output;
 mod pool;
 mod process;
 pub(crate) mod processes;

@@ -43,16 +43,22 @@ pub(super) fn rows(inner: &InnerCalls, room: usize, cx: &CellCx<'_>) -> Vec<Line
     inner.calls.iter().enumerate().skip(from).map(line).collect()
 }
 
-fn row(call: &InnerCall, room: usize, note: &str, cx: &CellCx<'_>) -> Line {
-    let (mark, role) = match call.outcome {
+/// The state of a call as a sign.
+pub fn inner_sign(call: &InnerCall, ascii: bool) -> (&'static str, Role) {
+    let (sign, role) = match call.outcome {
         None if call.waits => (sign::ATTENTION, Role::Waiting),
         None => (sign::FULL, Role::Running),
         Some(ToolOutcome::Ok) => (sign::OK, Role::Ok),
         Some(ToolOutcome::Interrupted) => (sign::EMPTY, Role::Dim),
         Some(_) => (sign::FAILED, Role::Error),
     };
+    (sign.text(ascii), role)
+}
+
+fn row(call: &InnerCall, room: usize, note: &str, cx: &CellCx<'_>) -> Line {
+    let (mark, role) = inner_sign(call, cx.ascii);
     let mut line = Line::new(Wrap::Cut);
-    line.push(mark.text(cx.ascii), Look::of(role));
+    line.push(mark, Look::of(role));
     line.push(" ", Look::of(Role::Dim));
     let verb = clean::plain(call.verb.word());
     line.push(&shorten_end(&verb, VERB - 1, cx.ascii), Look::of(Role::Dim));

@@ -27,6 +27,7 @@ use crate::theme::Role;
 use crate::widget::sign;
 
 pub use describe::describe;
+pub use inner::inner_sign;
 pub(crate) use summary::thousands;
 pub use tool::seconds;
 pub(crate) use tool::{is_todo, joins};

@@ -15,6 +15,7 @@ pub(super) const STREAMING: Scene =
     Scene::new("streaming", "Thinking, and prose that is being written", streaming);
 pub(super) const DIFF: Scene = Scene::new("diff", "A diff in the conversation", diff);
 pub(super) const SCRIPT: Scene = Scene::new("script", "A script that calls tools", script);
+pub(super) const SCRIPT_CALLS: Scene = Scene::new("script_calls", "The calls of a script", script_calls);
 pub(super) const FINISHED: Scene = Scene::new("finished", "End of a turn", story::finished);
 
 const FAILED: &str = include_str!("data/failure.txt");
@@ -103,7 +104,16 @@ fn script(s: &mut Stage) {
     for call in calls {
         s.event(EventBody::Tool(ToolEvent::InnerCall { call_id: id.clone(), call, most: 50 }));
     }
+    s.event(EventBody::Tool(ToolEvent::ToolProgress {
+        call_id: id,
+        text: "moved 2 of 3 functions\n".into(),
+    }));
     s.wait(2600);
+}
+
+fn script_calls(s: &mut Stage) {
+    script(s);
+    s.press("alt-1 enter enter");
 }
 
 fn failure(s: &mut Stage) {

@@ -21,6 +21,8 @@ pub(super) const APPROVE_ELSEWHERE: Scene =
     Scene::new("approve_elsewhere", "A command at a terminal elsewhere", approve_elsewhere);
 pub(super) const APPROVE_SCRIPT: Scene =
     Scene::new("approve_script", "One approval for the calls of a script", approve_script);
+pub(super) const APPROVE_CALLS: Scene =
+    Scene::new("approve_calls", "Each of the calls that one answer is for", approve_calls);
 pub(super) const CLARIFY: Scene = Scene::new("clarify", "A question of the agent", clarify);
 pub(super) const PLAN: Scene = Scene::new("plan", "A plan to approve", plan);
 pub(super) const TRUST: Scene = Scene::new("trust", "A folder that brings settings", trust);
@@ -132,7 +134,7 @@ fn approve_script(s: &mut Stage) {
     let lines: Vec<String> = (1..).zip(titles).map(|(n, title)| format!("{n}. {title}")).collect();
     let call = |title: &str| AskedCall {
         title: title.into(),
-        detail: String::new(),
+        detail: if title.starts_with("run") { "python -m pytest -q".into() } else { answers::CLIENT.into() },
         diff: !title.starts_with("run"),
         allowed: false,
     };
@@ -153,6 +155,11 @@ fn approve_script(s: &mut Stage) {
         ..permission("shell", &lines.join("\n"), Risk::Low)
     };
     ask(s, "main", None, AskBody::Permission(p));
+}
+
+fn approve_calls(s: &mut Stage) {
+    approve_script(s);
+    s.press("v");
 }
 
 fn approve_destructive(s: &mut Stage) {

@@ -137,3 +137,29 @@ fn the_stub_speaks_to_a_socket_too() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&out.stdout), "'one\\ntwo\\n' ('[more]',)\n");
 }
+
+/// What is printed comes while the script runs, line by line, without the mark at its end.
+#[tokio::test]
+async fn what_a_script_prints_is_shown_while_it_runs() {
+    let Some(mut b) = bench() else { return };
+    let code = "import os, time\nprint('first', flush=False)\nwhile not os.path.exists('go'):\n    time.sleep(0.01)\nprint('last')\n";
+    let (cx, root) = (b.cx.clone(), b.root.clone());
+    let args = json!({"code": code});
+    let mut shown = String::new();
+    let mut running = std::pin::pin!(crate::Tool::run(&ExecuteCode, args, &cx));
+    let out = loop {
+        tokio::select! {
+            out = &mut running => break out.unwrap(),
+            piece = b.progress.recv() => {
+                shown.push_str(&piece.unwrap());
+                if shown.contains("first") {
+                    assert!(!shown.contains("last"), "it waits for the file");
+                    std::fs::write(root.join("go"), "").unwrap();
+                }
+            }
+        }
+    };
+    assert!(shown.starts_with("first"), "it was shown before the end: {shown:?}");
+    assert!(!shown.contains('\u{1}'), "{shown:?}");
+    assert_eq!(output(&text_of(&out.content)).trim(), "first\nlast");
+}

@@ -3,9 +3,10 @@
 use crate::registry::Dialog;
 
 pub mod aside;
+pub mod calls;
 pub mod picture;
 pub mod text;
 pub mod viewer;
 
 /// The dialogs of this group, those that open by an action in the order of help.
-pub(crate) const DIALOGS: &[Dialog] = &[viewer::DIALOG, text::DIALOG, aside::DIALOG];
+pub(crate) const DIALOGS: &[Dialog] = &[viewer::DIALOG, text::DIALOG, aside::DIALOG, calls::DIALOG];

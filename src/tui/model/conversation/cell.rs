@@ -214,7 +214,8 @@ impl InnerCalls {
 /// Differences with their long texts cut, without the results: the viewer reads them.
 fn shorten(call: &mut InnerCall) {
     call.output = String::new();
-    call.arguments = Value::Null;
+    // Those of a call that is over stand in its entry.
+    call.arguments = if call.outcome.is_none() { shortened(&call.arguments) } else { Value::Null };
     call.files.iter_mut().for_each(|file| cut(&mut file.diff, LONG));
 }
 

@@ -207,7 +207,7 @@ impl ConversationPanel {
         self.copy.is_none() && self.chosen(model).is_some_and(cell::folds)
     }
 
-    /// Unfolds a cell; Enter on an unfolded cell shows its whole output.
+    /// Unfolds a cell; Enter on an unfolded cell shows its whole output, or the calls of a script.
     fn open(&mut self, model: &Model, enter: bool) -> Reply {
         let conv = &model.agent.conversation;
         let Some(cell) = self.chosen(model) else { return Reply::Ignored };
@@ -219,8 +219,9 @@ impl ConversationPanel {
             && self.view.unfolded(cell)
             && !t.call_id.is_empty()
         {
-            let viewer = crate::dialog::reader::viewer::OutputViewer::new(t);
-            return Reply::with(Effect::Push(Box::new(viewer)));
+            let all = crate::dialog::reader::calls::open(t);
+            let viewer = || Box::new(crate::dialog::reader::viewer::OutputViewer::new(t));
+            return Reply::with(Effect::Push(all.unwrap_or_else(|| viewer())));
         }
         self.view.toggle(conv, cell);
         if let Some(n) = model.agent.conversation.find(cell.key) {

@@ -1,7 +1,7 @@
 //! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
-use tiller_protocol::ask::{AskReason, PermissionAsk, Risk};
+use tiller_protocol::ask::{AskReason, AskedCall, PermissionAsk, Risk};
 
 use crate::text::clean::{self, Mode, Piece};
 use crate::text::diff::{Hunk, Patch};
@@ -63,6 +63,19 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
         text.push(labelled("Always allows: ", rule, Role::Text));
     }
     Content { text, head, tail }
+}
+
+/// One of the calls that the answer is for: its difference, or its exact text with what an eye would miss in it.
+pub(super) fn asked_call(call: &AskedCall, ascii: bool, colours: &mut impl Highlight) -> DiffText {
+    if call.diff {
+        return difference(&call.detail, "", ascii, colours);
+    }
+    let mut text = DiffText::default();
+    foreign(&call.detail, Role::Text).into_iter().for_each(|l| text.push(l));
+    for w in warnings(&call.detail) {
+        text.push(Line::strict(&w, Look::of(Role::Hostile), Wrap::Word));
+    }
+    text
 }
 
 /// Foreign text line by line. Only `\n` ends a line: a `\r` is spelled out.

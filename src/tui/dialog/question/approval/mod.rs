@@ -2,6 +2,7 @@
 //! approved by accident: see [`Approval::yes`].
 
 mod actions;
+mod calls;
 mod content;
 mod draw;
 mod panel;
@@ -72,11 +73,13 @@ pub(crate) enum Button {
     Session,
     Edit,
     Always,
+    /// Shows each of the calls.
+    Calls,
 }
 
 impl Button {
     /// As they are drawn.
-    const ALL: [(Self, &'static str, &'static str); 7] = [
+    const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::Once, "approval.once", "once"),
         (Self::Outside, "approval.outside", "outside the sandbox"),
         (Self::Session, "approval.session", "session"),
@@ -84,6 +87,7 @@ impl Button {
         (Self::No, "approval.no", "no"),
         (Self::Comment, "approval.comment", "say why"),
         (Self::Edit, "approval.edit", "edit"),
+        (Self::Calls, "approval.calls", "each call"),
     ];
 }
 
@@ -265,6 +269,7 @@ impl Approval {
             Button::Session | Button::Always => self.pattern.is_some(),
             Button::Outside => self.p.outside != OutsideAnswer::No,
             Button::Once => self.p.outside != OutsideAnswer::Only,
+            Button::Calls => !self.p.calls.is_empty(),
             Button::No | Button::Comment => true,
         }
     }
@@ -350,6 +355,11 @@ impl Approval {
                 self.answer_state.feedback = Some("This call cannot be edited".into());
                 Reply::done()
             }
+            Button::Calls if self.p.calls.is_empty() => {
+                self.answer_state.feedback = Some("This is about a single call".into());
+                Reply::done()
+            }
+            Button::Calls => Reply::with(Effect::Push(calls::AskedCalls::list(&self.p.calls))),
             b => self.yes(b),
         }
     }
@@ -400,7 +410,7 @@ impl Approval {
             "approval.previous" => self.step(false),
             "approval.press" => {
                 return match self.focus {
-                    Button::No | Button::Comment | Button::Edit => self.press(self.focus),
+                    Button::No | Button::Comment | Button::Edit | Button::Calls => self.press(self.focus),
                     Button::Once if self.p.risk == Risk::Low => self.press(Button::Once),
                     _ => {
                         self.answer_state.feedback = Some("To approve, press the key of the button".into());

@@ -136,7 +136,7 @@ impl Approval {
                     return Reply::done();
                 }
                 match hit {
-                    Some(b @ (Button::No | Button::Comment)) => return self.press(b),
+                    Some(b @ (Button::No | Button::Comment | Button::Calls)) => return self.press(b),
                     Some(_) => {
                         self.answer_state.feedback = Some("A click is not enough here: press its key".into())
                     }
