@@ -76,6 +76,8 @@ pub(crate) struct Handler {
     pub(crate) calls: ActiveCalls,
     /// The server said that its tools changed.
     pub(crate) changed: Arc<AtomicBool>,
+    /// The server says that its prompts or resources changed.
+    pub(crate) lists: tokio::sync::mpsc::Sender<()>,
     pub(crate) root: PathBuf,
 }
 
@@ -243,6 +245,15 @@ impl ClientHandler for Handler {
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed.store(true, Ordering::Release);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        // A full channel has such a word in it already.
+        let _ = self.lists.try_send(());
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        let _ = self.lists.try_send(());
     }
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tiller_protocol::Part;
-use tiller_protocol::mcp::{McpAct, McpServerView};
+use tiller_protocol::mcp::{McpAct, McpPromptView, McpResourceView, McpServerView};
 use tiller_tool::shell::{Bounds, Confiner};
 use tiller_tool::{ChildEnv, ToolCx};
 
@@ -169,6 +169,27 @@ impl Hub {
 impl tiller_tool::mcp::McpServers for Hub {
     fn views(&self) -> Vec<McpServerView> {
         self.servers().iter().map(|server| server.view()).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let on = self.servers().into_iter().filter(|server| !server.is_disabled());
+        on.map(|server| server.name().to_owned()).collect()
+    }
+
+    fn resources(&self) -> Vec<McpResourceView> {
+        Self::resources(self)
+    }
+
+    fn prompts(&self) -> Vec<McpPromptView> {
+        Self::prompts(self)
+    }
+
+    async fn resource(&self, server: &str, uri: &str) -> Result<Vec<Part>, String> {
+        self.read(server, uri).await.map_err(|failure| failure.words())
+    }
+
+    async fn prompt(&self, server: &str, name: &str, words: &str) -> Result<Vec<Part>, String> {
+        Self::prompt(self, server, name, words).await.map_err(|failure| failure.words())
     }
 
     async fn act(&self, name: &str, act: McpAct) -> Result<(), String> {

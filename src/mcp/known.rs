@@ -109,9 +109,37 @@ pub(crate) struct Known {
     pub(crate) challenge: Option<String>,
 }
 
+/// A file with what is kept of a server, 0600.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptFile(PathBuf);
+
+impl KeptFile {
+    /// What is kept; nothing where it cannot be read.
+    pub(crate) fn read<T: Default + serde::de::DeserializeOwned>(&self) -> T {
+        let small = std::fs::metadata(&self.0).is_ok_and(|meta| meta.len() <= FILE);
+        let text = small.then(|| std::fs::read(&self.0).ok()).flatten();
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    /// Replaces it whole. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write<T: Serialize>(&self, kept: &T) -> Result<(), String> {
+        let text = serde_json::to_string(kept).map_err(|e| e.to_string())?;
+        tiller_config::write_private(&self.0, &text).map_err(|e| e.to_string())
+    }
+
+    /// Forgets it all.
+    pub(crate) fn remove(&self) {
+        // There may be none.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 /// The file of one server.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownFile(PathBuf);
+pub(crate) struct KnownFile(KeptFile);
 
 impl KnownFile {
     /// In `folder`, for the server `name` of `project`; of the person's settings without one.
@@ -122,14 +150,17 @@ impl KnownFile {
             hasher.update(b"\0");
             hasher.update(project.as_os_str().as_encoded_bytes());
         }
-        Self(folder.join(format!("{name}-{}.json", &hasher.finalize().to_hex()[..12])))
+        Self(KeptFile(folder.join(format!("{name}-{}.json", &hasher.finalize().to_hex()[..12]))))
+    }
+
+    /// Another file of the same server.
+    pub(crate) fn beside(&self, what: &str) -> KeptFile {
+        KeptFile(self.0.0.with_extension(format!("{what}.json")))
     }
 
     /// What is kept; nothing where it cannot be read.
     pub(crate) fn read(&self) -> Known {
-        let small = std::fs::metadata(&self.0).is_ok_and(|meta| meta.len() <= FILE);
-        let text = small.then(|| std::fs::read(&self.0).ok()).flatten();
-        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+        self.0.read()
     }
 
     /// Replaces it whole. Blocks.
@@ -137,14 +168,12 @@ impl KnownFile {
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn write(&self, known: &Known) -> Result<(), String> {
-        let text = serde_json::to_string(known).map_err(|e| e.to_string())?;
-        tiller_config::write_private(&self.0, &text).map_err(|e| e.to_string())
+        self.0.write(known)
     }
 
     /// Forgets it all.
     pub(crate) fn remove(&self) {
-        // There may be none.
-        let _ = std::fs::remove_file(&self.0);
+        self.0.remove();
     }
 }
 
@@ -224,11 +253,11 @@ mod tests {
             Known { approved: Some("h".into()), tools: Some(vec![tool("a", "b")]), ..Known::default() };
         file.write(&known).unwrap();
         assert_eq!(file.read(), known);
-        assert_eq!(std::fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
-        std::fs::write(&file.0, "{").unwrap();
+        assert_eq!(std::fs::metadata(&file.0.0).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::write(&file.0.0, "{").unwrap();
         assert_eq!(file.read(), Known::default());
         let other = KnownFile::new(folder.path(), "s", Some(Path::new("/p")));
-        assert_ne!(other.0.file_name(), file.0.file_name());
+        assert_ne!(other.0.0.file_name(), file.0.0.file_name());
     }
 
     #[test]

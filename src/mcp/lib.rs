@@ -11,7 +11,8 @@
 //! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
 //! | `hub` | all servers of a process, and what the screen and commands are told of them |
 //! | `oauth` | tokens of servers at an address, and the login |
-//! | `contents` | resources and prompts |
+//! | `offers` | the lists of resources and prompts, kept between sessions |
+//! | `contents` | resources and prompts, read for a message |
 //! | `result` | results as a model reads them |
 //! | `tools/` | the tools `tool_search` and `mcp_call` |
 //!
@@ -28,13 +29,13 @@ mod handler;
 mod hub;
 mod known;
 mod oauth;
+mod offers;
 mod result;
 mod server;
 mod session;
 mod settings;
 mod tools;
 
-pub use contents::{PromptInfo, ResourceInfo};
 pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult};
 pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};

@@ -1,5 +1,6 @@
 //! Results of servers as a model reads them.
 
+use base64::Engine as _;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use tiller_protocol::Part;
 use tiller_tool::text::clean;
@@ -7,7 +8,7 @@ use tiller_tool::text::clean;
 /// Maximum number of parts of a result.
 const PARTS: usize = 100;
 /// Maximum number of pictures of a result.
-const PICTURES: usize = 4;
+pub(crate) const PICTURES: usize = 4;
 /// Kinds of pictures that models take.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -60,6 +61,13 @@ pub(crate) fn contents(resource: &ResourceContents) -> String {
         }
         _ => "[a resource of a kind that is not known]".into(),
     }
+}
+
+/// A picture that models take; `None`: it is none, damaged or too large.
+pub(crate) fn picture(base64: &str) -> Option<Part> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(base64.trim()).ok()?;
+    let (media_type, ..) = tiller_tool::image_info(&bytes)?;
+    Some(Part::Image { media_type: media_type.into(), data: base64.trim().to_owned() })
 }
 
 fn described(what: &str, kind: &str, base64: usize) -> String {

@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tiller_protocol::mcp::{McpServerView, McpState, McpToolView};
+use tiller_protocol::mcp::{McpPromptView, McpResourceView, McpServerView, McpState, McpToolView};
 use tiller_protocol::{AskBody, AskReply, lock};
 use tiller_tool::ToolCx;
 use tiller_tool::text::visible;
 
 use crate::connect::{Connection, Environment, NoConnection, connect};
 use crate::known::{Known, KnownFile, KnownTool, changes, first_line, tokens};
+use crate::offers::Offers;
 use crate::session::CallError;
 use crate::settings::{Origin, ServerSettings, Transport};
 
@@ -64,6 +65,8 @@ pub(crate) type MakeEnvironment = Arc<dyn Fn(&ServerSettings) -> Environment + S
 pub struct Server {
     pub(crate) settings: ServerSettings,
     file: KnownFile,
+    /// Its resources and prompts.
+    pub(crate) offers: Arc<Offers>,
     environment: MakeEnvironment,
     state: Mutex<ServerState>,
     /// Held while it is started: all that wait for it share one start.
@@ -99,9 +102,11 @@ impl Server {
             used: false,
             disabled,
         };
+        let offers = Offers::new(&settings.name, &settings.hash, &file);
         Self {
             settings,
             file,
+            offers,
             environment,
             state: Mutex::new(state),
             starting: tokio::sync::Mutex::default(),
@@ -145,6 +150,7 @@ impl Server {
     /// As a client shows it.
     pub fn view(&self) -> McpServerView {
         let unapproved = self.needs_approval();
+        let lists = self.offers.lists();
         let state = lock(&self.state);
         let alive = state.connection.as_ref().is_some_and(|c| c.is_alive());
         let died = state.connection.as_ref().filter(|c| !c.is_alive());
@@ -186,6 +192,8 @@ impl Server {
                 tools.iter().map(view).collect()
             }),
             tokens: known.map_or(0, |tools| tokens(tools)),
+            resources: lists.resources.len(),
+            prompts: lists.prompts.len(),
             error: changed.or_else(|| failure.as_ref().map(|f| f.why.clone())).unwrap_or_default(),
             tail: match &state.connection {
                 Some(connection) if alive => connection.tail.text(),
@@ -201,6 +209,13 @@ impl Server {
     /// When it cannot be used.
     pub async fn check(&self) -> Result<(), Failure> {
         self.ready(None).await.map(|_| ())
+    }
+
+    /// Its resources and prompts, once they have been read. To be called when it runs.
+    pub async fn listed(&self) -> (Vec<McpResourceView>, Vec<McpPromptView>) {
+        self.offers.first_reading().await;
+        let lists = self.offers.lists();
+        (lists.resources, lists.prompts)
     }
 
     /// Whether its tools differ from the approved ones.
@@ -255,6 +270,7 @@ impl Server {
     /// Forgets what is kept of it.
     pub fn forget(&self) {
         self.file.remove();
+        self.offers.forget();
         lock(&self.state).known = Known::default();
     }
 
@@ -354,9 +370,16 @@ impl Server {
         };
         let environment = environment.map_err(|e| Failure::new(format!("it could not be started: {e}")))?;
         let made = match connect(&self.settings, &environment, revision.as_deref()).await {
-            Ok(connection) => {
+            Ok((connection, lists)) => {
                 let connection = Arc::new(connection);
-                self.read_tools(&connection).await.map(|()| connection)
+                let read = self.read_tools(&connection).await;
+                if read.is_ok() {
+                    let [_, prompts, resources] = connection.offers();
+                    let (offers, peer) = (Arc::clone(&self.offers), connection.peer().clone());
+                    // It ends with the connection.
+                    tokio::spawn(offers.follow(peer, [prompts, resources], lists));
+                }
+                read.map(|()| connection)
             }
             Err(NoConnection { tail, login: true, challenge, .. }) => {
                 Err(Failure { tail, ..self.logged_out(challenge) })

@@ -9,7 +9,7 @@ use rmcp::model::{
     GetPromptResult, InputRequest, InputRequiredResult, InputResponses, PaginatedRequestParams, Prompt,
     ReadResourceRequestParams, ReadResourceResult, Resource, ServerResult,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tiller_tool::ToolCx;
 use tiller_tool::text::visible;
@@ -90,42 +90,6 @@ impl Connection {
             }
         }
         Ok(accepted(tools))
-    }
-
-    /// All resources, at most [`ENTRIES`].
-    pub(crate) async fn resources(&self) -> Result<Vec<Resource>, CallError> {
-        let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..PAGES {
-            if !self.offers()[2] {
-                break;
-            }
-            let page = self.peer().list_resources(page(cursor.take())).await.map_err(|e| self.failed(e))?;
-            all.extend(page.resources);
-            cursor = page.next_cursor;
-            if cursor.is_none() || all.len() > ENTRIES {
-                break;
-            }
-        }
-        all.truncate(ENTRIES);
-        Ok(all)
-    }
-
-    /// All prompts, at most [`ENTRIES`].
-    pub(crate) async fn prompts(&self) -> Result<Vec<Prompt>, CallError> {
-        let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..PAGES {
-            if !self.offers()[1] {
-                break;
-            }
-            let page = self.peer().list_prompts(page(cursor.take())).await.map_err(|e| self.failed(e))?;
-            all.extend(page.prompts);
-            cursor = page.next_cursor;
-            if cursor.is_none() || all.len() > ENTRIES {
-                break;
-            }
-        }
-        all.truncate(ENTRIES);
-        Ok(all)
     }
 
     /// Reads a resource.
@@ -283,4 +247,34 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+/// All resources, at most [`ENTRIES`].
+pub(crate) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Resource>, ServiceError> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    for _ in 0..PAGES {
+        let page = peer.list_resources(page(cursor.take())).await?;
+        all.extend(page.resources);
+        cursor = page.next_cursor;
+        if cursor.is_none() || all.len() > ENTRIES {
+            break;
+        }
+    }
+    all.truncate(ENTRIES);
+    Ok(all)
+}
+
+/// All prompts, at most [`ENTRIES`].
+pub(crate) async fn prompts(peer: &Peer<RoleClient>) -> Result<Vec<Prompt>, ServiceError> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    for _ in 0..PAGES {
+        let page = peer.list_prompts(page(cursor.take())).await?;
+        all.extend(page.prompts);
+        cursor = page.next_cursor;
+        if cursor.is_none() || all.len() > ENTRIES {
+            break;
+        }
+    }
+    all.truncate(ENTRIES);
+    Ok(all)
 }

@@ -80,6 +80,15 @@ impl Rig {
         Hub::new(config, vec![settings])
     }
 
+    /// The same server with other settings after a restart of Tiller.
+    pub(crate) fn changed_settings(&self, how: &str) -> Arc<Hub> {
+        let hub = self.again("other", &[]);
+        let mut settings = self.settings(how);
+        settings.hash = "of other settings".into();
+        hub.add(vec![settings]);
+        hub
+    }
+
     /// The same server from the project's file.
     pub(crate) fn add_of_project(&self, how: &str) {
         let file = json!({"mcpServers": {how: {

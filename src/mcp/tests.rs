@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tiller_protocol::mcp::{McpAct, McpState};
-use tiller_protocol::{AskBody, AskReply};
+use tiller_protocol::{AskBody, AskReply, Part};
 use tiller_tool::mcp::McpServers;
 
 use crate::testing::{Rig, rig};
@@ -254,7 +254,6 @@ async fn tools_that_change_after_their_approval_ask_again() {
 async fn a_server_may_ask_the_person_and_report_progress() {
     let Some(mut rig) = rig() else { return };
     rig.add("asks");
-    rig.add("progress");
     rig.bench.ports.reply(AskReply::Choice { answers: vec!["Ada".into()] });
     rig.bench.ports.reply(yes());
     let said = rig.echo("asks", "x").await;
@@ -263,12 +262,18 @@ async fn a_server_may_ask_the_person_and_report_progress() {
     let AskBody::Clarify { question, .. } = &asked[0] else { panic!("{asked:?}") };
     assert!(question.starts_with("The MCP server asks asks: Who is it?"), "{question}");
     assert!(rig.echo("asks", "x").await.contains("decline"), "nobody answers");
-    assert_eq!(rig.echo("progress", "x").await, "done");
-    let mut lines = Vec::new();
-    while let Ok(line) = rig.bench.progress.try_recv() {
-        lines.push(line);
-    }
-    assert!(lines.concat().contains("3 of 3: step 3"), "{lines:?}");
+    // The server answers when the last report has arrived: it would be dropped behind the answer.
+    let go = rig.bench.scratch.path().join("go");
+    let hub = rig.again("progress", &[("GO", &go.display().to_string())]);
+    let cx = rig.bench.cx.clone();
+    let reports = async {
+        while rig.bench.progress.recv().await.is_some_and(|line| line != "3 of 3: step 3\n") {}
+        std::fs::write(&go, "").unwrap();
+    };
+    let call = hub.call("progress", "echo", serde_json::Map::new(), Some(&cx));
+    let (result, ()) = tokio::join!(call, reports);
+    assert_eq!(result.unwrap().parts, [Part::Text { text: "done".into() }]);
+    hub.end().await;
     rig.hub.end().await;
 }
 
@@ -284,17 +289,92 @@ async fn a_server_that_is_turned_off_is_neither_started_nor_offered() {
     rig.hub.end().await;
 }
 
+/// Waits until the lists of a server are as they should be.
+async fn listed(hub: &crate::Hub, done: impl Fn(&crate::Hub) -> bool) {
+    let until = Instant::now() + Duration::from_secs(90);
+    while !done(hub) {
+        assert!(Instant::now() < until, "{:?} {:?}", hub.resources(), hub.prompts());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn text_of(parts: &[Part]) -> &str {
+    let [Part::Text { text }, ..] = parts else { panic!("{parts:?}") };
+    text
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn resources_and_prompts_are_listed_and_read() {
+async fn resources_and_prompts_are_known_without_a_start_and_read_when_they_are_needed() {
     let Some(rig) = rig() else { return };
     rig.add("good");
-    let resources = rig.hub.resources("good").await.unwrap();
+    assert!(rig.hub.resources().is_empty() && rig.hub.prompts().is_empty());
+    let read = rig.hub.read("good", "note://one").await.unwrap();
+    assert_eq!(
+        text_of(&read),
+        "<mcp_resource server=\"good\" uri=\"note://one\">\nthe text of note://one\n</mcp_resource>"
+    );
+    listed(&rig.hub, |hub| !hub.resources().is_empty() && !hub.prompts().is_empty()).await;
+    rig.hub.end().await;
+    // Another process knows them before the server runs, with what a person needs to choose one.
+    let later = rig.again("good", &[]);
+    let (resources, prompts) = (later.resources(), later.prompts());
     assert_eq!((resources[0].uri.as_str(), resources[0].name.as_str()), ("note://one", "one"));
-    assert_eq!(rig.hub.read("good", "note://one").await.unwrap(), "the text of note://one");
-    let prompts = rig.hub.prompts("good").await.unwrap();
-    assert_eq!(prompts[0].arguments, [("file".to_owned(), true)]);
-    let arguments = serde_json::Map::from_iter([("file".to_owned(), json!("a.rs"))]);
-    assert_eq!(rig.hub.prompt("good", "review", arguments).await.unwrap(), "Review a.rs");
+    assert_eq!(resources[0].summary, "The first note");
+    assert_eq!(prompts[0].usage(), "/good:review FILE");
+    assert_eq!(later.find("good").unwrap().view().state, McpState::Known, "none was started");
+    let prompt = later.prompt("good", "review", "a.rs").await.unwrap();
+    assert_eq!(text_of(&prompt), "<mcp_prompt server=\"good\" name=\"review\">\nReview a.rs\n</mcp_prompt>");
+    let why = later.prompt("good", "review", "").await.unwrap_err().why;
+    assert_eq!(why, "it needs file: /good:review FILE");
+    let why = later.prompt("good", "revue", "x").await.unwrap_err().why;
+    assert!(why.contains("did you mean /good:review?"), "{why}");
+    // With other settings it may be another program: what the old one listed does not count.
+    later.end().await;
+    assert!(rig.changed_settings("good").resources().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_servers_list_and_send_is_bounded_and_cannot_act() {
+    let Some(rig) = rig() else { return };
+    rig.add("poisoned");
+    let read = rig.hub.read("poisoned", "note://one").await.unwrap();
+    let text = text_of(&read);
+    assert!(!text.contains(['\u{1b}', '\u{7}']) && text.len() < 110_000, "{} bytes", text.len());
+    assert_eq!(text.matches("</mcp_resource>").count(), 1, "it cannot end its mark");
+    assert!(text.contains("[data, application/zip, 3 B; not shown]"), "{}", &text[text.len() - 300..]);
+    assert!(
+        matches!(&read[1..], [Part::Image { media_type, .. }] if media_type == "image/png"),
+        "{}",
+        read.len()
+    );
+    listed(&rig.hub, |hub| !hub.resources().is_empty()).await;
+    let (resources, prompts) = (rig.hub.resources(), rig.hub.prompts());
+    assert_eq!(resources.len(), 1, "addresses with blanks or hidden characters are no names: {resources:?}");
+    assert_eq!(prompts.len(), 1, "{prompts:?}");
+    let shown = format!("{}{}{}", resources[0].name, resources[0].summary, prompts[0].summary);
+    assert!(!shown.contains(['\u{1b}', '\n']) && shown.len() < 2000, "{shown:?}");
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_change_are_read_again() {
+    let Some(rig) = rig() else { return };
+    rig.add("lists");
+    rig.hub.learn(None).await;
+    listed(&rig.hub, |hub| hub.prompts().len() == 1 && hub.resources().len() == 1).await;
+    // The call changes both lists, and the server says so.
+    assert_eq!(rig.echo("lists", "x").await, "x");
+    listed(&rig.hub, |hub| hub.prompts().len() == 2 && hub.resources().len() == 2).await;
+    rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_lists_nothing_or_never_still_answers_calls() {
+    let Some(rig) = rig() else { return };
+    rig.add("lists-hang");
+    assert_eq!(rig.echo("lists-hang", "x").await, "x");
+    let why = rig.hub.read("lists-hang", "note://none").await.unwrap_err().why;
+    assert!(why.contains("no such note"), "{why}");
     rig.hub.end().await;
 }
 

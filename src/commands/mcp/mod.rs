@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tiller_config::{ConfigError, McpServer, set_value};
 use tiller_mcp::{Failure, Hub, NoResult, Origin, Server, ServerSettings, is_server_name};
-use tiller_protocol::mcp::McpServerView;
+use tiller_protocol::mcp::{McpPromptView, McpResourceView, McpServerView};
 use tiller_protocol::{Notice, NoticeKind, Part};
 use tiller_text::clean;
 use tiller_tool::mcp::McpServers;
@@ -17,6 +17,9 @@ use crate::app::Setup;
 use crate::app::definitions::mcp;
 use crate::commands::args::{Mcp, McpAdd, McpLimits};
 use crate::commands::{Exit, fail, json_line, say};
+
+/// Resources, and prompts, that `test` lists.
+const LISTED: usize = 40;
 
 pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
     match what {
@@ -283,6 +286,7 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
             .map_err(|e| Notice::new(NoticeKind::User, format!("the approval could not be kept: {e}")))?;
         tried = server.check().await;
     }
+    let (resources, prompts) = if tried.is_ok() { server.listed().await } else { Default::default() };
     let view = server.view();
     if json {
         say(&json_line(&view))?;
@@ -312,7 +316,28 @@ async fn test(server: &Server, approve: bool, json: bool) -> Result<Exit, Notice
             clean::plain(&tool.summary)
         ));
     }
+    for (what, rows) in [("Resources", resource_rows(&resources)), ("Prompts", prompt_rows(&prompts))] {
+        if !rows.is_empty() {
+            text.push_str(&format!("{what}: {}\n", rows.len()));
+        }
+        for (name, about) in rows.iter().take(LISTED) {
+            text.push_str(&format!("  {}  {}\n", clean::plain(name), clean::plain(about)));
+        }
+        if rows.len() > LISTED {
+            text.push_str(&format!("  and {} more\n", rows.len() - LISTED));
+        }
+    }
     say(&text)
+}
+
+/// How each resource is named in a message, and what it is.
+fn resource_rows(resources: &[McpResourceView]) -> Vec<(String, &str)> {
+    resources.iter().map(|it| (format!("@{}:{}", it.server, it.uri), it.name.as_str())).collect()
+}
+
+/// How each prompt is called, and what it does.
+fn prompt_rows(prompts: &[McpPromptView]) -> Vec<(String, &str)> {
+    prompts.iter().map(|it| (it.usage(), it.summary.as_str())).collect()
 }
 
 fn refused(server: &str, tool: &str, why: NoResult) -> Notice {

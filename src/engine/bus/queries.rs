@@ -5,6 +5,7 @@ use crate::bus::view;
 use crate::compare::look;
 use crate::files::restore;
 use crate::prompts::named;
+use crate::prompts::servers;
 use crate::prompts::shell_line;
 use crate::session::branch;
 use crate::session::model_choices;
@@ -52,8 +53,8 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             });
         }
         Query::Mcp => {
-            let servers = crate::session::mcp::views(core);
-            core.bus.reply(client, &scope, ReplyEvent::McpReply { servers });
+            let (servers, prompts) = (crate::session::mcp::views(core), crate::session::mcp::prompts(core));
+            core.bus.reply(client, &scope, ReplyEvent::McpReply { servers, prompts });
         }
         Query::Screen { since } => core.external_driver().await_screen(client, cause, since),
         Query::Scrollback { lines } => core.external_driver().scrollback(client, cause, lines),
@@ -62,12 +63,15 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             let (finder, bus) = (Arc::clone(&core.prompts.finder), Arc::clone(&core.bus));
             let number = finder.asked();
             let offers = named::offers(core, &text);
+            let (first, last) = servers::offers(core, &text);
             core.spawn(async move {
                 let mut mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
                 if let Some(look) = offers {
                     let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
                     mentions.splice(0..0, more);
                 }
+                mentions.splice(0..0, first);
+                mentions.extend(last);
                 bus.reply(client, &scope, ReplyEvent::MentionsReply { text, mentions });
             });
         }

@@ -30,6 +30,7 @@ use crate::money;
 use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
+use crate::prompts::servers::Servers;
 use crate::turn::Input;
 
 /// Before a session is open.
@@ -107,11 +108,13 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         }
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
+    let servers = Servers::of(core);
+    let names = servers.as_ref().map_or_else(Vec::new, |servers| servers.names.clone());
     let messages: Vec<_> = messages
         .into_iter()
         .map(|(id, message)| {
             let mut files = message.clone();
-            let texts = named::texts(core, named::take(&mut files, &root));
+            let texts = named::texts(core, named::take(&mut files, &root, &names));
             (id, message, files, texts)
         })
         .collect();
@@ -129,7 +132,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             let reads = files.text.contains('@')
                 || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
             let content = if reads {
-                let (workspace, store) = (Arc::clone(&workspace), store.clone());
+                let (workspace, store, texts) = (Arc::clone(&workspace), store.clone(), texts.clone());
                 let read = move || {
                     let mut parts = mentions::freeze(&files, &workspace)?;
                     named::attach(&mut parts, &texts, &store)?;
@@ -140,6 +143,12 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 })
             } else {
                 mentions::freeze(&files, &workspace)
+            };
+            let content = match (content, &servers) {
+                (Ok(mut content), Some(servers)) => {
+                    servers.add_to(&mut content, &message, &texts).await.map(|()| content)
+                }
+                (content, _) => content,
             };
             let content = match (content, &hook) {
                 (Ok(content), Some(hook)) => hook.message(&message.text, content).await,

@@ -11,6 +11,6 @@ pub(crate) mod named;
 pub(crate) mod part;
 pub(crate) mod pending;
 pub(crate) mod queue;
+pub(crate) mod servers;
 pub(crate) mod shell_line;
-pub(crate) mod symbols;
 pub(crate) mod titles;

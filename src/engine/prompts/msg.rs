@@ -144,11 +144,16 @@ pub(crate) struct Aside {
 }
 
 /// What a message names.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamedText {
     Diff,
     /// By the beginning of its id.
     Session(String),
+    /// A resource of an MCP server.
+    Resource {
+        server: String,
+        uri: String,
+    },
 }
 
 /// The text of it, to be attached.

@@ -1,5 +1,5 @@
-//! What `@` names besides files and definitions: `@diff`, the changes of the last turn, and `@session/ID`, the
-//! conversation of another session of this project. A file of that name has priority.
+//! What `@` names besides files and definitions: `@diff`, the changes of the last turn, `@session/ID`, the conversation of
+//! another session of this project, and `@server:uri`, a resource of an MCP server. A file of that name has priority.
 
 use crate::session::turn_entries;
 use std::path::Path;
@@ -31,29 +31,40 @@ const PREVIEW: usize = 600;
 /// Searches for them; reads the store, so it may block.
 pub(crate) type MentionSearch = Box<dyn FnOnce() -> Vec<Mention> + Send>;
 
-fn named(path: &str, root: &Path) -> Option<NamedText> {
+fn named(path: &str, root: &Path, servers: &[String]) -> Option<NamedText> {
     let what = match path.strip_prefix(SESSION) {
         Some(id) if id.len() >= 8 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') => {
             NamedText::Session(id.to_owned())
         }
         None if path == DIFF => NamedText::Diff,
-        _ => return None,
+        _ => {
+            let (server, uri) = resource(path, servers)?;
+            NamedText::Resource { server: server.to_owned(), uri: uri.to_owned() }
+        }
     };
     (!root.join(path).exists()).then_some(what)
 }
 
-/// Takes such names out of a message: from its attachments and its text.
-pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<NamedText> {
+/// The server and the address in `server:uri`.
+pub(crate) fn resource<'a>(name: &'a str, servers: &[String]) -> Option<(&'a str, &'a str)> {
+    let (server, uri) = name.split_once(':')?;
+    (!uri.is_empty() && servers.iter().any(|known| known == server)).then_some((server, uri))
+}
+
+/// Takes such names out of a message: from its attachments and its text. `servers`: the names of MCP servers.
+pub(crate) fn take(message: &mut Message, root: &Path, servers: &[String]) -> Vec<NamedText> {
     let mut all = Vec::new();
     let mut add = |what: NamedText| {
         if !all.contains(&what) {
             all.push(what);
         }
     };
+    let mut chosen = Vec::new();
     message.attachments.retain(|a| match a {
-        Attachment::File { path, .. } => match named(path, root) {
+        Attachment::File { path, .. } => match named(path, root, servers) {
             Some(what) => {
                 add(what);
+                chosen.push(path.clone());
                 false
             }
             None => true,
@@ -61,8 +72,11 @@ pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<NamedText> {
         _ => true,
     });
     for word in message.text.split_whitespace().filter_map(|w| w.strip_prefix('@')) {
-        let word = word.trim_end_matches([',', ';', '!', '?', ')', '.', ':']);
-        if let Some(what) = named(word, root) {
+        let bare = word.trim_end_matches([',', ';', '!', '?', ')', '.', ':']);
+        // The end of an address that was chosen from the list may look like the end of a sentence.
+        if !chosen.iter().any(|name| word.starts_with(name.as_str()))
+            && let Some(what) = named(bare, root, servers)
+        {
             add(what);
         }
     }
@@ -113,6 +127,8 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
                 (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed any files".into()))
             }
             NamedText::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
+            // Read by the server, which `prompts::servers` asks.
+            NamedText::Resource { .. } => continue,
         };
         let text = text.map_err(|why: String| {
             Notice::new(NoticeKind::User, format!("@{name} cannot be attached: {why}"))

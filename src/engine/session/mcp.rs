@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::mcp::{McpAct, McpServerView};
+use tiller_protocol::mcp::{McpAct, McpPromptView, McpServerView};
 use tiller_protocol::{CommandId, Notice, NoticeKind};
 
 use crate::bus::ClientId;
@@ -19,7 +19,11 @@ pub(crate) fn act(core: &mut Core, client: ClientId, cause: CommandId, server: S
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let reply = match mcp.act(&server, act).await {
-            Ok(()) => ReplyEvent::McpReply { servers: masked(mcp.views(), &redact) },
+            Ok(()) => {
+                let (servers, prompts) =
+                    (masked(mcp.views(), &redact), masked_prompts(mcp.prompts(), &redact));
+                ReplyEvent::McpReply { servers, prompts }
+            }
             Err(why) => {
                 let notice = Notice::new(NoticeKind::User, format!("{server}: {}", redact(&why)));
                 ReplyEvent::ErrorReply { notice }
@@ -33,6 +37,19 @@ pub(crate) fn act(core: &mut Core, client: ClientId, cause: CommandId, server: S
 pub(crate) fn views(core: &Core) -> Vec<McpServerView> {
     let views = core.services.user.mcp.as_ref().map_or_else(Vec::new, |mcp| mcp.views());
     masked(views, &core.services.redaction.redact)
+}
+
+/// The prompts that are known, as a client shows them.
+pub(crate) fn prompts(core: &Core) -> Vec<McpPromptView> {
+    let prompts = core.services.user.mcp.as_ref().map_or_else(Vec::new, |mcp| mcp.prompts());
+    masked_prompts(prompts, &core.services.redaction.redact)
+}
+
+fn masked_prompts(mut prompts: Vec<McpPromptView>, redact: &Redact) -> Vec<McpPromptView> {
+    for prompt in &mut prompts {
+        prompt.summary = redact(&prompt.summary);
+    }
+    prompts
 }
 
 /// Masks secrets in what a server prints, and in its command line.

@@ -12,6 +12,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService};
 use tiller_config::McpTransport;
 use tiller_tool::shell::{Bounds, HostedProgram};
+use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::Tail;
@@ -109,16 +110,19 @@ impl Connection {
     }
 }
 
-/// Connects. `revision`: what the server spoke the last time.
+/// Connects. `revision`: what the server spoke the last time. The receiver hears that its prompts or resources changed, and
+/// ends when the connection is dropped.
 pub(crate) async fn connect(
     settings: &ServerSettings,
     environment: &Environment,
     revision: Option<&str>,
-) -> Result<Connection, NoConnection> {
+) -> Result<(Connection, Receiver<()>), NoConnection> {
+    let (lists, listed) = tokio::sync::mpsc::channel(1);
     let handler = Handler {
         name: settings.name.clone(),
         calls: ActiveCalls::default(),
         changed: Arc::default(),
+        lists,
         root: environment.root.clone(),
     };
     let limit = settings.start;
@@ -166,7 +170,7 @@ pub(crate) async fn connect(
     {
         failed.why.push_str(OFFLINE);
     }
-    result
+    result.map(|connection| (connection, listed))
 }
 
 /// Why a confined program may fail, and what to do.

@@ -29,7 +29,7 @@ use crate::turn::ask::{Ask, AskReply};
 use crate::turn::feed::FileChange;
 use crate::turn::goal::GoalView;
 use crate::turn::hook::HookRow;
-use crate::turn::mcp::McpServerView;
+use crate::turn::mcp::{McpPromptView, McpServerView};
 use crate::turn::permission::{self, PermissionOutcome};
 use crate::turn::process::ProcessRow;
 use crate::turn::review::{RejectConflict, Review};
@@ -435,6 +435,9 @@ pub enum ReplyEvent {
     },
     McpReply {
         servers: Vec<McpServerView>,
+        /// The prompts that are known of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        prompts: Vec<McpPromptView>,
     },
     ContextReply {
         report: ContextReport,

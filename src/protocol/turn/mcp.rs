@@ -31,6 +31,10 @@ word_enum! {
     }
 }
 
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 /// One server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct McpServerView {
@@ -51,6 +55,12 @@ pub struct McpServerView {
     /// Estimated tokens of all its tools, as a model reads them.
     #[serde(default)]
     pub tokens: u64,
+    /// How many resources are known of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resources: usize,
+    /// How many prompts are known of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub prompts: usize,
     /// Why it failed, or what changed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
@@ -73,6 +83,59 @@ pub struct McpToolView {
     /// The server says that it changes nothing.
     #[serde(default)]
     pub read_only: bool,
+}
+
+/// A resource of a server, which `@server:uri` names. Its texts come from the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpResourceView {
+    pub server: String,
+    pub uri: String,
+    pub name: String,
+    /// The first line of its description, or its type.
+    #[serde(default)]
+    pub summary: String,
+    /// Bytes, when the server says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+/// A prompt of a server, the command `/server:name`. Its texts come from the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpPromptView {
+    pub server: String,
+    pub name: String,
+    /// The first line of its description.
+    #[serde(default)]
+    pub summary: String,
+    /// In the order in which they are given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<McpArgumentView>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpArgumentView {
+    pub name: String,
+    #[serde(default)]
+    pub required: bool,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+}
+
+impl McpPromptView {
+    /// The name of its command, without the slash.
+    pub fn command(&self) -> String {
+        format!("{}:{}", self.server, self.name)
+    }
+
+    /// How the command is written: `/notes:review FILE [depth]`.
+    pub fn usage(&self) -> String {
+        let argument = |a: &McpArgumentView| match a.required {
+            true => format!(" {}", a.name.to_uppercase()),
+            false => format!(" [{}]", a.name.to_uppercase()),
+        };
+        format!("/{}{}", self.command(), self.arguments.iter().map(argument).collect::<String>())
+    }
 }
 
 word_enum! {

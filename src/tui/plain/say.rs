@@ -387,7 +387,7 @@ impl Plain {
                 let all: Vec<String> = rows.iter().map(ToString::to_string).collect();
                 self.say(&format!("Processes: {}\n{}", rows.len(), all.join("\n")))
             }
-            ReplyEvent::McpReply { servers } => self.say(&crate::dialog::report::mcp::lines(servers)),
+            ReplyEvent::McpReply { servers, .. } => self.say(&crate::dialog::report::mcp::lines(servers)),
             ReplyEvent::HooksReply { rows } => self.say(&super::command::hooks(rows)),
             ReplyEvent::WorkflowsReply { files } => self.say(&super::flow::files(files)),
             ReplyEvent::OpsReply { ops, .. } => {

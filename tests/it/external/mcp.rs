@@ -9,7 +9,7 @@ use tiller_tool::shell::find_program;
 use crate::common::{KEY, Place, calls, poll, says};
 
 /// A place with the scripted server in its workspace; `None`, with words, where there is no python3.
-fn place(server: &ScriptServer) -> Option<Place> {
+pub(super) fn place(server: &ScriptServer) -> Option<Place> {
     let place = Place::anthropic(server);
     let Some(python) = find_program("python3", &place.env) else {
         eprintln!("skipped: there is no python3");
@@ -22,7 +22,7 @@ fn place(server: &ScriptServer) -> Option<Place> {
 }
 
 /// The settings of a scripted server that behaves like this.
-fn entry(place: &Place, name: &str, how: &str) -> String {
+pub(super) fn entry(place: &Place, name: &str, how: &str) -> String {
     let (python, script) = (place.read("python"), place.work.join("server.py"));
     format!("[mcp.{name}]\ncommand = \"{python}\"\nargs = [\"{}\", \"{how}\"]\n", script.display())
 }

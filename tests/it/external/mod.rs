@@ -6,6 +6,7 @@
 mod confined;
 mod crew;
 mod mcp;
+mod mcp_contents;
 mod serve;
 mod trusted;
 

@@ -4,6 +4,7 @@
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::mcp::McpPromptView;
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
@@ -34,6 +35,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
+const PROMPTS: Token = Token(3);
 
 /// What is done, its state, and its key or command.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
@@ -59,6 +61,8 @@ struct PaletteSource {
     answer: String,
     sessions: Vec<SessionSummary>,
     models: Vec<ModelChoice>,
+    /// Prompts of MCP servers.
+    prompts: Vec<McpPromptView>,
 }
 
 /// Makes the palette with the actions that are available now.
@@ -88,6 +92,7 @@ pub(crate) fn open(app: &App) -> Picker {
         answer: key(Action("global.answer")).unwrap_or_default(),
         sessions: Vec::new(),
         models: Vec::new(),
+        prompts: Vec::new(),
     })
 }
 
@@ -266,6 +271,13 @@ impl PaletteSource {
             item.more = format!("{} {}", a.id, a.model);
             all.push(item);
         }
+        for prompt in &self.prompts {
+            let about = if prompt.summary.is_empty() { &prompt.name } else { &prompt.summary };
+            let mut item = Item::new(format!("prompt {}", prompt.command()), about.clone());
+            item = item.group("Prompts of MCP servers").detail("").detail(prompt.usage());
+            item.more = format!("/{} mcp prompt", prompt.command());
+            all.push(item);
+        }
         let current = model.agent.session.summary.as_ref().map(|s| s.id);
         for s in &self.sessions {
             let state =
@@ -309,7 +321,11 @@ impl Source for PaletteSource {
     fn queries(&mut self) -> Vec<EngineQuery> {
         let sessions =
             Query::Sessions { everywhere: false, filter: String::new(), archived: false, trashed: false };
-        vec![(CommandBody::Query(sessions), SESSIONS), (CommandBody::Query(Query::Models), MODELS)]
+        vec![
+            (CommandBody::Query(sessions), SESSIONS),
+            (CommandBody::Query(Query::Models), MODELS),
+            (CommandBody::Query(Query::Mcp), PROMPTS),
+        ]
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
@@ -317,6 +333,7 @@ impl Source for PaletteSource {
         match reply.as_ref() {
             ReplyEvent::SessionsReply { sessions } => self.sessions.clone_from(sessions),
             ReplyEvent::ModelsReply { models } => self.models.clone_from(models),
+            ReplyEvent::McpReply { prompts, .. } => self.prompts.clone_from(prompts),
             _ => return None,
         }
         Some(Vec::new())
@@ -348,6 +365,7 @@ impl Source for PaletteSource {
                 all.insert(0, used());
                 all
             }
+            "prompt" => compose(id),
             "setting" => screen::change(id, &model.ui).into_iter().collect(),
             "agent" => vec![
                 Effect::Focus(View::Agents),
@@ -372,13 +390,15 @@ impl Source for PaletteSource {
 /// Runs a command that needs no arguments; a command that needs some is put into the composer.
 fn run(c: &dyn SlashCommand, model: &Model) -> Vec<Effect> {
     if needs_words(c) {
-        let text = format!("/{} ", c.name());
-        return vec![
-            Effect::Act(Action("view.composer")),
-            Effect::Compose(ComposerInput::Text { text, replace: true }),
-        ];
+        return compose(c.name());
     }
     c.run("", model).unwrap_or_default()
+}
+
+/// Puts the beginning of a command into the composer.
+fn compose(name: &str) -> Vec<Effect> {
+    let text = format!("/{name} ");
+    vec![Effect::Act(Action("view.composer")), Effect::Compose(ComposerInput::Text { text, replace: true })]
 }
 
 /// `2 h ago`.

@@ -177,7 +177,9 @@ mod tests {
         r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
         r.run("type /btw why the header?; enter");
         let ask = CommandBody::Turn(TurnCommand::Aside { question: "why the header?".into() });
-        assert_eq!(r.commands(), [&ask], "nothing else is sent");
+        // The list of commands asks for the prompts of servers when it opens.
+        let prompts = CommandBody::Query(tiller_protocol::command::Query::Mcp);
+        assert_eq!(r.commands(), [&prompts, &ask], "nothing else is sent");
         assert!(r.screen().contains("why the header?") && r.screen().contains("asking..."), "{}", r.screen());
         let answer = "Because **servers** say so.\n\n- one\n- two\n".to_owned();
         let (question, model) = ("why the header?".into(), ModelRef("a/b".into()));
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn a_refusal_and_an_empty_question_say_why() {
         let mut r = Robot::new(80, 24);
-        r.run("type /btw; space; enter");
+        r.run("type /btw; space").clear().run("enter");
         assert!(r.commands().is_empty() && r.screen().contains("Write the question"), "{}", r.screen());
         r.run("ctrl-u; type /btw x; enter");
         r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::Budget, "the budget is used up") });

@@ -102,6 +102,11 @@ fn about(view: &McpServerView) -> String {
 /// All of it, to read.
 fn whole(view: &McpServerView) -> String {
     let mut text = about(view);
+    let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    if view.resources + view.prompts > 0 {
+        let (resources, prompts) = (count(view.resources, "resource"), count(view.prompts, "prompt"));
+        text.push_str(&format!("\nOffers {resources} (@{0}:...) and {prompts} (/{0}:...)", view.name));
+    }
     if !view.revision.is_empty() {
         text.push_str(&format!("\nProtocol {}", view.revision));
     }
@@ -181,7 +186,7 @@ impl Source for Servers {
     fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
         let EventBody::Reply(reply) = &event.body else { return None };
         match reply.as_ref() {
-            ReplyEvent::McpReply { servers } => {
+            ReplyEvent::McpReply { servers, .. } => {
                 self.rows.clone_from(servers);
                 self.loaded = true;
                 Some(Vec::new())
@@ -255,6 +260,8 @@ mod tests {
             given: vec!["TOKEN".into()],
             tools: (tools > 0).then(|| (0..tools).map(tool).collect()),
             tokens: tools * 120,
+            resources: 2,
+            prompts: 1,
             error: error.into(),
             tail: if error.is_empty() { String::new() } else { "Traceback\nno such option".into() },
             revision: "2025-11-25".into(),
@@ -273,7 +280,8 @@ mod tests {
                 view("shared", McpState::Unapproved, 0, ""),
             ];
             let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Mcp)));
-            r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::McpReply { servers })));
+            r.clear()
+                .cause(id, EventBody::Reply(Box::new(ReplyEvent::McpReply { servers, prompts: Vec::new() })));
             r.run("down; down; wait 1000");
             insta::assert_snapshot!(format!("mcp_at_{width}x{height}"), r.screen());
             r.run("ctrl-x; r");

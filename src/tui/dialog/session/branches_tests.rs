@@ -27,7 +27,9 @@ fn rows() -> Vec<BranchView> {
 fn opened(w: u16, h: u16) -> Robot {
     let mut r = Robot::new(w, h);
     r.run("type /branch; enter");
-    assert!(matches!(r.commands()[..], [CommandBody::Query(Query::Branches)]));
+    // The list of commands asks for the prompts of servers when it opens.
+    let queries = [CommandBody::Query(Query::Mcp), CommandBody::Query(Query::Branches)];
+    assert_eq!(r.commands(), queries.iter().collect::<Vec<_>>());
     r.reply(ReplyEvent::BranchesReply { branches: rows(), tags: Vec::new() });
     r.clear();
     r

@@ -1,5 +1,6 @@
 use tiller_protocol::command::{Query, QueueCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
+use tiller_protocol::mcp::{McpArgumentView, McpPromptView};
 use tiller_protocol::view::Mention;
 use tiller_protocol::{
     AgentCommand, Attachment, CommandBody, EventBody, IdSource, Message, Notice, NoticeKind, QueueId, Queued,
@@ -102,6 +103,73 @@ fn slash_lists_commands_completes_and_runs_them() {
     r.run("type /nonsens; enter");
     assert!(r.screen().contains("There is no command /nonsens"));
     assert!(submitted(&mut r).is_empty());
+}
+
+fn prompt(name: &str, summary: &str) -> McpPromptView {
+    let argument =
+        |name: &str, required| McpArgumentView { name: name.into(), required, ..McpArgumentView::default() };
+    McpPromptView {
+        server: "notes".into(),
+        name: name.into(),
+        summary: summary.into(),
+        arguments: vec![argument("file", true), argument("depth", false)],
+    }
+}
+
+#[test]
+fn prompts_of_servers_are_commands_with_their_arguments() {
+    let mut r = Robot::new(118, 25);
+    r.run("type /no");
+    assert!(matches!(r.commands()[..], [CommandBody::Query(Query::Mcp)]));
+    let prompts = vec![prompt("review", "Reviews\u{1b}[2J a\u{202e} file"), prompt("plan", "")];
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Mcp)));
+    r.cause(id, EventBody::Reply(Box::new(ReplyEvent::McpReply { servers: Vec::new(), prompts })));
+    let screen = r.screen();
+    assert!(screen.contains("notes:review") && screen.contains("prompt of notes"), "{screen}");
+    assert!(
+        screen.contains("Reviews\\x1b[2J a<U+202E>") && !screen.contains(['\u{1b}', '\u{202e}']),
+        "{screen:?}"
+    );
+    r.run("type tes:re");
+    assert!(r.screen().contains("/notes:review FILE ["), "{}", r.screen());
+    r.run("enter; type a.rs; enter");
+    // The engine asks the server for the text.
+    assert_eq!(submitted(&mut r), [(Message::text("/notes:review a.rs"), SendMode::Steer)]);
+    // Typed out it is sent at once.
+    r.run("type /notes:plan; enter");
+    assert_eq!(submitted(&mut r).len(), 2, "{}", r.screen());
+}
+
+#[test]
+fn a_resource_of_a_server_is_listed_and_attached_by_its_address() {
+    let mut r = Robot::new(118, 25);
+    r.run("type @note");
+    let resource = Mention {
+        kind: "Shopping\u{1b}[2J".into(),
+        name: "notes:note://shop/1.".into(),
+        size: Some(40),
+        tokens: Some(16),
+        preview: "The list".into(),
+    };
+    let reply = |r: &mut Robot, text: &str| {
+        r.reply(ReplyEvent::MentionsReply { text: text.into(), mentions: vec![resource.clone()] });
+    };
+    reply(&mut r, "note");
+    let screen = r.screen();
+    assert!(screen.contains("notes:note://shop/1.") && screen.contains("The list"), "{screen}");
+    assert!(screen.contains("Shopping") && !screen.contains('\u{1b}'), "{screen}");
+    // The list stays while an address is typed behind the colon, and is closed for the lines of a file.
+    r.run("type s:note");
+    reply(&mut r, "notes:note");
+    assert!(r.screen().contains("The list"), "{}", r.screen());
+    r.run("enter; type what is left?; enter");
+    let (message, _) = submitted(&mut r).pop().unwrap();
+    assert_eq!(message.text, "@notes:note://shop/1. what is left?");
+    let path = |a: &Attachment| matches!(a, Attachment::File { path, lines: None, .. } if path == "notes:note://shop/1.");
+    assert!(path(&message.attachments[0]), "{message:?}");
+    r.clear().run("type @src/main.rs:10-");
+    let asked = |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Mentions { text, .. }) if text.contains(':'));
+    assert_eq!(r.commands().into_iter().filter(asked).count(), 0);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use tiller_config::schema::EnterWhileRunning;
 use tiller_protocol::command::{Query, QueueCommand};
+use tiller_protocol::mcp::McpPromptView;
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode, WorkflowFile};
 
 use self::content::Content;
@@ -124,6 +125,7 @@ const TAKEN: Token = Token(4);
 const ARRIVED: Token = Token(5);
 const FLOWS: Token = Token(6);
 const RECENT: Token = Token(7);
+const PROMPTS: Token = Token(8);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -135,8 +137,7 @@ pub struct Composer {
     /// The vim layer, when the keymap is vim.
     vim: Option<Vim>,
     popup: Option<Popup>,
-    /// Workflows as the engine reported them last.
-    flows: Vec<WorkflowFile>,
+    reported: Reported,
     history: History,
     keeper: Option<DraftStore>,
     outbox: UnconfirmedMessages,
@@ -151,6 +152,14 @@ pub struct Composer {
     names: UnknownMentions,
     /// The last sessions, on the start screen.
     recent: Recent,
+}
+
+/// What lists show, as the engine reported it last.
+#[derive(Default)]
+struct Reported {
+    flows: Vec<WorkflowFile>,
+    /// Prompts of MCP servers.
+    prompts: Vec<McpPromptView>,
 }
 
 /// Messages that the engine has not confirmed yet, in either direction.
@@ -233,14 +242,18 @@ impl Composer {
         self.history.stop();
         self.changed();
         let before = self.popup.take().map(|p| p.kind);
-        self.popup = Popup::at(&self.content.edit, self.commands);
+        self.popup = Popup::at(&self.content.edit, self.commands, &self.reported.prompts);
         match &mut self.popup {
+            // The prompts are read once for each list that opens.
+            Some(p) if p.kind == PopupKind::Slash && before != Some(PopupKind::Slash) => {
+                Reply::with(Effect::ask(CommandBody::Query(Query::Mcp), PROMPTS))
+            }
             Some(p) if p.kind == PopupKind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
                 Reply::with(Effect::ask(CommandBody::Query(query), MENTIONS))
             }
             Some(p) if p.kind == PopupKind::Workflow => {
-                p.workflows(&self.flows);
+                p.workflows(&self.reported.flows);
                 // The files are read once for each list that opens.
                 if before == Some(PopupKind::Workflow) {
                     return Reply::done();

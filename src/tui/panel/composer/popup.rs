@@ -1,6 +1,7 @@
 //! The list over the composer: commands after `/`, files and more after `@`. One at a time.
 
 use std::ops::Range;
+use tiller_protocol::mcp::McpPromptView;
 use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
@@ -62,11 +63,11 @@ pub(crate) struct PopupRow {
 
 impl Popup {
     /// The list that fits where the caret stands, if any.
-    pub(crate) fn at(buffer: &Edit, commands: Commands) -> Option<Self> {
+    pub(crate) fn at(buffer: &Edit, commands: Commands, prompts: &[McpPromptView]) -> Option<Self> {
         let head = &buffer.text()[..buffer.caret()];
         if let Some(word) = head.strip_prefix('/')
             && !word.contains(char::is_whitespace)
-            && !word.contains('/')
+            && (!word.contains('/') || word.contains(':'))
         {
             let mut new = Self::new(PopupKind::Slash, word, 0..head.len());
             new.rows = commands
@@ -79,6 +80,7 @@ impl Popup {
                     ..PopupRow::default()
                 })
                 .collect();
+            new.add_prompts(prompts);
             return (!new.rows.is_empty()).then_some(new);
         }
         if let Some(word) = head.strip_prefix("/workflow ")
@@ -100,8 +102,30 @@ impl Popup {
             .rfind(char::is_whitespace)
             .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
         let word = head[start..].strip_prefix('@')?;
-        // A line range is being typed: the name is settled.
-        (!word.contains(':')).then(|| Self::new(PopupKind::Mention, word, start..head.len()))
+        // A line range is being typed: the name is settled. Other text behind a colon is the address of a resource.
+        let range = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '-');
+        let settled = word.split_once(':').is_some_and(|(_, rest)| range(rest));
+        (!settled).then(|| Self::new(PopupKind::Mention, word, start..head.len()))
+    }
+
+    /// Adds the prompts of MCP servers that fit: behind the commands, those that begin with the word first.
+    fn add_prompts(&mut self, prompts: &[McpPromptView]) {
+        let mut fit: Vec<(bool, String, &McpPromptView)> = prompts
+            .iter()
+            .map(|prompt| (prompt.command(), prompt))
+            .filter(|(command, _)| command.contains(&self.word))
+            .map(|(command, prompt)| (!command.starts_with(&self.word), command, prompt))
+            .collect();
+        fit.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        self.rows.extend(fit.into_iter().map(|(_, command, prompt)| PopupRow {
+            detail: match prompt.summary.as_str() {
+                "" => format!("prompt of {}", prompt.server),
+                summary => summary.to_owned(),
+            },
+            preview: prompt.usage(),
+            name: command,
+            ..PopupRow::default()
+        }));
     }
 
     fn new(kind: PopupKind, word: &str, range: Range<usize>) -> Self {

@@ -7,8 +7,8 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued,
 
 use super::content::Content;
 use super::draft::Draft;
-use super::popup::PopupKind;
-use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, RECENT, TAKEN};
+use super::popup::{Popup, PopupKind};
+use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, PROMPTS, RECENT, TAKEN};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -238,9 +238,16 @@ impl Composer {
                 }
             }
             (FLOWS, ReplyEvent::WorkflowsReply { files }) => {
-                self.flows.clone_from(files);
+                self.reported.flows.clone_from(files);
                 if let Some(p) = self.popup.as_mut().filter(|p| p.kind == PopupKind::Workflow) {
                     p.workflows(files);
+                }
+            }
+            (PROMPTS, ReplyEvent::McpReply { prompts, .. }) => {
+                self.reported.prompts.clone_from(prompts);
+                if self.popup.as_ref().is_none_or(|p| p.kind == PopupKind::Slash && !p.moved) {
+                    self.popup = Popup::at(&self.content.edit, self.commands, &self.reported.prompts)
+                        .filter(|p| p.kind == PopupKind::Slash);
                 }
             }
             (EARLIER, ReplyEvent::HistoryReply { prompts }) => {

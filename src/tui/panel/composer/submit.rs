@@ -1,7 +1,7 @@
 //! What Enter does with the text: send a message, run a `/` command, run a `!` line.
 
 use tiller_protocol::command::TurnCommand;
-use tiller_protocol::{CommandBody, Message, SendMode};
+use tiller_protocol::{Attachment, CommandBody, Message, SendMode};
 
 use super::sent::SubmitAction;
 use crate::app::effect::Effect;
@@ -50,7 +50,11 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
             Err(_) => SubmitAction::Stay(format!("Write the task after @{name}.")),
         };
     }
-    if let Some(why) = no_agent(text, model) {
+    // A resource of a server that was chosen from the list may be called like an agent.
+    let chosen = |a: &Attachment| text.starts_with(a.label()) && a.label().starts_with('@');
+    if !message.attachments.iter().any(chosen)
+        && let Some(why) = no_agent(text, model)
+    {
         return SubmitAction::Stay(why);
     }
     SubmitAction::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))

@@ -1,6 +1,8 @@
 //! Finds files and definitions for `@`. The workspace is walked once for all letters that are typed within some
 //! seconds; a query is given up when a newer one arrives. One thread at a time walks or compares.
 
+mod symbols;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +13,7 @@ use tiller_protocol::view::Mention;
 use tokio::sync::Mutex;
 
 use crate::lock::lock;
-use crate::prompts::symbols::{self, Symbol};
+use symbols::Symbol;
 
 /// Most files that are listed.
 const FILES: usize = 200_000;

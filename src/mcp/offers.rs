@@ -1,0 +1,195 @@
+//! What a server offers besides tools: its resources and prompts, as it listed them last. They are kept, so that they can
+//! be chosen before the server runs. They need no pin: the person chooses each by hand, and sees what is sent.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rmcp::model::{Prompt, Resource};
+use rmcp::service::{Peer, RoleClient};
+use serde::{Deserialize, Serialize};
+use tiller_protocol::lock;
+use tiller_protocol::mcp::{McpArgumentView, McpPromptView, McpResourceView};
+use tiller_tool::text::clean;
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
+
+use crate::known::{KeptFile, KnownFile, first_line};
+use crate::session;
+
+/// Time limit of one list.
+const LIST: Duration = Duration::from_secs(30);
+/// Pause between two readings: a server may say without end that its lists changed.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Maximum bytes of a resource's address.
+const URI: usize = 1000;
+/// Maximum number of arguments of a prompt.
+const ARGUMENTS: usize = 20;
+
+/// The lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Lists {
+    /// The hash of the settings that they were read with.
+    hash: String,
+    pub(crate) resources: Vec<McpResourceView>,
+    pub(crate) prompts: Vec<McpPromptView>,
+}
+
+/// The lists of one server, and the file that keeps them.
+pub(crate) struct Offers {
+    server: String,
+    hash: String,
+    file: KeptFile,
+    lists: Mutex<Lists>,
+    /// How often they were read by this process.
+    readings: watch::Sender<u32>,
+}
+
+impl Offers {
+    /// As they were kept.
+    pub(crate) fn new(server: &str, hash: &str, known: &KnownFile) -> Arc<Self> {
+        let file = known.beside("lists");
+        let mut lists: Lists = file.read();
+        if lists.hash != hash {
+            lists = Lists::default();
+        }
+        // The file could have been written by anything.
+        lists.resources.retain(|resource| is_uri(&resource.uri));
+        lists.prompts.retain(|prompt| crate::is_name(&prompt.name));
+        lists.resources.iter_mut().for_each(|resource| resource.server = server.to_owned());
+        lists.prompts.iter_mut().for_each(|prompt| prompt.server = server.to_owned());
+        Arc::new(Self {
+            server: server.into(),
+            hash: hash.into(),
+            file,
+            lists: Mutex::new(lists),
+            readings: watch::Sender::new(0),
+        })
+    }
+
+    /// The lists as they are known.
+    pub(crate) fn lists(&self) -> Lists {
+        lock(&self.lists).clone()
+    }
+
+    /// Forgets them.
+    pub(crate) fn forget(&self) {
+        self.file.remove();
+        *lock(&self.lists) = Lists::default();
+    }
+
+    /// Reads them now, and again each time that `changed` says so, until the connection is dropped. A list that cannot be
+    /// read stays as it was. `can`: whether the server has prompts, and resources.
+    pub(crate) async fn follow(
+        self: Arc<Self>,
+        peer: Peer<RoleClient>,
+        can: [bool; 2],
+        mut changed: Receiver<()>,
+    ) {
+        loop {
+            self.read(&peer, can).await;
+            self.readings.send_modify(|n| *n = n.saturating_add(1));
+            tokio::time::sleep(PAUSE).await;
+            if changed.recv().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until they have been read once, at most for two times [`LIST`].
+    pub(crate) async fn first_reading(&self) {
+        let mut readings = self.readings.subscribe();
+        // Without an answer they stay as they were known.
+        let _ = tokio::time::timeout(LIST * 2, readings.wait_for(|n| *n > 0)).await;
+    }
+
+    /// The prompts as the server lists them now; those that are known where it does not.
+    pub(crate) async fn prompts_now(&self, peer: &Peer<RoleClient>) -> Vec<McpPromptView> {
+        match tokio::time::timeout(LIST, session::prompts(peer)).await {
+            Ok(Ok(all)) => all.into_iter().filter_map(|prompt| self.prompt(prompt)).collect(),
+            _ => self.lists().prompts,
+        }
+    }
+
+    async fn read(&self, peer: &Peer<RoleClient>, [prompts, resources]: [bool; 2]) {
+        let mut new = self.lists();
+        // A list that the server ended in the middle of says nothing.
+        let mut read = false;
+        if !prompts {
+            new.prompts.clear();
+        } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::prompts(peer)).await {
+            new.prompts = all.into_iter().filter_map(|prompt| self.prompt(prompt)).collect();
+            read = true;
+        }
+        if !resources {
+            new.resources.clear();
+        } else if let Ok(Ok(all)) = tokio::time::timeout(LIST, session::resources(peer)).await {
+            new.resources = all.into_iter().filter_map(|resource| self.resource(resource)).collect();
+            read = true;
+        }
+        if read {
+            new.hash.clone_from(&self.hash);
+        }
+        new.prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        new.prompts.dedup_by(|a, b| a.name == b.name);
+        if *lock(&self.lists) == new {
+            return;
+        }
+        *lock(&self.lists) = new.clone();
+        let file = self.file.clone();
+        let written = tokio::task::spawn_blocking(move || file.write(&new)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!(server = self.server, error, "the lists of an MCP server could not be kept");
+        }
+    }
+
+    /// `None`: its address cannot be typed, so that it cannot be named.
+    fn resource(&self, resource: Resource) -> Option<McpResourceView> {
+        let summary = resource.description.as_deref().or(resource.mime_type.as_deref()).unwrap_or_default();
+        is_uri(&resource.uri).then(|| McpResourceView {
+            server: self.server.clone(),
+            name: short(resource.title.as_deref().unwrap_or(&resource.name)),
+            summary: line(summary),
+            size: resource.size.map(u64::from),
+            uri: resource.uri,
+        })
+    }
+
+    /// `None`: its name cannot be that of a command.
+    fn prompt(&self, prompt: Prompt) -> Option<McpPromptView> {
+        let argument = |a: rmcp::model::PromptArgument| McpArgumentView {
+            name: short(&a.name),
+            required: a.required == Some(true),
+            summary: line(a.description.as_deref().unwrap_or_default()),
+        };
+        let summary = prompt.description.as_deref().or(prompt.title.as_deref()).unwrap_or_default();
+        crate::is_name(&prompt.name).then(|| McpPromptView {
+            server: self.server.clone(),
+            summary: line(summary),
+            arguments: prompt
+                .arguments
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|a| crate::is_name(&a.name))
+                .take(ARGUMENTS)
+                .map(argument)
+                .collect(),
+            name: prompt.name,
+        })
+    }
+}
+
+/// The first line of a description, without what could act on a terminal.
+fn line(text: &str) -> String {
+    first_line(&clean(text.as_bytes()))
+}
+
+fn short(text: &str) -> String {
+    clean(text.as_bytes()).chars().take(120).collect::<String>().replace('\n', " ").trim().to_owned()
+}
+
+/// Whether an address can be a word of a message: without blanks, and without characters that hide or reorder text.
+pub(crate) fn is_uri(uri: &str) -> bool {
+    let plain = |c: char| c.is_ascii_graphic() || c.is_alphanumeric();
+    !uri.is_empty() && uri.len() < URI && uri.chars().all(plain)
+}
