@@ -87,7 +87,7 @@ fn the_screen_offers_what_servers_have_and_keeps_a_message_that_fails() {
     term.keys("\t");
     term.wait("the address", |screen| screen.contains("Sum up @notes:note://one"));
     term.keys("\r");
-    term.wait_text("Done.");
+    term.wait("the end of the turn", |screen| screen.contains("Done.") && screen.contains("○ main"));
     assert!(sent(&server, "the text of note://one"));
     term.keys("/notes:r");
     term.wait_text("/notes:review FILE");
