@@ -78,6 +78,8 @@ pub(crate) struct Handler {
     pub(crate) changed: Arc<AtomicBool>,
     /// The server says that its prompts or resources changed.
     pub(crate) lists: tokio::sync::mpsc::Sender<()>,
+    /// Without a person, requests for input are answered with their defaults.
+    pub(crate) accept_defaults: bool,
     pub(crate) root: PathBuf,
 }
 
@@ -87,12 +89,17 @@ impl Handler {
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let Some(cx) = self.calls.last().and_then(|call| call.cx) else {
-            return ElicitResult::new(ElicitationAction::Decline);
-        };
+        let cx = self.calls.last().and_then(|call| call.cx);
         let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
         let Some(properties) = schema["properties"].as_object().filter(|p| p.len() <= FIELDS) else {
             return ElicitResult::new(ElicitationAction::Decline);
+        };
+        let Some(cx) = cx else {
+            let defaults = defaults(&schema).filter(|_| self.accept_defaults);
+            return match defaults {
+                Some(content) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
+                None => ElicitResult::new(ElicitationAction::Decline),
+            };
         };
         let required = |name: &str| {
             schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
@@ -112,7 +119,17 @@ impl Handler {
             let mut question = format!("The MCP server {} asks: {said}", self.name);
             let label = property["title"].as_str().or(property["description"].as_str()).unwrap_or(name);
             let label: String = visible(label).chars().take(200).collect();
-            question.push_str(&format!("\n{label}{}", if required(name) { "" } else { " (optional)" }));
+            let usual = property.get("default").filter(|default| !default.is_null());
+            let note = match (required(name), usual) {
+                (true, _) => String::new(),
+                (false, None) => " (optional)".into(),
+                (false, Some(usual)) => {
+                    let usual = usual.as_str().map_or_else(|| usual.to_string(), str::to_owned);
+                    let usual: String = visible(&usual).chars().take(200).collect();
+                    format!(" (optional; {usual} if you give none)")
+                }
+            };
+            question.push_str(&format!("\n{label}{note}"));
             let answers = match cx
                 .ports
                 .ask(&cx.agent, question_of(question, field.choices.clone(), field.choices.is_empty()))
@@ -120,7 +137,10 @@ impl Handler {
             {
                 Ok(AskReply::Choice { answers }) if !answers.is_empty() => answers,
                 _ if required(name) => return ElicitResult::new(ElicitationAction::Decline),
-                _ => continue,
+                _ => {
+                    content.extend(usual.map(|usual| (name.clone(), usual.clone())));
+                    continue;
+                }
             };
             let Some(value) = field.value(&answers[0]) else {
                 return ElicitResult::new(ElicitationAction::Decline);
@@ -134,6 +154,17 @@ impl Handler {
     pub(crate) fn roots(&self) -> ListRootsResult {
         ListRootsResult::new(vec![Root::new(format!("file://{}", self.root.display()))])
     }
+}
+
+/// The defaults of a form; `None`: a value that it needs has none.
+fn defaults(schema: &Value) -> Option<Value> {
+    let properties = schema["properties"].as_object()?;
+    let with_default = |(name, property): (&String, &Value)| {
+        property.get("default").filter(|value| !value.is_null()).map(|value| (name.clone(), value.clone()))
+    };
+    let content: Map<String, Value> = properties.iter().filter_map(with_default).collect();
+    let needed = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    needed.into_iter().all(|name| content.contains_key(name)).then_some(Value::Object(content))
 }
 
 /// A question of the dialog that `clarify` uses.
@@ -260,6 +291,17 @@ impl ClientHandler for Handler {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_whose_needed_values_have_defaults_can_be_answered_without_a_person() {
+        let form = |required: &[&str]| {
+            json!({"properties": {"name": {"type": "string", "default": "Ada"}, "age": {"type": "integer"}},
+                "required": required})
+        };
+        assert_eq!(defaults(&form(&["name"])), Some(json!({"name": "Ada"})));
+        assert_eq!(defaults(&form(&[])), Some(json!({"name": "Ada"})));
+        assert_eq!(defaults(&form(&["age"])), None);
+    }
 
     #[test]
     fn an_answer_has_the_type_that_the_server_asked_for() {

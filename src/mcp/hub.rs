@@ -1,6 +1,7 @@
 //! All servers of a process.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use async_trait::async_trait;
@@ -47,6 +48,7 @@ pub struct HubConfig {
 pub struct Hub {
     servers: RwLock<Vec<Arc<Server>>>,
     environment: MakeEnvironment,
+    accept_defaults: Arc<AtomicBool>,
     root: PathBuf,
     state: PathBuf,
 }
@@ -77,16 +79,24 @@ impl Hub {
     pub fn new(config: HubConfig, servers: Vec<ServerSettings>) -> Arc<Self> {
         let HubConfig { root, state, vars, confine, bounds } = config;
         let (folder, tokens) = (root.clone(), state.clone());
+        let accept_defaults: Arc<AtomicBool> = Arc::default();
+        let accepts = Arc::clone(&accept_defaults);
         let environment: MakeEnvironment = Arc::new(move |settings: &ServerSettings| Environment {
             vars: vars.now(),
             root: folder.clone(),
             state: tokens.clone(),
             confined: if settings.unconfined { None } else { confine(settings) },
             bounds,
+            accept_defaults: accepts.load(Ordering::Relaxed),
         });
-        let hub = Self { servers: RwLock::default(), environment, root, state };
+        let hub = Self { servers: RwLock::default(), environment, accept_defaults, root, state };
         hub.add(servers);
         Arc::new(hub)
+    }
+
+    /// From now on, servers that are started and ask for input where there is no person get the defaults of their forms.
+    pub fn accept_defaults(&self) {
+        self.accept_defaults.store(true, Ordering::Relaxed);
     }
 
     /// Adds servers. One whose name is taken is ignored: the person's own come first.

@@ -14,7 +14,7 @@
 //! | `offers` | the lists of resources and prompts, kept between sessions |
 //! | `contents` | resources and prompts, read for a message |
 //! | `result` | results as a model reads them |
-//! | `tools/` | the tools `tool_search` and `mcp_call` |
+//! | `tools/` | the tools `tool_search` and `mcp_call`, and tools by their own names |
 //!
 //! Everything that a server sends is hostile until it is cleaned: names of tools are checked ([`is_name`]), texts are
 //! shown as plain cells, and no hint of a server loosens a permission.
@@ -41,7 +41,7 @@ pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;
 pub use settings::{Origin, ServerSettings, Transport, is_server_name, project_servers};
-pub use tools::{McpCall, ToolSearch};
+pub use tools::{McpCall, NamedTool, ToolSearch, named_tools};
 
 #[cfg(test)]
 mod oauth_tests;

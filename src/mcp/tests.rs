@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tiller_protocol::mcp::{McpAct, McpState};
-use tiller_protocol::{AskBody, AskReply, Part};
+use tiller_protocol::{Access, AskBody, AskReply, Part};
+use tiller_tool::Tool;
 use tiller_tool::mcp::McpServers;
 
 use crate::testing::{Rig, rig};
+use crate::tools::named_tools;
 
 /// Maximum bytes that a model reads of a call.
 const RESULT: usize = 31_000;
@@ -376,6 +378,46 @@ async fn a_server_that_lists_nothing_or_never_still_answers_calls() {
     let why = rig.hub.read("lists-hang", "note://none").await.unwrap_err().why;
     assert!(why.contains("no such note"), "{why}");
     rig.hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_are_known_and_cost_little_are_listed_by_name_and_do_not_change() {
+    let Some(rig) = rig() else { return };
+    rig.add("changing");
+    assert!(named_tools(&rig.hub, 10_000).is_empty(), "they are not known");
+    rig.hub.learn(None).await;
+    assert!(named_tools(&rig.hub, 10).is_empty(), "they cost more");
+    let tools = named_tools(&rig.hub, 10_000);
+    let [tool] = &tools[..] else { panic!("{} tools", tools.len()) };
+    let before = tool.spec();
+    assert_eq!(before.name, "mcp__changing__echo");
+    assert!(before.description.ends_with("Says the text again"), "{before:?}");
+    // The rules see the same as for `mcp_call`.
+    let access = tool.access(&json!({"text": "x"}), &rig.bench.cx).unwrap();
+    assert!(
+        matches!(&access[..], [Access::Mcp { server, tool, .. }] if server == "changing" && tool == "echo"),
+        "{access:?}"
+    );
+    assert_eq!(rig.bench.say(tool, json!({"text": "one"})).await, "one");
+    // The server says that its tools changed, and they did: the call asks, and what is sent stays.
+    let until = Instant::now() + Duration::from_secs(90);
+    loop {
+        let said = rig.bench.say(tool, json!({"text": "two"})).await;
+        if said.contains("have changed since they were approved") {
+            break;
+        }
+        assert!(said == "two" && Instant::now() < until, "{said}");
+    }
+    assert_eq!(tool.spec(), before);
+    assert!(named_tools(&rig.hub, 10_000).is_empty(), "a later start of Tiller waits for the approval");
+    rig.hub.end().await;
+    // One server whose tools are not known, or could be refused by a vendor: all stay deferred.
+    let other = rig.again("poisoned", &[]);
+    other.learn(None).await;
+    assert_eq!(named_tools(&other, 1_000_000).len(), 1, "only its good name is left");
+    other.add(vec![rig.settings("good")]);
+    assert!(named_tools(&other, 1_000_000).is_empty());
+    other.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_config::McpServer;
-use tiller_mcp::{Hub, HubConfig, McpCall, Origin, ServerSettings, ToolSearch, project_servers};
+use tiller_mcp::{Hub, HubConfig, McpCall, Origin, ServerSettings, ToolSearch, named_tools, project_servers};
 use tiller_permit::trust::FolderConfig;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_tool::ChildEnv;
@@ -42,6 +42,9 @@ impl McpSetup {
         // For the life of the process, like the tools that come with the program: there is one such list in it.
         setup.tools.push(Box::leak(Box::new(McpCall::new(Arc::clone(&hub)))));
         setup.tools.push(Box::leak(Box::new(ToolSearch::new(Arc::clone(&hub)))));
+        for tool in named_tools(&hub, setup.config.config.context.mcp_tokens) {
+            setup.tools.push(Box::leak(Box::new(tool)));
+        }
         setup.mcp = Self { hub: Some(hub), problems, vars: setup.children() };
     }
 

@@ -45,6 +45,9 @@ pub enum Mcp {
         /// Its arguments, a JSON object
         #[arg(default_value = "{}")]
         arguments: String,
+        /// When the server asks for input, answer with the defaults of its form
+        #[arg(long)]
+        accept_defaults: bool,
         #[command(flatten)]
         limits: McpLimits,
     },

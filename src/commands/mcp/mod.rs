@@ -51,7 +51,7 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
             };
             done(&hub, logging_in)
         }
-        Mcp::Call { server, tool, arguments, limits } => {
+        Mcp::Call { server, tool, arguments, accept_defaults, limits } => {
             let arguments = match serde_json::from_str(arguments) {
                 Ok(Value::Object(arguments)) => arguments,
                 _ => {
@@ -62,6 +62,9 @@ pub(super) fn run(setup: &Setup, what: &Mcp) -> Result<Exit, Notice> {
                 }
             };
             let (hub, server) = find(setup, server, limits)?;
+            if *accept_defaults {
+                hub.accept_defaults();
+            }
             let calling = async {
                 let result = hub
                     .call(server.name(), tool, arguments, None)

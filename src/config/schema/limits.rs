@@ -120,11 +120,21 @@ pub struct Context {
     pub layers: BTreeMap<String, u64>,
     /// Budget of all layers together.
     pub total: u64,
+    /// When the tools of all MCP servers of your settings are known and together cost at most so many tokens, they are in
+    /// the tool list by name. With more, agents find them with `tool_search`. 0: always find them. The default is 5 % of a
+    /// window of 200,000 tokens.
+    pub mcp_tokens: u64,
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Self { compact_tokens: None, compact_messages: None, layers: BTreeMap::new(), total: 24_000 }
+        Self {
+            compact_tokens: None,
+            compact_messages: None,
+            layers: BTreeMap::new(),
+            total: 24_000,
+            mcp_tokens: 10_000,
+        }
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Environment {
     /// `None`: programs run as they are.
     pub(crate) confined: Option<Confined>,
     pub(crate) bounds: Bounds,
+    /// Without a person, requests for input are answered with their defaults.
+    pub(crate) accept_defaults: bool,
 }
 
 /// Why there is no connection.
@@ -123,6 +125,7 @@ pub(crate) async fn connect(
         calls: ActiveCalls::default(),
         changed: Arc::default(),
         lists,
+        accept_defaults: environment.accept_defaults,
         root: environment.root.clone(),
     };
     let limit = settings.start;

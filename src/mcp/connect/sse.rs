@@ -50,9 +50,13 @@ pub(super) async fn connect(
     }
     let (theirs, ours) = tokio::io::duplex(BUFFER);
     let (from_sdk, to_sdk) = tokio::io::split(theirs);
-    // Each ends with the SDK's end of the pipe, or with the connection.
-    tokio::spawn(deliver(events, to_sdk));
-    tokio::spawn(post(client, endpoint, headers, from_sdk));
+    // It ends with the SDK's end of the pipe, or with the first of both directions that fails: the SDK sees the end.
+    tokio::spawn(async move {
+        tokio::select! {
+            () = deliver(events, to_sdk) => {}
+            () = post(client, endpoint, headers, from_sdk) => {}
+        }
+    });
     let (read, write) = tokio::io::split(ours);
     let transport = AsyncRwTransport::new(read, write).with_max_line_length(MESSAGE + 1);
     let (calls, changed) = (handler.calls.clone(), handler.changed.clone());
@@ -86,9 +90,17 @@ async fn post(
     while let Ok(Some(line)) = lines.next_line().await {
         let request =
             client.post(endpoint.clone()).headers(headers.clone()).header(CONTENT_TYPE, "application/json");
-        if let Err(error) = request.body(line).send().await {
-            tracing::debug!(error = %error.without_url(), "a message could not be posted to an MCP server");
-            return;
+        match request.body(line).send().await {
+            Ok(response) if response.status().is_success() => {}
+            Ok(response) => {
+                let status = response.status().as_u16();
+                tracing::debug!(status, "an MCP server refused a message");
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(error = %error.without_url(), "a message could not be posted to an MCP server");
+                return;
+            }
         }
     }
 }
@@ -163,6 +175,10 @@ impl Parser {
         Some(found)
     }
 }
+
+#[cfg(test)]
+#[path = "sse_tests.rs"]
+mod faults;
 
 #[cfg(test)]
 mod tests {

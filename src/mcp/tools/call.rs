@@ -6,12 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tiller_protocol::mask::has_mask;
-use tiller_protocol::tool::Display;
-use tiller_protocol::{
-    Access, Part, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch,
-};
-use tiller_tool::output::bound;
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use super::refused;
@@ -111,32 +106,6 @@ impl Tool for McpCall {
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args = checked(&args)?;
         let arguments = args.arguments.unwrap_or_default();
-        if has_mask(&Value::Object(arguments.clone()).to_string()) {
-            return Err(ToolError::Tell(
-                "nothing was called: the arguments hold a mask, which stands for a value that you are not shown; \
-                 the server would take it for the value itself"
-                    .into(),
-            ));
-        }
-        let result = tokio::select! {
-            biased;
-            () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
-            result = self.hub.call(&args.server, &args.tool, arguments, Some(cx)) => {
-                result.map_err(|why| refused(&args.server, &args.tool, why))?
-            }
-        };
-        let mut content = Vec::new();
-        let mut measure = String::new();
-        for part in result.parts {
-            content.push(match part {
-                Part::Text { text } => {
-                    measure = tiller_tool::output::human(text.len() as u64);
-                    Part::Text { text: bound(text, cx) }
-                }
-                picture => picture,
-            });
-        }
-        let outcome = if result.failed { ToolOutcome::Error } else { ToolOutcome::Ok };
-        Ok(ToolOutput { content, display: Some(Display::Measure { text: measure }), outcome })
+        super::call(&self.hub, &args.server, &args.tool, arguments, cx).await
     }
 }

@@ -1,13 +1,21 @@
 //! The tools by which models reach the servers. Their list never changes within a session: `tool_search` returns the
-//! schemas of the servers' tools as its result, and `mcp_call` calls one.
+//! schemas of the servers' tools as its result, and `mcp_call` calls one. Where all tools are known when Tiller starts and
+//! cost little, each is in the list by its own name, too.
 
 mod call;
+mod named;
 mod search;
 
 pub use call::McpCall;
+pub use named::{NamedTool, named_tools};
 pub use search::ToolSearch;
 
-use tiller_tool::ToolError;
+use serde_json::{Map, Value};
+use tiller_protocol::mask::has_mask;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Part, ToolOutcome};
+use tiller_tool::output::bound;
+use tiller_tool::{ToolCx, ToolError, ToolOutput};
 
 use crate::hub::{Hub, NoResult};
 use crate::server::Failure;
@@ -59,4 +67,41 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
         )),
         NoResult::Failed(error) => ToolError::Tell(format!("{server}: {error}")),
     }
+}
+
+/// Calls a tool for a model.
+async fn call(
+    hub: &Hub,
+    server: &str,
+    tool: &str,
+    arguments: Map<String, Value>,
+    cx: &ToolCx,
+) -> Result<ToolOutput, ToolError> {
+    if has_mask(&Value::Object(arguments.clone()).to_string()) {
+        return Err(ToolError::Tell(
+            "nothing was called: the arguments hold a mask, which stands for a value that you are not shown; \
+             the server would take it for the value itself"
+                .into(),
+        ));
+    }
+    let result = tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
+        result = hub.call(server, tool, arguments, Some(cx)) => {
+            result.map_err(|why| refused(server, tool, why))?
+        }
+    };
+    let mut content = Vec::new();
+    let mut measure = String::new();
+    for part in result.parts {
+        content.push(match part {
+            Part::Text { text } => {
+                measure = tiller_tool::output::human(text.len() as u64);
+                Part::Text { text: bound(text, cx) }
+            }
+            picture => picture,
+        });
+    }
+    let outcome = if result.failed { ToolOutcome::Error } else { ToolOutcome::Ok };
+    Ok(ToolOutput { content, display: Some(Display::Measure { text: measure }), outcome })
 }

@@ -237,3 +237,91 @@ fn real_servers_list_their_tools_and_answer() {
         );
     }
 }
+
+/// The official server over the older transport.
+#[test]
+fn a_real_server_answers_over_the_old_transport() {
+    let Ok(folders) = std::env::var("TILLER_TEST_CLIS") else {
+        return eprintln!("skipped: TILLER_TEST_CLIS is not set");
+    };
+    let mut place = Place::new();
+    let path = std::env::var("PATH").unwrap_or_default();
+    place.set("PATH", &format!("{folders}:{path}"));
+    let Some(program) = find_program("mcp-server-everything", &place.env) else {
+        return eprintln!("skipped: there is no mcp-server-everything");
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut server = std::process::Command::new(program)
+        .arg("sse")
+        .env("PATH", format!("{folders}:{path}"))
+        .env("PORT", port.to_string())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let connects = || std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(|_| ());
+    let listens = poll(crate::common::PATIENCE, connects);
+    // Without `type`, streamable HTTP is tried first.
+    let url = format!("http://127.0.0.1:{port}/sse");
+    let out = place.run(&["mcp", "call", &url, "echo", r#"{"message": "grüße"}"#]);
+    let tested = place.run(&["mcp", "test", &url]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(listens.is_some(), "the server does not listen");
+    assert!(out.code == Some(0) && out.stdout.contains("grüße"), "{out:?}");
+    assert!(tested.stdout.contains("Resources: ") && tested.stdout.contains("Prompts: "), "{tested:?}");
+}
+
+/// Tools of known servers are in the list by name; nothing that a server does afterwards changes what is sent.
+#[test]
+fn the_list_of_tools_that_is_sent_never_changes_within_a_session() {
+    let call = |id: &str, tool: &str, text: &str| calls(id, tool, json!({"text": text}));
+    let (changing, crasher) = ("mcp__changing__echo", "mcp__crasher__echo");
+    let turn = [
+        call("c1", changing, "first"),
+        call("c2", crasher, "second"),
+        call("c3", changing, "third"),
+        calls("c4", "tool_search", json!({"query": "say"})),
+        says("Done."),
+    ];
+    let refused = [call("c1", changing, "again"), says("Done.")];
+    let server = ScriptServer::start(turn.into_iter().chain(refused));
+    let Some(place) = place(&server) else { return };
+    place.config(&(entry(&place, "changing", "changing") + &entry(&place, "crasher", "crash-in-call")));
+    place.ok(&["mcp", "test", "changing"]);
+    place.ok(&["mcp", "test", "crasher"]);
+    // The first call makes a server say that its tools changed, the second one crashes.
+    let out = place.run(&["exec", "--allow", "mcp:changing:*", "--allow", "mcp:crasher:*", "go"]);
+    assert!(out.code.is_some(), "{out:?}");
+    let bodies = server.bodies();
+    assert_eq!(bodies.len(), 5, "{out:?}");
+    let names = bodies[0]["tools"].to_string();
+    assert!(names.contains(changing) && names.contains(crasher) && names.contains("mcp_call"), "{names}");
+    for (n, body) in bodies.iter().enumerate() {
+        assert_eq!(
+            (&body["tools"], &body["system"]),
+            (&bodies[0]["tools"], &bodies[0]["system"]),
+            "request {n}"
+        );
+        // What was sent before is sent again, byte by byte.
+        let (before, now) = (&bodies[n.saturating_sub(1)]["messages"], &body["messages"]);
+        let texts = |messages: &serde_json::Value| -> Vec<String> {
+            let plain = |m: &serde_json::Value| {
+                m.to_string().replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "")
+            };
+            messages.as_array().unwrap().iter().map(plain).collect()
+        };
+        let (before, now) = (texts(before), texts(now));
+        assert_eq!(before, now[..before.len()], "request {n}");
+    }
+    let last = bodies[4]["messages"].to_string();
+    assert!(last.contains("first") && last.contains("exit code 3"), "{last}");
+    server.forget();
+    // Without a rule the call by name asks as any other does.
+    let known = place.run(&["mcp", "test", "changing", "--approve"]);
+    assert_eq!(known.code, Some(0), "{known:?}");
+    let out = place.run(&["exec", "go"]);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    let last = server.bodies().last().unwrap()["messages"].to_string();
+    assert!(last.contains("Denied") && last.contains("mcp:changing:echo"), "{last}");
+}

@@ -1,0 +1,162 @@
+//! Tools of servers that are in the list by their own names, `mcp__server__tool`, as they were known and approved when Tiller
+//! started. What a server says later changes neither their names nor their schemas.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
+use tiller_tool::text::clean;
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+
+use crate::hub::Hub;
+use crate::known::{KnownTool, tokens};
+
+/// Maximum length of a name that vendors take.
+const NAME: usize = 64;
+/// Maximum bytes of a description.
+const DESCRIPTION: usize = 2000;
+/// Maximum depth and bytes of a schema.
+const DEPTH: usize = 12;
+const SCHEMA: usize = 16 << 10;
+
+/// A tool of a server.
+pub struct NamedTool {
+    hub: Arc<Hub>,
+    info: ToolInfo,
+    spec: ToolSpec,
+    server: String,
+    tool: String,
+}
+
+/// The tools of all servers, when all are known, all can be sent as they are, and together they cost at most `most` tokens;
+/// else none. Their names live as long as the process.
+pub fn named_tools(hub: &Arc<Hub>, most: u64) -> Vec<NamedTool> {
+    let (mut all, mut cost) = (Vec::new(), 0u64);
+    for server in hub.servers().iter().filter(|server| !server.is_disabled() && !server.needs_approval()) {
+        let Some(tools) = server.tools() else { return Vec::new() };
+        cost = cost.saturating_add(tokens(&tools));
+        for tool in tools {
+            let Some(named) = NamedTool::new(hub, server.name(), &tool) else { return Vec::new() };
+            all.push(named);
+        }
+    }
+    if cost > most { Vec::new() } else { all }
+}
+
+impl NamedTool {
+    /// `None`: a vendor could refuse it, and with it every request.
+    fn new(hub: &Arc<Hub>, server: &str, tool: &KnownTool) -> Option<Self> {
+        let name = format!("mcp__{server}__{}", tool.name);
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.len() > NAME || !name.chars().all(plain) {
+            return None;
+        }
+        let mut description = clean(tool.description.as_bytes());
+        description.truncate(description.floor_char_boundary(DESCRIPTION));
+        let description = format!("Tool of the MCP server {server}. {}", description.trim());
+        Some(Self {
+            hub: Arc::clone(hub),
+            info: ToolInfo {
+                name: Box::leak(name.clone().into_boxed_str()),
+                set: ToolSet::Web,
+                grant: ToolGrant::All,
+                starts_agents: false,
+                touch: Touch::Network,
+                rule: RuleArgument::Text,
+                aliases: &[],
+                verb: ToolVerb::Tool,
+                target: |_| String::new(),
+            },
+            spec: ToolSpec { name, description: description.trim_end().into(), schema: sent(&tool.schema)? },
+            server: server.to_owned(),
+            tool: tool.name.clone(),
+        })
+    }
+}
+
+/// A schema as vendors take it; `None`: they do not.
+fn sent(schema: &Value) -> Option<Value> {
+    let object = schema.as_object()?;
+    let plain = object.get("type").is_none_or(|kind| kind == "object")
+        && object.get("properties").is_none_or(Value::is_object)
+        && !["oneOf", "anyOf", "allOf", "not", "enum", "$ref"].iter().any(|key| object.contains_key(*key));
+    if !plain || depth(schema) > DEPTH || schema.to_string().len() > SCHEMA {
+        return None;
+    }
+    let mut sent = object.clone();
+    sent.remove("$schema");
+    sent.entry("type").or_insert_with(|| "object".into());
+    sent.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    Some(Value::Object(sent))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn arguments(args: &Value) -> Result<Map<String, Value>, ToolError> {
+    match args {
+        Value::Object(arguments) => Ok(arguments.clone()),
+        Value::Null => Ok(Map::new()),
+        _ => Err(ToolError::Tell("the arguments must be an object".into())),
+    }
+}
+
+#[async_trait]
+impl Tool for NamedTool {
+    fn info(&self) -> ToolInfo {
+        self.info.clone()
+    }
+
+    fn target(&self, _args: &Value) -> String {
+        format!("{} {}", self.server, self.tool)
+    }
+
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let arguments = Value::Object(arguments(args)?);
+        Ok(vec![Access::Mcp {
+            server: self.server.clone(),
+            tool: self.tool.clone(),
+            arguments: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
+        }])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        super::call(&self.hub, &self.server, &self.tool, arguments(&args)?, cx).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_a_vendor_could_refuse_is_not_sent() {
+        let object = json!({"type": "object", "properties": {}});
+        assert_eq!(sent(&json!({})), Some(object.clone()));
+        assert_eq!(sent(&json!({"$schema": "x", "type": "object"})), Some(object));
+        let mut deep = json!({});
+        (0..20).for_each(|_| deep = json!({"properties": deep}));
+        for bad in [
+            json!("x"),
+            json!({"type": "string"}),
+            json!({"properties": []}),
+            json!({"anyOf": [{"type": "object"}]}),
+            json!({"description": "x".repeat(20_000)}),
+            deep,
+        ] {
+            assert_eq!(sent(&bad), None, "{}", bad.to_string().chars().take(80).collect::<String>());
+        }
+    }
+}
