@@ -199,3 +199,23 @@ async fn a_login_gives_tokens_that_are_refreshed_and_asked_for_again_when_rights
     hub.end().await;
     other.end().await;
 }
+
+/// Servers that do not know the request of the newest revision answer it in many ways; an empty result is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_answers_the_probe_with_an_empty_result_is_spoken_to_as_an_older_one() {
+    let server = ScriptServer::with(|request, _| {
+        if request.method != "POST" {
+            return Reply::status(405);
+        }
+        let message = request.json();
+        if message["method"] == "server/discover" {
+            return Reply::status(200).json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {}}));
+        }
+        speak(&message, false, "")
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let hub = hub(folder.path(), &server.url());
+    assert!(!hub.call("remote", "echo", serde_json::Map::new(), None).await.unwrap().failed);
+    assert_eq!(hub.find("remote").unwrap().revision(), "2025-11-25");
+    hub.end().await;
+}

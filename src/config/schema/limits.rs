@@ -120,9 +120,9 @@ pub struct Context {
     pub layers: BTreeMap<String, u64>,
     /// Budget of all layers together.
     pub total: u64,
-    /// When the tools of all MCP servers of your settings are known and together cost at most so many tokens, they are in
-    /// the tool list by name. With more, agents find them with `tool_search`. 0: always find them. The default is 5 % of a
-    /// window of 200,000 tokens.
+    /// Maximum tokens of MCP tools that are in the tool list by name. They are when the tools of all servers of your settings
+    /// are known and cost no more together; else agents find them with `tool_search`. 0: never by name. The default is 5 % of
+    /// a window of 200,000 tokens.
     pub mcp_tokens: u64,
 }
 

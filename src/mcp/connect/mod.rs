@@ -145,13 +145,15 @@ pub(crate) async fn connect(
                 sse::connect(url, headers, handler).await
             }
             Transport::Http { url, headers, kind } => {
-                match http::connect(
-                    &http::Address { url, headers, state: &environment.state },
-                    handler.clone(),
-                    mode(revision),
-                )
-                .await
+                let address = http::Address { url, headers, state: &environment.state };
+                let mut made = http::connect(&address, handler.clone(), mode(revision)).await;
+                // Some servers answer a request that they do not know with an empty result.
+                if made.as_ref().is_err_and(|failed| failed.probe && !failed.login)
+                    && !matches!(mode(revision), ClientLifecycleMode::Initialize)
                 {
+                    made = http::connect(&address, handler.clone(), ClientLifecycleMode::Initialize).await;
+                }
+                match made {
                     Err(failed) if kind.is_none() && !failed.login => {
                         match sse::connect(url, headers, handler).await {
                             Err(_) => Err(failed),
@@ -226,7 +228,10 @@ fn words(error: &ClientInitializeError) -> NoConnection {
     let shown: String = tiller_tool::text::visible(&why).chars().take(500).collect();
     let probe = matches!(
         error,
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+        ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. }
+            | ClientInitializeError::ExpectedInitResponse(_)
+            | ClientInitializeError::ExpectedInitResult(_)
     );
     NoConnection {
         why: shown,

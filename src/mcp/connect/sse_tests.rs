@@ -55,8 +55,10 @@ fn one(mut stream: TcpStream, endpoint: &str, opened: &AtomicU32, events: &Mutex
         if first.starts_with("GET") {
             opened.fetch_add(1, Ordering::Relaxed);
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            // Messages are answered on this stream from now on.
+            let mut events = lock(events);
             write!(stream, "{head}: hello\n\nevent: endpoint\ndata: {endpoint}\n\n").unwrap();
-            *lock(events) = Some(stream);
+            *events = Some(stream);
             return;
         }
         let mut body = vec![0; length];
