@@ -491,6 +491,11 @@ impl ToolCx {
         self.workspace.local_confiner(self.run.profile)
     }
 
+    /// What confines a program on this machine that only reads, whatever the call was allowed; `None`: it runs as it is.
+    pub(crate) fn reading_confiner(&self) -> Option<&Arc<dyn Confiner>> {
+        self.workspace.local_confiner(CommandProfile::Read)
+    }
+
     /// What confines its command; `None`: it runs as it is.
     pub(crate) fn confiner(&self) -> Option<&Arc<dyn Confiner>> {
         self.workspace.confiner(self.run.profile)

@@ -2,10 +2,12 @@
 
 use tiller_config::schema::{Media, MediaServer};
 use tiller_tool::Registry;
-use tiller_tool::media::{Endpoint, MediaKey, MediaSettings, Mixture, Prices, tools};
+use tiller_tool::media::{Endpoint, MediaKey, MediaSettings, Mixture, Prices, Renderers, local_tools, tools};
 
-/// Adds the tools that have a server. `env` reads the environment.
+/// Adds the tools of renderers, and those that have a server. `env` reads the environment.
 pub(crate) fn add(registry: &mut Registry, config: &Media, env: &dyn Fn(&str) -> Option<String>) {
+    let renderers = Renderers::find(&env("PATH").unwrap_or_default());
+    local_tools(renderers).into_iter().for_each(|tool| registry.push(tool));
     for (tool, usable) in tools(settings(config, env)) {
         if usable {
             registry.push(tool);
@@ -70,8 +72,10 @@ mod tests {
             let mut registry = Registry::default();
             add(&mut registry, &config(value), &|_| None);
             // Rules and agent definitions may name all of them.
-            assert_eq!(registry.catalog().of_set(tiller_protocol::ToolSet::Media).count(), 4);
-            registry.iter().map(|t| t.name()).collect::<Vec<_>>()
+            assert_eq!(registry.catalog().of_set(tiller_protocol::ToolSet::Media).count(), 6);
+            let names: Vec<_> = registry.iter().map(|t| t.name()).collect();
+            assert_eq!(names[..2], ["render_diagram", "make_document"]);
+            names[2..].to_vec()
         };
         let server = json!({"url": "http://a/v1", "model": "m"});
         assert!(names(json!({})).is_empty());

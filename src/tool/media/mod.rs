@@ -6,15 +6,20 @@
 //! | `generate.rs` | `image_generate`: an image by a description |
 //! | `speech.rs` | `text_to_speech`: a text as an audio file |
 //! | `mixture.rs` | `mixture_of_agents`: several models answer, another one makes one answer of them |
+//! | `diagram.rs` | `render_diagram`: Mermaid or Graphviz as a picture |
+//! | `document.rs` | `make_document`: Markdown as PDF, DOCX, PPTX or HTML |
 //!
-//! Each reaches a server of the user's settings that speaks the format of OpenAI (`endpoint.rs`), asks the budget before
+//! The first four reach a server of the user's settings that speaks the format of OpenAI (`endpoint.rs`), asks the budget before
 //! a request, and counts what it costs. A tool without a server is not offered. What a server sends is untrusted: text
 //! is marked as such, images and audio are checked by their content before they are written (`saved.rs`), through the
-//! same way as changes of `write_file`.
+//! same way as changes of `write_file`. The last two start installed programs (`program.rs`).
 
+mod diagram;
+mod document;
 mod endpoint;
 mod generate;
 mod mixture;
+mod program;
 mod saved;
 mod speech;
 mod vision;
@@ -24,6 +29,7 @@ use std::time::Duration;
 use tiller_protocol::{RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolVerb, Touch};
 
 pub use endpoint::{Endpoint, MediaKey, Prices};
+pub use program::Renderers;
 
 use crate::{Tool, ToolCx, ToolError};
 
@@ -69,6 +75,15 @@ pub fn tools(settings: MediaSettings) -> [(&'static dyn Tool, bool); 4] {
         (image, settings.image.is_some()),
         (speech, settings.speech.is_some()),
         (mixture, settings.mixture.is_some()),
+    ]
+}
+
+/// The tools that start renderers of this machine. They are always offered: without a renderer they say what to install.
+pub fn local_tools(renderers: Renderers) -> [&'static dyn Tool; 2] {
+    let renderers: &'static Renderers = Box::leak(Box::new(renderers));
+    [
+        Box::leak(Box::new(diagram::RenderDiagram(renderers))),
+        Box::leak(Box::new(document::MakeDocument(renderers))),
     ]
 }
 

@@ -32,12 +32,10 @@ struct Args {
     path: Option<String>,
 }
 
-impl Args {
-    fn read(args: &Value) -> Result<Self, ToolError> {
-        let args: Self = schema::read(args)?;
-        checked(&args.text, "text", TEXT)?;
-        Ok(args)
-    }
+fn read(args: &Value) -> Result<Args, ToolError> {
+    let args: Args = schema::read(args)?;
+    checked(&args.text, "text", TEXT)?;
+    Ok(args)
 }
 
 const INFO: ToolInfo =
@@ -59,18 +57,18 @@ impl Tool for TextToSpeech {
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        let args = Args::read(args)?;
+        let args = read(args)?;
         let mut needs = vec![configured(self.0.speech.as_ref(), "speech")?.access("audio/speech")?];
         needs.extend(declared(args.path.as_deref(), ENDINGS, cx)?);
         Ok(needs)
     }
 
     async fn ready(&self, args: &Value, cx: &ToolCx, show: bool) -> Result<(), ToolError> {
-        ready(Args::read(args)?.path, cx, show).await
+        ready(read(args)?.path, cx, show).await
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
-        let args = Args::read(&args)?;
+        let args = read(&args)?;
         let endpoint = configured(self.0.speech.as_ref(), "speech")?;
         ready(args.path.clone(), cx, true).await?;
         let text = args.text.trim();

@@ -1,6 +1,7 @@
 //! Each tool against a server on loopback that answers in the format of OpenAI.
 
 mod faults;
+mod local;
 
 use std::io::{Cursor, Read, Write};
 use std::net::{TcpListener, TcpStream};
