@@ -6,6 +6,7 @@
 //! | --- | --- | --- |
 //! | `tool/shell/processes/launch.rs`, `tool/shell/jobs/background.rs` | commands of agents | [`confiners`] |
 //! | the same, through `tool/code/child.rs` | scripts of agents | [`confiners`] |
+//! | the same, through `tool/media/program.rs` | renderers of diagrams and documents | [`confiners`], as what only reads |
 //! | the same | lines that the person types after `!`, commands of `/compare` | no: the person's own |
 //! | `terminals/` | the person's own `ssh`, `docker`, `podman` and `kubectl`, which run commands elsewhere | no |
 //! | `tool/shell/hosted.rs` | agent programs of other vendors | `definitions/program_sandbox.rs`, by setting |
@@ -19,7 +20,7 @@
 //! | `sandbox/` | the launcher and the probes of the sandbox itself | they confine themselves |
 //! | `commands/batch/launch/` | Tiller itself for each case of a batch, and the person's own `ssh`, `sbatch` and `kubectl` | no: Tiller confines its commands |
 //! | `external/check.rs`, `app/agents.rs` | `--version` of programs of other vendors, in `/` | no |
-//! | `app/screen/editor.rs`, `app/screen/statusline.rs`, `detach/client.rs`, `tui/terminal/clipboard.rs` | the person's editor, status line and suspended programs, tmux | no: the person's own |
+//! | `app/screen/editor.rs`, `app/screen/statusline.rs`, `detach/client.rs`, `tui/terminal/clipboard.rs`, `tui/dialog/reader/picture.rs` | the person's editor, status line and suspended programs, tmux, the system's program for pictures | no: the person's own |
 //! | `provider/registry/key.rs` | the command of a setting of the person's that prints a key | no: it reads secrets |
 
 use std::os::unix::fs::DirBuilderExt;

@@ -56,6 +56,7 @@ const STARTERS: &[&str] = &[
     "src/app/screen/editor.rs",
     "src/app/screen/statusline.rs",
     "src/detach/",
+    "src/tui/dialog/reader/picture.rs",
     "src/tui/terminal/clipboard.rs",
     "src/provider/registry/key.rs",
     "src/xtask/",

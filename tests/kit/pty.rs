@@ -42,6 +42,9 @@ fn whole(bytes: &[u8]) -> usize {
     }
 }
 
+/// Pixels of a cell, as the terminal tells the system.
+const CELL: (u16, u16) = (8, 16);
+
 /// A program on a PTY.
 pub struct Term {
     child: Box<dyn Child + Send + Sync>,
@@ -71,7 +74,7 @@ impl Term {
         cols: u16,
         rows: u16,
     ) -> Self {
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let size = PtySize { rows, cols, pixel_width: cols * CELL.0, pixel_height: rows * CELL.1 };
         let pair = native_pty_system().openpty(size).expect("a PTY");
         let mut cmd = CommandBuilder::new(program);
         cmd.env_clear();
@@ -289,7 +292,12 @@ impl Term {
             .set_size(cells(rows), cells(cols));
         let master = self.master.as_ref().expect("the terminal is there");
         master
-            .resize(PtySize { rows: rows.max(1), cols: cols.max(1), pixel_width: 0, pixel_height: 0 })
+            .resize(PtySize {
+                rows: rows.max(1),
+                cols: cols.max(1),
+                pixel_width: cols * CELL.0,
+                pixel_height: rows * CELL.1,
+            })
             .expect("the PTY takes the size");
     }
 

@@ -25,7 +25,7 @@ pub use limits::{Agents, Budget, Code, Context, Limits};
 pub use mcp::{McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
-pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
+pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
 pub use web::{SearchEngine, Web};
 

@@ -22,6 +22,17 @@ pub enum BranchSummary {
     Always,
 }
 
+/// How pictures are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Images {
+    /// As the terminal's own graphics, where it has some.
+    #[default]
+    Auto,
+    /// With the characters of the screen.
+    Off,
+}
+
 /// The screen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -67,6 +78,8 @@ pub struct Ui {
     pub copy_on_select: bool,
     /// Leave the last exchange in the scrollback at exit.
     pub leave_last: bool,
+    /// Show pictures as the terminal's own graphics (Kitty, iTerm2, sixel): `auto`, where it has some, or `off`.
+    pub images: Images,
     /// Maximum text width in columns.
     pub measure: u16,
 }
@@ -94,6 +107,7 @@ impl Default for Ui {
             notifications: true,
             copy_on_select: true,
             leave_last: false,
+            images: Images::Auto,
             measure: 100,
         }
     }

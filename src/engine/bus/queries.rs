@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tool::InnerCall;
-use tiller_protocol::{CommandId, Cost, EntryBody};
+use tiller_protocol::{CommandId, Cost, EntryBody, Part};
 use tiller_store::{Filter, Store, StoreError};
 
 use crate::bus::ClientId;
@@ -142,7 +142,7 @@ fn output(
     let (content, display) = match entry.body {
         EntryBody::ToolResult { content, display, .. } => (content, display),
         EntryBody::InnerCall { call, .. } => {
-            return Ok(ReplyEvent::ToolOutputReply { call_id, text: call_text(&call) });
+            return Ok(ReplyEvent::ToolOutputReply { call_id, text: call_text(&call), images: Vec::new() });
         }
         _ => return Err(StoreError::NotFound(format!("result of the call {call_id}"))),
     };
@@ -164,9 +164,11 @@ fn output(
             call_id,
             // The spill file is not redacted.
             text: redact(&String::from_utf8_lossy(&bytes)),
+            images: Vec::new(),
         });
     }
-    Ok(ReplyEvent::ToolOutputReply { call_id, text })
+    let images = content.into_iter().filter(|part| matches!(part, Part::Image { .. })).collect();
+    Ok(ReplyEvent::ToolOutputReply { call_id, text, images })
 }
 
 /// One call of a script: what it was given, what came of it, and who decided.

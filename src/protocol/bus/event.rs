@@ -423,6 +423,9 @@ pub enum ReplyEvent {
     ToolOutputReply {
         call_id: String,
         text: String,
+        /// Its images.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<crate::Part>,
     },
     ProcessesReply {
         rows: Vec<ProcessRow>,

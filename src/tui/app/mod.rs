@@ -142,7 +142,7 @@ impl App {
             | Msg::Output(OutputMsg::Ready)
             | Msg::Line(_)
             | Msg::Output(OutputMsg::Bytes(_))
-            | Msg::Output(OutputMsg::Lost)
+            | Msg::Output(OutputMsg::Lost | OutputMsg::Picture(_))
             | Msg::Owner(_)
             | Msg::Source(_) => self.frame.dirty = false,
             Msg::Input(Input::Mouse(event)) => self.mouse(&event),

@@ -38,6 +38,8 @@ pub enum OutputMsg {
     Ready,
     /// The terminal cannot be read or written any more.
     Lost,
+    /// A picture was encoded on another thread.
+    Picture(Box<crate::output::graphics::EncodedPicture>),
 }
 
 /// About files that the screen is configured by.

@@ -147,7 +147,10 @@ fn meaning(params: &[u8], last: u8) -> Option<Input> {
         (None, [], c) => letter(c).and_then(|code| event(&p, code)),
         (Some(b'<'), [], b'M' | b'm') => mouse(&p, last == b'M'),
         (Some(b'?'), [], b'u') => fact(TerminalFact::Keyboard(small(p.get(0)?))),
-        (Some(b'?'), [], b'c') => fact(TerminalFact::Attributes),
+        (Some(b'?'), [], b'c') => {
+            let sixel = (1..16).any(|n| p.get(n) == Some(4));
+            fact(TerminalFact::Attributes { sixel })
+        }
         (Some(b'?'), [b'$'], b'y') => {
             fact(TerminalFact::Mode(small(p.get(0)?), u8::try_from(p.get(1)?).unwrap_or(0)))
         }
@@ -309,6 +312,13 @@ pub(super) fn osc(text: &[u8]) -> Option<Input> {
 
 /// `1$r...m`: the style in force, as numbers between semicolons. Terminals write the parts of a colour with colons or
 /// with semicolons, and with or without the empty place of a colour space.
+/// `G`: the answer to the question for Kitty's protocol.
+pub(super) fn apc(text: &[u8]) -> Option<Input> {
+    let (control, said) = std::str::from_utf8(text).ok()?.strip_prefix('G')?.split_once(';')?;
+    let ours = control.split(',').any(|c| c == "i=7417");
+    (ours && said == "OK").then_some(Input::Fact(TerminalFact::Pictures))
+}
+
 pub(super) fn dcs(text: &[u8]) -> Option<Input> {
     let style = std::str::from_utf8(text).ok()?.strip_prefix("1$r")?.strip_suffix('m')?;
     let numbers: Vec<&str> = style.split([';', ':']).filter(|n| !n.is_empty()).collect();

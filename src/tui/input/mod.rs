@@ -37,7 +37,12 @@ pub enum TerminalFact {
     /// Kitty keyboard flags in force (`CSI ? n u`).
     Keyboard(u16),
     /// Primary device attributes: every terminal answers this one, so it ends the wait for others.
-    Attributes,
+    Attributes {
+        /// It shows sixels.
+        sixel: bool,
+    },
+    /// It shows pictures by Kitty's protocol.
+    Pictures,
     /// The background that was set before the question (DECRQSS of SGR): `true` when it came back with all its
     /// colours, `false` when as one of a palette.
     DirectColour(bool),
@@ -208,6 +213,7 @@ impl Decoder {
                 let meaning = match b[1] {
                     b']' => csi::osc(&b[2..2 + text]),
                     b'P' => csi::dcs(&b[2..2 + text]),
+                    b'_' => csi::apc(&b[2..2 + text]),
                     _ => None,
                 };
                 Parse::Done(2 + n, meaning)

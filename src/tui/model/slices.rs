@@ -143,4 +143,6 @@ pub struct WindowModel {
     pub back: Duration,
     /// The terminal supports left and right margins (mode 69).
     pub sides: bool,
+    /// Pixels of a cell where pictures are shown as the terminal's graphics; `None`: in cells only.
+    pub pictures: Option<(u16, u16)>,
 }

@@ -1,8 +1,10 @@
 //! Frames to bytes: only what differs from the frame before, in as few bytes as is simple. Nothing
 //! foreign gets through: every symbol is checked once more here.
 
+pub(crate) mod graphics;
 mod pen;
 mod scroll;
+mod sixel;
 mod span;
 #[cfg(test)]
 mod stream_tests;
@@ -63,6 +65,20 @@ impl Encoder {
     /// The next frame is drawn whole, on a cleared screen.
     pub fn repaint(&mut self) {
         self.repaint = true;
+    }
+
+    /// Whether the next frame is drawn whole.
+    pub(crate) fn repaints(&self) -> bool {
+        self.repaint
+    }
+
+    /// A picture of [`graphics::encode`] over the cells from this one on, after a frame. The terminal may leave cursor and
+    /// style anywhere.
+    pub(crate) fn graphics(&mut self, x: u16, y: u16, bytes: &str, out: &mut String) {
+        use std::fmt::Write as _;
+        let _ = write!(out, "\x1b[{};{}H{bytes}\x1b[0m", y + 1, x + 1);
+        self.pen = Pen::new();
+        (self.rest, self.last) = (None, None);
     }
 
     /// Bytes that turn the last frame into `next`, added to `out`. `drawn`: where it may differ. `cursor`: where it

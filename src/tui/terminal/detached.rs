@@ -276,6 +276,7 @@ impl Loop {
         // As at the start: the first frame and the switches in one write, then the terminal is asked.
         let cursor = self.app.draw(&mut self.buf);
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
+        out.push_str(self.io.ask_pictures());
         out.push_str(QUERIES);
         self.io.writer.write(out);
         Ok(())

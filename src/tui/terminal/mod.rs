@@ -106,6 +106,13 @@ impl Terminal {
         }
     }
 
+    /// Pixels of a cell, where the terminal told the system.
+    pub fn cell(&self) -> Option<(u16, u16)> {
+        let size = tcgetwinsize(&self.output).ok()?;
+        let of = |pixels: u16, cells: u16| pixels.checked_div(cells).filter(|n| (2..=128).contains(n));
+        of(size.ws_xpixel, size.ws_col).zip(of(size.ws_ypixel, size.ws_row))
+    }
+
     /// Raw mode; the bytes that switch our modes on are to be written with the first frame.
     ///
     /// # Errors

@@ -4,7 +4,10 @@
 use std::io::Write;
 use std::time::Duration;
 
+use tiller_config::schema::Images;
+
 use crate::app::inbox::Post;
+use crate::app::run::pictures::Pictures;
 use crate::app::ui::{UiError, escape_wait};
 use crate::input::reader::Reader;
 use crate::output::Encoder;
@@ -31,6 +34,10 @@ pub(crate) struct TerminalIo {
     pub(crate) resumed: u32,
     pub(crate) writer: Writer,
     pub(crate) encoder: Encoder,
+    /// The pictures that the terminal shows as graphics.
+    pub(crate) pictures: Pictures,
+    /// The question for Kitty's protocol; empty: not to be asked.
+    ask_pictures: &'static str,
     /// Title and notifications of the terminal's window.
     pub(crate) window: TerminalWindow,
     /// How long a lone Escape waits for the rest of a sequence.
@@ -54,6 +61,8 @@ impl TerminalIo {
             resumed: 0,
             writer: Writer::start(out, tx)?,
             encoder: Encoder::default(),
+            pictures: Pictures::of_env(&**env),
+            ask_pictures: Pictures::question(&**env),
             window: TerminalWindow::of_env(&**env),
             escape_wait: ESCAPE_WAIT,
             bursts: false,
@@ -62,6 +71,8 @@ impl TerminalIo {
 
     /// Takes what the environment says about the terminal.
     pub(crate) fn read_environment(&mut self, env: &crate::app::ui::Env) {
+        self.pictures = Pictures::of_env(&**env);
+        self.ask_pictures = Pictures::question(&**env);
         self.window = TerminalWindow::of_env(&**env);
         self.escape_wait = escape_wait(env);
         self.encoder.erases = Depth::erases(&**env);
@@ -70,6 +81,21 @@ impl TerminalIo {
     /// Columns and rows; `None`: no terminal.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
         self.terminal.as_ref().map(Terminal::size)
+    }
+
+    /// The question for Kitty's protocol.
+    pub(crate) fn ask_pictures(&self) -> &'static str {
+        self.ask_pictures
+    }
+
+    /// Pixels of a cell where pictures are shown as graphics; `None`: in cells.
+    pub(crate) fn picture_cells(&mut self, images: Images) -> Option<(u16, u16)> {
+        if images == Images::Off {
+            return None;
+        }
+        // The system may learn it late, and it changes with the font.
+        self.pictures.set_cell(self.terminal.as_ref().and_then(Terminal::cell));
+        self.pictures.usable()
     }
 
     /// Sets raw mode and starts the reader; returns the bytes that switch the modes on, which are to be written first.

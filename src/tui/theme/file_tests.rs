@@ -301,25 +301,25 @@ fn the_theme_is_chosen_by_what_the_terminal_answers() {
     assert!(!t.fact(DirectColour(true)), "the ground is not known yet: nothing is drawn again");
     assert!(t.background(0xfc, 0xfc, 0xfb));
     is(&t, "tiller-light", Depth::True);
-    assert!(!t.fact(Attributes), "nothing changes twice");
+    assert!(!t.fact(Attributes { sixel: false }), "nothing changes twice");
     assert!(t.scheme(true), "the terminal's scheme has changed");
     is(&t, "tiller-dark", Depth::True);
 
     // It knows only what every terminal knows.
     let mut t = themes(Depth::TwoFiftySix);
-    assert!(t.fact(Attributes));
+    assert!(t.fact(Attributes { sixel: false }));
     is(&t, "tiller-dark", Depth::TwoFiftySix);
     assert!(!t.background(10, 10, 10), "a late answer that says the same");
 
     // COLORTERM is of another terminal.
     let mut t = themes(Depth::True);
     t.fact(DirectColour(false));
-    t.fact(Attributes);
+    t.fact(Attributes { sixel: false });
     is(&t, "tiller-dark", Depth::TwoFiftySix);
 
     // Sixteen colours: the person's own.
     let mut t = themes(Depth::Sixteen);
-    assert!(!t.fact(Attributes) && t.background(255, 255, 255));
+    assert!(!t.fact(Attributes { sixel: false }) && t.background(255, 255, 255));
     is(&t, "ansi", Depth::Sixteen);
 
     // Another terminal is attached: nothing is known again.

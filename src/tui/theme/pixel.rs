@@ -25,6 +25,11 @@ impl Theme {
         ("▀", self.depth.fit(Style::new().fg(colour(top)).bg(colour(bottom))))
     }
 
+    /// What pictures are laid over: white or black.
+    pub(crate) fn ground(&self) -> [u8; 3] {
+        if self.light { [255; 3] } else { [0; 3] }
+    }
+
     /// Laid over the theme's ground: white or black.
     fn over(&self, p: Pixel) -> [u8; 3] {
         let ground = if self.light { 255 } else { 0 };

@@ -190,8 +190,10 @@ impl Themes {
                 std::mem::replace(&mut self.depth, depth) != depth && self.pick_again()
             }
             // It comes last: what has not been answered never will be.
-            TerminalFact::Attributes => !std::mem::replace(&mut self.answered, true) && self.pick_again(),
-            TerminalFact::Keyboard(_) | TerminalFact::Mode(..) => false,
+            TerminalFact::Attributes { .. } => {
+                !std::mem::replace(&mut self.answered, true) && self.pick_again()
+            }
+            TerminalFact::Keyboard(_) | TerminalFact::Mode(..) | TerminalFact::Pictures => false,
         }
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod footer_hints;
 pub(crate) mod keys;
 pub(crate) mod linear_commands;
 pub(crate) mod linear_output;
+pub(crate) mod pictures;
 pub(crate) mod restore;
 pub(crate) mod shell_lines;
 pub(crate) mod stalled_reader;

@@ -3,6 +3,7 @@
 
 pub(crate) mod outbox;
 pub(crate) mod pacing;
+pub(crate) mod pictures;
 
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ use crate::app::effect::{Task, WindowTask};
 use crate::app::inbox::{Inbox, Post, Wake};
 use crate::app::msg::{Msg, OutputMsg, SignalMsg};
 use crate::app::ui::{Exit, UiError, UiOptions};
+use crate::dialog::reader::picture::Picture;
 use crate::input::reader::{HANGUP, Reader};
 use crate::input::{Input, TerminalFact};
+use crate::output::graphics::Shown;
 use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
 use crate::terminal::terminal_io::TerminalIo;
@@ -108,6 +111,7 @@ impl Loop {
         let cursor = self.app.draw(&mut self.buf);
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         if self.io.terminal.is_some() {
+            out.push_str(self.io.ask_pictures());
             out.push_str(QUERIES);
         }
         self.io.writer.write(out);
@@ -239,6 +243,21 @@ impl Loop {
                 }
                 return;
             }
+            Msg::Output(OutputMsg::Picture(_)) => {
+                if let Msg::Output(OutputMsg::Picture(picture)) = msg {
+                    self.io.pictures.encoded(*picture);
+                    self.app.redraw();
+                }
+                return;
+            }
+            Msg::Input(Input::Fact(TerminalFact::Pictures)) => {
+                self.io.pictures.answered_kitty();
+                self.picture_changed();
+            }
+            Msg::Input(Input::Fact(TerminalFact::Attributes { sixel })) => {
+                self.io.pictures.answered_attributes(*sixel);
+                self.picture_changed();
+            }
             Msg::Input(Input::Fact(TerminalFact::Mode(2026, state))) => {
                 self.io.encoder.sync = Some(matches!(state, 1 | 2));
             }
@@ -254,6 +273,13 @@ impl Loop {
             self.app.redraw();
         }
         self.tasks();
+    }
+
+    /// Draws again where a picture is shown: the terminal may show it in another way now.
+    fn picture_changed(&mut self) {
+        if wanted_picture(&self.app).is_some() {
+            self.app.redraw();
+        }
     }
 
     pub(crate) fn resize(&mut self, w: u16, h: u16) {
@@ -275,11 +301,16 @@ impl Loop {
         if self.app.model.window.sides != self.io.encoder.sides {
             self.app.model.window.sides = self.io.encoder.sides;
         }
+        self.app.model.window.pictures = self.io.picture_cells(self.app.model.ui.images);
         let cursor = self.app.draw(&mut self.buf);
         self.attached.observers.show(&self.buf, cursor);
         self.io.encoder.text = self.app.text_columns();
         let mut out = self.io.writer.spare();
+        let wanted = wanted_picture(&self.app).filter(|_| self.app.model.window.pictures.is_some());
+        self.io.pictures.before(wanted.as_ref(), &mut self.io.encoder, &mut out);
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
+        let ground = self.app.themes.current().ground();
+        self.io.pictures.after(wanted, ground, (&mut self.io.encoder, &self.tx), &mut out);
         self.pacing.drawn(now, !out.is_empty());
         self.io.writer.write(out);
     }
@@ -349,6 +380,13 @@ impl Loop {
         }
         self.outbox.offer();
     }
+}
+
+/// The picture that the dialog on top shows.
+fn wanted_picture(app: &App) -> Option<Shown> {
+    let panel: &dyn std::any::Any = app.layers.last()?.panel();
+    let (image, place) = panel.downcast_ref::<Picture>()?.shown()?;
+    (place.area() > 0).then_some(Shown { image, place })
 }
 
 /// Whether the event is a piece of a streamed reply.

@@ -9,4 +9,5 @@ pub mod text;
 pub mod viewer;
 
 /// The dialogs of this group, those that open by an action in the order of help.
-pub(crate) const DIALOGS: &[Dialog] = &[viewer::DIALOG, text::DIALOG, aside::DIALOG, calls::DIALOG];
+pub(crate) const DIALOGS: &[Dialog] =
+    &[viewer::DIALOG, text::DIALOG, picture::DIALOG, aside::DIALOG, calls::DIALOG];

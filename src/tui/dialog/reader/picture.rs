@@ -1,21 +1,44 @@
-//! An attached image drawn in cells. Only images that the person attached are shown: nothing is ever fetched.
-
-use std::sync::Arc;
+//! A picture: in cells, and as the terminal's own graphics where it has some (`app/run/pictures.rs`). Only images that the
+//! person attached or that a tool of this session gave are shown: nothing is ever fetched.
 
 use std::any::Any;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tiller_protocol::{Notice, NoticeKind};
 
 use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Refresh, Reply};
+use crate::registry::Dialog;
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// Registers the dialog.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Picture", ACTIONS)],
+    scopes: &[Scope::new("picture", Some("list"), "Picture", false).keys(KEYS)],
+    ..Dialog::NONE
+};
+
+const ACTIONS: &[ActionSpec] =
+    &[ActionSpec::key_only("picture.open", "open", "Open it with the system's program for pictures")];
+
+const KEYS: &[DefaultKey] = &[("o", "picture.open")];
+
+/// Jobs of the dialog.
+const DECODED: Token = Token(1);
+const OPENED: Token = Token(2);
 
 /// Columns and rows of pixels that are kept after decoding.
 const KEPT: u32 = 1024;
@@ -23,22 +46,32 @@ const KEPT: u32 = 1024;
 const LARGEST: u32 = 16_384;
 const MEMORY: u64 = 256 << 20;
 
-type Decoded = Result<RgbaImage, String>;
+type Decoded = Result<Arc<RgbaImage>, String>;
+/// The result of opening it elsewhere.
+type Opened = Result<(), String>;
 
 /// The dialog.
 pub struct Picture {
     title: String,
-    /// Base64, until it is decoded.
-    data: Option<Arc<str>>,
+    /// Base64.
+    data: Arc<str>,
     image: Option<Decoded>,
-    /// Cut down for the area that it was drawn in last.
+    /// Cut down for the area that it was drawn in last: a column of pixels for each of cells, two rows for each.
     small: RgbaImage,
+    /// The cells that it covers.
+    place: Rect,
 }
 
 impl Picture {
     /// Of an image as it is attached: its label and its bytes in base64.
     pub fn new(label: &str, data: impl Into<Arc<str>>) -> Self {
-        Self { title: label.into(), data: Some(data.into()), image: None, small: RgbaImage::new(0, 0) }
+        Self {
+            title: label.into(),
+            data: data.into(),
+            image: None,
+            small: RgbaImage::new(0, 0),
+            place: Rect::default(),
+        }
     }
 }
 
@@ -55,7 +88,64 @@ fn decode(data: &str) -> Decoded {
     reader.limits(limits);
     let image = reader.decode().map_err(|e| e.to_string())?;
     let image = if image.width().max(image.height()) > KEPT { image.thumbnail(KEPT, KEPT) } else { image };
-    Ok(image.into_rgba8())
+    Ok(Arc::new(image.into_rgba8()))
+}
+
+/// Writes the image into a file of its own, which only this user can read, and gives it to the system's program for
+/// pictures. Slow: call it from a job.
+fn open(data: &str) -> Opened {
+    let bytes = STANDARD.decode(data).map_err(|e| format!("the file is damaged: {e}"))?;
+    let ending = match image::guess_format(&bytes).map_err(|e| e.to_string())? {
+        image::ImageFormat::Png => "png",
+        image::ImageFormat::Jpeg => "jpg",
+        image::ImageFormat::Gif => "gif",
+        image::ImageFormat::WebP => "webp",
+        _ => return Err("this kind of image is not known".into()),
+    };
+    let path = private_copy(&bytes, ending)?;
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let done = Command::new(program)
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|e| format!("{program}: {e}; the picture is at {}", path.display()))?;
+    if done.success() {
+        Ok(())
+    } else {
+        Err(format!("{program} failed; the picture is at {}", path.display()))
+    }
+}
+
+/// A new file with these bytes, which only this user can read.
+fn private_copy(bytes: &[u8], ending: &str) -> Result<PathBuf, String> {
+    for n in 0..100 {
+        let path = std::env::temp_dir().join(format!("tiller-picture-{}-{n}.{ending}", std::process::id()));
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        match made.and_then(|mut file| file.write_all(bytes)) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(format!("{}: {e}", path.display())),
+        }
+    }
+    Err("there are too many copies of pictures in the folder for temporary files".into())
+}
+
+/// Columns and rows of cells that show the image in `area`, as large as fits, and not larger than it is. `cell`: its size in
+/// pixels.
+fn covered(image: (u32, u32), area: Rect, cell: (u16, u16)) -> (u16, u16) {
+    let (w, h) = (u64::from(image.0.max(1)), u64::from(image.1.max(1)));
+    let (cw, ch) = (u64::from(cell.0.max(1)), u64::from(cell.1.max(1)));
+    let (most_w, most_h) = (u64::from(area.width) * cw, u64::from(area.height) * ch);
+    let (num, den) = [(most_w, w), (most_h, h), (1, 1)]
+        .into_iter()
+        .min_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1)))
+        .unwrap_or((1, 1));
+    let cells = |pixels: u64, cell: u64, most: u16| {
+        u16::try_from((pixels * num).div_ceil(den).div_ceil(cell)).unwrap_or(most).clamp(1, most.max(1))
+    };
+    (cells(w, cw, area.width), cells(h, ch, area.height))
 }
 
 /// Columns and rows of pixels that fit into an area of cells, each two pixels high; never larger than it is.
@@ -72,7 +162,7 @@ fn fitting(image: (u32, u32), area: Rect) -> (u32, u32) {
 
 impl Panel for Picture {
     fn status(&self, _model: &Model) -> PanelStatus {
-        PanelStatus::new("text")
+        PanelStatus::new("picture")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -80,7 +170,7 @@ impl Panel for Picture {
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
-        &[]
+        ACTIONS
     }
 
     fn placement(&self, _columns: u16, _model: &Model) -> Placement {
@@ -88,7 +178,14 @@ impl Panel for Picture {
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
-        if action.0 == "list.back" { Reply::with(Effect::Pop) } else { Reply::Ignored }
+        match action.0 {
+            "list.back" => Reply::with(Effect::Pop),
+            "picture.open" => {
+                let data = Arc::clone(&self.data);
+                Reply::with(Effect::Task(Task::Job(Box::new(move || Box::new(open(&data))), OPENED)))
+            }
+            _ => Reply::Ignored,
+        }
     }
 
     fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
@@ -100,15 +197,28 @@ impl Panel for Picture {
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
-        vec![Hint::as_("list.back", "back")]
+        vec![Hint::of("picture.open"), Hint::as_("list.back", "back")]
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let Some(Ok(image)) = &self.image else { return Refresh::default() };
-        let size = fitting(image.dimensions(), area);
-        if area.area() > 0 && self.small.dimensions() != size {
-            self.small = image::imageops::thumbnail(image, size.0, size.1);
+        if area.area() == 0 {
+            self.place = Rect::default();
+            return Refresh::default();
         }
+        let size = match cx.model.window.pictures {
+            Some(cell) => {
+                let (columns, rows) = covered(image.dimensions(), area, cell);
+                (u32::from(columns), u32::from(rows) * 2)
+            }
+            None => fitting(image.dimensions(), area),
+        };
+        if self.small.dimensions() != size {
+            self.small = image::imageops::thumbnail(&**image, size.0, size.1);
+        }
+        let (columns, rows) = (size.0 as u16, size.1.div_ceil(2) as u16);
+        let left = area.x + area.width.saturating_sub(columns) / 2;
+        self.place = Rect { x: left, y: area.y, width: columns, height: rows }.intersection(area);
         Refresh::default()
     }
 
@@ -136,17 +246,31 @@ impl Panel for Picture {
 }
 
 impl Picture {
+    /// The image and the cells that it covers, once it is decoded and was measured.
+    pub(crate) fn shown(&self) -> Option<(Arc<RgbaImage>, Rect)> {
+        let image = self.image.as_ref()?.as_ref().ok()?;
+        Some((Arc::clone(image), self.place))
+    }
+
     fn on_open(&mut self) -> Vec<Effect> {
-        let data = self.data.take().unwrap_or_else(|| "".into());
-        vec![Effect::Task(Task::Job(Box::new(move || Box::new(decode(&data))), Token(1)))]
+        let data = Arc::clone(&self.data);
+        vec![Effect::Task(Task::Job(Box::new(move || Box::new(decode(&data))), DECODED))]
     }
 
     fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
-        match result.downcast::<Decoded>() {
+        let result = match result.downcast::<Decoded>() {
             Ok(image) => {
                 self.image = Some(*image);
-                Reply::done()
+                return Reply::done();
             }
+            Err(other) => other,
+        };
+        match result.downcast::<Opened>().map(|opened| *opened) {
+            Ok(Err(why)) => {
+                let text = format!("The picture could not be opened: {why}");
+                Reply::with(Effect::Toast(Notice::new(NoticeKind::User, text)))
+            }
+            Ok(Ok(())) => Reply::done(),
             Err(_) => Reply::Ignored,
         }
     }
@@ -167,6 +291,16 @@ mod tests {
         let mut out = std::io::Cursor::new(Vec::new());
         image.write_to(&mut out, image::ImageFormat::Png).unwrap();
         STANDARD.encode(out.into_inner())
+    }
+
+    #[test]
+    fn pixels_fill_whole_cells_of_the_terminal() {
+        let area = Rect::new(0, 0, 50, 10);
+        assert_eq!(covered((1000, 1000), area, (8, 16)), (20, 10));
+        assert_eq!(covered((80, 32), area, (8, 16)), (10, 2));
+        assert_eq!(covered((81, 33), area, (8, 16)), (11, 3), "a begun cell is one");
+        assert_eq!(covered((4000, 10), area, (8, 16)), (50, 1));
+        assert_eq!(covered((0, 0), area, (0, 0)), (1, 1));
     }
 
     fn shown(data: String) -> Robot {

@@ -7,9 +7,10 @@ use ratatui::style::Modifier;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, Part};
 
 use crate::app::effect::{Effect, External, Task, Token};
+use crate::dialog::reader::picture::Picture;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
@@ -392,8 +393,18 @@ impl OutputViewer {
         }
         self.whole = true;
         if let EventBody::Reply(r) = &event.body
-            && let ReplyEvent::ToolOutputReply { text, .. } = r.as_ref()
+            && let ReplyEvent::ToolOutputReply { text, images, .. } = r.as_ref()
         {
+            let image = images.iter().find_map(|part| match part {
+                Part::Image { data, .. } => Some(data.as_str()),
+                Part::Text { .. } => None,
+            });
+            if let Some(data) = image {
+                // Its text is only what the picture is.
+                let title = text.lines().next().unwrap_or_default();
+                let picture = Picture::new(&clean::plain(title), data);
+                return Reply::Done(vec![Effect::Pop, Effect::Push(Box::new(picture))]);
+            }
             self.set(text.clone());
             self.limit();
         }

@@ -47,6 +47,7 @@ const GROUPS: &[Group] = &[
             Setting("reduced_motion", "Reduce motion", switch),
             Setting("ascii", "Draw signs in plain ASCII", switch),
             Setting("ambiguous_wide", "Treat ambiguous characters as two columns wide", switch),
+            Setting("images", "Pictures as the terminal's graphics", || vec![json!("auto"), json!("off")]),
             Setting("plain", "Plain linear text (from the next start)", switch),
         ],
     ),

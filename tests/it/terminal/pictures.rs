@@ -1,0 +1,146 @@
+//! Pictures as the terminal's own graphics: for a terminal that answers that it has some, and for no other.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tiller_testkit::{ScriptServer, Term};
+
+use crate::common::{Place, calls, says, wait};
+use crate::screen::idle;
+
+/// A picture of 4 by 4 pixels.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGM4oaAARwzEcQC3wxCBgP33CwAAAABJRU5ErkJggg==";
+
+/// An answer of a terminal with sixels, and of one without.
+const SIXEL: &str = "\x1b[?62;4;22c";
+const PLAIN: &str = "\x1b[?62;22c";
+const KITTY: &str = "\x1b_Gi=7417;OK\x1b\\";
+
+fn place(env: &[(&str, &str)]) -> (ScriptServer, Place) {
+    let server = ScriptServer::start([calls("c1", "read_file", json!({"path": "shot.png"})), says("Seen.")]);
+    let mut place = Place::anthropic(&server);
+    std::fs::write(place.work.join("shot.png"), STANDARD.decode(PNG).unwrap()).unwrap();
+    env.iter().for_each(|(name, value)| place.set(name, value));
+    (server, place)
+}
+
+/// The picture that a call has read, opened from its row; the terminal has answered so.
+fn opened(place: &Place, answers: &str) -> Term {
+    let mut term = place.term(&[], 100, 30);
+    wait("the last question", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?u\x1b[c"));
+    term.bytes(answers.as_bytes());
+    idle(&term);
+    term.keys("look\r");
+    term.wait_text("Seen.");
+    idle(&term);
+    // To the conversation, to the call, unfold it, open what it gave.
+    term.keys("\x181");
+    term.wait_text("turn up");
+    term.keys("kk");
+    term.wait_text("Enter open");
+    term.keys("\r");
+    term.wait_text("4x4 pixels");
+    term.keys("\r");
+    term.wait("the picture", |screen| screen.contains("o open"));
+    term
+}
+
+fn raw(term: &Term) -> String {
+    String::from_utf8_lossy(&term.raw()).into_owned()
+}
+
+#[test]
+fn a_terminal_with_kittys_protocol_gets_the_picture_and_loses_it_again() {
+    let (_server, place) = place(&[]);
+    let mut term = opened(&place, &format!("{KITTY}{PLAIN}"));
+    wait("the graphics", || raw(&term).contains("\x1b_Ga=T,f=100,t=d,i=7417,p=1,c=1,r=1,C=1,q=2,m=0;"));
+    let all = raw(&term);
+    assert_eq!(all.matches("\x1b_Ga=T").count(), 1, "once, though frames follow");
+    // Each string of the terminal's protocol is ours: the question, and the picture.
+    assert_eq!(all.matches("\x1b_").count(), 2);
+    assert!(!all.contains("\x1bP0;1;0q"), "no sixels besides");
+    term.keys("q");
+    wait("its removal", || raw(&term).contains("\x1b_Ga=d,d=I,i=7417,q=2\x1b\\"));
+    term.wait_text("Seen.");
+}
+
+#[test]
+fn a_terminal_with_sixels_gets_sixels_that_fill_whole_cells() {
+    let (_server, place) = place(&[]);
+    let mut term = opened(&place, SIXEL);
+    // 4 by 4 pixels are one cell of 8 by 16.
+    wait("the graphics", || raw(&term).contains("\x1bP0;1;0q\"1;1;8;16#"));
+    assert!(!raw(&term).contains("\x1b_Ga=T"), "no other graphics");
+    term.keys("q");
+    term.wait_text("Seen.");
+}
+
+#[test]
+fn a_terminal_that_does_not_answer_so_gets_cells_and_no_graphics() {
+    for (env, answers) in [
+        (&[][..], PLAIN),
+        (&[], "\x1b_Gi=7417;ENOTSUPPORTED\x1b\\\x1b[?62c"),
+        (&[], "\x1b_Gi=31;OK\x1b\\\x1b[?4c"),
+        // A multiplexer is not asked, and passes nothing on.
+        (&[("TMUX", "/tmp/tmux-0/default,1,0"), ("TERM_PROGRAM", "iTerm.app")], PLAIN),
+    ] {
+        let (_server, place) = place(env);
+        let term = opened(&place, answers);
+        term.wait("the cells", |screen| screen.contains('▀') || screen.contains('@'));
+        let all = raw(&term);
+        assert!(
+            !all.contains("\x1b_Ga=T") && !all.contains("\x1bP0;1;0q") && !all.contains("\x1b]1337"),
+            "{answers:?}"
+        );
+        assert_eq!(all.contains("\x1b_G"), env.is_empty(), "a multiplexer is not asked: {env:?}");
+        // The answers are no keys.
+        let screen = term.screen();
+        assert!(!screen.contains("7417") && !screen.contains("62;"), "{screen}");
+    }
+}
+
+#[test]
+fn iterm_is_known_by_its_environment_and_the_setting_turns_all_of_it_off() {
+    let (_server, place) = place(&[("TERM_PROGRAM", "iTerm.app")]);
+    let term = opened(&place, PLAIN);
+    wait("the graphics", || raw(&term).contains("\x1b]1337;File=inline=1;size="));
+    drop(term);
+    let (_server, place) = self::place(&[("TERM_PROGRAM", "iTerm.app")]);
+    place.config("[ui]\nimages = \"off\"\n");
+    let term = opened(&place, &format!("{KITTY}{SIXEL}"));
+    term.wait("the cells", |screen| screen.contains('▀') || screen.contains('@'));
+    let all = raw(&term);
+    assert!(!all.contains("\x1b_Ga=T") && !all.contains("\x1bP0;1;0q") && !all.contains("\x1b]1337"));
+}
+
+/// gzip stands for the program that shows pictures: it leaves a trace, and is no script that was written just now.
+#[test]
+fn a_key_opens_the_picture_with_the_systems_program() {
+    let gzip = ["/usr/bin/gzip", "/bin/gzip"].into_iter().find(|path| std::path::Path::new(path).exists());
+    let Some(gzip) = gzip else {
+        eprintln!("skipped: gzip is missing");
+        return;
+    };
+    let (_server, mut place) = place(&[]);
+    let bin = place.work.join("../bin");
+    let copies = place.work.join("../copies");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::create_dir_all(&copies).unwrap();
+    for name in ["xdg-open", "open"] {
+        std::os::unix::fs::symlink(gzip, bin.join(name)).unwrap();
+    }
+    place.set("PATH", &format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+    place.set("TMPDIR", &copies.display().to_string());
+    let mut term = opened(&place, PLAIN);
+    let found = || {
+        let names =
+            std::fs::read_dir(&copies).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+        names.into_iter().filter(|name| name.starts_with("tiller-picture-")).collect::<Vec<_>>()
+    };
+    assert!(found().is_empty(), "nothing is opened without the key");
+    term.keys("o");
+    wait("the copy", || found().iter().any(|name| name.ends_with(".png.gz")));
+    assert_eq!(found().len(), 1);
+    term.keys("q");
+}
