@@ -14,6 +14,7 @@ pub(super) const FAILURE: Scene = Scene::new("failure", "A call that failed", fa
 pub(super) const STREAMING: Scene =
     Scene::new("streaming", "Thinking, and prose that is being written", streaming);
 pub(super) const DIFF: Scene = Scene::new("diff", "A diff in the conversation", diff);
+pub(super) const PICTURE: Scene = Scene::new("picture", "A call that gave a picture", picture);
 pub(super) const SCRIPT: Scene = Scene::new("script", "A script that calls tools", script);
 pub(super) const SCRIPT_CALLS: Scene = Scene::new("script_calls", "The calls of a script", script_calls);
 pub(super) const FINISHED: Scene = Scene::new("finished", "End of a turn", story::finished);
@@ -144,6 +145,21 @@ fn diff(s: &mut Stage) {
         "",
         "I move the parsing into a function of its own and cap the pause.",
         &[story::edit("src/client.py", answers::CLIENT)],
+    );
+    s.act("conversation.unfold");
+}
+
+/// What stands in the place of a picture until it is opened.
+fn picture(s: &mut Stage) {
+    story::open(s);
+    s.user("How does the error page look?");
+    s.reply(
+        "",
+        "",
+        &[Call {
+            output: "shots/error.png: image/png, 1280x800 pixels, 93 KB",
+            ..Call::new("read_file", "read", "shots/error.png", "image, 93 KB")
+        }],
     );
     s.act("conversation.unfold");
 }

@@ -43,6 +43,7 @@ pub const SCENES: &[Scene] = &[
     conversation::FAILURE,
     conversation::STREAMING,
     conversation::DIFF,
+    conversation::PICTURE,
     conversation::SCRIPT,
     conversation::SCRIPT_CALLS,
     conversation::FINISHED,
