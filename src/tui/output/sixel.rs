@@ -121,8 +121,8 @@ mod tests {
                     colour = number(&mut rest);
                     if let Some(more) = rest.strip_prefix(";2;") {
                         rest = more;
-                        for c in 0..3 {
-                            palette[colour as usize][c] = (number(&mut rest) * 255 / 100) as u8;
+                        for part in &mut palette[colour as usize] {
+                            *part = (number(&mut rest) * 255 / 100) as u8;
                             rest = rest.strip_prefix(';').unwrap_or(rest);
                         }
                     }
