@@ -104,7 +104,7 @@ class Page:
 
     def call(self, tool, **args):
         said = self.tools.call(tool, **args)
-        if said.startswith("error") or "[begin " not in said:
+        if said.startswith("error") or "[untrusted " not in said:
             raise Failed(f"{tool} {args}: {said.strip()[:300]}")
         return said
 
@@ -115,7 +115,7 @@ class Page:
         return self.read(self.call("snapshot"))
 
     def read(self, snapshot):
-        lines = [l for l in snapshot.splitlines() if l and not l.startswith(("[", "Page "))]
+        lines = [l for l in snapshot.splitlines() if l and not l.startswith(("[", "Page \""))]
         self.elements = [Element(line) for line in lines]
         return self
 

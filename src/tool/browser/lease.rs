@@ -23,6 +23,8 @@ pub(super) struct Lease {
     /// The agent sees the last of them.
     tabs: Vec<Page>,
     pub(super) recording: Recording,
+    /// Address and title that the last report named: they are not repeated.
+    pub(super) named: (String, String),
     /// The tabs were closed by something else than the agent.
     lost: bool,
 }
@@ -39,6 +41,7 @@ impl Lease {
         }
         self.lost = !self.tabs.is_empty();
         self.tabs.clear();
+        self.named = Default::default();
         self.context = None;
         self.browser = Some(Arc::clone(browser));
     }

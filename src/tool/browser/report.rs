@@ -12,7 +12,7 @@ use tiller_protocol::tool::Display;
 use super::BrowserSettings;
 use super::lease::Lease;
 use super::snapshot::{PageText, collect, difference, within};
-use crate::web::framed;
+use crate::web::{framed, framed_again};
 use crate::{ToolCx, ToolError, ToolOutput};
 
 /// Bytes of a token, as an estimate.
@@ -63,6 +63,9 @@ pub(super) async fn report(
         text.push_str(&format!("[HTTP {status}]\n"));
     }
     let kept = keep(cx, &now);
+    let named = std::mem::replace(&mut lease.named, (now.url.clone(), now.title.clone()));
+    let (same_url, same_title) = (named.0 == now.url, named.1 == now.title);
+    let title = now.title.replace('"', "'");
     let pointer = || match &kept {
         Ok(path) => format!("the whole page: {}", path.display()),
         Err(error) => format!("the whole page could not be kept: {error}"),
@@ -71,7 +74,8 @@ pub(super) async fn report(
         Some(lines) if lines.is_empty() => text.push_str("(no change on the page)\n"),
         Some(lines) => {
             let (lines, out) = within(&lines, budget);
-            text.push_str(&format!("Changed lines of \"{}\":\n", now.title.replace('"', "'")));
+            let of = if same_title { String::new() } else { format!(" of \"{title}\"") };
+            text.push_str(&format!("Changed lines{of}:\n"));
             text.push_str(&lines.join("\n"));
             text.push('\n');
             if out > 0 {
@@ -80,7 +84,9 @@ pub(super) async fn report(
         }
         None => {
             let (lines, out) = within(&now.lines, budget);
-            text.push_str(&format!("Page \"{}\"\n", now.title.replace('"', "'")));
+            if !same_title {
+                text.push_str(&format!("Page \"{title}\"\n"));
+            }
             text.push_str(&lines.join("\n"));
             text.push('\n');
             if lines.is_empty() {
@@ -95,7 +101,8 @@ pub(super) async fn report(
     let url = url.map_err(|e| ToolError::Tell(e.to_string()))?;
     let head = if done.is_empty() { String::new() } else { format!("{done}\n") };
     let measure = Display::Measure { text: format!("{} lines", now.lines.len()) };
-    Ok(ToolOutput::text(format!("{head}{}", framed(&url, &text, ""))).show(measure))
+    let text = if same_url { framed_again(&text) } else { framed(&url, &text, "") };
+    Ok(ToolOutput::text(format!("{head}{text}")).show(measure))
 }
 
 /// Writes the whole page to the agent's file (0600) in the session's folder, in place of the last one.

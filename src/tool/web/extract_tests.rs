@@ -58,7 +58,7 @@ async fn several_pages_come_in_their_order_each_marked() {
     assert!(at("from https://a.example/;") < at("first"));
     assert!(at("first") < at("https://none.example/: no such page"));
     assert!(at("no such page") < at("second page"));
-    assert_eq!(said.matches("begin untrusted text").count(), 2, "the same page once: {said}");
+    assert_eq!(said.matches("[untrusted text ").count(), 2, "the same page once: {said}");
     assert!(!said.contains('\u{1b}'), "{said}");
 }
 

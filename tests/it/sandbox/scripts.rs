@@ -3,9 +3,10 @@
 use std::process::Stdio;
 
 use serde_json::json;
-use tiller_testkit::{Recorded, ScriptServer};
+use tiller_testkit::{MCP_SERVER, Recorded, ScriptServer, Term};
+use tiller_tool::shell::find_program;
 
-use crate::common::{KEY, Place, at_work, calls, says, wait};
+use crate::common::{KEY, Place, at_work, calls, let_deafness_pass, says, wait};
 
 /// Whether scripts can be run here and are confined; else the test says why not.
 fn able(place: &Place) -> bool {
@@ -111,4 +112,78 @@ fn without_python_there_is_no_such_tool() {
     assert_eq!(place.ok(&["exec", "go"]), "absent\n");
     let said = place.run(&["doctor"]).stdout;
     assert!(said.contains("python3 was not found: agents have no execute_code"), "{said}");
+}
+
+/// A place whose settings name a scripted MCP server; `None`, with words, where scripts cannot be run.
+fn with_server(server: &ScriptServer) -> Option<Place> {
+    let place = Place::anthropic(server);
+    if !able(&place) {
+        return None;
+    }
+    let python = find_program("python3", &place.env)?.display().to_string();
+    // Programs in the sandbox see the workspace, not the temporary folders of others.
+    place.file("server.py", MCP_SERVER);
+    let script = place.work.join("server.py").display().to_string();
+    place.config(&format!("[mcp.good]\ncommand = \"{python}\"\nargs = [\"{script}\", \"good\"]\n"));
+    Some(place)
+}
+
+/// The messages of the last request that holds a result; requests for a title may come after it.
+fn told(server: &ScriptServer) -> String {
+    let all = server.bodies().into_iter().map(|body| body["messages"].to_string());
+    all.filter(|messages| messages.contains("tool_result")).last().unwrap_or_default()
+}
+
+const ASKS_SERVER: &str = "from tiller_tools import mcp\nfor n in range(3):\n    print('said', mcp['good'].echo(text='word %d' % n))\n";
+
+/// Tools of a real MCP server inside a script: freely where a rule allows them.
+#[test]
+fn a_script_calls_an_mcp_server_as_the_rule_says() {
+    let server = server(ASKS_SERVER);
+    let Some(place) = with_server(&server) else { return };
+    let out = place.run(&["exec", "--allow", "mcp:good:echo", "go"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    for n in 0..3 {
+        assert!(out.stdout.contains(&format!("word {n}")), "{out:?}");
+    }
+    assert!(out.stdout.contains("tool_calls_made: 3"), "{out:?}");
+    assert!(out.stderr.contains("2/50"), "each call is progress: {out:?}");
+    // The model got one result, which holds what was printed.
+    let last = told(&server);
+    assert_eq!(last.matches("tool_result").count(), 1, "{last}");
+    // Without the rule nobody can be asked, and what would allow it is named.
+    server.forget();
+    let out = place.run(&["exec", "go"]);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    let last = told(&server);
+    assert!(last.contains("needs an approval") && last.contains("mcp:good:echo"), "{last}");
+}
+
+/// Without a rule the calls stand in one dialog, where each opens with its exact arguments.
+#[test]
+fn calls_of_an_mcp_server_are_asked_about_together() {
+    let server = server(ASKS_SERVER);
+    let Some(place) = with_server(&server) else { return };
+    for (columns, rows) in [(118, 25), (80, 24)] {
+        let mut term: Term = place.term(&[], columns, rows);
+        term.wait_text("ASK");
+        term.keys("go\r");
+        term.wait("the question", |screen| screen.contains("3 calls: 3 x") && screen.contains("each call"));
+        let_deafness_pass();
+        let listed = |screen: &str| screen.contains("Calls that the answer is for");
+        term.keys("v");
+        term.wait("the list", listed);
+        term.keys("\x1b[B\r");
+        term.wait("its arguments", |screen| screen.contains("word 1") && !screen.contains("word 2"));
+        term.keys("\x1b");
+        term.wait("the list", listed);
+        term.keys("\x1b");
+        term.wait("the question", |screen| screen.contains("each call") && !listed(screen));
+        let_deafness_pass();
+        // What does not fit is read first.
+        term.keys("  y");
+        term.wait("the result", |screen| screen.contains("said word 2"));
+        let last = told(&server);
+        assert!(last.contains("said word 2"), "{last}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod pages;
+mod remote;
 mod site;
 mod story;
 
