@@ -121,6 +121,12 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Masks these texts, too, in everything that is written. Short ones are not masked: that would garble ordinary text.
+    pub(crate) fn keep_secret(&mut self, texts: Vec<String>) {
+        self.secrets.extend(texts.into_iter().filter(|text| text.len() >= SHORTEST_KEY));
+        self.redactor = Arc::new(Redactor::new(self.secrets.clone()));
+    }
+
     /// The environment of child processes, shared by all that start some.
     pub(crate) fn children(&self) -> Arc<ChildEnv> {
         Arc::clone(self.children.get_or_init(|| ChildEnv::new(crate::app::child_env(self))))

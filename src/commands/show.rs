@@ -16,13 +16,16 @@ fn place(setup: &Setup, key: &str) -> Option<String> {
 
 /// The keys in force. An error names its file and line.
 pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Notice> {
-    tiller_tui::app::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config)).map_err(|mut n| {
-        // The keymap does not know the origin of the setting.
-        if let Some(at) = place(setup, "ui.keymap") {
-            n.message = n.message.replacen("ui.keymap:", &format!("{at}:"), 1);
-        }
-        n
-    })
+    let plugins = crate::app::extensions::plugins::folders(setup);
+    tiller_tui::app::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config), &plugins).map_err(
+        |mut n| {
+            // The keymap does not know the origin of the setting.
+            if let Some(at) = place(setup, "ui.keymap") {
+                n.message = n.message.replacen("ui.keymap:", &format!("{at}:"), 1);
+            }
+            n
+        },
+    )
 }
 
 /// The themes, with the errors in the person's themes and in the chosen ones.

@@ -18,6 +18,7 @@ use crate::result::parts;
 use crate::server::{Failure, MakeEnvironment, Server};
 use crate::session::CallError;
 use crate::settings::{Origin, ServerSettings};
+use crate::shared::refused;
 
 /// Makes what confines the program of a server; `None`: nothing does. May take some 20 ms.
 pub type Confine = Arc<dyn Fn(&ServerSettings) -> Option<Confined> + Send + Sync>;
@@ -70,6 +71,8 @@ pub enum NoResult {
     NoTool(Option<String>),
     /// The server cannot be used.
     Unusable(Failure),
+    /// The tool changes what all agents see, and a subagent called it.
+    MainAgentOnly,
     /// The call failed.
     Failed(CallError),
 }
@@ -99,18 +102,27 @@ impl Hub {
         self.accept_defaults.store(true, Ordering::Relaxed);
     }
 
-    /// Adds servers. One whose name is taken is ignored: the person's own come first.
-    pub fn add(&self, servers: Vec<ServerSettings>) {
+    /// Adds servers. One whose name is taken is ignored: the person's own come first. Returns the names of those.
+    pub fn add(&self, servers: Vec<ServerSettings>) -> Vec<String> {
+        let mut taken = Vec::new();
         let mut all = self.servers.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         for settings in servers {
             if all.iter().any(|server| server.name() == settings.name) {
+                taken.push(settings.name);
                 continue;
             }
-            let project = (settings.origin == Origin::Project).then_some(self.root.as_path());
-            let file = KnownFile::new(&self.state, &settings.name, project);
+            // What is kept of a server is of its own folder: other projects, plugins and clients use the same names.
+            let place = match settings.origin {
+                Origin::Project => Some(self.root.clone()),
+                Origin::Client => Some(self.root.join("//client")),
+                Origin::Plugin => Some(PathBuf::from("//plugin")),
+                Origin::User | Origin::Argument | Origin::Demo => None,
+            };
+            let file = KnownFile::new(&self.state, &settings.name, place.as_deref());
             all.push(Arc::new(Server::new(settings, file, Arc::clone(&self.environment))));
         }
         all.sort_by(|a, b| a.name().cmp(b.name()));
+        taken
     }
 
     /// All servers, sorted by name.
@@ -154,6 +166,9 @@ impl Hub {
         let Some(server) = self.find(server) else {
             return Err(NoResult::NoServer(self.servers().iter().map(|s| s.name().to_owned()).collect()));
         };
+        if refused(server.settings(), tool, cx) {
+            return Err(NoResult::MainAgentOnly);
+        }
         let connection = server.ready(cx).await.map_err(NoResult::Unusable)?;
         let tools = server.tools().unwrap_or_default();
         if !tools.iter().any(|known| known.name == tool) {

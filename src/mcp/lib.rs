@@ -12,6 +12,7 @@
 //! | `hub` | all servers of a process, and what the screen and commands are told of them |
 //! | `oauth` | tokens of servers at an address, and the login |
 //! | `offers` | the lists of resources and prompts, kept between sessions |
+//! | `shared` | tools that change a server's state for all agents: the main agent's alone |
 //! | `contents` | resources and prompts, read for a message |
 //! | `result` | results as a model reads them |
 //! | `tools/` | the tools `tool_search` and `mcp_call`, and tools by their own names |
@@ -34,13 +35,14 @@ mod result;
 mod server;
 mod session;
 mod settings;
+mod shared;
 mod tools;
 
 pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult};
 pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;
-pub use settings::{Origin, ServerSettings, Transport, is_server_name, project_servers};
+pub use settings::{Origin, ServerSettings, StartCheck, Transport, is_server_name, project_servers};
 pub use tools::{McpCall, NamedTool, ToolSearch, named_tools};
 
 #[cfg(test)]

@@ -366,9 +366,15 @@ impl Server {
         let _mark = StartingMark(self);
         let environment = {
             let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
-            tokio::task::spawn_blocking(move || make(&settings)).await
+            tokio::task::spawn_blocking(move || {
+                settings.check.as_ref().map_or(Ok(()), |check| (check.0)())?;
+                Ok::<_, String>(make(&settings))
+            })
+            .await
         };
-        let environment = environment.map_err(|e| Failure::new(format!("it could not be started: {e}")))?;
+        let environment = environment
+            .unwrap_or_else(|e| Err(e.to_string()))
+            .map_err(|why| Failure::new(format!("it could not be started: {why}")))?;
         let made = match connect(&self.settings, &environment, revision.as_deref()).await {
             Ok((connection, lists)) => {
                 let connection = Arc::new(connection);

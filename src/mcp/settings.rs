@@ -1,7 +1,9 @@
 //! Servers of the settings, with variables replaced.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -25,6 +27,10 @@ pub enum Origin {
     Argument,
     /// `tiller demo`.
     Demo,
+    /// A plugin that the person agreed to.
+    Plugin,
+    /// The client of `tiller acp`, for one of its sessions.
+    Client,
 }
 
 impl Origin {
@@ -35,7 +41,25 @@ impl Origin {
             Self::Project => ".mcp.json",
             Self::Argument => "command line",
             Self::Demo => "demo",
+            Self::Plugin => "plugin",
+            Self::Client => "client",
         }
+    }
+}
+
+/// Tells before each start whether what a server was agreed to with still holds. It may read files.
+#[derive(Clone)]
+pub struct StartCheck(pub Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl fmt::Debug for StartCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StartCheck")
+    }
+}
+
+impl PartialEq for StartCheck {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -63,6 +87,11 @@ pub struct ServerSettings {
     pub writable: Vec<PathBuf>,
     /// Its program runs outside the sandbox.
     pub unconfined: bool,
+    /// Names of tools that change the server's state for all agents, in addition to the known ones; a `*` at the end
+    /// stands for any end.
+    pub shared_state: Vec<String>,
+    /// `None`: nothing is checked.
+    pub check: Option<StartCheck>,
     /// BLAKE3 of what decides what is started or connected to, as it is written, in hex.
     pub hash: String,
 }
@@ -90,7 +119,11 @@ impl ServerSettings {
                 name.escape_default()
             ));
         }
-        let text = |text: &str| expand(text, lookup);
+        // A client of `tiller acp` sends values, not names of variables.
+        let text = |text: &str| match origin {
+            Origin::Client => Ok(text.to_owned()),
+            _ => expand(text, lookup),
+        };
         let pairs = |map: &BTreeMap<String, String>| -> Result<Vec<(String, String)>, String> {
             map.iter().map(|(name, value)| Ok((name.clone(), text(value)?))).collect()
         };
@@ -123,6 +156,8 @@ impl ServerSettings {
             network: server.network.clone(),
             writable: server.writable.iter().map(|folder| home(folder, lookup)).collect(),
             unconfined: server.unconfined,
+            shared_state: server.shared_state.clone(),
+            check: None,
             hash: hash(server),
         })
     }

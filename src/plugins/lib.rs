@@ -1,4 +1,5 @@
-//! Plugins: folders with a `plugin.toml` that bring hooks, tools, agents, skills, commands, themes and prompt sections.
+//! Plugins: folders with a `plugin.toml` that bring hooks, tools, MCP servers, agents, skills, commands, themes, keymaps
+//! and prompt sections.
 //!
 //! | file | contents |
 //! | --- | --- |
@@ -12,7 +13,7 @@
 //! its installation.
 //!
 //! It may use `protocol`, `config`, `tool`, `permit` and `hooks`. What is not here: the decisions of the user (`store`), who loads
-//! what a plugin brings (`app`), and MCP servers.
+//! what a plugin brings (`app`), and how MCP is spoken (`mcp`).
 
 mod archive;
 mod commands;

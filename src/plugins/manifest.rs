@@ -29,9 +29,9 @@ pub struct Manifest {
     /// Tools.
     #[serde(default)]
     pub tools: Vec<PluginTool>,
-    /// MCP servers by name, as in `[mcp.NAME]` of `config.toml`.
+    /// MCP servers by name, as in `[mcp.NAME]` of `config.toml`. Their programs start in the plugin's folder.
     #[serde(default)]
-    pub mcp: BTreeMap<String, toml::Value>,
+    pub mcp: BTreeMap<String, schema::McpServer>,
 }
 
 /// A tool of a plugin.
@@ -122,6 +122,16 @@ fn check(manifest: &Manifest) -> Result<(), String> {
             return Err(format!("the schema of the tool {} must have type = \"object\"", tool.name));
         }
     }
+    for (name, server) in &manifest.mcp {
+        let name = name.escape_default();
+        if server.command.is_some() == server.url.is_some() {
+            return Err(format!("the MCP server {name} needs either a command or a url"));
+        }
+        // What the user agrees to names files of the plugin; none of them may leave the sandbox.
+        if server.unconfined || !server.writable.is_empty() {
+            return Err(format!("the MCP server {name} may have neither unconfined nor writable"));
+        }
+    }
     Ok(())
 }
 
@@ -143,6 +153,7 @@ pub fn brought(folder: &Path, manifest: &Manifest) -> Brought {
         (skills, "skill"),
         (files("commands", "md"), "command"),
         (files("themes", "toml"), "theme"),
+        (files("keymaps", "toml"), "keymap"),
         (usize::from(folder.join("prompt.md").is_file()), "prompt section"),
     ])
 }
@@ -176,7 +187,13 @@ name = "no force push"
 match = "terminal(git push --force*)"
 command = "echo 'forced pushes are not allowed' >&2; exit 2"
 
-# Folders agents/, skills/, commands/ and themes/, and a file prompt.md, are used when they exist.
+# An MCP server, as in config.toml. It starts in this folder; ${{TILLER_PLUGIN_DIR}} is this folder in args.
+# [mcp.{name}]
+# command = "python3"
+# args = ["server.py"]
+
+# Folders agents/, skills/, commands/, themes/ and keymaps/, and a file prompt.md, are used when they exist. A keymap is
+# chosen by its name: keymap = "{name}" in [ui] of config.toml for keymaps/{name}.toml, which begins with preset = "default".
 "#,
         tool = name.replace('-', "_"),
     );
@@ -197,6 +214,15 @@ mod tests {
         let manifest = read(&folder).unwrap();
         assert_eq!(brought(&folder, &manifest).words(), "1 hook, 1 tool");
         assert!(new_plugin(&folder, "mine").is_err(), "it exists");
+        // What is commented out in the example is valid, too.
+        let path = folder.join(MANIFEST);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace("# [mcp.", "[mcp.").replace("# command", "command").replace("# args", "args");
+        std::fs::write(&path, text).unwrap();
+        std::fs::create_dir(folder.join("keymaps")).unwrap();
+        std::fs::write(folder.join("keymaps/mine.toml"), "preset = \"default\"\n").unwrap();
+        let manifest = read(&folder).unwrap();
+        assert_eq!(brought(&folder, &manifest).words(), "1 hook, 1 tool, 1 MCP server, 1 keymap");
         for (text, said) in [
             ("name = \"Mine\"\n", "lower-case"),
             ("name = \"../x\"\n", "lower-case"),
@@ -207,6 +233,10 @@ mod tests {
             ),
             ("name = \"mine\"\n[[hooks.before-call]]\ncommand = \"x\"\n", "line 2"),
             ("name = ", "line 1"),
+            ("name = \"mine\"\n[mcp.a]\n", "either a command or a url"),
+            ("name = \"mine\"\n[mcp.a]\ncomand = \"x\"\n", "line 3"),
+            ("name = \"mine\"\n[mcp.a]\ncommand = \"x\"\nunconfined = true\n", "unconfined"),
+            ("name = \"mine\"\n[mcp.a]\ncommand = \"x\"\nwritable = [\"/\"]\n", "writable"),
         ] {
             std::fs::write(folder.join(MANIFEST), text).unwrap();
             let error = read(&folder).unwrap_err();

@@ -38,6 +38,12 @@ impl McpSetup {
             return;
         }
         let (servers, problems) = own_servers(setup);
+        Self::start(setup, servers);
+        setup.mcp.problems = problems;
+    }
+
+    /// Makes the list of servers, and adds the tools that reach them.
+    fn start(setup: &mut Setup, servers: Vec<ServerSettings>) -> Arc<Hub> {
         let hub = hub(setup, servers);
         // For the life of the process, like the tools that come with the program: there is one such list in it.
         setup.tools.push(Box::leak(Box::new(McpCall::new(Arc::clone(&hub)))));
@@ -45,7 +51,17 @@ impl McpSetup {
         for tool in named_tools(&hub, setup.config.config.context.mcp_tokens) {
             setup.tools.push(Box::leak(Box::new(tool)));
         }
-        setup.mcp = Self { hub: Some(hub), problems, vars: setup.children() };
+        setup.mcp = Self { hub: Some(Arc::clone(&hub)), problems: Vec::new(), vars: setup.children() };
+        hub
+    }
+
+    /// Adds servers that neither the settings nor the folder name. Returns the names of those that are taken.
+    pub(crate) fn bring(setup: &mut Setup, servers: Vec<ServerSettings>) -> Vec<String> {
+        if servers.is_empty() {
+            return Vec::new();
+        }
+        let hub = setup.mcp.hub.clone().unwrap_or_else(|| Self::start(setup, Vec::new()));
+        hub.add(servers)
     }
 
     /// Adds the servers of a folder that the person trusts. Returns what is wrong in its files.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_hooks::ChangedFile;
+use tiller_mcp::{Origin, ServerSettings, StartCheck};
 use tiller_permit::trust::{Choice, TrustDecision};
 use tiller_plugins::{Installed, PluginState, ToolServices};
 use tiller_protocol::{Notice, NoticeKind};
@@ -12,6 +13,7 @@ use tiller_tool::shell::Confiner;
 use tiller_tui::slash::PromptCommand;
 
 use crate::app::Setup;
+use crate::app::definitions::mcp::McpSetup;
 use crate::app::definitions::programs::stored;
 
 /// All installed plugins.
@@ -25,7 +27,7 @@ pub(crate) fn decision(store: &Store, name: &str) -> Option<TrustDecision> {
 }
 
 /// Takes the plugins into use that the user agreed to: their folders are added to the places, their tools to the list of
-/// tools. The others are named. Reads their files.
+/// tools, their MCP servers to the others. The others are named. Reads their files.
 pub(crate) fn load(
     setup: &mut Setup,
     confiner: Option<&Arc<dyn Confiner>>,
@@ -61,8 +63,60 @@ pub(crate) fn load(
             }
         }
     }
+    let (servers, wrong) = servers(setup, &used);
+    notices.extend(wrong);
+    for name in McpSetup::bring(setup, servers) {
+        let text = format!("The MCP server {name} of a plugin is left out: the name is taken.");
+        notices.push(Notice::new(NoticeKind::Config, text));
+    }
     setup.places.plugins = used.iter().map(|plugin| plugin.folder.clone()).collect();
     (used, notices)
+}
+
+/// The MCP servers of plugins, and what is wrong with others. Relative paths are those of the plugin's folder; a server
+/// starts only while the files of its plugin are those that the user agreed to.
+pub(crate) fn servers(setup: &Setup, used: &[Installed]) -> (Vec<ServerSettings>, Vec<Notice>) {
+    let (mut servers, mut notices) = (Vec::new(), Vec::new());
+    for plugin in used {
+        let Ok(manifest) = &plugin.manifest else { continue };
+        if manifest.mcp.is_empty() {
+            continue;
+        }
+        let folder = plugin.folder.display().to_string();
+        let vars = setup.children().now();
+        // Like a project it names only variables that every child may see.
+        let lookup = |name: &str| match name {
+            "TILLER_PLUGIN_DIR" => Some(folder.clone()),
+            _ => vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()),
+        };
+        let unchanged = changed(plugin);
+        let check = StartCheck(Arc::new(move || match unchanged() {
+            None => Ok(()),
+            Some(file) => Err(format!("{file} of its plugin has changed since you agreed to it")),
+        }));
+        for (name, server) in &manifest.mcp {
+            let mut server = server.clone();
+            server.folder = Some(plugin.folder.join(server.folder.unwrap_or_default()).display().to_string());
+            server.command = server.command.map(|command| match command.contains('/') {
+                true => plugin.folder.join(command).display().to_string(),
+                false => command,
+            });
+            match ServerSettings::new(name, Origin::Plugin, &server, &lookup) {
+                Ok(settings) => servers.push(ServerSettings { check: Some(check.clone()), ..settings }),
+                Err(why) => {
+                    let text = format!("The plugin {}, [mcp.{}]: {why}.", plugin.name, name.escape_default());
+                    notices.push(Notice::new(NoticeKind::Config, text));
+                }
+            }
+        }
+    }
+    (servers, notices)
+}
+
+/// The plugins in use.
+pub(crate) fn used(setup: &Setup, store: &Store) -> Vec<Installed> {
+    let all = installed(setup, store).into_iter();
+    all.filter(|p| p.state == PluginState::Trusted && p.manifest.is_ok()).collect()
 }
 
 /// The folders of the plugins in use. Empty at once where none is installed.
@@ -71,9 +125,7 @@ pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
         return Vec::new();
     }
     let Ok(store) = setup.open_store() else { return Vec::new() };
-    let all = installed(setup, &store).into_iter();
-    let used = all.filter(|p| p.state == PluginState::Trusted && p.manifest.is_ok());
-    used.map(|plugin| plugin.folder).collect()
+    used(setup, &store).into_iter().map(|plugin| plugin.folder).collect()
 }
 
 /// `/` commands from files: the user's `commands/`, then those of plugins.

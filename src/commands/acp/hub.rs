@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::input::LONGEST;
 use super::outlet::{Ending, Outlet};
 use super::session::{Session, SessionRequest};
-use super::{modes, open, params, session};
+use super::{modes, open, params, servers, session};
 use crate::commands::Exit;
 use crate::commands::args::Common;
 
@@ -254,7 +254,7 @@ impl Hub {
             "agentCapabilities": {
                 "loadSession": true,
                 "promptCapabilities": {"image": true, "audio": false, "embeddedContext": true},
-                "mcpCapabilities": {"http": false, "sse": false},
+                "mcpCapabilities": {"http": true, "sse": true},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
             },
             "agentInfo": {"name": "tiller", "title": "Tiller", "version": env!("CARGO_PKG_VERSION")},
@@ -290,6 +290,7 @@ impl Hub {
     /// Starts an engine for a session; its task answers.
     fn open(&mut self, id: Value, params: OpenParams, how: OpenMode) -> Result<(), Error> {
         open::folder(&params.cwd)?;
+        let servers = servers::read(&params.mcp_servers)?;
         if self.tasks.len() >= SESSIONS {
             return Err(Error::invalid_request(format!("{SESSIONS} sessions are open: close one first")));
         }
@@ -300,7 +301,8 @@ impl Hub {
         self.tasks.spawn(async move {
             let books = store.clone();
             let cwd = params.cwd;
-            let started = tokio::task::spawn_blocking(move || open::start(&common, books, cwd, session));
+            let start = move || open::start(&common, books, cwd, session, servers);
+            let started = tokio::task::spawn_blocking(start);
             let opened = match started
                 .await
                 .unwrap_or_else(|_| Err(open::broken("the session could not be opened")))
@@ -311,13 +313,12 @@ impl Hub {
                     return session;
                 }
             };
-            let mut notes: Vec<String> = opened
+            let notes: Vec<String> = opened
                 .notices
                 .iter()
                 .filter(|n| n.kind != NoticeKind::Info || !n.hints.is_empty())
                 .map(session::words)
                 .collect();
-            notes.extend(unused(&params.mcp_servers));
             let mut s = Session::new(&opened, store, out.clone(), forms, notes.clone());
             if how == OpenMode::Load
                 && let Err(error) = s.replay(&opened.snapshot).await
@@ -383,11 +384,4 @@ enum OpenMode {
     Load,
     /// Without its history.
     Resume,
-}
-
-/// The notice about servers that a client names and that Tiller does not use.
-fn unused(servers: &[Value]) -> Option<String> {
-    let names: Vec<&str> = servers.iter().filter_map(|s| s.get("name").and_then(Value::as_str)).collect();
-    let names: Vec<String> = names.into_iter().map(super::call::line).collect();
-    (!servers.is_empty()).then(|| format!("MCP servers are not used yet: {}.", names.join(", ")))
 }

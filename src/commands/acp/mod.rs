@@ -6,6 +6,7 @@
 //! | `hub` | routes messages to the open sessions |
 //! | `input`, `outlet`, `params` | reading lines, writing messages, parameters of requests |
 //! | `open` | an engine for a session |
+//! | `servers` | MCP servers that the client brings for a session |
 //! | `session` | one session: its prompts and its end; events of the engine, its questions |
 //! | `prompt` | the client's prompt as a message |
 //! | `view`, `history`, `call`, `hunks` | events and entries as updates |
@@ -27,6 +28,7 @@ mod open;
 mod outlet;
 mod params;
 mod prompt;
+mod servers;
 mod session;
 mod slash;
 mod view;

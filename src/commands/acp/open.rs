@@ -6,6 +6,7 @@ use std::thread;
 
 use tiller_config::Flags;
 use tiller_engine::{EngineHandle, EventStream, Human, Open};
+use tiller_mcp::ServerSettings;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
@@ -15,7 +16,8 @@ use tiller_protocol::{
 use tiller_store::Store;
 
 use super::modes::Choices;
-use super::params;
+use super::{params, servers};
+use crate::app::definitions::mcp::McpSetup;
 use crate::app::{Running, Setup, Start};
 use crate::commands::args::Common;
 use crate::commands::exec::prepare::{check_model, holder};
@@ -37,7 +39,7 @@ pub(super) struct RunningSession {
     pub(super) notices: Vec<Notice>,
 }
 
-/// Starts the engine. Blocks.
+/// Starts the engine. Blocks. `servers`: MCP servers of the client, for this session.
 ///
 /// # Errors
 /// When the folder, the settings, the model or the session cannot be used.
@@ -46,10 +48,13 @@ pub(super) fn start(
     store: Store,
     cwd: PathBuf,
     id: Option<SessionId>,
+    servers: Vec<ServerSettings>,
 ) -> Result<RunningSession, Error> {
     let common = Common { dir: Some(cwd), ..common.clone() };
-    let setup = Setup::read(&common, Flags::default())?;
+    let mut setup = Setup::read(&common, Flags::default())?;
     setup.check_config()?;
+    setup.keep_secret(servers::secrets(&servers));
+    let taken = McpSetup::bring(&mut setup, servers);
     let open = match id {
         None => Open::New,
         Some(id) => {
@@ -80,6 +85,11 @@ pub(super) fn start(
     let mut engine = Running::start(setup, store, start)?;
     let (handle, mut events) = (engine.handle(), engine.events());
     let mut notices = std::mem::take(&mut engine.notices);
+    notices.extend(taken.into_iter().map(|name| {
+        let text =
+            format!("the MCP server {name} of the client is left out: your settings have one of this name");
+        Notice::new(NoticeKind::Config, text)
+    }));
     let snapshot = engine.block_on(look(&handle, &mut events, &mut notices));
     // Dropping it ends the engine, also when the session cannot be continued.
     let engine = OwnedEngine(Some(engine));

@@ -129,7 +129,22 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
     for tool in &manifest.tools {
         text.push_str(&format!("  runs for the tool {}: {}\n", tool.name, one_line(&tool.command)));
     }
-    text.extend(manifest.mcp.keys().map(|name| format!("  names the MCP server {}\n", one_line(name))));
+    for (name, server) in &manifest.mcp {
+        let words = match &server.command {
+            Some(command) => format!("starts {} {}", command, server.args.join(" ")),
+            None => format!("connects to {}", server.url.as_deref().unwrap_or_default()),
+        };
+        let hosts = match server.network.as_slice() {
+            [] => String::new(),
+            hosts => format!(" (network: {})", hosts.join(", ")),
+        };
+        text.push_str(&format!(
+            "  MCP server {}: {}{}\n",
+            one_line(name),
+            one_line(words.trim()),
+            one_line(&hosts)
+        ));
+    }
     let files = plugin.files.items();
     text.extend(files.iter().take(NAMED).map(|item| format!("  {}\n", one_line(&item.path))));
     if files.len() > NAMED {

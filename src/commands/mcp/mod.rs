@@ -15,6 +15,7 @@ use tiller_tool::mcp::McpServers;
 
 use crate::app::Setup;
 use crate::app::definitions::mcp;
+use crate::app::extensions::plugins;
 use crate::commands::args::{Mcp, McpAdd, McpLimits};
 use crate::commands::{Exit, fail, json_line, say};
 
@@ -131,7 +132,7 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     say(&(head + &views.iter().map(row).collect::<String>()))
 }
 
-/// All servers, those of a trusted folder included. Says what is wrong in the settings.
+/// All servers, those of a trusted folder and of plugins included. Says what is wrong in the settings.
 fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
     for notice in setup.mcp.notices() {
         fail(&notice);
@@ -150,7 +151,17 @@ fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
             .hint("`tiller trust` shows it and asks"),
         );
     }
-    Ok(setup.mcp.hub.clone())
+    let used = plugins::used(setup, &store);
+    let (servers, wrong) = plugins::servers(setup, &used);
+    for notice in wrong {
+        fail(&notice);
+    }
+    if servers.is_empty() {
+        return Ok(setup.mcp.hub.clone());
+    }
+    let hub = setup.mcp.hub.clone().unwrap_or_else(|| mcp::hub(setup, Vec::new()));
+    hub.add(servers);
+    Ok(Some(hub))
 }
 
 /// The server that an argument means: by its name, its address, or its command line.
@@ -349,6 +360,7 @@ fn refused(server: &str, tool: &str, why: NoResult) -> Notice {
         NoResult::NoTool(Some(near)) => format!("it has no tool '{tool}'; did you mean '{near}'?"),
         NoResult::NoTool(None) => format!("it has no tool '{tool}'"),
         NoResult::Unusable(failure) => return unusable(server, &failure),
+        NoResult::MainAgentOnly => "only the main agent of a session may call this tool".to_owned(),
         NoResult::Failed(error) => error.to_string(),
     };
     Notice::new(NoticeKind::Network, format!("the MCP server {server}: {why}"))

@@ -36,6 +36,9 @@ pub struct McpServer {
     pub writable: Vec<String>,
     /// Start the program outside the sandbox.
     pub unconfined: bool,
+    /// Tools that change its state for all agents, such as the open project: only the main agent may call them. `name*` is
+    /// every name that begins so. Usual names (activate_project, reindex, ...) are known.
+    pub shared_state: Vec<String>,
 }
 
 /// How an address is spoken to.

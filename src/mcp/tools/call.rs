@@ -87,12 +87,16 @@ impl Tool for McpCall {
         }])
     }
 
-    async fn ready(&self, args: &Value, _cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
+    async fn ready(&self, args: &Value, cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
         let args = checked(args)?;
         let Some(server) = self.hub.find(&args.server) else {
             let names = self.hub.servers().iter().map(|s| s.name().to_owned()).collect();
             return Err(refused(&args.server, &args.tool, NoResult::NoServer(names)));
         };
+        // Before anyone is asked for a permission that would not help.
+        if crate::shared::refused(server.settings(), &args.tool, Some(cx)) {
+            return Err(refused(&args.server, &args.tool, NoResult::MainAgentOnly));
+        }
         if let Some(tools) = server.tools()
             && !tools.iter().any(|tool| tool.name == args.tool)
         {

@@ -61,6 +61,10 @@ fn refused(server: &str, tool: &str, why: NoResult) -> ToolError {
             near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"))
         )),
         NoResult::Unusable(failure) => told(server, &failure),
+        NoResult::MainAgentOnly => ToolError::Tell(format!(
+            "{tool} of the MCP server {server} changes its state for all agents, so that only the main agent may call it: \
+             work with the state as it is, or say in your result that the main agent should call it"
+        )),
         NoResult::Failed(CallError::Interrupted) => ToolError::Interrupted(String::new()),
         NoResult::Failed(CallError::TimedOut(seconds)) => ToolError::TimedOut(format!(
             "{server}: no answer and no progress for {seconds} s; the call was cancelled"

@@ -9,7 +9,7 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 use tiller_tool::text::clean;
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
-use crate::hub::Hub;
+use crate::hub::{Hub, NoResult};
 use crate::known::{KnownTool, tokens};
 
 /// Maximum length of a name that vendors take.
@@ -128,6 +128,15 @@ impl Tool for NamedTool {
             tool: self.tool.clone(),
             arguments: serde_json::to_string_pretty(&arguments).unwrap_or_default(),
         }])
+    }
+
+    async fn ready(&self, _args: &Value, cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
+        match self.hub.find(&self.server) {
+            Some(server) if crate::shared::refused(server.settings(), &self.tool, Some(cx)) => {
+                Err(super::refused(&self.server, &self.tool, NoResult::MainAgentOnly))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -75,7 +75,7 @@ pub struct ScreenMode {
 pub struct UiFolders {
     /// The person's configuration: `keys.toml`, `themes/`. `None`: only what is built in.
     pub config: Option<PathBuf>,
-    /// Folders of plugins, which may bring themes.
+    /// Folders of plugins, which may bring themes and keymaps.
     pub plugins: Vec<PathBuf>,
     /// Reports of internal errors.
     pub state: Option<PathBuf>,
@@ -297,7 +297,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
         plugins => Themes::with_plugins(&o.config, depth, folder, plugins),
     };
     notices.extend(error.map(|e| Notice::new(NoticeKind::Config, format!("theme: {e}"))));
-    let map = match load_keys(&o.config, o.folders.config.as_deref()) {
+    let map = match load_keys(&o.config, o.folders.config.as_deref(), &o.folders.plugins) {
         Ok(map) => map,
         Err(n) => {
             notices.push(n);
@@ -334,7 +334,7 @@ fn builtin_keys() -> Keymap {
 ///
 /// # Errors
 /// With file and line; the caller keeps the last good one.
-pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notice> {
+pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>, plugins: &[PathBuf]) -> Result<Keymap, Notice> {
     let path = folder.map(|f| f.join("keys.toml"));
     let name = path.as_ref().map(|p| p.display().to_string()).unwrap_or_default();
     let text = match path.as_ref().map(std::fs::read_to_string) {
@@ -347,9 +347,9 @@ pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notic
         }
     };
     let overlay = text.as_deref().map(|t| (name.as_str(), t));
-    keymap::load(shipped::registry().words(), &ui.keymap, overlay).map_err(|e| {
-        // Without a file of keys only the preset's name can be wrong, and that stands in the settings.
-        let what = if overlay.is_some() { e.to_string() } else { format!("ui.keymap: {}", e.message) };
+    keymap::load_with(shipped::registry().words(), &ui.keymap, overlay, plugins).map_err(|e| {
+        // Without a file of keys the preset's name can be wrong, which stands in the settings, or the keymap of a plugin.
+        let what = if e.in_settings { format!("ui.keymap: {}", e.message) } else { e.to_string() };
         Notice::new(NoticeKind::Config, format!("keys: {what}"))
             .hint("The last valid key bindings stay in use")
     })

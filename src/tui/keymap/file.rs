@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use toml::Spanned;
@@ -31,6 +32,8 @@ pub struct KeyError {
     pub message: String,
     /// The other mistakes, by their lines.
     pub more: Vec<(usize, String)>,
+    /// The settings name a preset that does not exist; no key file is wrong.
+    pub in_settings: bool,
 }
 
 /// A preset without an overlay.
@@ -51,6 +54,20 @@ pub fn load(
     name: &str,
     overlay: Option<(&str, &str)>,
 ) -> Result<Keymap, KeyError> {
+    load_with(words, name, overlay, &[])
+}
+
+/// As [`load`], with the `keymaps` folders of these plugins. A preset that comes with the program takes precedence.
+///
+/// # Errors
+/// As [`load`]; also what is wrong in the keymap of a plugin.
+pub fn load_with(
+    words: &'static Vocabulary,
+    name: &str,
+    overlay: Option<(&str, &str)>,
+    plugins: &[PathBuf],
+) -> Result<Keymap, KeyError> {
+    let others = if plugins.is_empty() { Vec::new() } else { of_plugins(plugins) };
     let mut wrong = Mistakes::of(overlay.map_or("", |(_, text)| text));
     let own = overlay.map(|(file, _)| file);
     let overlay = overlay.map(|(file, text)| KeyFile::parse(words, file, text, true, &mut wrong));
@@ -58,23 +75,30 @@ pub fn load(
     let mut chain = Vec::new();
     let mut next = Some(name.clone());
     while let Some(n) = next.take() {
-        let Some((shipped, text)) = PRESETS.iter().find(|(p, _)| *p == n) else {
-            let names: Vec<&str> = PRESETS.iter().map(|(p, _)| *p).collect();
+        let shipped = PRESETS.iter().find(|(p, _)| *p == n);
+        let found = shipped.map(|(p, text)| (format!("keymaps/{p}.toml"), Cow::Borrowed(*text)));
+        let of_plugin = || {
+            let (_, path) = others.iter().find(|(name, _)| *name == n)?;
+            Some((path.display().to_string(), Cow::Owned(read_keymap(path)?)))
+        };
+        let Some((file, text)) = found.or_else(of_plugin) else {
+            let shipped = PRESETS.iter().map(|(p, _)| *p);
+            let names: Vec<&str> = shipped.chain(others.iter().map(|(name, _)| name.as_str())).collect();
             let place = overlay.as_ref().map(|o| (o.file.clone(), o.preset_line));
             let (file, line) = place.unwrap_or_else(|| ("config.toml".into(), 1));
             let near = nearest(&n, names.iter().copied());
             let message = format!("there is no keymap '{n}'{near}; available: {}", names.join(", "));
             if overlay.is_none() {
-                return Err(KeyError { file, line, message, more: Vec::new() });
+                return Err(KeyError { file, line, message, more: Vec::new(), in_settings: true });
             }
             wrong.on(line, message);
             break;
         };
-        if chain.len() > PRESETS.len() {
+        if chain.len() > PRESETS.len() + others.len() {
             break;
         }
-        let (file, mut theirs) = (format!("keymaps/{shipped}.toml"), Mistakes::of(text));
-        let mut source = KeyFile::parse(words, &file, text, false, &mut theirs);
+        let mut theirs = Mistakes::of(&text);
+        let mut source = KeyFile::parse(words, &file, &text, false, &mut theirs);
         if source.preset.is_none() {
             source.add_registered(words, &mut theirs);
         }
@@ -87,6 +111,7 @@ pub fn load(
     let leader = chain.iter().rev().find_map(|s| s.leader);
     let leader = leader.unwrap_or_else(|| Chord::new(KeyCode::Char('x'), KeyModifiers::CONTROL));
     let mut map = Keymap::new(words, name, leader);
+    map.plugins = plugins.to_vec();
     for source in &chain {
         if source.own {
             source.apply(&mut map, &mut wrong);
@@ -101,9 +126,34 @@ pub fn load(
     Ok(map)
 }
 
+/// Largest keymap of a plugin, in bytes.
+const LARGEST: u64 = 256 * 1024;
+
+/// The keymaps of plugins: their names and files.
+fn of_plugins(plugins: &[PathBuf]) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for plugin in plugins {
+        let entries = std::fs::read_dir(plugin.join("keymaps")).into_iter().flatten().flatten();
+        for path in
+            entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|x| x == "toml"))
+        {
+            let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+            found.extend(name.map(|name| (name, path)));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The text of a plugin's keymap; `None`: it is too large, or cannot be read.
+fn read_keymap(path: &Path) -> Option<String> {
+    let small = std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+    small.then(|| std::fs::read_to_string(path).ok()).flatten()
+}
+
 fn refuse(file: &str, wrong: Mistakes<'_>) -> Result<(), KeyError> {
     let Some(((line, message), more)) = wrong.end() else { return Ok(()) };
-    Err(KeyError { file: file.into(), line, message, more })
+    Err(KeyError { file: file.into(), line, message, more, in_settings: false })
 }
 
 /// One `key = action` line, not yet joined with the others.

@@ -193,3 +193,38 @@ fn every_key_of_every_preset_is_shown_as_on_the_keyboard() {
         }
     }
 }
+
+/// A keymap of a plugin inherits like the shipped ones, never takes the place of one, and is named in its mistakes.
+#[test]
+fn a_keymap_of_a_plugin_is_found_by_its_name() {
+    let tmp = tempfile::tempdir().unwrap();
+    let folder = tmp.path().join("keymaps");
+    std::fs::create_dir(&folder).unwrap();
+    let plugins = [tmp.path().to_owned()];
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("team.toml", "preset = \"vim\"\n[global]\n\"F9\" = \"help.open\"\n");
+    write("default.toml", "[global]\n\"F9\" = \"no such action\"\n");
+    let map = load_with(words(), "team", None, &plugins).unwrap();
+    let f9 =
+        |map: &Keymap| map.lookup(&["global"], &keys("f9")) == Lookup::Actions(vec![Action("help.open")]);
+    assert!(f9(&map) && map.preset == "team");
+    // The recorder of keys reads the same preset again.
+    let again = load_with(words(), &map.preset, Some(("keys.toml", "[global]\n")), &map.plugins).unwrap();
+    assert!(f9(&again));
+    assert!(!f9(&load_with(words(), "default", None, &plugins).unwrap()), "the shipped one comes first");
+    let error = load_with(words(), "taem", None, &plugins).unwrap_err();
+    assert!(error.in_settings && error.message.contains("did you mean 'team'"), "{error}");
+    for (text, line) in
+        [("preset = \"team\"\n", 1), ("preset = \"vim\"\n[global]\n\"F9\" = \"hepl.open\"\n", 3)]
+    {
+        write("team.toml", text);
+        match load_with(words(), "team", None, &plugins) {
+            // It inherits from itself: that ends.
+            Ok(_) => assert_eq!(line, 1),
+            Err(error) => {
+                assert!(!error.in_settings && error.file.ends_with("keymaps/team.toml"), "{error}");
+                assert_eq!(error.line, line, "{error}");
+            }
+        }
+    }
+}

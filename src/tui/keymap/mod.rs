@@ -10,5 +10,5 @@ pub mod vocabulary;
 
 pub use chord::{Chord, show, written};
 pub(crate) use file::nearest;
-pub use file::{KeyError, PRESETS, load, preset};
+pub use file::{KeyError, PRESETS, load, load_with, preset};
 pub use table::{Binding, BindingTarget, KeyRow, Keymap, Lookup};

@@ -1,6 +1,7 @@
 //! The keymap and its look-ups.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use super::chord::{Chord, show};
 use super::vocabulary::Vocabulary;
@@ -43,6 +44,8 @@ pub struct Keymap {
     words: &'static Vocabulary,
     pub preset: String,
     pub leader: Chord,
+    /// Folders of plugins, one of which the preset may come from.
+    pub(crate) plugins: Vec<PathBuf>,
     pub(super) scopes: BTreeMap<&'static str, Vec<Binding>>,
     /// For each key the sections with a binding that begins with it. Most keys begin none.
     begins: HashMap<Chord, Vec<&'static str>>,
@@ -61,7 +64,7 @@ pub struct KeyRow {
 impl Keymap {
     /// Without any binding.
     pub(super) fn new(words: &'static Vocabulary, preset: String, leader: Chord) -> Self {
-        Self { words, preset, leader, scopes: BTreeMap::new(), begins: HashMap::new() }
+        Self { words, preset, leader, plugins: Vec::new(), scopes: BTreeMap::new(), begins: HashMap::new() }
     }
 
     /// The actions and sections that it can name.

@@ -174,7 +174,8 @@ impl Loop {
         if let Some(t) = &mut self.io.terminal {
             self.io.writer.write(t.mouse(&ui, o.mode.no_mouse));
         }
-        self.app.keys.map = Arc::new(crate::app::ui::load_keys(&ui, o.folders.config.as_deref())?);
+        let keys = crate::app::ui::load_keys(&ui, o.folders.config.as_deref(), &o.folders.plugins)?;
+        self.app.keys.map = Arc::new(keys);
         Ok(())
     }
 

@@ -4,6 +4,7 @@ mod client;
 mod crew;
 mod ends;
 mod questions;
+mod servers;
 mod sessions;
 mod turns;
 mod wire;

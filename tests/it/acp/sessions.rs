@@ -209,20 +209,6 @@ fn modes_and_models_can_be_chosen_at_any_time() {
 }
 
 #[test]
-fn servers_that_the_client_brings_are_named_as_not_used() {
-    let server = ScriptServer::start([says("Hi.")]);
-    let place = Place::anthropic(&server);
-    let mut client = Client::ready(&place, &[]);
-    let servers = json!([{"name": "files", "command": "/bin/false", "args": [], "env": []}]);
-    let made = client.ask("session/new", json!({"cwd": place.work, "mcpServers": servers}));
-    assert_eq!(made["_meta"]["tiller"]["notes"], json!(["MCP servers are not used yet: files."]));
-    let session = made["sessionId"].as_str().unwrap().to_owned();
-    client.turn(&session, "hello");
-    let said = client.text(&session, "agent_message_chunk");
-    assert_eq!(said, "MCP servers are not used yet: files.\n\nHi.");
-}
-
-#[test]
 fn long_lists_come_in_pages() {
     let server = ScriptServer::start([says("Hi."), says("Hi."), says("Hi.")]);
     let place = Place::anthropic(&server);

@@ -219,3 +219,136 @@ fn hooks_are_listed_tested_and_imported() {
         eprintln!("skipped: python3 is not installed");
     }
 }
+
+/// A place with an MCP server `good`, whose tool `echo` repeats its text. `None`: there is no python3.
+fn with_server(server: &ScriptServer, hooks: &str) -> Option<Place> {
+    let place = Place::anthropic(server);
+    let Some(python) = tiller_tool::shell::find_program("python3", &place.env) else {
+        println!("skipped: there is no python3");
+        return None;
+    };
+    place.file("server.py", tiller_testkit::MCP_SERVER);
+    let (python, script) = (python.display(), place.work.join("server.py"));
+    place.config(&format!(
+        "sandbox = \"off\"\n[mcp.good]\ncommand = \"{python}\"\nargs = [\"{}\", \"good\"]\n{hooks}",
+        script.display()
+    ));
+    Some(place)
+}
+
+fn echo(id: &str, text: &str) -> tiller_testkit::Reply {
+    calls(id, "mcp_call", json!({"server": "good", "tool": "echo", "arguments": {"text": text}}))
+}
+
+/// Hooks see calls of MCP servers by their own names, and may deny and change them like others.
+#[test]
+fn hooks_deny_and_change_calls_of_mcp_servers() {
+    const HOOKS: &str = r#"
+[[hooks.before-tool-call]]
+name = "guard"
+match = "mcp:good:echo"
+command = '''
+case $(cat) in
+    *'denied one'*) echo 'not this' >&2; exit 2;;
+    *plain*) echo '{"arguments": {"server": "good", "tool": "echo", "arguments": {"text": "by the hook"}}}';;
+esac'''
+
+[[hooks.before-tool-call]]
+match = "mcp:good:other"
+command = "echo never >&2; exit 2"
+
+[[hooks.after-tool-call]]
+match = "mcp:good:*"
+command = '''
+case $(cat) in
+    *'by the hook'*) echo '{"add": "added at the end"}';;
+    *secondly*) echo '{"result": "replaced"}';;
+esac'''
+"#;
+    let replies = [echo("e1", "denied one"), echo("e2", "plain"), echo("e3", "secondly"), says("Done.")];
+    let server = ScriptServer::start(replies);
+    let Some(place) = with_server(&server, HOOKS) else { return };
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    let said = |id: &str| output(&out.stdout, id);
+    assert_eq!(said("e1"), "Denied by the hook `guard`: not this.", "{out:?}");
+    assert!(said("e2").contains("changed the arguments"), "{}", said("e2"));
+    assert!(said("e2").contains("by the hook") && !said("e2").contains("plain"), "{}", said("e2"));
+    assert!(said("e2").contains("added at the end"), "{}", said("e2"));
+    assert!(said("e3").contains("replaced") && !said("e3").contains("secondly"), "{}", said("e3"));
+}
+
+/// The calls that a script makes pass the same hooks: of files, and of MCP servers.
+#[test]
+fn hooks_deny_and_change_the_calls_of_a_script() {
+    const CODE: &str = r#"
+from tiller_tools import read_file, write_file, mcp
+for call in (lambda: write_file("no.txt", "x"), lambda: mcp["good"].echo(text="denied one")):
+    try:
+        call()
+        print("done")
+    except Exception as error:
+        print("refused:", error)
+print(read_file("a.txt"))
+print(mcp["good"].echo(text="secondly"))
+"#;
+    const HOOKS: &str = r#"
+[[hooks.before-tool-call]]
+name = "files"
+match = "write_file(no*)"
+command = "echo 'keep out' >&2; exit 2"
+
+[[hooks.before-tool-call]]
+name = "servers"
+match = "mcp:good:echo"
+command = "grep -q 'denied one' || exit 0; echo 'not this' >&2; exit 2"
+
+[[hooks.before-tool-call]]
+match = "read_file"
+command = '''echo '{"arguments": {"path": "b.txt"}}' '''
+
+[[hooks.after-tool-call]]
+match = "mcp:good:echo"
+command = '''echo '{"result": "replaced by a hook"}' '''
+"#;
+    let server = ScriptServer::start([calls("x1", "execute_code", json!({"code": CODE})), says("Done.")]);
+    let Some(place) = with_server(&server, HOOKS) else { return };
+    place.file("a.txt", "the first file\n");
+    place.file("b.txt", "the second file\n");
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    let said = output(&out.stdout, "x1");
+    assert!(!place.work.join("no.txt").exists() && !said.contains("done\n"), "{said}");
+    for want in ["keep out", "not this", "the second file", "replaced by a hook"] {
+        assert!(said.contains(want), "{want}: {said}");
+    }
+    assert!(!said.contains("the first file"), "{said}");
+}
+
+/// A hook denies a call of the browser before there is a browser, and sees the result of another one.
+#[test]
+fn a_hook_denies_the_browser_before_it_starts() {
+    let go = |id: &str, url: &str| calls(id, "browser_navigate", json!({"url": url}));
+    let replies = [go("b1", "https://bank.example/"), go("b2", "http://127.0.0.1:9/"), says("Done.")];
+    let server = ScriptServer::start(replies);
+    let place = Place::anthropic(&server);
+    // No browser is at this address: a call that is not denied fails.
+    place.config(
+        r#"
+[browser]
+backend = "remote"
+url = "ws://127.0.0.1:9/"
+
+[[hooks.before-tool-call]]
+name = "no bank"
+match = "browser_navigate(*bank*)"
+command = "echo money >&2; exit 2"
+
+[[hooks.after-tool-call]]
+match = "browser_navigate"
+command = '''echo '{"add": "seen by a hook"}' '''
+"#,
+    );
+    let allow = "browser_navigate(domain:127.0.0.1)";
+    let out = place.run(&["exec", "--json", "--profile", "full", "--allow", allow, "go"]);
+    assert_eq!(output(&out.stdout, "b1"), "Denied by the hook `no bank`: money.", "{out:?}");
+    assert!(output(&out.stdout, "b2").contains("seen by a hook"), "{out:?}");
+}

@@ -122,6 +122,90 @@ fn a_plugin_brings_a_command_and_a_theme_to_the_screen() {
     assert_eq!(quit(&mut term), 0);
 }
 
+/// A server of a plugin starts in the plugin's folder, for as long as its files are those that were agreed to; a keymap
+/// of it can be chosen.
+#[test]
+fn a_plugin_brings_an_mcp_server_and_a_keymap() {
+    let call = |id: &str| {
+        calls(
+            id,
+            "mcp_call",
+            json!({"server": "notes", "tool": "echo", "arguments": {"text": "by the plugin"}}),
+        )
+    };
+    let server = ScriptServer::start([call("c1"), says("Once."), call("c2"), says("Twice.")]);
+    let place = Place::anthropic(&server);
+    let Some(python) = tiller_tool::shell::find_program("python3", &place.env) else {
+        return println!("skipped: there is no python3");
+    };
+    // The sandbox replaces /tmp, where the folders of this test are.
+    place.config("sandbox = \"off\"\n[ui]\nkeymap = \"team\"\n");
+    plugin(&place);
+    let manifest = format!(
+        "name = \"team\"\n\n[mcp.notes]\ncommand = \"{}\"\nargs = [\"server.py\", \"good\"]\n",
+        python.display()
+    );
+    place.file("team/plugin.toml", &manifest);
+    place.file("team/server.py", tiller_testkit::MCP_SERVER);
+    place.file("team/keymaps/team.toml", "preset = \"default\"\n[global]\n\"F9\" = \"help.open\"\n");
+    let valid = place.ok(&["plugin", "validate", "team"]);
+    assert!(valid.contains("1 MCP server") && valid.contains("1 keymap"), "{valid}");
+    // Not agreed to: there is neither.
+    let out = run(place.tiller(&["plugin", "install", "team"]), b"");
+    assert!(
+        out.stdout.contains("MCP server notes: starts ") && out.stdout.contains("server.py good"),
+        "{out:?}"
+    );
+    assert!(place.ok(&["mcp", "list"]).contains("No MCP servers"));
+    let keys = place.run(&["keys"]);
+    assert!(keys.code == Some(2) && keys.stderr.contains("there is no keymap 'team'"), "{keys:?}");
+    place.ok(&["plugin", "trust", "team", "--yes"]);
+    let list = place.ok(&["plugin", "list"]);
+    assert!(list.contains("1 MCP server") && list.contains("1 keymap"), "{list}");
+    assert!(place.ok(&["mcp", "list"]).contains("notes"));
+    assert!(place.ok(&["mcp", "test", "notes"]).contains("echo"));
+    let keys = place.ok(&["keys"]);
+    assert!(keys.lines().any(|line| line.to_lowercase().contains("f9") && line.contains("help")), "{keys}");
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    assert_eq!(output(&out.stdout, "c1"), "by the plugin", "{out:?}");
+    // A file changes: neither is there in the next session.
+    let stored = place.home.join("plugins/team/keymaps/team.toml");
+    let text = std::fs::read_to_string(&stored).unwrap();
+    std::fs::write(&stored, text + "\n").unwrap();
+    assert!(place.ok(&["mcp", "list"]).contains("No MCP servers"));
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    assert!(!output(&out.stdout, "c2").contains("by the plugin"), "{out:?}");
+    assert_eq!(place.run(&["keys"]).code, Some(2));
+}
+
+/// A file of a plugin changes while a session runs: its server is not started.
+#[test]
+fn a_server_of_a_plugin_that_changes_in_a_session_is_not_started() {
+    let place_of = |server: &ScriptServer| Place::anthropic(server);
+    let change = calls("c0", "terminal", json!({"command": "echo '# more' >> \"$STORED\""}));
+    let call =
+        calls("c1", "mcp_call", json!({"server": "notes", "tool": "echo", "arguments": {"text": "x"}}));
+    let server = ScriptServer::start([change, call, says("Done.")]);
+    let mut place = place_of(&server);
+    let Some(python) = tiller_tool::shell::find_program("python3", &place.env) else {
+        return println!("skipped: there is no python3");
+    };
+    let stored = place.home.join("plugins/team/server.py");
+    place.set("STORED", &stored.display().to_string());
+    place.config("sandbox = \"off\"\n[limits]\nenv = [\"STORED\"]\n");
+    place.ok(&["plugin", "new", "team"]);
+    let manifest = format!(
+        "name = \"team\"\n\n[mcp.notes]\ncommand = \"{}\"\nargs = [\"server.py\", \"good\"]\n",
+        python.display()
+    );
+    place.file("team/plugin.toml", &manifest);
+    place.file("team/server.py", tiller_testkit::MCP_SERVER);
+    place.ok(&["plugin", "install", "team", "--yes"]);
+    let out = place.run(&["exec", "--json", "--profile", "full", "go"]);
+    let said = output(&out.stdout, "c1");
+    assert!(said.contains("server.py of its plugin has changed since you agreed to it"), "{said}: {out:?}");
+}
+
 /// From an archive, and from a git repository.
 #[test]
 fn a_plugin_is_installed_from_an_archive_and_from_git() {

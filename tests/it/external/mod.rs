@@ -5,6 +5,7 @@
 
 mod confined;
 mod crew;
+mod guard;
 mod mcp;
 mod mcp_contents;
 mod serve;

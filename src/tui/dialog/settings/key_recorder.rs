@@ -17,7 +17,6 @@ use crate::dialog::picker::{Item, ListSpec, Picker, Source};
 use crate::dialog::question::input_delay::InputDelay;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
-use crate::keymap::vocabulary::Vocabulary;
 use crate::keymap::{self, BindingTarget, Chord, Keymap, show};
 use crate::model::Model;
 use crate::panel::{
@@ -181,32 +180,25 @@ impl Recorder {
             return Reply::done();
         }
         self.writing = true;
-        let (words, preset, home) = (self.map.words(), self.map.preset.clone(), self.home.name);
+        let (map, home) = (Arc::clone(&self.map), self.home.name);
         let (keys, id) = (self.text(), self.spec.action.0);
-        let job = move || Box::new(keep(words, &file, &preset, home, &keys, id)) as Box<dyn Any + Send>;
+        let job = move || Box::new(keep(&map, &file, home, &keys, id)) as Box<dyn Any + Send>;
         Reply::with(Effect::Task(Task::Job(Box::new(job), Token(1))))
     }
 }
 
 /// Writes the binding into the person's file, if the map that results is right. Slow: only in a job.
-fn keep(
-    words: &'static Vocabulary,
-    file: &Path,
-    preset: &str,
-    home: &str,
-    keys: &str,
-    id: &str,
-) -> Result<(), String> {
+fn keep(map: &Keymap, file: &Path, home: &str, keys: &str, id: &str) -> Result<(), String> {
+    let load = |overlay| keymap::load_with(map.words(), &map.preset, Some(overlay), &map.plugins);
     let old = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(format!("{}: {e}", file.display())),
     };
     let name = file.display().to_string();
-    keymap::load(words, preset, Some((&name, &old)))
-        .map_err(|e| format!("the key file has an error: {e}"))?;
+    load((&name, &old)).map_err(|e| format!("the key file has an error: {e}"))?;
     let new = tiller_config::set_entry(&old, home, keys, &id.into()).map_err(|e| e.to_string())?;
-    keymap::load(words, preset, Some((&name, &new))).map_err(|e| e.message)?;
+    load((&name, &new)).map_err(|e| e.message)?;
     tiller_config::write_private(file, &new).map_err(|e| e.to_string())
 }
 

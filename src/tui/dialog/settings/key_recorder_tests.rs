@@ -47,7 +47,7 @@ fn a_key_is_recorded_kept_in_the_persons_file_and_then_works() {
     assert!(text.contains("f9 = \"global.redraw\"") && text.contains("# keep this"), "{text}");
     assert!(r.app.layers.is_empty());
     let ui = tiller_config::schema::Ui::default();
-    r.app.keys.map = Arc::new(crate::app::ui::load_keys(&ui, Some(dir.path())).unwrap());
+    r.app.keys.map = Arc::new(crate::app::ui::load_keys(&ui, Some(dir.path()), &[]).unwrap());
     r.tasks.clear();
     r.run("f9");
     assert!(r.tasks.iter().any(|t| matches!(t, Task::Repaint)));
