@@ -105,7 +105,14 @@ fn runs(script: &str) -> bool {
 
 #[test]
 fn the_servers_of_a_client_work_in_its_session_and_end_with_it() {
-    let replies = [call("c1", "stdio-one"), call("c2", "web"), call("c3", "old"), says("All three.")];
+    let replies = [
+        call("c1", "stdio-one"),
+        call("c2", "web"),
+        call("c3", "old"),
+        says("All three."),
+        call("c4", "stdio-one"),
+        says("No."),
+    ];
     let server = ScriptServer::start(replies);
     let mut place = Place::anthropic(&server);
     place.set("TILLER_LOG", "trace");
@@ -128,8 +135,7 @@ fn the_servers_of_a_client_work_in_its_session_and_end_with_it() {
     let session = made["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(client.turn(&session, "call them"), "end_turn");
     assert!(client.text(&session, "agent_message_chunk").ends_with("All three."));
-    let bodies = server.bodies();
-    let last = bodies.last().unwrap()["messages"].to_string();
+    let last = server.bodies().pop().unwrap()["messages"].to_string();
     // The program has its variable, and the requests their header: their values are masked.
     assert!(
         last.contains("MY_TOKEN") && last.contains("to web with ") && last.contains("to old with "),
@@ -141,9 +147,11 @@ fn the_servers_of_a_client_work_in_its_session_and_end_with_it() {
     assert!(poll(PATIENCE, || (!runs(&script)).then_some(())).is_some(), "it ends with the session");
     // The next session of the same process has none of them.
     let other = client.session(&place);
-    let tools = client.ask("session/load", json!({"sessionId": other, "cwd": place.work, "mcpServers": []}));
-    assert!(tools["modes"].is_object(), "{tools}");
-    let seen = format!("{:?}", client.seen);
+    assert_eq!(client.turn(&other, "and now?"), "end_turn");
+    let last = server.bodies().pop().unwrap();
+    assert!(!last["tools"].to_string().contains("mcp_call"), "{}", last["tools"]);
+    assert!(!last["messages"].to_string().contains("MY_TOKEN"), "{}", last["messages"]);
+    let (seen, bodies) = (format!("{:?}", client.seen), server.bodies());
     assert!(client.close().success());
     let token = HEADER.rsplit(' ').next().unwrap();
     for secret in [token, VARIABLE] {
