@@ -114,7 +114,11 @@ impl Hub {
             // What is kept of a server is of its own folder: other projects, plugins and clients use the same names.
             let place = match settings.origin {
                 Origin::Project => Some(self.root.clone()),
-                Origin::Client => Some(self.root.join("//client")),
+                Origin::Client => {
+                    let mut place = self.root.clone().into_os_string();
+                    place.push("//client");
+                    Some(place.into())
+                }
                 Origin::Plugin => Some(PathBuf::from("//plugin")),
                 Origin::User | Origin::Argument | Origin::Demo => None,
             };
