@@ -150,7 +150,7 @@ impl Offers {
             server: self.server.clone(),
             name: short(resource.title.as_deref().unwrap_or(&resource.name)),
             summary: line(summary),
-            size: resource.size.map(u64::from),
+            size: resource.size,
             uri: resource.uri,
         })
     }
