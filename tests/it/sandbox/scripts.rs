@@ -130,8 +130,8 @@ fn with_server(server: &ScriptServer) -> Option<Place> {
 
 /// The messages of the last request that holds a result; requests for a title may come after it.
 fn told(server: &ScriptServer) -> String {
-    let all = server.bodies().into_iter().map(|body| body["messages"].to_string());
-    all.filter(|messages| messages.contains("tool_result")).last().unwrap_or_default()
+    let mut all = server.bodies().into_iter().map(|body| body["messages"].to_string());
+    all.rfind(|messages| messages.contains("tool_result")).unwrap_or_default()
 }
 
 const ASKS_SERVER: &str = "from tiller_tools import mcp\nfor n in range(3):\n    print('said', mcp['good'].echo(text='word %d' % n))\n";
