@@ -1,4 +1,5 @@
 //! What extends the program beside its settings.
 
 mod hooks;
+mod packs;
 mod plugins;
