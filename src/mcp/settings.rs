@@ -224,6 +224,19 @@ fn hash(server: &McpServer) -> String {
     blake3::hash(counted.to_string().as_bytes()).to_hex().to_string()
 }
 
+/// The names of the variables that a server is given from the environment, in order.
+pub fn variables(server: &McpServer) -> Vec<String> {
+    let single = [&server.command, &server.folder, &server.url];
+    let texts = single.into_iter().flatten().chain(&server.args);
+    let texts = texts.chain(server.env.values()).chain(server.headers.values());
+    let named = |text: &String| -> Vec<String> {
+        let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
+        pieces.map(|(inner, _)| inner.split(":-").next().unwrap_or_default().to_owned()).collect()
+    };
+    let names: std::collections::BTreeSet<String> = texts.flat_map(named).collect();
+    names.into_iter().collect()
+}
+
 /// Replaces `${NAME}` and `${NAME:-default}`.
 fn expand(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
@@ -333,6 +346,13 @@ mod tests {
         }
         let why = expand("${MY_KEY}", &lookup).unwrap_err();
         assert!(why.contains("MY_KEY"), "{why}");
+        let server = McpServer {
+            url: Some("${URL}/x".into()),
+            args: vec!["${A:-b}${URL}".into(), "$C".into(), "${D".into()],
+            headers: BTreeMap::from([("H".into(), "Bearer ${TOKEN}".into())]),
+            ..McpServer::default()
+        };
+        assert_eq!(variables(&server), ["A", "TOKEN", "URL"]);
     }
 
     #[test]

@@ -83,11 +83,10 @@ pub(crate) fn servers(setup: &Setup, used: &[Installed]) -> (Vec<ServerSettings>
             continue;
         }
         let folder = plugin.folder.display().to_string();
-        let vars = setup.children().now();
-        // Like a project it names only variables that every child may see.
+        // The user saw the names of these variables and agreed.
         let lookup = |name: &str| match name {
             "TILLER_PLUGIN_DIR" => Some(folder.clone()),
-            _ => vars.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()),
+            _ => (setup.env)(name),
         };
         let unchanged = changed(plugin);
         let check = StartCheck(Arc::new(move || match unchanged() {

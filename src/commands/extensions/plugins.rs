@@ -144,6 +144,10 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
             one_line(words.trim()),
             one_line(&hosts)
         ));
+        let variables = tiller_mcp::variables(server).join(", ");
+        if !variables.is_empty() {
+            text.push_str(&format!("    is given these variables of yours: {}\n", one_line(&variables)));
+        }
     }
     let files = plugin.files.items();
     text.extend(files.iter().take(NAMED).map(|item| format!("  {}\n", one_line(&item.path))));

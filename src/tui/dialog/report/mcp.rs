@@ -3,7 +3,7 @@
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::mcp::{McpAct, McpServerView, McpState};
+use tiller_protocol::mcp::{McpAct, McpServerView, McpState, McpToolView};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{Effect, Token};
@@ -79,19 +79,21 @@ fn role(state: &McpState) -> Role {
     }
 }
 
-/// What the row does not say.
+/// What the row does not say, with the names of the tools.
 fn about(view: &McpServerView) -> String {
+    let names = |tools: &Vec<McpToolView>| tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+    let tools = view.tools.as_ref().filter(|_| view.error.is_empty()).map(names);
+    tools.map_or_else(|| facts(view), |tools| format!("{}\n{tools}", facts(view)))
+}
+
+/// How it is reached, and what is wrong with it.
+fn facts(view: &McpServerView) -> String {
     let mut lines = vec![view.command.clone()];
     if !view.given.is_empty() {
         lines.push(format!("Given: {}", view.given.join(", ")));
     }
     if !view.error.is_empty() {
         lines.push(view.error.clone());
-    }
-    if view.error.is_empty()
-        && let Some(tools) = &view.tools
-    {
-        lines.push(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", "));
     }
     if let Some(last) = view.tail.lines().last().filter(|_| !view.error.is_empty()) {
         lines.push(format!("Printed last: {last}"));
@@ -101,7 +103,7 @@ fn about(view: &McpServerView) -> String {
 
 /// All of it, to read.
 fn whole(view: &McpServerView) -> String {
-    let mut text = about(view);
+    let mut text = facts(view);
     let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     if view.resources + view.prompts > 0 {
         let (resources, prompts) = (count(view.resources, "resource"), count(view.prompts, "prompt"));
@@ -239,7 +241,6 @@ impl Source for Servers {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::mcp::McpToolView;
 
     use super::*;
     use crate::testing::Robot;
