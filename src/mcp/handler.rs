@@ -152,7 +152,9 @@ impl Handler {
 
     /// The folders for a server of an older revision, which asks for them.
     pub(crate) fn roots(&self) -> ListRootsResult {
-        ListRootsResult::new(vec![Root::new(format!("file://{}", self.root.display()))])
+        let url =
+            reqwest::Url::from_file_path(&self.root).map_or_else(|()| "file:///".to_owned(), String::from);
+        ListRootsResult::new(vec![Root::new(url)])
     }
 }
 

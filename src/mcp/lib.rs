@@ -42,7 +42,9 @@ pub use hub::{CallResult, Confine, Confined, Hub, HubConfig, NoResult};
 pub use known::{KnownTool, changes, tokens};
 pub use server::{Failure, Server};
 pub use session::CallError;
-pub use settings::{Origin, ServerSettings, StartCheck, Transport, is_server_name, project_servers, variables};
+pub use settings::{
+    Origin, ServerSettings, StartCheck, Transport, is_server_name, project_servers, variables,
+};
 pub use tools::{McpCall, NamedTool, ToolSearch, named_tools};
 
 #[cfg(test)]

@@ -144,9 +144,11 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
             one_line(words.trim()),
             one_line(&hosts)
         ));
-        let variables = tiller_mcp::variables(server).join(", ");
+        let mut variables = tiller_mcp::variables(server);
+        variables.retain(|name| name != "TILLER_PLUGIN_DIR");
         if !variables.is_empty() {
-            text.push_str(&format!("    is given these variables of yours: {}\n", one_line(&variables)));
+            let names = variables.join(", ");
+            text.push_str(&format!("    is given these variables of yours: {}\n", one_line(&names)));
         }
     }
     let files = plugin.files.items();

@@ -89,7 +89,10 @@ fn home_assistant_is_read_by_a_rule_and_changed_after_a_yes() {
         shown.code == Some(2) && shown.stdout.contains("1 MCP server, 1 skill, 1 command, 1 prompt section"),
         "{shown:?}"
     );
-    assert!(shown.stdout.contains("variables of yours: HOME_ASSISTANT_TOKEN, HOME_ASSISTANT_URL"), "{shown:?}");
+    assert!(
+        shown.stdout.contains("variables of yours: HOME_ASSISTANT_TOKEN, HOME_ASSISTANT_URL"),
+        "{shown:?}"
+    );
     place.ok(&["plugin", "trust", "home-assistant", "--yes"]);
     let tested = place.ok(&["mcp", "test", "home-assistant"]);
     assert!(tested.contains("3 tools") && tested.contains("HassTurnOff"), "{tested}");

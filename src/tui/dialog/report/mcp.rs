@@ -81,7 +81,8 @@ fn role(state: &McpState) -> Role {
 
 /// What the row does not say, with the names of the tools.
 fn about(view: &McpServerView) -> String {
-    let names = |tools: &Vec<McpToolView>| tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+    let names =
+        |tools: &Vec<McpToolView>| tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
     let tools = view.tools.as_ref().filter(|_| view.error.is_empty()).map(names);
     tools.map_or_else(|| facts(view), |tools| format!("{}\n{tools}", facts(view)))
 }
