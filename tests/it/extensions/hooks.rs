@@ -224,7 +224,7 @@ fn hooks_are_listed_tested_and_imported() {
 fn with_server(server: &ScriptServer, hooks: &str) -> Option<Place> {
     let place = Place::anthropic(server);
     let Some(python) = tiller_tool::shell::find_program("python3", &place.env) else {
-        println!("skipped: there is no python3");
+        eprintln!("skipped: there is no python3");
         return None;
     };
     place.file("server.py", tiller_testkit::MCP_SERVER);
