@@ -26,28 +26,36 @@ const WORDS: usize = 1500;
 
 /// A call that waits for its answer.
 #[derive(Clone)]
-pub(crate) struct ActiveCall {
-    pub(crate) token: ProgressToken,
+struct ActiveCall {
+    id: u64,
+    /// What reports of its progress name; `None`: it is being sent. A fast server reports before this side has it.
+    token: Option<ProgressToken>,
     /// The agent's call; `None`: a command without a screen.
-    pub(crate) cx: Option<ToolCx>,
+    cx: Option<ToolCx>,
     /// Reports of progress so far.
-    pub(crate) reports: Arc<AtomicU64>,
+    reports: Arc<AtomicU64>,
 }
 
 /// The calls of one connection that wait. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct ActiveCalls(Arc<Mutex<VecDeque<ActiveCall>>>);
 
+/// Calls so far, of all connections.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
 impl ActiveCalls {
-    /// Adds a call; it is removed when the value is dropped.
-    pub(crate) fn enter(&self, call: ActiveCall) -> ActiveGuard {
-        let token = call.token.clone();
-        lock(&self.0).push_back(call);
-        ActiveGuard { calls: self.clone(), token }
+    /// Adds a call; it is removed when the value is dropped. `reports` counts the reports of its progress.
+    pub(crate) fn enter(&self, cx: Option<ToolCx>, reports: Arc<AtomicU64>) -> ActiveGuard {
+        let id = CALLS.fetch_add(1, Ordering::Relaxed);
+        lock(&self.0).push_back(ActiveCall { id, token: None, cx, reports });
+        ActiveGuard { calls: self.clone(), id }
     }
 
+    /// The call that a report names. Without one of this name: the call that is being sent.
     fn of(&self, token: &ProgressToken) -> Option<ActiveCall> {
-        lock(&self.0).iter().find(|call| call.token == *token).cloned()
+        let calls = lock(&self.0);
+        let named = calls.iter().find(|call| call.token.as_ref() == Some(token));
+        named.or_else(|| calls.iter().rev().find(|call| call.token.is_none())).cloned()
     }
 
     /// The call that a request of the server most likely belongs to: the last one. Old revisions of the protocol do not say
@@ -60,12 +68,21 @@ impl ActiveCalls {
 /// Removes a call when it ends.
 pub(crate) struct ActiveGuard {
     calls: ActiveCalls,
-    token: ProgressToken,
+    id: u64,
+}
+
+impl ActiveGuard {
+    /// Notes what reports of its progress name.
+    pub(crate) fn sent(&self, token: ProgressToken) {
+        if let Some(call) = lock(&self.calls.0).iter_mut().find(|call| call.id == self.id) {
+            call.token = Some(token);
+        }
+    }
 }
 
 impl Drop for ActiveGuard {
     fn drop(&mut self) {
-        lock(&self.calls.0).retain(|call| call.token != self.token);
+        lock(&self.calls.0).retain(|call| call.id != self.id);
     }
 }
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, GetPromptRequestParams,
-    GetPromptResult, InputRequest, InputRequiredResult, InputResponses, NumberOrString,
-    PaginatedRequestParams, ProgressToken, Prompt, ReadResourceRequestParams, ReadResourceResult, Resource,
-    ServerResult,
+    GetPromptResult, InputRequest, InputRequiredResult, InputResponses, PaginatedRequestParams, Prompt,
+    ReadResourceRequestParams, ReadResourceResult, Resource, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::{Map, Value};
@@ -17,7 +16,6 @@ use tiller_tool::text::visible;
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::Connection;
-use crate::handler::ActiveCall;
 use crate::known::{KnownTool, TOOLS, accepted};
 
 /// Maximum number of pages of a list.
@@ -26,9 +24,6 @@ const PAGES: usize = 50;
 const ROUNDS: usize = 10;
 /// Maximum number of resources and prompts of a server.
 const ENTRIES: usize = 1000;
-
-/// Calls so far.
-static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,11 +142,9 @@ impl Connection {
         idle: Duration,
     ) -> Result<ServerResult, CallError> {
         let cancel = cx.map_or_else(CancellationToken::new, |cx| cx.cancel.clone());
-        // A fast server asks before this side has the number under which the call was sent.
-        let early = NumberOrString::String(format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed)).into());
         let reports = Arc::new(AtomicU64::new(0));
-        let active = |token| ActiveCall { token, cx: cx.cloned(), reports: Arc::clone(&reports) };
-        let _early = self.calls.enter(active(ProgressToken(early)));
+        // Before it is sent: a fast server asks and reports at once.
+        let active = self.calls.enter(cx.cloned(), Arc::clone(&reports));
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let sending = self.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
         let mut handle = tokio::select! {
@@ -161,7 +154,7 @@ impl Connection {
             // A program that does not read its input.
             () = tokio::time::sleep(idle) => return Err(CallError::TimedOut(idle.as_secs())),
         };
-        let _active = self.calls.enter(active(handle.progress_token.clone()));
+        active.sent(handle.progress_token.clone());
         let mut seen = 0;
         loop {
             tokio::select! {
@@ -210,11 +203,7 @@ impl Connection {
         for (key, request) in result.input_requests.unwrap_or_default() {
             let answer = match request {
                 InputRequest::Elicitation(request) => {
-                    let _active = self.calls.enter(ActiveCall {
-                        token: ProgressToken(NumberOrString::String(key.as_str().into())),
-                        cx: cx.cloned(),
-                        reports: Arc::default(),
-                    });
+                    let _active = self.calls.enter(cx.cloned(), Arc::default());
                     serde_json::to_value(handler.elicit(request.params).await)
                 }
                 InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),

@@ -273,7 +273,8 @@ async fn a_server_may_ask_the_person_and_report_progress() {
         std::fs::write(&go, "").unwrap();
     };
     let call = hub.call("progress", "echo", serde_json::Map::new(), Some(&cx));
-    let (result, ()) = tokio::join!(call, reports);
+    let both = async { tokio::join!(call, reports) };
+    let (result, ()) = tokio::time::timeout(Duration::from_secs(90), both).await.expect("the last report");
     assert_eq!(result.unwrap().parts, [Part::Text { text: "done".into() }]);
     hub.end().await;
     rig.hub.end().await;

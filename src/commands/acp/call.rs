@@ -38,6 +38,9 @@ pub(super) fn kind_of_verb(verb: &ToolVerb) -> &str {
 
 /// One line: the verb and its target.
 fn title(tools: &ToolCatalog, tool: &str, args: &Value) -> String {
+    if let Some(target) = tiller_protocol::mcp::named_target(tool) {
+        return line(&format!("{} {target}", ToolVerb::Tool));
+    }
     match tools.get(tool) {
         Some(t) => line(&format!("{} {}", t.verb, (t.target)(args))),
         None => line(tool),

@@ -154,3 +154,10 @@ word_enum! {
         LogIn = "log in",
     }
 }
+
+/// Server and tool of a tool that is listed by its own name, `mcp__SERVER__TOOL`, as a row shows them. `None`: it is another
+/// tool.
+pub fn named_target(name: &str) -> Option<String> {
+    let (server, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+    (!server.is_empty() && !tool.is_empty()).then(|| format!("{server} {tool}"))
+}

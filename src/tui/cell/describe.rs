@@ -1,7 +1,8 @@
 //! Verb and target of a call that was read back from the store.
 
 use serde_json::Value;
-use tiller_protocol::ToolInfo;
+use tiller_protocol::mcp::named_target;
+use tiller_protocol::{ToolInfo, ToolVerb};
 
 /// What a call's row says, as its tool says it while it runs. `tool`: `None` for a tool of another program, of which
 /// name and arguments are all that is known. Not cleaned for a terminal.
@@ -10,6 +11,9 @@ pub fn describe(name: &str, arguments: &Value, tool: Option<&ToolInfo>) -> (Stri
         let mut values = arguments.as_object().into_iter().flat_map(|o| o.values());
         values.find_map(Value::as_str).unwrap_or_default().to_owned()
     };
+    if let Some(target) = named_target(name) {
+        return (ToolVerb::Tool.to_string(), target);
+    }
     match tool {
         Some(tool) => {
             let target = (tool.target)(arguments);
@@ -37,6 +41,7 @@ mod tests {
             ("a1: list .", json!({"path": "."}), ("a1: list .", "")),
             ("ls", json!({"command": "ls"}), ("ls", "")),
             ("Bash", json!({"command": "ls"}), ("Bash", "ls")),
+            ("mcp__notes__add", json!({"text": "x"}), ("tool", "notes add")),
         ] {
             let said = describe(name, &arguments, tools().get(name));
             assert_eq!(said, (want.0.to_owned(), want.1.to_owned()), "{name}");

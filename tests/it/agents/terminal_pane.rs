@@ -175,9 +175,11 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
     term.wait_text("done being bad");
     let raw = term.raw();
     let mut told = strings(&raw);
-    // The one query of this kind that Tiller itself sends, at its start; the program's contains EVIL.
-    if let Some(own) = told.iter().position(|s| s == "P$qm") {
-        told.remove(own);
+    // The queries of this kind that Tiller itself sends, once each, at its start; those of the program contain EVIL.
+    for own in ["P$qm", "_Gi=7417,s=1,v=1,a=q,t=d,f=24;AAAA"] {
+        if let Some(own) = told.iter().position(|s| s == own) {
+            told.remove(own);
+        }
     }
     let forwarded: Vec<&String> =
         told.iter().filter(|s| s.contains("EVIL") || s.contains("RVZJTA") || !s.starts_with(']')).collect();
