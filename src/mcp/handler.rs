@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
-    InitializeRequestParams, ListRootsResult, ProgressNotificationParam, ProgressToken, Root,
+    InitializeRequestParams, ListRootsResult, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Root,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value, json};
@@ -257,7 +258,9 @@ impl ClientHandler for Handler {
         // `roots` is for servers of older revisions. Sampling is not offered: no server asks a model on the person's account.
         let capabilities =
             serde_json::from_value(json!({"elicitation": {"form": {}}, "roots": {}})).unwrap_or_default();
+        // Newer revisions have no such request: a server could refuse one that names them.
         InitializeRequestParams::new(capabilities, Implementation::new("tiller", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {

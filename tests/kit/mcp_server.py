@@ -197,6 +197,9 @@ for line in sys.stdin:
         if how == "refuses":
             send({"id": id, "error": {"code": -32000, "message": "go away\x1b[2J"}})
             continue
+        if params["protocolVersion"] >= "2026-07-28":
+            send({"id": id, "error": {"code": -32602, "message": "this revision has no initialize"}})
+            continue
         answer(id, {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}, "serverInfo": {"name": "test", "version": "1"}})
     elif method == "tools/list":
         page = {"nextCursor": "more"} if how == "endless-list" else {}
