@@ -114,6 +114,12 @@ fn kept(r: &mut Robot, name: &str) {
     r.app.act(Action("view.composer"));
     r.app.redraw();
     r.run("wait 0");
+    if r.screen().contains("draft stashed") {
+        // The list of keys does what its row says, too.
+        r.app.act(Action("composer.aside"));
+        r.app.redraw();
+        r.run("wait 0");
+    }
     if !r.screen().contains(DRAFT) {
         // What took its place goes; it is the last of the history.
         r.run("ctrl-u; up");
