@@ -1,12 +1,10 @@
 //! `list_agents`: the agents of a session.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_protocol::{AgentState, SessionId, SessionSummary};
 use tiller_store::{AgentRow, Store};
 
-use super::{Entry, position, read, schema};
+use super::{Entry, OfSession, position, read, schema};
 use crate::library::{Library, Refusal};
 use crate::page::{self, Page, short};
 
@@ -17,22 +15,12 @@ pub(super) const ENTRY: Entry = Entry {
     name: "list_agents",
     description: "List the agents of a session as a tree (each names its parent): task, state, model, tokens, cost, \
                   result, and the session that read_session reads.",
-    schema: schema::<Args>,
+    schema: schema::<OfSession>,
     run,
 };
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
-    /// Id of the session
-    session: String,
-    /// next_cursor of the page before
-    #[serde(default)]
-    cursor: Option<String>,
-}
-
 fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
-    let args: Args = read(arguments)?;
+    let args: OfSession = read(arguments)?;
     let from = position(args.cursor.as_deref())? as usize;
     let session = library.session(store, &args.session)?.summary;
     let rows = store.agents().list(session.id)?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tiller_store::Store;
@@ -65,6 +66,17 @@ pub(crate) fn run(tool: &Entry, library: &Library, arguments: Value) -> Result<S
     let mut result = Value::Object(result);
     library.mask(&mut result);
     Ok(result.to_string())
+}
+
+/// Arguments of what lists things of one session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfSession {
+    /// Id of the session
+    session: String,
+    /// next_cursor of the page before
+    #[serde(default)]
+    cursor: Option<String>,
 }
 
 /// Reads arguments.

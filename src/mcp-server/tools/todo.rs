@@ -1,33 +1,21 @@
 //! `read_todo`: the todo list of a session.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_store::Store;
 
-use super::{Entry, position, read, schema};
+use super::{Entry, OfSession, position, read, schema};
 use crate::library::{Library, Refusal};
 use crate::page::{self, Page};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "read_todo",
     description: "Read the todo list of a session, or of an agent's own session: each item with its status.",
-    schema: schema::<Args>,
+    schema: schema::<OfSession>,
     run,
 };
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
-    /// Id of the session
-    session: String,
-    /// next_cursor of the page before
-    #[serde(default)]
-    cursor: Option<String>,
-}
-
 fn run(library: &Library, store: &Store, arguments: Value) -> Result<Page, Refusal> {
-    let args: Args = read(arguments)?;
+    let args: OfSession = read(arguments)?;
     let from = position(args.cursor.as_deref())? as usize;
     let row = library.session(store, &args.session)?;
     let list = store.todos().list(row.summary.id, &row.head)?;

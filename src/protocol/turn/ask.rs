@@ -200,7 +200,7 @@ impl PermissionAsk {
             ToolVerb::Script => "make the calls of a script",
             ToolVerb::Process => "control a process",
             ToolVerb::Ask => "ask a question",
-            ToolVerb::Tool => "call a tool",
+            ToolVerb::Tool => "call",
             verb => verb.word(),
         }
     }
