@@ -68,7 +68,7 @@ pub(crate) fn run(tool: &Entry, library: &Library, arguments: Value) -> Result<S
     Ok(result.to_string())
 }
 
-/// Arguments of what lists things of one session.
+// Arguments of what lists things of one session. No doc comment: it would go to the client with the schema.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OfSession {
