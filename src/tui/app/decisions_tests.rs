@@ -120,6 +120,15 @@ fn kept(r: &mut Robot, name: &str) {
         r.app.redraw();
         r.run("wait 0");
     }
+    // So it does with the keys that edit the text: what they cut comes back by their opposite.
+    for opposite in ["edit.redo", "edit.undo"] {
+        if r.screen().contains(DRAFT) {
+            return;
+        }
+        r.app.act(Action(opposite));
+        r.app.redraw();
+        r.run("wait 0");
+    }
     if !r.screen().contains(DRAFT) {
         // What took its place goes; it is the last of the history.
         r.run("ctrl-u; up");
