@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiller_config::{Flags, LoadedConfig, Places, Sources};
+use tiller_config::{Flags, LoadedConfig, Places, Problem, Sources};
 use tiller_engine::Open;
 use tiller_permit::Redactor;
 use tiller_permit::trust::{Choice, FolderConfig, Status, TrustDecision, discover, status};
 use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
 use tiller_provider::ApiFormats;
 use tiller_provider::registry::key_variables;
+use tiller_skills::Library;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
 use tiller_tool::{ChildEnv, Registry};
 
-use crate::app::definitions::mcp::McpSetup;
+use crate::app::definitions::{mcp::McpSetup, skills};
 use crate::app::options::Common;
 
 /// Reads an environment variable; an empty one counts as unset.
@@ -41,8 +43,16 @@ pub struct Setup {
     pub folder_config: FolderConfig,
     pub common: Common,
     children: std::sync::OnceLock<Arc<ChildEnv>>,
+    /// What tools and the engine share.
+    pub(crate) services: SetupServices,
+}
+
+/// Services that tools of this process and the engine share.
+pub(crate) struct SetupServices {
     /// MCP servers.
     pub(crate) mcp: McpSetup,
+    /// Skills; empty until [`Setup::read_skills`].
+    pub(crate) skills: Library,
 }
 
 /// Minimum length of a text that is treated as a key, in bytes.
@@ -114,7 +124,7 @@ impl Setup {
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-            mcp: McpSetup::none(),
+            services: SetupServices { mcp: McpSetup::none(), skills: Library::default() },
         };
         McpSetup::add_to(&mut setup);
         setup.folder_config = discover(&setup.project, &setup.tools.catalog());
@@ -125,6 +135,18 @@ impl Setup {
     pub(crate) fn keep_secret(&mut self, texts: Vec<String>) {
         self.secrets.extend(texts.into_iter().filter(|text| text.len() >= SHORTEST_KEY));
         self.redactor = Arc::new(Redactor::new(self.secrets.clone()));
+    }
+
+    /// Reads the skills; those of the folder while `trusted` is set, also when they are read again. Returns what is wrong
+    /// with those that are left out.
+    pub(crate) fn read_skills(&self, trusted: &Arc<AtomicBool>) -> Vec<Problem> {
+        let (places, found, trusted) = (self.places.clone(), self.folder_config.clone(), Arc::clone(trusted));
+        let disabled = self.config.config.skills.disabled.clone();
+        let read = move || skills::read(&places, &found, trusted.load(Ordering::Relaxed), &disabled);
+        let (skills, wrong) = read();
+        self.services.skills.replace(skills);
+        self.services.skills.reload_with(Arc::new(move || read().0));
+        wrong
     }
 
     /// The environment of child processes, shared by all that start some.

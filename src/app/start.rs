@@ -120,10 +120,10 @@ impl Running {
             extensions::plugins::load(&mut setup, programs_confiner.as_ref(), &store);
         let status = setup.trust(&store);
         let trusted = start.trust.given || status.may_load();
-        let mut server_problems = setup.mcp.notices();
+        let mut server_problems = setup.services.mcp.notices();
         if trusted {
             setup.trust_project();
-            server_problems.extend(setup.mcp.trust(&setup.folder_config));
+            server_problems.extend(setup.services.mcp.trust(&setup.folder_config));
         }
         let shared = start.shared.unwrap_or_else(|| SharedSettings::new(&setup));
         if trusted {
@@ -155,9 +155,10 @@ impl Running {
                     trusted: Arc::clone(&may_load),
                     places: setup.places.clone(),
                     tools: setup.tools.catalog(),
+                    skills: setup.services.skills.clone(),
                     hooks: hooks.clone(),
                     project: setup.project.clone(),
-                    mcp: setup.mcp.clone(),
+                    mcp: setup.services.mcp.clone(),
                     then: start.on_trust,
                 };
                 trust::offer(&name, &setup.folder_config, &store, &status, after)
@@ -188,6 +189,7 @@ impl Running {
         let (roles, wrong) =
             definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
+        notices.extend(definitions::skills::problem_notice(&setup.read_skills(&may_load)));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
                 Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")
@@ -195,7 +197,7 @@ impl Running {
             None => None,
         };
         if let Some(it) = &role
-            && let Some(why) = roles.skills().wrong(&it.skills)
+            && let Some(why) = setup.services.skills.now().wrong(&it.skills)
         {
             let said = format!("the agent {} uses a skill that does not exist here: {why}", it.name);
             return Err(Notice::new(NoticeKind::User, said).hint(
@@ -308,7 +310,7 @@ impl Running {
                 folders: Some(Arc::new(tiller_watch::git::worktree::make)),
                 terminals: Some(terminals),
                 workflows: Some(flows),
-                roles: Roles::new(roles),
+                roles: Roles::with_skills(roles, setup.services.skills.clone()),
             },
             permit,
             hooks,
@@ -318,7 +320,7 @@ impl Running {
                 keys: Some(keys),
                 settings: Some(again),
                 exporter: start.exporter,
-                mcp: setup.mcp.hub.clone().map(|hub| hub as Arc<dyn tiller_tool::mcp::McpServers>),
+                mcp: setup.services.mcp.hub.clone().map(|hub| hub as Arc<dyn tiller_tool::mcp::McpServers>),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {
@@ -328,7 +330,7 @@ impl Running {
             },
         };
         let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
-        Ok(Self { runtime, engine, events: Some(events), mcp: setup.mcp.hub, _logs: logs, notices })
+        Ok(Self { runtime, engine, events: Some(events), mcp: setup.services.mcp.hub, _logs: logs, notices })
     }
 
     /// For sending commands.

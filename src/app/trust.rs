@@ -12,6 +12,7 @@ use tiller_permit::Source;
 use tiller_permit::trust::{Change, FolderConfig, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
+use tiller_skills::Library;
 use tiller_store::Store;
 
 use crate::app::definitions::mcp::McpSetup;
@@ -30,6 +31,8 @@ pub(super) struct TrustEffects {
     pub(super) places: Places,
     /// The tools that rules and agent definitions may name.
     pub(super) tools: ToolCatalog,
+    /// Reads the folder's skills, too, once [`Self::trusted`] is set.
+    pub(super) skills: Library,
     pub(super) hooks: Hooks,
     /// The folder.
     pub(super) project: PathBuf,
@@ -68,16 +71,20 @@ pub(super) fn offer(
         }
         let (roles, wrong) = definitions::read(&after.places, &folder_config, true, &after.tools);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
-        agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
-        agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
+        agreed.roles = (agreed.agents > 0).then_some(roles);
         agreed.faults.extend(definitions::problem_notice(&wrong));
+        after.trusted.store(true, Ordering::Relaxed);
+        let skills = after.skills.reload();
+        agreed.skills = skills.iter().filter(|s| s.from == Origin::Project).count();
+        let left_out = skills.flaws().iter().filter(|f| f.skipped && f.problem.source.is_relative());
+        let left_out: Vec<_> = left_out.map(|f| f.problem.clone()).collect();
+        agreed.faults.extend(definitions::skills::problem_notice(&left_out));
         agreed.workflows = workflows::of_project(&folder_config).count();
         let (hooks, wrong) =
             extensions::hooks::load_project(&after.hooks, &after.project, &folder_config, &after.tools);
         agreed.hooks = hooks;
         agreed.faults.extend(wrong);
         agreed.faults.extend(after.mcp.trust(&folder_config));
-        after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {
             then();
         }

@@ -26,7 +26,8 @@ fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let tools = tiller_tool::Registry::built_in().catalog();
     let (hooks, project) = (tiller_hooks::Hooks::default(), PathBuf::from("no-project"));
     let mcp = McpSetup::none();
-    TrustEffects { shared: Arc::clone(shared), trusted, places, tools, hooks, project, mcp, then }
+    let skills = Library::default();
+    TrustEffects { shared: Arc::clone(shared), trusted, places, tools, skills, hooks, project, mcp, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {

@@ -60,14 +60,18 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
     let tools = setup.tools.catalog();
-    let (all, wrong) = definitions::read(&setup.places, &setup.folder_config, status.may_load(), &tools);
+    let (all, mut wrong) = definitions::read(&setup.places, &setup.folder_config, status.may_load(), &tools);
     let mut text = String::new();
     for it in all.iter() {
         text.push_str(&if json { json_line(&**it) } else { row(it, &tools) });
     }
-    if !json && all.skills().iter().next().is_some() {
+    let disabled = &setup.config.config.skills.disabled;
+    let (skills, left_out) =
+        definitions::skills::read(&setup.places, &setup.folder_config, status.may_load(), disabled);
+    wrong.extend(left_out);
+    if !json && skills.iter().next().is_some() {
         text.push_str("\nSkills for agents:\n");
-        for it in all.skills().iter() {
+        for it in skills.iter() {
             text.push_str(&format!("{:24} {:9} {}\n", it.name, it.from.word(), one_line(&it.description)));
         }
     }

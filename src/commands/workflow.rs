@@ -50,7 +50,9 @@ fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
         definitions::read(&setup.places, &setup.folder_config, status.may_load(), &setup.tools.catalog());
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
-    let skills = roles.skills();
+    let disabled = &setup.config.config.skills.disabled;
+    let (skills, _) =
+        definitions::skills::read(&setup.places, &setup.folder_config, status.may_load(), disabled);
     let skill = |name: &str| skills.wrong([name]);
     let tools = setup.tools.catalog();
     let tool = |name: &str| tiller_config::agents::no_such_tool(name, &tools);

@@ -11,7 +11,6 @@
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
 //! | [`agents`] | agent definitions: Markdown files with front matter |
-//! | [`skills`] | instructions for agents: folders with a SKILL.md |
 //! | [`workflows`] | files of workflows: TOML or YAML |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 //!
@@ -28,7 +27,6 @@ mod narrow;
 pub mod places;
 mod problem;
 pub mod schema;
-pub mod skills;
 mod text;
 pub mod workflows;
 mod write;

@@ -30,6 +30,7 @@ const NEVER: &[(&str, &str)] = &[
     ("browser", "it could start programs and use your logins"),
     ("commands", "it could start programs"),
     ("agents", "agents of a project belong in .tiller/agents"),
+    ("skills", "skills of a project belong in .tiller/skills"),
     ("embeddings", "it could send your text to another server"),
     ("watch", "it could hide changes from you"),
     ("snapshots", "it could make changes to your files irreversible"),

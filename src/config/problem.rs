@@ -36,7 +36,7 @@ impl fmt::Display for Problem {
 
 impl Problem {
     /// About `path` as a whole.
-    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
+    pub fn file(path: &Path, message: impl Into<String>) -> Self {
         Self { source: path.into(), at: None, key: String::new(), message: message.into(), hint: None }
     }
 

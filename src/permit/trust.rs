@@ -36,6 +36,8 @@ const FILES: &[(&str, TrustKind)] = &[
 const FOLDERS: &[(&str, TrustKind)] = &[
     (".tiller/agents", TrustKind::Agent),
     (".tiller/skills", TrustKind::Skill),
+    (".claude/skills", TrustKind::Skill),
+    (".agents/skills", TrustKind::Skill),
     (".tiller/workflows", TrustKind::Workflow),
     (".tiller/hooks", TrustKind::Hook),
     (".tiller/commands", TrustKind::Command),

@@ -1,4 +1,47 @@
 //! Skills: folders with a `SKILL.md` that say how a kind of task is done, and the packs that bring them.
 //!
+//! ```text
+//! ---
+//! name: rust-style                # as the folder is called
+//! description: How Rust is written here. Use it before you write Rust.
+//! license: MIT
+//! compatibility: Needs cargo
+//! allowed-tools: read_file search           # can only narrow what an agent has
+//! metadata:
+//!   params: crate, edition=2024             # {{crate}}, {{edition}} in the body
+//!   requires: writing-tests                 # loaded with it
+//! ---
+//! Prefer small modules. ...
+//! ```
+//!
+//! Built in < plugins and packs < the person's `skills/` < the project's `.claude/skills/`, `.agents/skills/` and
+//! `.tiller/skills/` (as they were trusted, byte for byte). A later one takes the place of an earlier one of its name.
+//! Reading is lenient: what is over a limit is loaded with a warning, unknown keys are ignored, and a skill that
+//! cannot be used is left out and reported. Nothing of a skill runs when it is loaded.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `skill` | one skill |
+//! | `read` | a `SKILL.md` to a skill, leniently |
+//! | `strict` | a folder against the public format, for authors |
+//! | `load` | the layers |
+//! | `library` | the skills of a process, as they are now |
+//! | `files` | the other files of a skill, bounded |
+//! | `graph` | which skills need which others |
+//!
 //! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: which of them a model sees (`engine`), and
 //! whether a person agrees to a change (`permit`).
+
+mod files;
+mod graph;
+mod library;
+mod load;
+mod read;
+mod skill;
+mod strict;
+
+pub use files::{SkillFile, SkillFiles};
+pub use library::{Library, Reload};
+pub use load::{Flaw, Skills, Sources, built_in_folders};
+pub use skill::{Param, Skill};
+pub use strict::{validate, validate_bytes};

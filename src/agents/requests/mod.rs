@@ -208,7 +208,8 @@ impl CrewDriver<'_> {
             })
             .collect();
         let roles = self.host.roles();
-        let skills = roles.skills().iter().map(|s| (s.name.clone(), s.description.clone())).collect();
+        let skills = self.host.skills();
+        let skills = skills.iter().map(|s| (s.name.clone(), s.description.clone())).collect();
         let roles = roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
         let caps = &self.host.config().agents;
         let more = caps.total.saturating_sub(self.crew.members.len());

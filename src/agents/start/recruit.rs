@@ -59,8 +59,8 @@ impl CrewDriver<'_> {
             return Err("the goal is empty".into());
         }
         self.check_tools(&brief.tools)?;
-        let roles = self.host.roles();
-        if let Some(why) = roles.skills().wrong(&brief.skills) {
+        let (roles, skills) = (self.host.roles(), self.host.skills());
+        if let Some(why) = skills.wrong(&brief.skills) {
             return Err(why);
         }
         let brief = self.resolve_backend(brief);
@@ -69,7 +69,7 @@ impl CrewDriver<'_> {
             None => None,
         };
         if let Some(role) = &role
-            && let Some(why) = roles.skills().wrong(&role.skills)
+            && let Some(why) = skills.wrong(&role.skills)
         {
             let kind = &role.name;
             return Err(format!("the agent {kind} uses a skill that does not exist here: {why}"));

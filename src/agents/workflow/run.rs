@@ -65,7 +65,7 @@ impl WorkflowDriver<'_> {
         let (roles, source, mailbox) =
             (self.host.roles(), self.host.crew_config().workflows.clone(), self.mailbox());
         let providers = self.host.providers();
-        let tools = self.host.all_tools();
+        let (tools, skills) = (self.host.all_tools(), self.host.skills());
         self.host.spawn(async move {
             let work = move || {
                 let flow = match (flow, &source) {
@@ -75,7 +75,6 @@ impl WorkflowDriver<'_> {
                 };
                 let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
                 let cli = |name: &str| source.as_ref().and_then(|s| (s.unavailable)(name));
-                let skills = roles.skills();
                 let skill = |name: &str| skills.wrong([name]);
                 let tool = |name: &str| tiller_config::agents::no_such_tool(name, &tools);
                 let model = |name: &str| {

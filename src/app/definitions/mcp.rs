@@ -39,7 +39,7 @@ impl McpSetup {
         }
         let (servers, problems) = own_servers(setup);
         Self::start(setup, servers);
-        setup.mcp.problems = problems;
+        setup.services.mcp.problems = problems;
     }
 
     /// Makes the list of servers, and adds the tools that reach them.
@@ -51,7 +51,8 @@ impl McpSetup {
         for tool in named_tools(&hub, setup.config.config.context.mcp_tokens) {
             setup.tools.push(Box::leak(Box::new(tool)));
         }
-        setup.mcp = Self { hub: Some(Arc::clone(&hub)), problems: Vec::new(), vars: setup.children() };
+        setup.services.mcp =
+            Self { hub: Some(Arc::clone(&hub)), problems: Vec::new(), vars: setup.children() };
         hub
     }
 
@@ -60,7 +61,7 @@ impl McpSetup {
         if servers.is_empty() {
             return Vec::new();
         }
-        let hub = setup.mcp.hub.clone().unwrap_or_else(|| Self::start(setup, Vec::new()));
+        let hub = setup.services.mcp.hub.clone().unwrap_or_else(|| Self::start(setup, Vec::new()));
         hub.add(servers)
     }
 

@@ -1,8 +1,9 @@
-//! Kinds of agents and skills, checked with the knowledge of tools and rules from other rooms.
+//! Kinds of agents, checked with the knowledge of tools and rules from other rooms.
 
 pub(crate) mod mcp;
 pub(crate) mod program_sandbox;
 pub(crate) mod programs;
+pub(crate) mod skills;
 pub(crate) mod workflows;
 
 use tiller_config::agents::{DefinitionContext, Definitions, ProjectFile};
@@ -22,9 +23,7 @@ pub(crate) fn read(
     let project: Vec<ProjectFile<'_>> = folder_config
         .found
         .iter()
-        .filter(|f| {
-            trusted && !folder_config.too_much && matches!(f.item.kind, TrustKind::Agent | TrustKind::Skill)
-        })
+        .filter(|f| trusted && !folder_config.too_much && f.item.kind == TrustKind::Agent)
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
     let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text, tools).map(drop);

@@ -134,12 +134,12 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
 
 /// All servers, those of a trusted folder and of plugins included. Says what is wrong in the settings.
 fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
-    for notice in setup.mcp.notices() {
+    for notice in setup.services.mcp.notices() {
         fail(&notice);
     }
     let store = setup.open_store()?;
     if setup.trust(&store).may_load() {
-        for notice in setup.mcp.trust(&setup.folder_config) {
+        for notice in setup.services.mcp.trust(&setup.folder_config) {
             fail(&notice);
         }
     } else if setup.folder_config.bytes(".mcp.json").is_some() {
@@ -157,9 +157,9 @@ fn all(setup: &Setup) -> Result<Option<Arc<Hub>>, Notice> {
         fail(&notice);
     }
     if servers.is_empty() {
-        return Ok(setup.mcp.hub.clone());
+        return Ok(setup.services.mcp.hub.clone());
     }
-    let hub = setup.mcp.hub.clone().unwrap_or_else(|| mcp::hub(setup, Vec::new()));
+    let hub = setup.services.mcp.hub.clone().unwrap_or_else(|| mcp::hub(setup, Vec::new()));
     hub.add(servers);
     Ok(Some(hub))
 }
@@ -189,7 +189,7 @@ fn find(setup: &Setup, text: &str, limits: &McpLimits) -> Result<(Arc<Hub>, Arc<
     let mut name = name_of(text);
     // What is kept of a server of the settings stays.
     while setup.config.config.mcp.contains_key(&name)
-        || setup.mcp.hub.as_ref().is_some_and(|h| h.find(&name).is_some())
+        || setup.services.mcp.hub.as_ref().is_some_and(|h| h.find(&name).is_some())
     {
         name.push_str("-x");
     }
@@ -276,7 +276,7 @@ fn remove(setup: &Setup, name: &str) -> Result<Exit, Notice> {
     }
     let file = setup.places.config.join(tiller_config::FILE);
     set_value(&file, &format!("mcp.{name}"), &Value::Null, &setup.formats.kinds()).map_err(|e| failed(&e))?;
-    if let Some(server) = setup.mcp.hub.as_ref().and_then(|hub| hub.find(name)) {
+    if let Some(server) = setup.services.mcp.hub.as_ref().and_then(|hub| hub.find(name)) {
         server.forget();
     }
     say(&format!("Removed {name}.\n"))

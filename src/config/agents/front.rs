@@ -10,11 +10,11 @@ use serde_saphyr::Spanned;
 use crate::problem::Problem;
 
 /// Bytes of a definition at most.
-pub(crate) const LARGEST: usize = 256 * 1024;
+pub const LARGEST: usize = 256 * 1024;
 
 /// A value of the front matter.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
     Nothing,
     Text(String),
     Bool,
@@ -24,11 +24,11 @@ pub(crate) enum Value {
 }
 
 /// Keys in the order of the file.
-pub(crate) type Pairs = Vec<(Spanned<String>, Spanned<Value>)>;
+pub type Pairs = Vec<(Spanned<String>, Spanned<Value>)>;
 
 impl Value {
     /// What it is, in words.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Text(_) => "text",
@@ -94,13 +94,15 @@ impl<'de> Deserialize<'de> for Value {
 
 /// A file that was taken apart.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) pairs: Pairs,
+pub struct Parts {
+    /// Keys and values above the body.
+    pub pairs: Pairs,
     /// Lines of the file before the front matter's first.
-    pub(crate) above: usize,
-    pub(crate) body: String,
+    pub above: usize,
+    /// Without blank lines around it.
+    pub body: String,
     /// Line of the body's beginning, from 1.
-    pub(crate) body_line: usize,
+    pub body_line: usize,
 }
 
 /// The mark above and below the front matter.
@@ -110,7 +112,7 @@ const FENCE: &str = "---";
 ///
 /// # Errors
 /// A file without front matter, or with front matter that cannot be read; with the place.
-pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
+pub fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
     let at = |line: usize, column: usize, message: String, hint: &str| Problem {
         at: Some((line, column)),
         hint: Some(hint.to_owned()),
@@ -173,7 +175,7 @@ pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
 }
 
 /// Lines and columns of a text in memory.
-pub(crate) fn number(n: u64) -> usize {
+pub fn number(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 

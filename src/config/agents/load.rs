@@ -9,7 +9,6 @@ use super::form::{Definition, Origin};
 use super::front::LARGEST;
 use super::words::DefinitionContext;
 use crate::problem::Problem;
-use crate::skills::Skills;
 use tiller_protocol::nearest::nearest;
 
 /// The person's folder, in the configuration folder.
@@ -41,11 +40,10 @@ pub struct ProjectFile<'a> {
     pub bytes: Option<&'a [u8]>,
 }
 
-/// Every definition, by name, and the skills that they and their tasks may name. Cheap to clone.
+/// Every definition, by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     kinds: Arc<BTreeMap<String, Arc<Definition>>>,
-    skills: Skills,
 }
 
 impl Definitions {
@@ -86,19 +84,12 @@ impl Definitions {
             content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
         });
         layer(Origin::Project, project.collect(), known, &mut all, &mut problems);
-        let (skills, more) = Skills::load_with(config, plugins, given);
-        problems.extend(more);
-        (Self { kinds: Arc::new(all), skills }, problems)
+        (Self { kinds: Arc::new(all) }, problems)
     }
 
     /// The one of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
         self.kinds.get(name)
-    }
-
-    /// The skills that agents can use.
-    pub fn skills(&self) -> &Skills {
-        &self.skills
     }
 
     /// By name.
@@ -149,7 +140,10 @@ fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
 }
 
 /// A file's bytes. A file that is too large comes with one byte too many, so that it is reported as such.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+///
+/// # Errors
+/// A part of a sentence, when it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
     // Reading a pipe would block.

@@ -31,12 +31,12 @@
 
 mod check;
 mod form;
-pub(crate) mod front;
+pub mod front;
 mod load;
 mod words;
 
 pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
-pub(crate) use load::read as read_file;
+pub use load::read as read_file;
 pub use load::{Definitions, ProjectFile};
 pub use words::{DefinitionContext, no_such_tool};
 

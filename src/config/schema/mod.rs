@@ -9,6 +9,7 @@ mod mcp;
 mod media;
 mod provider;
 mod screen;
+mod skills;
 mod terminals;
 mod web;
 
@@ -26,6 +27,7 @@ pub use mcp::{McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
+pub use skills::{SkillApproval, SkillSettings};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
 pub use web::{SearchEngine, Web};
 
@@ -80,6 +82,8 @@ pub struct Config {
     pub web: Web,
     /// Images, speech, and questions to several models.
     pub media: Media,
+    /// Skills.
+    pub skills: SkillSettings,
     /// MCP servers, by name.
     pub mcp: BTreeMap<String, McpServer>,
 }

@@ -5,9 +5,9 @@ use crate::files::record;
 use crate::session::model;
 use std::sync::Arc;
 
-use tiller_config::skills::Skill;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Entry, EventBody, HookEvent, ToolCall};
+use tiller_skills::Skill;
 
 use crate::bus::EventScope;
 use crate::context::prefix::layers::{AgentRole, PromptFacts};
@@ -153,15 +153,16 @@ fn role(core: &Core) -> Option<AgentRole> {
 
 /// The skills that its definition and its task name, each once. Deleted skills are left out.
 pub(crate) fn skills(core: &Core) -> Vec<Arc<Skill>> {
-    let roles = core.services.roles();
+    let known = core.services.skills();
     let kind = core.identity.role.iter().flat_map(|r| &r.skills);
     let task = core.identity.child().into_iter().flat_map(|c| &c.assignment.skills);
     let mut all: Vec<Arc<Skill>> = Vec::new();
     for name in kind.chain(task) {
-        if let Some(skill) = roles.skills().get(name)
-            && !all.contains(skill)
-        {
-            all.push(Arc::clone(skill));
+        // With what each requires, before it.
+        for skill in known.with_required(name).unwrap_or_default() {
+            if !all.contains(&skill) {
+                all.push(skill);
+            }
         }
     }
     all

@@ -4,13 +4,14 @@ use serde_json::json;
 use tiller_config::agents::{DefinitionContext, Definitions};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentCommand, AgentState, CommandBody};
+use tiller_skills::{Library, Skills, Sources};
 
 use crate::agents::delegation::{delegate, first, result, state};
 use crate::agents::external::toy;
 use crate::rig::*;
 
 /// The skills `rust-style` and `notes`, and the definition `smith`, which names the first and a missing one.
-fn taught(place: &Place) -> Definitions {
+fn taught(place: &Place) -> tiller_engine::Roles {
     let config = place.tmp.path().join("roles");
     for (name, body) in [("rust-style", "Prefer small modules."), ("notes", "Write everything down.")] {
         let folder = config.join("skills").join(name);
@@ -31,7 +32,9 @@ fn taught(place: &Place) -> Definitions {
     };
     let (all, wrong) = Definitions::load(&config, &[], &known);
     assert_eq!(wrong, []);
-    all
+    let (skills, wrong) = Skills::load(&Sources { config: Some(config), ..Sources::default() });
+    assert_eq!(wrong, []);
+    tiller_engine::Roles::with_skills(all, Library::new(skills))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,7 +55,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
         _ => says("done"),
     });
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.crew.roles = tiller_engine::Roles::new(roles);
+        p.crew.roles = roles;
         p.crew.programs = Some(program);
     };
     let mut rig = place.start_with(&fake, change).await;
@@ -86,7 +89,7 @@ async fn a_kind_with_a_skill_can_be_started_by_hand_and_models_see_what_there_is
         ("go", Some(said)) => says(&said),
         _ => says("forged"),
     });
-    let mut rig = place.start_with(&fake, |p| p.crew.roles = tiller_engine::Roles::new(roles)).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = roles).await;
     let listed = rig.turn("go").await.1;
     assert!(listed.contains("Skills:\nnotes: About notes\nrust-style: About rust-style"), "{listed}");
     rig.send(CommandBody::Agent(AgentCommand::Spawn {

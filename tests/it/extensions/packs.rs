@@ -44,7 +44,7 @@ fn pack(name: &str) -> String {
     format!("{}/skills/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All folders of `skills/` are valid plugins, and the table names them.
+/// All folders of `skills/` that are plugins are valid ones, and the table names them.
 #[test]
 fn every_pack_is_valid_and_listed() {
     let place = Place::new();
@@ -52,7 +52,7 @@ fn every_pack_is_valid_and_listed() {
     let packs: Vec<String> = std::fs::read_dir(pack(""))
         .unwrap()
         .map(|entry| entry.unwrap())
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| entry.path().join("plugin.toml").is_file())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     assert!(!packs.is_empty());

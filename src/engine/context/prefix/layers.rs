@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
-use tiller_config::skills::Skill;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, Profile, Time};
+use tiller_skills::Skill;
 
 use crate::context::prefix::project;
 use crate::context::prefix::project::Instructions;

@@ -17,6 +17,7 @@ use tiller_protocol::{
     ToolSet,
 };
 use tiller_provider::Providers;
+use tiller_skills::{Library, Skills};
 use tiller_store::{MadeBy, Store};
 use tiller_tool::code::CodeLimits;
 use tiller_tool::mcp::McpServers;
@@ -176,24 +177,37 @@ pub struct CrewConfig {
     pub roles: Roles,
 }
 
-/// Kinds of agents by name. Clones share one list, which is replaced as a whole when the user trusts the folder.
+/// Kinds of agents and skills by name. Clones share one list, which is replaced as a whole when the user trusts the folder.
 #[derive(Clone)]
-pub struct Roles(Arc<RwLock<Definitions>>);
+pub struct Roles {
+    definitions: Arc<RwLock<Definitions>>,
+    skills: Library,
+}
 
 impl Roles {
-    /// A list of its own.
+    /// A list of its own, without skills.
     pub fn new(definitions: Definitions) -> Self {
-        Self(Arc::new(RwLock::new(definitions)))
+        Self::with_skills(definitions, Library::default())
+    }
+
+    /// A list of its own, with skills that others may share.
+    pub fn with_skills(definitions: Definitions, skills: Library) -> Self {
+        Self { definitions: Arc::new(RwLock::new(definitions)), skills }
+    }
+
+    /// The skills as they are now.
+    pub fn skills(&self) -> Skills {
+        self.skills.now()
     }
 
     /// The definitions as they are now.
     pub fn now(&self) -> Definitions {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.definitions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the definitions, for all clones.
     pub(crate) fn replace(&self, definitions: Definitions) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = definitions;
+        *self.definitions.write().unwrap_or_else(PoisonError::into_inner) = definitions;
     }
 }
 
@@ -347,6 +361,11 @@ impl Services {
     /// Kinds of agents, as they are now.
     pub(crate) fn roles(&self) -> Definitions {
         self.crew.roles.now()
+    }
+
+    /// The skills, as they are now.
+    pub(crate) fn skills(&self) -> Skills {
+        self.crew.roles.skills()
     }
 
     /// The settings as they are now.

@@ -6,6 +6,7 @@ use tiller_config::Config;
 use tiller_config::agents::Definitions;
 use tiller_protocol::{ModelRef, ToolCatalog};
 use tiller_provider::{ProviderError, Providers};
+use tiller_skills::Skills;
 
 use super::CrewHost;
 use crate::core::services::CrewConfig;
@@ -19,6 +20,9 @@ pub trait HostSettings {
 
     /// Kinds of agents, as they are now.
     fn roles(&self) -> Definitions;
+
+    /// The skills, as they are now.
+    fn skills(&self) -> Skills;
 
     /// What agents are made with.
     fn crew_config(&self) -> &CrewConfig;
@@ -52,6 +56,10 @@ impl HostSettings for CrewHost<'_> {
 
     fn roles(&self) -> Definitions {
         self.core.services.roles()
+    }
+
+    fn skills(&self) -> Skills {
+        self.core.services.skills()
     }
 
     fn crew_config(&self) -> &CrewConfig {

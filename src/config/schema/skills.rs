@@ -1,0 +1,29 @@
+//! Skills: folders with a SKILL.md that say how a kind of task is done.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Skills, own commands and output styles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SkillSettings {
+    /// Whether agents may write skills: `always` without a question, `ask` after you have seen the difference, `never`.
+    pub approve: SkillApproval,
+    /// Names of skills that are not used.
+    pub disabled: Vec<String>,
+    /// The output style, by name; none by default.
+    pub style: Option<String>,
+}
+
+/// What happens when an agent wants to write a skill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SkillApproval {
+    /// It is written without a question; it can be undone.
+    Always,
+    /// The difference is shown, and you decide.
+    #[default]
+    Ask,
+    /// It is refused.
+    Never,
+}

@@ -1,0 +1,144 @@
+//! The files of a skill: listed and read within limits, never outside of its folder. Nothing is run.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of a skill that are listed at most.
+const MOST: usize = 200;
+/// Folders below each other at most.
+const DEPTH: usize = 6;
+/// Bytes that are read of one file at most.
+pub(crate) const LARGEST: u64 = 1024 * 1024;
+
+/// Where the files of a skill are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkillFiles {
+    /// In the program: path below the folder, content.
+    Embedded(&'static [(&'static str, &'static [u8])]),
+    /// In a folder of this machine.
+    Folder(PathBuf),
+    /// As the person trusted them: path below the folder, content.
+    Held(Arc<Vec<(String, Vec<u8>)>>),
+}
+
+/// One file of a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillFile {
+    /// Below the skill's folder, with `/`.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+impl SkillFiles {
+    /// The files, `SKILL.md` first, then by path; at most 200. Links are left out. Blocks.
+    pub fn list(&self) -> Vec<SkillFile> {
+        let mut all: Vec<SkillFile> = match self {
+            Self::Embedded(files) => {
+                files.iter().map(|(p, b)| SkillFile { path: (*p).to_owned(), size: b.len() as u64 }).collect()
+            }
+            Self::Held(files) => {
+                files.iter().map(|(p, b)| SkillFile { path: p.clone(), size: b.len() as u64 }).collect()
+            }
+            Self::Folder(folder) => {
+                let mut all = Vec::new();
+                walk(folder, "", 0, &mut all);
+                all
+            }
+        };
+        all.sort_by(|a, b| {
+            (a.path != crate::skill::FILE, &a.path).cmp(&(b.path != crate::skill::FILE, &b.path))
+        });
+        all.truncate(MOST);
+        all
+    }
+
+    /// The content of one file. Blocks.
+    ///
+    /// # Errors
+    /// A sentence: there is no such file, it is not in the folder, or it is too large.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let plain = Path::new(path).components().all(|c| matches!(c, Component::Normal(_)));
+        if !plain || path.is_empty() || path.contains(['\0', '\\']) {
+            return Err(format!("`{path}` is not a path below the skill's folder"));
+        }
+        match self {
+            Self::Embedded(files) => files
+                .iter()
+                .find(|(p, _)| *p == path)
+                .map(|(_, bytes)| bytes.to_vec())
+                .ok_or_else(|| self.no_such(path)),
+            Self::Held(files) => files
+                .iter()
+                .find(|(p, _)| p == path)
+                .map(|(_, bytes)| bytes.clone())
+                .ok_or_else(|| self.no_such(path)),
+            Self::Folder(folder) => match read_inside(folder, path) {
+                Err(ReadFailure::Missing) => Err(self.no_such(path)),
+                Err(ReadFailure::Refused(why)) => Err(format!("`{path}` {why}")),
+                Ok(bytes) => Ok(bytes),
+            },
+        }
+    }
+
+    fn no_such(&self, path: &str) -> String {
+        let names: Vec<String> = self.list().into_iter().map(|f| f.path).take(20).collect();
+        format!("the skill has no file `{path}`; it has {}", names.join(", "))
+    }
+}
+
+/// Why a file is not read.
+pub(crate) enum ReadFailure {
+    Missing,
+    /// The end of a sentence about the file.
+    Refused(String),
+}
+
+/// Reads a file below a folder whose path leads through no link.
+pub(crate) fn read_inside(folder: &Path, path: &str) -> Result<Vec<u8>, ReadFailure> {
+    let refused = |why: &str| ReadFailure::Refused(why.to_owned());
+    let mut at = folder.to_path_buf();
+    for part in Path::new(path).components() {
+        at.push(part);
+        let meta = fs::symlink_metadata(&at).map_err(|_| ReadFailure::Missing)?;
+        if meta.file_type().is_symlink() {
+            return Err(refused("is a link, which is not followed"));
+        }
+    }
+    let meta = fs::symlink_metadata(&at).map_err(|_| ReadFailure::Missing)?;
+    // Reading a pipe would block.
+    if !meta.is_file() {
+        return Err(refused("is not a file"));
+    }
+    if meta.len() > LARGEST {
+        return Err(ReadFailure::Refused(format!("is larger than {} KiB", LARGEST / 1024)));
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
+    file.take(LARGEST)
+        .read_to_end(&mut bytes)
+        .map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
+    Ok(bytes)
+}
+
+/// Collects files below a folder; links and special files are left out.
+fn walk(folder: &Path, below: &str, depth: usize, all: &mut Vec<SkillFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.take(MOST * 2).flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        if all.len() >= MOST {
+            return;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if below.is_empty() { name } else { format!("{below}/{name}") };
+        let Ok(meta) = fs::symlink_metadata(entry.path()) else { continue };
+        if meta.is_file() {
+            all.push(SkillFile { path, size: meta.len() });
+        } else if meta.is_dir() && depth < DEPTH {
+            walk(&entry.path(), &path, depth + 1, all);
+        }
+    }
+}

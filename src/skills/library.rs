@@ -1,0 +1,52 @@
+//! The skills of a process, as they are now.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::load::Skills;
+
+/// Reads all skills again. Blocks.
+pub type Reload = Arc<dyn Fn() -> Skills + Send + Sync>;
+
+/// The skills as they are now. Clones share one list, which is replaced as a whole: when the user trusts a folder, and when
+/// a skill changes.
+#[derive(Clone, Default)]
+pub struct Library(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    skills: RwLock<Skills>,
+    reload: RwLock<Option<Reload>>,
+}
+
+impl Library {
+    /// These skills.
+    pub fn new(skills: Skills) -> Self {
+        let library = Self::default();
+        library.replace(skills);
+        library
+    }
+
+    /// The skills as they are now.
+    pub fn now(&self) -> Skills {
+        self.0.skills.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the skills, for all clones.
+    pub fn replace(&self, skills: Skills) {
+        *self.0.skills.write().unwrap_or_else(PoisonError::into_inner) = skills;
+    }
+
+    /// How they are read again.
+    pub fn reload_with(&self, reload: Reload) {
+        *self.0.reload.write().unwrap_or_else(PoisonError::into_inner) = Some(reload);
+    }
+
+    /// Reads them again, where that is possible, and returns them. Blocks.
+    pub fn reload(&self) -> Skills {
+        let reload = self.0.reload.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(reload) = reload {
+            self.replace(reload());
+        }
+        self.now()
+    }
+}

@@ -1,0 +1,279 @@
+//! The layers of skills: built in, those of plugins and packs, the user's, the project's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_config::Problem;
+use tiller_config::agents::{Origin, ProjectFile};
+use tiller_protocol::nearest::nearest;
+
+use crate::files::{ReadFailure, SkillFiles, read_inside};
+use crate::graph;
+use crate::read;
+use crate::skill::{FILE, Skill};
+
+/// The folder of skills in a plugin, a pack, and the person's configuration folder.
+const FOLDER: &str = "skills";
+/// Those of the project; the last wins.
+const PROJECT: [&str; 3] = [".claude/skills/", ".agents/skills/", ".tiller/skills/"];
+/// Skills of one folder at most.
+const MOST: usize = 500;
+
+/// The folders of the program's own skills, by name, with their files.
+static BUILT_IN: &[(&str, &[(&str, &[u8])])] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// The names of the built-in skills' folders, with their files.
+pub fn built_in_folders() -> &'static [(&'static str, &'static [(&'static str, &'static [u8])])] {
+    BUILT_IN
+}
+
+/// Where skills come from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources<'a> {
+    /// The program's own.
+    pub built_in: bool,
+    /// Plugins and packs in use; each has a folder `skills`.
+    pub packs: Vec<PathBuf>,
+    /// The person's configuration folder.
+    pub config: Option<PathBuf>,
+    /// Files of the project, empty until it is trusted.
+    pub project: Vec<ProjectFile<'a>>,
+    /// Names that the settings turn off.
+    pub disabled: BTreeSet<String>,
+}
+
+/// Something that is wrong with a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// The name of its folder.
+    pub skill: String,
+    pub problem: Problem,
+    /// It is left out; otherwise it is a warning.
+    pub skipped: bool,
+}
+
+/// Every skill, by name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Skills(Arc<Loaded>);
+
+#[derive(Debug, Default)]
+struct Loaded {
+    skills: BTreeMap<String, Arc<Skill>>,
+    hidden: Vec<Arc<Skill>>,
+    disabled: BTreeMap<String, Arc<Skill>>,
+    flaws: Vec<Flaw>,
+}
+
+/// A skill's file before it is read.
+struct Candidate {
+    from: Origin,
+    path: PathBuf,
+    content: Result<Vec<u8>, String>,
+    files: SkillFiles,
+}
+
+impl Skills {
+    /// Reads them. A skill that cannot be used is left out and reported, and nothing else is. Blocks; runs nothing.
+    pub fn load(sources: &Sources<'_>) -> (Self, Vec<Problem>) {
+        let mut loaded = Loaded::default();
+        if sources.built_in {
+            loaded.layer(BUILT_IN.iter().map(|(name, files)| built_in(name, files)).collect());
+        }
+        for pack in &sources.packs {
+            let found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
+            loaded.layer(found);
+        }
+        if let Some(config) = &sources.config {
+            let found = loaded.folder(&config.join(FOLDER), Origin::User);
+            loaded.layer(found);
+        }
+        for place in PROJECT {
+            loaded.layer(project(place, &sources.project));
+        }
+        for name in &sources.disabled {
+            if let Some(skill) = loaded.skills.remove(name) {
+                loaded.disabled.insert(name.clone(), skill);
+            }
+        }
+        loaded.check_requirements();
+        let problems = loaded.flaws.iter().filter(|f| f.skipped).map(|f| f.problem.clone()).collect();
+        (Self(Arc::new(loaded)), problems)
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Skill>> {
+        self.0.skills.get(name)
+    }
+
+    /// By name, without those that are turned off.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.0.skills.values()
+    }
+
+    /// Those that the settings turn off, by name.
+    pub fn disabled(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.0.disabled.values()
+    }
+
+    /// Those that a later place replaces by one of the same name.
+    pub fn hidden(&self) -> &[Arc<Skill>] {
+        &self.0.hidden
+    }
+
+    /// What is wrong with skills.
+    pub fn flaws(&self) -> &[Flaw] {
+        &self.0.flaws
+    }
+
+    /// The skill of this name after all that it requires, each once.
+    ///
+    /// # Errors
+    /// A sentence: there is none, or its requirements cannot be met.
+    pub fn with_required(&self, name: &str) -> Result<Vec<Arc<Skill>>, String> {
+        if self.get(name).is_none() {
+            return Err(self.no_such(name));
+        }
+        graph::closure(&self.0.skills, name)
+    }
+
+    /// What to say of the first of these names that is none.
+    pub fn wrong<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Option<String> {
+        names.into_iter().find(|n| self.get(n.as_ref()).is_none()).map(|n| self.no_such(n.as_ref()))
+    }
+
+    /// What to say of a name that is none: the nearest, or all.
+    pub fn no_such(&self, name: &str) -> String {
+        if self.0.disabled.contains_key(name) {
+            return format!("the skill `{name}` is turned off in the settings");
+        }
+        let shown = name.escape_default();
+        let names = self.0.skills.keys().map(String::as_str);
+        match nearest(name, names.clone()) {
+            Some(near) => format!("there is no skill `{shown}`; did you mean `{near}`?"),
+            None if self.0.skills.is_empty() => {
+                format!(
+                    "there is no skill `{shown}`, and there are no others: put the knowledge into context"
+                )
+            }
+            None => {
+                format!("there is no skill `{shown}`; available: {}", names.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+impl Loaded {
+    /// Puts the skills of one place over those of the places before.
+    fn layer(&mut self, found: Vec<Candidate>) {
+        let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for Candidate { from, path, content, files } in found {
+            let folder =
+                path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+            let read = content
+                .map_err(|why| Problem::file(&path, format!("the file cannot be read: {why}")))
+                .and_then(|bytes| read::skill(&path, from, &bytes, files));
+            let (skill, warnings) = match read {
+                Ok(read) => read,
+                Err(problem) => {
+                    self.flaws.push(Flaw { skill: folder, problem, skipped: true });
+                    continue;
+                }
+            };
+            if let Some(first) = here.get(&skill.name) {
+                let message = format!("`{}` is already the skill in {}", skill.name, first.display());
+                let hint = Some("give one of them another name".to_owned());
+                let problem = Problem { at: Some((1, 1)), hint, ..Problem::file(&path, message) };
+                self.flaws.push(Flaw { skill: folder, problem, skipped: true });
+                continue;
+            }
+            here.insert(skill.name.clone(), path);
+            let flaw = |problem| Flaw { skill: skill.name.clone(), problem, skipped: false };
+            self.flaws.extend(warnings.into_iter().map(flaw));
+            if let Some(hidden) = self.skills.insert(skill.name.clone(), Arc::new(skill)) {
+                self.hidden.push(hidden);
+            }
+        }
+    }
+
+    /// The skills of a folder, by name. No folder is no mistake, nor is a folder in it without the file.
+    fn folder(&mut self, path: &Path, from: Origin) -> Vec<Candidate> {
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+            Err(e) => {
+                let problem = Problem::file(path, format!("the folder cannot be read: {e}"));
+                self.flaws.push(Flaw { skill: String::new(), problem, skipped: true });
+                return Vec::new();
+            }
+        };
+        let mut folders: Vec<PathBuf> = entries.take(4 * MOST).flatten().map(|e| e.path()).collect();
+        folders.retain(|p| std::fs::symlink_metadata(p.join(FILE)).is_ok());
+        folders.sort();
+        if folders.len() > MOST {
+            let problem = Problem::file(path, format!("more than {MOST} skills; the rest is ignored"));
+            self.flaws.push(Flaw { skill: String::new(), problem, skipped: true });
+            folders.truncate(MOST);
+        }
+        let candidate = |folder: PathBuf| {
+            // A person's folder may be a link, to where they keep their files. Nothing below it may.
+            let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            let content = match read_inside(&real, FILE) {
+                Ok(bytes) => Ok(bytes),
+                Err(ReadFailure::Missing) => Err("it is gone".to_owned()),
+                Err(ReadFailure::Refused(why)) => Err(format!("it {why}")),
+            };
+            Candidate { from, path: folder.join(FILE), content, files: SkillFiles::Folder(real) }
+        };
+        folders.into_iter().map(candidate).collect()
+    }
+
+    /// Leaves out the skills whose requirements cannot be met, until all others' can.
+    fn check_requirements(&mut self) {
+        loop {
+            let wrong = self.skills.iter().find_map(|(name, skill)| {
+                let why = graph::closure(&self.skills, name).err()?;
+                Some((name.clone(), Problem::file(&skill.file, why)))
+            });
+            let Some((name, problem)) = wrong else { return };
+            self.skills.remove(&name);
+            self.flaws.push(Flaw { skill: name, problem, skipped: true });
+        }
+    }
+}
+
+fn built_in(name: &str, files: &'static [(&'static str, &'static [u8])]) -> Candidate {
+    let content = files.iter().find(|(path, _)| *path == FILE).map(|(_, bytes)| bytes.to_vec());
+    Candidate {
+        from: Origin::BuiltIn,
+        path: Path::new(name).join(FILE),
+        content: content.ok_or_else(|| "it is gone".into()),
+        files: SkillFiles::Embedded(files),
+    }
+}
+
+/// The project's skills in one of its folders, made of the bytes that were trusted.
+fn project(place: &str, files: &[ProjectFile<'_>]) -> Vec<Candidate> {
+    let mut folders: BTreeMap<&str, Vec<(&str, Option<&[u8]>)>> = BTreeMap::new();
+    for file in files {
+        let inside = file.path.strip_prefix(place).and_then(|rest| rest.split_once('/'));
+        if let Some((folder, below)) = inside {
+            folders.entry(folder).or_default().push((below, file.bytes));
+        }
+    }
+    let candidate = |(folder, files): (&str, Vec<(&str, Option<&[u8]>)>)| {
+        let main = files.iter().find(|(below, _)| *below == FILE)?.1;
+        let held = files.iter().filter_map(|(below, b)| Some(((*below).to_owned(), b.as_ref()?.to_vec())));
+        Some(Candidate {
+            from: Origin::Project,
+            path: PathBuf::from(format!("{place}{folder}/{FILE}")),
+            content: main.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
+            files: SkillFiles::Held(Arc::new(held.collect())),
+        })
+    };
+    folders.into_iter().take(MOST).filter_map(candidate).collect()
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;
