@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialRefreshGuard, CredentialStore,
-    OAuthState, StoredCredentials,
+    OAuthClientConfig, OAuthState, StoredCredentials,
 };
+use crate::settings::LoginClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -87,11 +88,15 @@ impl CredentialStore for TokenFile {
     }
 }
 
-/// What adds tokens to requests, and refreshes them; `None`: the person has not logged in.
+/// What adds tokens to requests, and refreshes them; `None`: the person has not logged in, or with another client id.
 ///
 /// # Errors
 /// When the server's login cannot be found out, in words.
-pub(crate) async fn manager(folder: &Path, url: &str) -> Result<Option<AuthorizationManager>, String> {
+pub(crate) async fn manager(
+    folder: &Path,
+    url: &str,
+    client: Option<&LoginClient>,
+) -> Result<Option<AuthorizationManager>, String> {
     let tokens = TokenFile::new(folder, url);
     if !tokens.exists() {
         return Ok(None);
@@ -99,17 +104,27 @@ pub(crate) async fn manager(folder: &Path, url: &str) -> Result<Option<Authoriza
     let mut manager = AuthorizationManager::new(url).await.map_err(|e| e.to_string())?;
     manager.set_credential_store(tokens);
     let found = manager.initialize_from_store().await.map_err(|e| e.to_string())?;
+    if let Some(client) = client.filter(|_| found) {
+        let stored = TokenFile::new(folder, url).load().await.map_err(|e| e.to_string())?;
+        if stored.is_none_or(|stored| stored.client_id != client.id) {
+            return Ok(None);
+        }
+        // A refresh needs the secret, which is not stored with the tokens; it redirects nowhere.
+        let mut config = OAuthClientConfig::new(&client.id, url);
+        config.client_secret = client.secret.clone();
+        manager.configure_client(config).map_err(|e| e.to_string())?;
+    }
     Ok(found.then_some(manager))
 }
 
 /// Lets the person log in. `challenge`: what the server answered, when it said what it wants. `show` gets the address of the
-/// page. A port of this machine listens until the browser has come back, or [`LOGIN`] is over.
+/// page. `client`: `None` where Tiller registers itself. A port of this machine listens until the browser has come back, or [`LOGIN`] is over.
 ///
 /// # Errors
 /// Why there are no tokens; a sentence without a full stop.
 pub(crate) async fn log_in(
     folder: &Path,
-    url: &str,
+    (url, client): (&str, Option<&LoginClient>),
     challenge: Option<&str>,
     show: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), String> {
@@ -128,6 +143,10 @@ pub(crate) async fn log_in(
         AuthorizationRequest::new(redirect).with_client_name("Tiller").with_initial_scope_selection();
     if let Some(challenge) = challenge {
         request = request.with_challenge(challenge);
+    }
+    if let Some(client) = client {
+        request.client_id = Some(client.id.clone());
+        request.client_secret = client.secret.clone();
     }
     state.start_authorization(request).await.map_err(words)?;
     let OAuthState::Session(session) = &state else { return Err("the login did not begin".into()) };

@@ -22,6 +22,9 @@ struct Issued {
     token: Option<String>,
     count: u32,
     refreshed: u32,
+    /// Registrations, and the credentials that came with requests for tokens.
+    registered: u32,
+    credentials: Vec<String>,
     verifiers: Vec<String>,
     /// Answer calls with 403.
     wants_more: bool,
@@ -63,6 +66,7 @@ fn answer(request: &Recorded, issued: &Mutex<Issued>) -> Reply {
     let mut issued = lock(issued);
     match path {
         "/register" => {
+            issued.registered += 1;
             let asked = request.json();
             Reply::status(201)
                 .json(&json!({"client_id": "client-1", "redirect_uris": asked["redirect_uris"]}))
@@ -70,6 +74,9 @@ fn answer(request: &Recorded, issued: &Mutex<Issued>) -> Reply {
         "/token" => {
             let text = request.text();
             issued.count += 1;
+            let basic = request.header("authorization").unwrap_or_default();
+            let post = format!("{}:{}", parameter(&text, "client_id"), parameter(&text, "client_secret"));
+            issued.credentials.push(if basic.is_empty() { post } else { basic.to_owned() });
             match parameter(&text, "grant_type").as_str() {
                 "refresh_token" => issued.refreshed += 1,
                 _ => issued.verifiers.push(parameter(&text, "code_verifier")),
@@ -147,6 +154,10 @@ fn browse(page: &str) {
 }
 
 fn hub(folder: &std::path::Path, url: &str) -> Arc<Hub> {
+    hub_with(folder, McpServer { url: Some(format!("{url}/mcp")), ..McpServer::default() })
+}
+
+fn hub_with(folder: &std::path::Path, server: McpServer) -> Arc<Hub> {
     let config = HubConfig {
         root: folder.to_owned(),
         state: folder.join("state"),
@@ -154,7 +165,6 @@ fn hub(folder: &std::path::Path, url: &str) -> Arc<Hub> {
         confine: Arc::new(|_| None),
         bounds: Bounds::default(),
     };
-    let server = McpServer { url: Some(format!("{url}/mcp")), ..McpServer::default() };
     Hub::new(config, vec![ServerSettings::new("remote", Origin::User, &server, &|_| None).unwrap()])
 }
 
@@ -218,4 +228,48 @@ async fn a_server_that_answers_the_probe_with_an_empty_result_is_spoken_to_as_an
     assert!(!hub.call("remote", "echo", serde_json::Map::new(), None).await.unwrap().failed);
     assert_eq!(hub.find("remote").unwrap().revision(), "2025-11-25");
     hub.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_id_that_the_operator_gave_is_used_instead_of_a_registration() {
+    let issued = Arc::new(Mutex::new(Issued::default()));
+    let shared = Arc::clone(&issued);
+    let server = ScriptServer::with(move |request, _| answer(request, &shared));
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |id: &str| McpServer {
+        url: Some(format!("{}/mcp", server.url())),
+        client_id: Some(id.into()),
+        client_secret: Some("the-secret".into()),
+        ..McpServer::default()
+    };
+    let hub = hub_with(folder.path(), settings("client-1"));
+    let remote = hub.find("remote").unwrap();
+    assert!(remote.check().await.unwrap_err().login);
+    remote.log_in(&browse).await.unwrap();
+    let call = || hub.call("remote", "echo", serde_json::Map::new(), None);
+    assert!(!call().await.unwrap().failed);
+    // A new process refreshes with the secret, which is not stored with the tokens.
+    hub.end().await;
+    lock(&issued).token = Some("another".into());
+    let other = hub_with(folder.path(), settings("client-1"));
+    assert!(!other.call("remote", "echo", serde_json::Map::new(), None).await.unwrap().failed);
+    {
+        let issued = lock(&issued);
+        assert_eq!((issued.registered, issued.refreshed), (0, 1));
+        let all = &issued.credentials;
+        assert!(all.len() == 2 && all[0] == all[1] && !all[0].is_empty(), "{all:?}");
+        use base64::Engine;
+        let basic = base64::engine::general_purpose::STANDARD.encode("client-1:the-secret");
+        assert!(all[0] == format!("Basic {basic}") || all[0] == "client-1:the-secret", "{all:?}");
+    }
+    for file in std::fs::read_dir(folder.path().join("state")).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains("the-secret"));
+    }
+    other.end().await;
+    // Tokens of another client id are not used.
+    let third = hub_with(folder.path(), settings("client-2"));
+    let failure = third.find("remote").unwrap().check().await.unwrap_err();
+    assert!(failure.login, "{failure:?}");
+    third.end().await;
 }

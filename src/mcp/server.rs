@@ -326,13 +326,13 @@ impl Server {
     /// # Errors
     /// Why there is no login; a sentence without a full stop.
     pub async fn log_in(&self, show: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
-        let Transport::Http { url, .. } = &self.settings.transport else {
+        let Transport::Http { url, client, .. } = &self.settings.transport else {
             return Err("it is a program of this machine, which needs no login".into());
         };
         let challenge = lock(&self.state).known.challenge.clone();
         crate::oauth::log_in(
             (self.environment)(&self.settings).state.as_path(),
-            url,
+            (url, client.as_ref()),
             challenge.as_deref(),
             show,
         )

@@ -69,7 +69,27 @@ pub enum Transport {
     /// A program that is started here.
     Stdio { command: String, args: Vec<String>, env: Vec<(String, String)>, folder: Option<PathBuf> },
     /// An address. `kind`: `None` where it is found out.
-    Http { url: String, headers: Vec<(String, String)>, kind: Option<McpTransport> },
+    /// `client`: `None` where Tiller registers itself for a login.
+    Http {
+        url: String,
+        headers: Vec<(String, String)>,
+        kind: Option<McpTransport>,
+        client: Option<LoginClient>,
+    },
+}
+
+/// What a server's operator gave the user to log in with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoginClient {
+    pub id: String,
+    /// Never shown.
+    pub secret: Option<String>,
+}
+
+impl fmt::Debug for LoginClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginClient").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 /// One server, ready to be reached.
@@ -129,6 +149,9 @@ impl ServerSettings {
         };
         let transport = match (&server.command, &server.url) {
             (Some(_), Some(_)) => return Err("it has both a command and a url".into()),
+            (Some(_), None) if server.client_id.is_some() => {
+                return Err("it has a client_id, which only a server with a url can use".into());
+            }
             (None, None) => return Err("it has neither a command nor a url".into()),
             (Some(command), None) => Transport::Stdio {
                 command: text(command)?,
@@ -141,7 +164,14 @@ impl ServerSettings {
                 if !(url.starts_with("http://") || url.starts_with("https://")) {
                     return Err("its url must begin with https:// or http://".into());
                 }
-                Transport::Http { url, headers: pairs(&server.headers)?, kind: server.transport }
+                let secret = server.client_secret.as_deref().map(text).transpose()?;
+                let client = match (server.client_id.as_deref().map(text).transpose()?, secret) {
+                    (Some(id), _) if id.trim().is_empty() => return Err("its client_id is empty".into()),
+                    (Some(id), secret) => Some(LoginClient { id, secret }),
+                    (None, Some(_)) => return Err("it has a client_secret and no client_id".into()),
+                    (None, None) => None,
+                };
+                Transport::Http { url, headers: pairs(&server.headers)?, kind: server.transport, client }
             }
         };
         let seconds =
@@ -182,6 +212,28 @@ impl ServerSettings {
         }
     }
 
+    /// Values that are kept out of transcripts and logs: those of variables and headers whose names say so, and the
+    /// secret of a login. Of a client of `tiller acp` every header counts, since its server is not the user's own.
+    pub fn secrets(&self) -> Vec<String> {
+        match &self.transport {
+            Transport::Http { headers, client, .. } => {
+                let all = self.origin == Origin::Client;
+                let secret = headers.iter().filter(|(name, _)| all || names_secret(name));
+                let mut found: Vec<String> = Vec::new();
+                for (_, value) in secret {
+                    // `Bearer TOKEN`: the token alone is one, too.
+                    found.extend(value.rsplit_once(' ').map(|(_, token)| token.to_owned()));
+                    found.push(value.clone());
+                }
+                found.extend(client.as_ref().and_then(|client| client.secret.clone()));
+                found
+            }
+            Transport::Stdio { env, .. } => {
+                env.iter().filter(|(name, _)| names_secret(name)).map(|(_, value)| value.clone()).collect()
+            }
+        }
+    }
+
     /// `stdio`, `http` or `sse`.
     pub fn transport_word(&self) -> &'static str {
         match &self.transport {
@@ -190,6 +242,14 @@ impl ServerSettings {
             Transport::Http { .. } => "http",
         }
     }
+}
+
+/// Whether a variable or header of this name holds a secret. Others (a mode, a path) would garble ordinary text.
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASS", "PWD", "AUTH", "CREDENTIAL", "COOKIE", "PAT"]
+        .iter()
+        .any(|word| if *word == "PAT" { name.ends_with("_PAT") } else { name.contains(word) })
 }
 
 /// A folder, which may begin with `~/`.
@@ -212,7 +272,7 @@ fn quoted(word: &str) -> String {
 
 /// What decides what runs, as text. Times and switches do not count.
 fn hash(server: &McpServer) -> String {
-    let counted = serde_json::json!([
+    let mut counted = serde_json::json!([
         server.command,
         server.args,
         server.env,
@@ -221,12 +281,17 @@ fn hash(server: &McpServer) -> String {
         server.headers,
         server.transport
     ]);
+    // Added later: without it, the hash is the one that was agreed to before.
+    if let (Some(id), Some(list)) = (&server.client_id, counted.as_array_mut()) {
+        list.push(serde_json::json!([id, server.client_secret]));
+    }
     blake3::hash(counted.to_string().as_bytes()).to_hex().to_string()
 }
 
 /// The names of the variables that a server is given from the environment, in order.
 pub fn variables(server: &McpServer) -> Vec<String> {
-    let single = [&server.command, &server.folder, &server.url];
+    let single =
+        [&server.command, &server.folder, &server.url, &server.client_id, &server.client_secret];
     let texts = single.into_iter().flatten().chain(&server.args);
     let texts = texts.chain(server.env.values()).chain(server.headers.values());
     let named = |text: &String| -> Vec<String> {
@@ -329,6 +394,38 @@ mod tests {
 
     fn lookup(name: &str) -> Option<String> {
         (name == "SET").then(|| "value".into())
+    }
+
+    #[test]
+    fn secrets_are_the_values_whose_names_say_so_and_a_login_client_is_whole() {
+        let read = |json: serde_json::Value| {
+            let server: McpServer = serde_json::from_value(json).unwrap();
+            ServerSettings::new("a", Origin::User, &server, &lookup)
+        };
+        let url = "https://a.example/mcp";
+        let remote = read(serde_json::json!({"url": url, "client_id": "me", "client_secret": "${SET}",
+            "headers": {"Authorization": "Bearer abcdefgh", "X-Workspace": "project"}}))
+        .unwrap();
+        assert_eq!(remote.secrets(), ["abcdefgh", "Bearer abcdefgh", "value"]);
+        assert!(!format!("{remote:?}").contains("\"value\""), "{remote:?}");
+        let program =
+            read(serde_json::json!({"command": "x", "env": {"API_KEY": "secret", "MODE": "fast"}})).unwrap();
+        assert_eq!(program.secrets(), ["secret"]);
+        for (wrong, why) in [
+            (serde_json::json!({"url": url, "client_secret": "x"}), "no client_id"),
+            (serde_json::json!({"url": url, "client_id": " "}), "is empty"),
+            (serde_json::json!({"url": url, "client_id": "me", "client_secret": "${NOT}"}), "NOT"),
+            (serde_json::json!({"command": "x", "client_id": "me"}), "only a server with a url"),
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        // What was agreed to before the client id existed is still agreed to.
+        let hash = |json: serde_json::Value| read(json).unwrap().hash;
+        let plain = hash(serde_json::json!({"url": url}));
+        let old = serde_json::json!([null, [], {}, null, url, {}, null]).to_string();
+        assert_eq!(plain, blake3::hash(old.as_bytes()).to_hex().to_string());
+        assert_ne!(plain, hash(serde_json::json!({"url": url, "client_id": "me"})));
     }
 
     #[test]

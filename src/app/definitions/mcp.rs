@@ -38,6 +38,7 @@ impl McpSetup {
             return;
         }
         let (servers, problems) = own_servers(setup);
+        setup.keep_secret(servers.iter().flat_map(ServerSettings::secrets).collect());
         Self::start(setup, servers);
         setup.services.mcp.problems = problems;
     }

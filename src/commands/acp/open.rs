@@ -53,7 +53,7 @@ pub(super) fn start(
     let common = Common { dir: Some(cwd), ..common.clone() };
     let mut setup = Setup::read(&common, Flags::default())?;
     setup.check_config()?;
-    setup.keep_secret(servers::secrets(&servers));
+    setup.keep_secret(servers.iter().flat_map(ServerSettings::secrets).collect());
     let taken = McpSetup::bring(&mut setup, servers);
     let open = match id {
         None => Open::New,

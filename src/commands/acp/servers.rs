@@ -106,35 +106,6 @@ fn free_name(name: &str, others: &[ServerSettings]) -> String {
     std::iter::once(base.clone()).chain(numbered).find(free).unwrap_or(base)
 }
 
-/// Values of variables and headers that are kept out of transcripts and logs.
-pub(super) fn secrets(servers: &[ServerSettings]) -> Vec<String> {
-    let mut found = Vec::new();
-    for server in servers {
-        match &server.transport {
-            tiller_mcp::Transport::Http { headers, .. } => {
-                for (_, value) in headers {
-                    // `Bearer TOKEN`: the token alone is one, too.
-                    found.extend(value.rsplit_once(' ').map(|(_, token)| token.to_owned()));
-                    found.push(value.clone());
-                }
-            }
-            tiller_mcp::Transport::Stdio { env, .. } => {
-                let secret = env.iter().filter(|(name, _)| names_secret(name));
-                found.extend(secret.map(|(_, value)| value.clone()));
-            }
-        }
-    }
-    found
-}
-
-/// Whether a variable of this name holds a secret. Others (a mode, a path) would garble ordinary text.
-fn names_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET", "PASS", "PWD", "AUTH", "CREDENTIAL", "COOKIE", "PAT"]
-        .iter()
-        .any(|word| if *word == "PAT" { name.ends_with("_PAT") } else { name.contains(word) })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -162,7 +133,8 @@ mod tests {
             ]
         );
         assert!(servers.iter().all(|s| !s.unconfined && s.network.is_empty() && s.origin == Origin::Client));
-        assert_eq!(secrets(&servers), ["secret-of-the-token", "abcdefghij", "Bearer abcdefghij"]);
+        let secrets: Vec<String> = servers.iter().flat_map(ServerSettings::secrets).collect();
+        assert_eq!(secrets, ["secret-of-the-token", "abcdefghij", "Bearer abcdefghij"]);
         for wrong in [
             json!("sesame"),
             json!({"name": "a"}),

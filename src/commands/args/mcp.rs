@@ -78,6 +78,12 @@ pub struct McpAdd {
     /// A header for its address, such as Authorization='Bearer ${MY_TOKEN}'
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub header: Vec<(String, String)>,
+    /// Client id that its operator gave you to log in with
+    #[arg(long, value_name = "ID")]
+    pub client_id: Option<String>,
+    /// The variable that holds the secret of that client id
+    #[arg(long, value_name = "NAME", requires = "client_id")]
+    pub client_secret_env: Option<String>,
     #[command(flatten)]
     pub limits: McpLimits,
     /// Its address, or its program with arguments

@@ -240,6 +240,16 @@ fn add(setup: &Setup, add: &McpAdd) -> Result<Exit, Notice> {
             if !add.header.is_empty() {
                 entries.push(("headers", map(&add.header)));
             }
+            if let Some(id) = &add.client_id {
+                entries.push(("client_id", json!(id)));
+            }
+            if let Some(variable) = &add.client_secret_env {
+                entries.push(("client_secret", json!(format!("${{{variable}}}"))));
+            }
+        }
+        [_, ..] if add.client_id.is_some() => {
+            return Err(wrong("--client-id is for a server with an address".into())
+                .hint("give a program what it needs with --env"));
         }
         [program, args @ ..] => {
             entries.push(("command", json!(program)));

@@ -23,6 +23,10 @@ pub struct McpServer {
     pub headers: BTreeMap<String, String>,
     /// How the address is spoken to: `http` (streamable HTTP), or `sse` for old servers. Found out by default.
     pub transport: Option<McpTransport>,
+    /// Id that the server's operator gave you for logging in, where a client cannot register itself.
+    pub client_id: Option<String>,
+    /// The secret that belongs to `client_id`. `${NAME}` as in `args`; it is never shown.
+    pub client_secret: Option<String>,
     /// Never start it, and offer none of its tools.
     pub disabled: bool,
     /// Seconds to wait for the start, and for the list of its tools.

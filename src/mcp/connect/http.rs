@@ -23,6 +23,7 @@ const ERROR: usize = 16 << 10;
 pub(super) struct Address<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a [(String, String)],
+    pub(super) client: Option<&'a crate::settings::LoginClient>,
     /// The folder with tokens.
     pub(super) state: &'a std::path::Path,
 }
@@ -43,7 +44,7 @@ pub(super) async fn connect(
     let manager = if own {
         None
     } else {
-        oauth::manager(address.state, address.url).await.map_err(NoConnection::new)?
+        oauth::manager(address.state, address.url, address.client).await.map_err(NoConnection::new)?
     };
     let served = match manager {
         Some(manager) => {

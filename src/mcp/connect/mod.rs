@@ -141,11 +141,12 @@ pub(crate) async fn connect(
                     other => other,
                 }
             }
-            Transport::Http { url, headers, kind: Some(McpTransport::Sse) } => {
+            Transport::Http { url, headers, kind: Some(McpTransport::Sse), .. } => {
                 sse::connect(url, headers, handler).await
             }
-            Transport::Http { url, headers, kind } => {
-                let address = http::Address { url, headers, state: &environment.state };
+            Transport::Http { url, headers, kind, client } => {
+                let client = client.as_ref();
+                let address = http::Address { url, headers, client, state: &environment.state };
                 let mut made = http::connect(&address, handler.clone(), mode(revision)).await;
                 // Some servers answer a request that they do not know with an empty result.
                 if made.as_ref().is_err_and(|failed| failed.probe && !failed.login)
