@@ -290,8 +290,7 @@ fn hash(server: &McpServer) -> String {
 
 /// The names of the variables that a server is given from the environment, in order.
 pub fn variables(server: &McpServer) -> Vec<String> {
-    let single =
-        [&server.command, &server.folder, &server.url, &server.client_id, &server.client_secret];
+    let single = [&server.command, &server.folder, &server.url, &server.client_id, &server.client_secret];
     let texts = single.into_iter().flatten().chain(&server.args);
     let texts = texts.chain(server.env.values()).chain(server.headers.values());
     let named = |text: &String| -> Vec<String> {
