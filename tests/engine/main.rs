@@ -21,5 +21,6 @@ mod scripted_model;
 mod secrets;
 mod sessions;
 mod settings;
+mod skills;
 mod trust;
 mod turns;
