@@ -19,7 +19,7 @@
 //! | [`protocol`] | the vocabulary of the bus; plain data | no other room |
 //! | `shell` | the shell's grammar: a command line, taken apart | no other room |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
-//! | `fs` | attributes, access lists and second names of files | no other room |
+//! | `fs` | attributes, access lists and second names of files; folders and archives of strangers | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
@@ -30,7 +30,7 @@
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, fs, shell |
 //! | `hooks` | commands of the settings that run when something happens, and what they decide | protocol, config, tool, permit |
-//! | `plugins` | folders that bring hooks, tools, agents, skills, themes: what they are, whether they are trusted | protocol, config, tool, permit, hooks |
+//! | `plugins` | folders that bring hooks, tools, agents, skills, themes: what they are, whether they are trusted | protocol, fs, config, tool, permit, hooks |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |

@@ -1,8 +1,10 @@
-//! Extended attributes and access lists of files, for all rooms that replace files, and files with several names.
+//! Extended attributes and access lists of files, for all rooms that replace files, files with several names, and
+//! folders and archives of strangers, which are copied and unpacked within limits.
 //!
 //! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
 //! (`snapshot`), and which files are secret (`protocol`).
 
+pub mod archive;
 pub mod attributes;
 pub mod links;
 

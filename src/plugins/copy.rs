@@ -1,15 +1,11 @@
 //! Brings a plugin into the folder of plugins. Nothing of it is run.
 
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::archive::LIMITS;
 use crate::installed::Installed;
 use crate::manifest::read;
-
-/// Most files, bytes of all files, and nested folders.
-const FILES: usize = 500;
-const BYTES: u64 = 20 << 20;
-const DEPTH: usize = 6;
 
 /// Copies the plugin in `from` into the folder of plugins, `home`, in place of an earlier one of its name. Returns its folder. Links are
 /// refused, `.git` is left out.
@@ -24,9 +20,9 @@ pub fn bring(from: &Path, home: &Path) -> Result<PathBuf, String> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(fail)?;
     // Complete before it has its name: a half copied one is never seen.
     let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(fail)?;
-    let mut left = (FILES, BYTES);
     let copied = scratch.path().join(&manifest.name);
-    copy(from, &copied, 0, &mut left)?;
+    std::fs::DirBuilder::new().mode(0o700).create(&copied).map_err(fail)?;
+    tiller_fs::archive::copy(from, &copied, LIMITS)?;
     if to.exists() {
         let old = scratch.path().join("old");
         std::fs::rename(&to, &old).map_err(fail)?;
@@ -39,53 +35,6 @@ pub fn bring(from: &Path, home: &Path) -> Result<PathBuf, String> {
         std::fs::rename(&copied, &to).map_err(fail)?;
     }
     Ok(to)
-}
-
-fn copy(from: &Path, to: &Path, depth: usize, left: &mut (usize, u64)) -> Result<(), String> {
-    let fail = |e: std::io::Error| format!("{} cannot be copied: {e}", from.display());
-    if depth > DEPTH {
-        return Err(format!("{} is nested too deep", from.display()));
-    }
-    std::fs::DirBuilder::new().mode(0o700).create(to).map_err(fail)?;
-    for entry in std::fs::read_dir(from).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        let (kind, path) = (entry.file_type().map_err(fail)?, entry.path());
-        let target = to.join(entry.file_name());
-        if kind.is_dir() {
-            if entry.file_name() != ".git" {
-                copy(&path, &target, depth + 1, left)?;
-            }
-        } else if kind.is_file() {
-            file(&path, &target, left)?;
-        } else {
-            return Err(format!(
-                "{} is a link or a special file, which a plugin cannot have",
-                path.display()
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn file(from: &Path, to: &Path, left: &mut (usize, u64)) -> Result<(), String> {
-    use std::io::Read;
-    let fail = |e: std::io::Error| format!("{} cannot be copied: {e}", from.display());
-    // A file that became a link meanwhile is not opened.
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let source = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(from).map_err(fail)?;
-    let executable = source.metadata().map_err(fail)?.permissions().mode() & 0o100 != 0;
-    let mut target = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(if executable { 0o700 } else { 0o600 })
-        .open(to)
-        .map_err(fail)?;
-    let copied = std::io::copy(&mut source.take(left.1 + 1), &mut target).map_err(fail)?;
-    if left.0 == 0 || copied > left.1 {
-        return Err(format!("the plugin has more than {FILES} files or {} MB", BYTES >> 20));
-    }
-    (left.0, left.1) = (left.0 - 1, left.1 - copied);
-    Ok(())
 }
 
 #[cfg(test)]

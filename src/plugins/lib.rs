@@ -12,7 +12,7 @@
 //! A plugin is used only in exactly the form that the user agreed to: all of its files are hashed. Nothing of it runs at
 //! its installation.
 //!
-//! It may use `protocol`, `config`, `tool`, `permit` and `hooks`. What is not here: the decisions of the user (`store`), who loads
+//! It may use `protocol`, `fs`, `config`, `tool`, `permit` and `hooks`. What is not here: the decisions of the user (`store`), who loads
 //! what a plugin brings (`app`), and how MCP is spoken (`mcp`).
 
 mod archive;
