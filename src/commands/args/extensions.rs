@@ -47,7 +47,7 @@ pub enum PluginCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Install a plugin from a folder, a .tar or .tar.gz file, or a git URL
+    /// Install a plugin from a folder, a .tar.gz or .zip file, or a git URL with an optional #REF
     Install {
         /// Folder, archive or git URL
         from: String,

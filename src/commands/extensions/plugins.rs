@@ -17,6 +17,8 @@ use crate::commands::{Exit, json_line, say};
 
 /// Time limit for fetching a repository.
 const FETCH: Duration = Duration::from_secs(120);
+/// Bytes of a repository's files at most.
+const BYTES: u64 = 20 << 20;
 /// Files that are named in the question.
 const NAMED: usize = 40;
 
@@ -67,7 +69,7 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         }
     }
     if all.is_empty() && !json {
-        text.push_str("No plugins. `tiller plugin install` takes a folder, a .tar.gz file or a git URL.\n");
+        text.push_str("No plugins. `tiller plugin install` takes a folder, a .tar.gz or .zip file, or a git URL.\n");
     }
     say(&text)
 }
@@ -94,13 +96,20 @@ fn source(from: &str, scratch: &Path) -> Result<PathBuf, String> {
     if path.is_file() {
         return tiller_plugins::unpack(path, scratch);
     }
-    let remote = ["https://", "ssh://", "git@", "file://"].iter().any(|scheme| from.starts_with(scheme));
-    if !remote {
+    let (url, reference) = match from.split_once('#') {
+        Some((url, reference)) => (url, Some(reference)),
+        None => (from, None),
+    };
+    if !tiller_watch::git::is_url(url) {
         return Err(format!("there is no folder or archive {from}, and it is not a git URL"));
     }
-    let into = scratch.join("repository");
-    tiller_watch::git::fetch(from, &into, FETCH).map_err(|e| format!("{from} could not be fetched: {e}"))?;
-    Ok(into)
+    let remote = tiller_watch::git::Remote { url, reference, limit: FETCH, bytes: BYTES, cancelled: &|| false };
+    let fetched = remote.fetch(scratch).map_err(|e| format!("{from} could not be fetched: {e}"))?;
+    let failed = |e: std::io::Error| format!("there is no room for temporary files: {e}");
+    let (archive, into) = (scratch.join("archive"), scratch.join("files"));
+    std::fs::write(&archive, &fetched.tar).map_err(failed)?;
+    std::fs::create_dir(&into).map_err(failed)?;
+    tiller_plugins::unpack(&archive, &into)
 }
 
 /// Shows what a plugin brings, and asks.

@@ -38,6 +38,18 @@ pub(crate) struct Call<'a> {
     pub(crate) program: Option<&'a Path>,
     /// It may reach other machines.
     pub(crate) network: bool,
+    /// Asked while git runs.
+    pub(crate) stop: Option<Stop<'a>>,
+}
+
+/// Ends a call of git early: `Some` says why.
+#[derive(Clone, Copy)]
+pub(crate) struct Stop<'a>(pub(crate) &'a dyn Fn() -> Option<GitError>);
+
+impl std::fmt::Debug for Stop<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stop")
+    }
 }
 
 impl<'a> Call<'a> {
@@ -49,6 +61,7 @@ impl<'a> Call<'a> {
             settings: &[],
             program: None,
             network: false,
+            stop: None,
         }
     }
 
@@ -66,11 +79,14 @@ impl<'a> Call<'a> {
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < until => pause(),
                 Ok(None) => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(GitError::Slow);
+                    let slow = (Instant::now() >= until).then_some(GitError::Slow);
+                    let Some(why) = slow.or_else(|| self.stop.and_then(|stop| (stop.0)())) else {
+                        pause();
+                        continue;
+                    };
+                    end(&mut child);
+                    return Err(why);
                 }
                 Err(e) => return Err(GitError::Failed(e.to_string())),
             }
@@ -115,13 +131,29 @@ impl<'a> Call<'a> {
         }
         command.envs(git_variables(self.settings)).env("LC_ALL", "C.UTF-8");
         if self.network {
-            command.env("GIT_ALLOW_PROTOCOL", "https:ssh:file");
+            command.env("GIT_ALLOW_PROTOCOL", "https:ssh:file").env("GIT_TERMINAL_PROMPT", "0");
+            // The way out that holds for all of Tiller's connections, and the agent with the person's keys.
+            let names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
+            let own = names.into_iter().chain(["SSH_AUTH_SOCK"]);
+            command.envs(own.filter_map(|name| Some((name, std::env::var_os(name)?))));
+            if let Some(file) = std::env::var_os("SSL_CERT_FILE") {
+                command.env("GIT_SSL_CAINFO", file);
+            }
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A process group of its own: Ctrl-C is for Tiller, and git must not read keys.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Ok(command)
     }
+}
+
+/// Kills git and the programs that it started.
+fn end(child: &mut std::process::Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// The first git on Tiller's `PATH` that is in an absolute folder and not in the work tree.

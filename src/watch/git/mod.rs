@@ -4,6 +4,7 @@
 pub(crate) mod around;
 pub(crate) mod command;
 mod leads;
+mod remote;
 pub(crate) mod steering;
 pub mod worktree;
 
@@ -14,6 +15,8 @@ use tiller_protocol::view::GitOperation;
 
 use crate::git::command::{Call, ConfigScope};
 
+pub use remote::{Fetched, Remote, is_reference, is_url};
+
 /// Why a call of git failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -23,6 +26,10 @@ pub enum GitError {
     NoRepository,
     #[error("git took too long")]
     Slow,
+    #[error("it was stopped")]
+    Stopped,
+    #[error("the repository is too large")]
+    TooLarge,
     #[error("git failed: {0}")]
     Failed(String),
 }
@@ -36,31 +43,6 @@ pub struct Repository {
     pub dir: PathBuf,
     /// The folder of the branches; equal to `dir` except for linked work trees.
     pub common: PathBuf,
-}
-
-/// Fetches the newest commit of a repository into the new folder `into`. Nothing of the repository runs, and git asks for
-/// nothing. Blocks, at most for `limit`.
-///
-/// # Errors
-/// When git is missing, fails or is slow.
-pub fn fetch(url: &str, into: &Path, limit: Duration) -> Result<(), GitError> {
-    let parent = into.parent().unwrap_or(into);
-    let off = [
-        ("core.hooksPath", "/dev/null"),
-        ("core.fsmonitor", "false"),
-        ("core.symlinks", "false"),
-        ("credential.helper", ""),
-        ("core.askPass", "true"),
-        ("core.sshCommand", "ssh -oBatchMode=yes"),
-        ("protocol.ext.allow", "never"),
-        ("submodule.recurse", "false"),
-    ];
-    let settings: Vec<_> = off.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let into = into.display().to_string();
-    let args = ["clone", "-q", "--depth", "1", "--no-tags", "--template=", "--", url, &into];
-    Call { settings: &settings, network: true, ..Call::new(parent) }
-        .run(&args, Instant::now() + limit)
-        .map(drop)
 }
 
 impl Repository {
