@@ -28,6 +28,12 @@ impl Places {
         self.data.with_file_name(name)
     }
 
+    /// Where packs of skills are: beside the data, as plugins are, so that commands in the sandbox can read their files.
+    pub fn pack_folder(&self) -> PathBuf {
+        let name = if self.data.ends_with("data") { "skill-packs" } else { "tiller-skill-packs" };
+        self.data.with_file_name(name)
+    }
+
     /// Where programs that settings name, such as MCP servers, keep what they fetch: beside the cache, because programs in the
     /// sandbox cannot write the folders above. Each has a folder of its own in it.
     pub fn program_caches(&self) -> PathBuf {

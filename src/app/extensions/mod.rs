@@ -1,4 +1,5 @@
-//! What extends Tiller beside its settings: hooks, plugins.
+//! What extends Tiller beside its settings: hooks, plugins, packs of skills.
 
 pub(crate) mod hooks;
+pub(crate) mod packs;
 pub(crate) mod plugins;

@@ -7,6 +7,7 @@ mod extensions;
 mod mcp;
 mod sandbox;
 mod sessions;
+mod skills;
 
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub use extensions::{HooksCommand, PluginCommand};
 pub use mcp::{Mcp, McpAdd, McpLimits};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
+pub use skills::{SkillsArgs, SkillsCommand};
 
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
@@ -162,6 +164,9 @@ pub enum Sub {
         #[command(subcommand)]
         what: HooksCommand,
     },
+    /// List, make, check, install and update skills
+    #[command(alias = "skill")]
+    Skills(SkillsArgs),
     /// List, install and remove plugins
     #[command(alias = "plugins")]
     Plugin {

@@ -1,0 +1,210 @@
+//! What there is, and one skill.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::json;
+use tiller_config::agents::Origin;
+use tiller_protocol::Notice;
+use tiller_skills::packs::{Contents, Pack, PackState, Packs};
+use tiller_skills::{Skill, Skills, Sources};
+
+use super::fetch::{self, Interrupt, shown};
+use super::install::{body, contents_json, count, describe, short};
+use super::user;
+use crate::app::Setup;
+use crate::app::extensions::packs;
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, say};
+
+/// Characters of a description that are shown.
+const ABOUT: usize = 90;
+
+/// The skills of this folder; those of the project only when it is trusted.
+fn skills(setup: &Setup) -> Result<Skills, Notice> {
+    let trusted = setup.trust(&setup.open_store()?).may_load();
+    // What is left out is listed with its reason.
+    let _ = setup.read_skills(&Arc::new(AtomicBool::new(trusted)));
+    Ok(setup.skills.now())
+}
+
+/// Where a skill is from, for people; `pack`: the pack that it is of.
+fn place(skill: &Skill, pack: Option<&str>) -> String {
+    match (skill.from, pack) {
+        (_, Some(pack)) => format!("pack {pack}"),
+        (Origin::BuiltIn, _) => "built in".into(),
+        (Origin::Plugin, _) => "plugin".into(),
+        (Origin::User, _) => "yours".into(),
+        (Origin::Project, _) => "project".into(),
+    }
+}
+
+/// The pack that a file is of.
+fn pack_of<'a>(home: &Packs, all: &'a [Pack], file: &Path) -> Option<&'a str> {
+    all.iter().find(|pack| file.starts_with(home.folder(pack))).map(|pack| pack.name.as_str())
+}
+
+/// The state of a pack, for people.
+fn state(state: &PackState) -> String {
+    match state {
+        PackState::Used => "used".into(),
+        PackState::Changed(files) => {
+            let first = files.first().map(|file| one_line(file)).unwrap_or_default();
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            format!("not used: {first}{more} changed since you agreed to it")
+        }
+        PackState::Broken(why) => format!("not used: {}", one_line(why)),
+    }
+}
+
+/// Prints all skills, then all packs.
+pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
+    let all = skills(setup)?;
+    let home = packs::home(setup);
+    let installed = home.list().map_err(|why| user(format!("{why}.")))?;
+    let mut text = String::new();
+    let rows: Vec<(&Arc<Skill>, &str)> = all
+        .iter()
+        .map(|skill| (skill, "used"))
+        .chain(all.hidden().iter().map(|skill| (skill, "hidden by another of this name")))
+        .chain(all.disabled().map(|skill| (skill, "turned off in the settings")))
+        .collect();
+    let wide = rows.iter().map(|(skill, _)| skill.name.len()).max().unwrap_or_default().min(40);
+    for (skill, used) in &rows {
+        let pack = pack_of(&home, &installed, &skill.file);
+        let from = place(skill, pack);
+        if json {
+            text.push_str(&json_line(&json!({
+                "kind": "skill", "name": skill.name, "description": skill.description, "from": from,
+                "pack": pack, "file": skill.file.display().to_string(), "used": *used == "used", "state": used,
+            })));
+            continue;
+        }
+        let about = match *used {
+            "used" => skill.description.chars().take(ABOUT).collect::<String>(),
+            other => format!("({other})"),
+        };
+        text.push_str(&format!("{:wide$}  {:14}  {}\n", one_line(&skill.name), from, one_line(&about)));
+    }
+    for flaw in all.flaws().iter().filter(|flaw| flaw.skipped) {
+        let why = one_line(&flaw.problem.to_string());
+        match json {
+            true => text.push_str(&json_line(&json!({
+                "kind": "skill", "name": flaw.skill, "used": false, "state": format!("left out: {why}"),
+            }))),
+            false => text.push_str(&format!("left out: {why}\n")),
+        }
+    }
+    for pack in &installed {
+        let now = home.state(pack);
+        let files = pack.files.len();
+        if json {
+            text.push_str(&json_line(&json!({
+                "kind": "pack", "name": pack.name, "source": pack.origin.source, "commit": pack.origin.commit,
+                "files": files, "used": now == PackState::Used, "state": state(&now),
+            })));
+            continue;
+        }
+        let commit = pack.origin.commit.as_deref().map(|commit| format!(" at {}", short(commit))).unwrap_or_default();
+        let (name, source) = (one_line(&pack.name), shown(&pack.origin.source));
+        text.push_str(&format!("pack {name}: {}, from {source}{commit}, {}\n", count(files, "file"), state(&now)));
+    }
+    if rows.is_empty() && installed.is_empty() && !json {
+        text.push_str("No skills. `tiller skills new NAME` makes one, `tiller skills install SOURCE` installs a pack.\n");
+    }
+    say(&text)
+}
+
+/// Prints what the registry has.
+pub(super) fn registry(setup: &Setup, json: bool) -> Result<Exit, Notice> {
+    let stop = Interrupt::listen();
+    let index = fetch::registry(setup, &stop);
+    if stop.hit() {
+        return Ok(Exit::Interrupted);
+    }
+    let (index, url) = index.map_err(|why| user(format!("{why}.")))?;
+    let installed = packs::home(setup).list().unwrap_or_default();
+    let mut text = String::new();
+    for entry in &index.packs {
+        let here = installed.iter().any(|pack| pack.name == entry.name);
+        match json {
+            true => text.push_str(&json_line(&json!({
+                "name": entry.name, "description": entry.description, "source": entry.source, "installed": here,
+            }))),
+            false => {
+                let about: String = entry.description.chars().take(ABOUT).collect();
+                let mark = if here { " (installed)" } else { "" };
+                text.push_str(&format!("{:24}  {}{mark}\n", one_line(&entry.name), one_line(&about)));
+            }
+        }
+    }
+    if index.packs.is_empty() && !json {
+        text.push_str(&format!("{} lists no packs.\n", shown(&url)));
+    }
+    say(&text)
+}
+
+/// Prints one skill, or what a pack brings.
+pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice> {
+    let all = skills(setup)?;
+    let home = packs::home(setup);
+    let installed = home.list().map_err(|why| user(format!("{why}.")))?;
+    if let Some(skill) = all.get(name) {
+        let pack = pack_of(&home, &installed, &skill.file);
+        return say(&if json { skill_json(skill, pack) } else { skill_text(skill, pack) });
+    }
+    let Some(pack) = installed.iter().find(|pack| pack.name == name) else {
+        let flaw = all.flaws().iter().find(|flaw| flaw.skipped && flaw.skill == name);
+        return Err(match flaw {
+            Some(flaw) => user(format!("The skill {} is left out: {}.", shown(name), one_line(&flaw.problem.to_string()))),
+            None => user(format!("{}.", capital(&all.no_such(name)))),
+        });
+    };
+    let (mut used, _) = home.verified().map_err(|why| user(format!("{why}.")))?;
+    used.retain(|folder| *folder != home.folder(pack));
+    let others =
+        Sources { built_in: true, packs: used, config: Some(setup.places.config.clone()), ..Sources::default() };
+    let contents = Contents::read(&home.folder(pack), &others)
+        .map_err(|why| user(format!("The pack {name} cannot be read: {why}.")))?;
+    if json {
+        return say(&json_line(&contents_json(name, &pack.origin, &contents)));
+    }
+    let now = state(&home.state(pack));
+    say(&format!("{}{}{}\n", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn skill_json(skill: &Skill, pack: Option<&str>) -> String {
+    let params: Vec<_> =
+        skill.params.iter().map(|param| json!({ "name": param.name, "default": param.default })).collect();
+    json_line(&json!({
+        "kind": "skill", "name": skill.name, "description": skill.description, "from": place(skill, pack), "pack": pack,
+        "file": skill.file.display().to_string(), "license": skill.license, "compatibility": skill.compatibility,
+        "metadata": skill.metadata, "allowed_tools": skill.allowed_tools, "params": params,
+        "requires": skill.requires, "body": skill.body,
+    }))
+}
+
+fn skill_text(skill: &Skill, pack: Option<&str>) -> String {
+    let mut text = format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
+    let mut row = |what: &str, value: String| {
+        if !value.is_empty() {
+            text.push_str(&format!("{what}: {}\n", one_line(&value)));
+        }
+    };
+    row("File", skill.file.display().to_string());
+    row("License", skill.license.clone().unwrap_or_default());
+    row("Compatibility", skill.compatibility.clone().unwrap_or_default());
+    row("Parameters", skill.params.iter().map(|param| param.name.as_str()).collect::<Vec<_>>().join(", "));
+    row("Requires", skill.requires.join(", "));
+    row("Tools it names", skill.allowed_tools.join(" "));
+    text.push('\n');
+    text.push_str(&tiller_text::clean::plain_lines(&skill.body));
+    text.push('\n');
+    text
+}

@@ -1,0 +1,140 @@
+//! `tiller skills`: lists, shows, makes and checks skills; installs, updates and removes packs of them. Nothing of a skill
+//! is run here.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `list` | what there is, and one skill |
+//! | `install` | packs: the question, and what follows from the answer |
+//! | `fetch` | bringing the files of a source; the one place with a network |
+
+mod fetch;
+mod install;
+mod list;
+
+use std::path::Path;
+
+use serde_json::json;
+use tiller_config::Problem;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_skills::packs::new_skill;
+
+use crate::app::Setup;
+use crate::commands::args::{SkillsArgs, SkillsCommand};
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, say};
+
+/// Folders below one that is checked, at most.
+const FOLDERS: usize = 1000;
+
+pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit, Notice> {
+    let json = args.json;
+    match &args.what {
+        SkillsCommand::List { registry: false } => list::list(setup, json),
+        SkillsCommand::List { registry: true } => list::registry(setup, json),
+        SkillsCommand::Show { name } => list::show(setup, name, json),
+        SkillsCommand::New { name, project, at } => new(setup, name, *project, at.as_deref(), json),
+        SkillsCommand::Validate { path } => validate(path, json),
+        SkillsCommand::Install { source, name, yes } => {
+            install::install(setup, source, name.as_deref(), install::Asking { yes: *yes, json })
+        }
+        SkillsCommand::Trust { name, yes } => install::trust(setup, name, install::Asking { yes: *yes, json }),
+        SkillsCommand::Remove { name } => install::remove(setup, name, json),
+        SkillsCommand::Restore { name, yes } => {
+            install::restore(setup, name, install::Asking { yes: *yes, json })
+        }
+        SkillsCommand::Update { name, yes } => {
+            install::update(setup, name.as_deref(), install::Asking { yes: *yes, json })
+        }
+    }
+}
+
+fn user(why: impl Into<String>) -> Notice {
+    Notice::new(NoticeKind::User, why)
+}
+
+/// Makes a skill from a template.
+fn new(setup: &Setup, name: &str, project: bool, at: Option<&Path>, json: bool) -> Result<Exit, Notice> {
+    let above = match (project, at) {
+        (_, Some(at)) => at.to_owned(),
+        (true, None) => setup.project.join(".tiller/skills"),
+        (false, None) => setup.places.config.join("skills"),
+    };
+    let folder = above.join(name);
+    new_skill(&folder, name).map_err(|why| user(format!("{why}.")))?;
+    let file = folder.join("SKILL.md").display().to_string();
+    if json {
+        return say(&json_line(&json!({ "name": name, "file": file })));
+    }
+    let then = match (project, at) {
+        (_, Some(_)) => "Put the folder into the skills of a project or a pack to use it",
+        (true, None) => "It is used in this project once you trust it: `tiller trust`",
+        (false, None) => "It is used from the next session on",
+    };
+    let file = one_line(&file);
+    say(&format!("{file}\nFill it in, then check it: `tiller skills validate {}`. {then}.\n", one_line(&folder.display().to_string())))
+}
+
+/// Prints what is wrong with a skill, or with all skills below a folder.
+fn validate(path: &Path, json: bool) -> Result<Exit, Notice> {
+    let path = if path.ends_with("SKILL.md") { path.parent().unwrap_or(path) } else { path };
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let mut folders = Vec::new();
+    if path.join("SKILL.md").symlink_metadata().is_ok() {
+        folders.push(path.to_owned());
+    } else {
+        below(path, 0, &mut folders);
+        folders.sort();
+    }
+    if folders.is_empty() {
+        return Err(user(format!("There is no SKILL.md in {}, nor in a folder below it.", path.display()))
+            .hint("`tiller skills new NAME` makes a skill."));
+    }
+    let mut wrong = 0;
+    let mut text = String::new();
+    for folder in &folders {
+        let problems = tiller_skills::validate(folder);
+        wrong += usize::from(!problems.is_empty());
+        let shown = one_line(&folder.display().to_string());
+        if json {
+            let all: Vec<_> = problems.iter().map(problem_json).collect();
+            text.push_str(&json_line(&json!({
+                "folder": folder.display().to_string(), "valid": problems.is_empty(), "problems": all,
+            })));
+        } else if problems.is_empty() {
+            text.push_str(&format!("{shown} is valid.\n"));
+        } else {
+            for problem in problems {
+                let (line, _) = problem.at.unwrap_or((1, 1));
+                text.push_str(&format!("{shown}/SKILL.md:{line}: {}\n", one_line(&problem.message)));
+                if let Some(hint) = &problem.hint {
+                    text.push_str(&format!("    {}\n", one_line(hint)));
+                }
+            }
+        }
+    }
+    if !json && folders.len() > 1 {
+        text.push_str(&format!("{} skills, {wrong} with problems.\n", folders.len()));
+    }
+    say(&text)?;
+    Ok(if wrong == 0 { Exit::Done } else { Exit::Usage })
+}
+
+fn problem_json(problem: &Problem) -> serde_json::Value {
+    json!({ "line": problem.at.map_or(1, |at| at.0), "message": problem.message, "hint": problem.hint })
+}
+
+/// Folders with a `SKILL.md`, links not followed.
+fn below(folder: &Path, depth: usize, found: &mut Vec<std::path::PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        if found.len() >= FOLDERS || depth > 4 || entry.file_name() == ".git" || entry.file_name() == "target" {
+            continue;
+        }
+        let path = entry.path();
+        if path.join("SKILL.md").symlink_metadata().is_ok() {
+            found.push(path);
+        } else {
+            below(&path, depth + 1, found);
+        }
+    }
+}

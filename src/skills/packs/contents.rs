@@ -1,0 +1,288 @@
+//! What a pack brings, for the question whether it is installed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use tiller_config::agents::Origin;
+
+use super::lock::PinnedFile;
+use super::stage::{LIMITS, SKILLS};
+use crate::{Skills, Sources};
+
+/// Bytes of a text that is looked through.
+const TEXT: usize = 256 << 10;
+/// Remarks of one pack at most.
+const REMARKS: usize = 100;
+/// Endings of files that are programs.
+const PROGRAMS: &[&str] = &[
+    "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "ps1", "bat", "cmd", "exe",
+    "dll", "so", "dylib", "jar", "wasm", "applescript", "desktop",
+];
+/// Wording that asks an agent to overrule its user, to hide something, or to run what comes from elsewhere.
+const ODD: &[&str] = &[
+    "ignore all previous",
+    "ignore previous instructions",
+    "ignore the above",
+    "ignore your instructions",
+    "disregard all",
+    "disregard previous",
+    "disregard the above",
+    "do not tell the user",
+    "don't tell the user",
+    "do not inform the user",
+    "without telling the user",
+    "without asking the user",
+    "hide this from",
+    "bypass the sandbox",
+    "disable the sandbox",
+    "| sh",
+    "| bash",
+    "| sudo",
+    "base64 -d",
+    "base64 --decode",
+    ".ssh/",
+    "id_rsa",
+    "/etc/passwd",
+    "authorized_keys",
+];
+
+/// What a pack brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Programs and scripts. They run only when an agent runs them, as any other command.
+    pub scripts: Vec<PackFile>,
+    /// Name, description and what they replace.
+    pub skills: Vec<PackSkill>,
+    /// What cannot be used, with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// What is odd.
+    pub remarks: Vec<Remark>,
+    /// All other files.
+    pub others: Vec<PackFile>,
+    /// Bytes of all files.
+    pub bytes: u64,
+}
+
+/// A skill of a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackSkill {
+    pub name: String,
+    pub description: String,
+    /// Skills of this name in other places: what it replaces, or what replaces it.
+    pub clash: Option<String>,
+}
+
+/// A file of a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackFile {
+    pub path: String,
+    pub bytes: u64,
+    pub executable: bool,
+    /// Its first line, of a script.
+    pub first: String,
+}
+
+/// Something odd in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    pub text: String,
+    /// The pack cannot be installed with it.
+    pub refused: bool,
+}
+
+impl Contents {
+    /// Reads a pack. `others`: the skills of all other places.
+    ///
+    /// # Errors
+    /// A sentence, when a file cannot be read.
+    pub fn read(folder: &Path, others: &Sources<'_>) -> Result<Self, String> {
+        let files = pin(folder)?;
+        let mut contents = Self { bytes: files.iter().map(|file| file.bytes).sum(), ..Self::default() };
+        for file in files {
+            let text = head(&folder.join(&file.path));
+            contents.remark(&file.path, text.as_deref());
+            let first = text.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+            let entry = PackFile {
+                first: first.chars().take(80).collect(),
+                path: file.path,
+                bytes: file.bytes,
+                executable: file.executable,
+            };
+            if is_script(&entry) {
+                contents.scripts.push(entry);
+            } else {
+                contents.others.push(PackFile { first: String::new(), ..entry });
+            }
+        }
+        contents.read_skills(folder, others);
+        Ok(contents)
+    }
+
+    /// The first thing that forbids to install it.
+    pub fn refusal(&self) -> Option<String> {
+        if let Some(remark) = self.remarks.iter().find(|remark| remark.refused) {
+            return Some(format!("{}, line {}: {}", remark.path.escape_debug(), remark.line, remark.text));
+        }
+        if self.skills.is_empty() {
+            return Some(match self.left_out.first() {
+                Some((name, why)) => format!("none of its skills can be used; {}: {why}", name.escape_debug()),
+                None => "there is no skill in it".into(),
+            });
+        }
+        None
+    }
+
+    fn read_skills(&mut self, folder: &Path, others: &Sources<'_>) {
+        let mut sources = others.clone();
+        sources.packs.push(folder.to_owned());
+        let (all, _) = Skills::load(&sources);
+        let below = folder.join(SKILLS);
+        let ours = |file: &Path| file.starts_with(&below);
+        let alone = Skills::load(&Sources { packs: vec![folder.to_owned()], ..Sources::default() }).0;
+        let mut hidden: BTreeMap<&str, &'static str> = BTreeMap::new();
+        for skill in all.hidden().iter().filter(|skill| !ours(&skill.file)) {
+            hidden.insert(&skill.name, place(skill.from));
+        }
+        let mut seen = Vec::new();
+        for skill in all.iter().chain(all.hidden()).filter(|skill| ours(&skill.file)) {
+            let clash = match all.get(&skill.name) {
+                Some(winner) if !ours(&winner.file) => {
+                    Some(format!("not used: {} has this name", place(winner.from)))
+                }
+                _ => hidden.get(skill.name.as_str()).map(|what| format!("replaces {what}")),
+            };
+            seen.push(skill.name.clone());
+            let (name, description) = (skill.name.clone(), skill.description.clone());
+            self.skills.push(PackSkill { name, description, clash });
+        }
+        self.skills.sort_by(|a, b| a.name.cmp(&b.name));
+        let flaws = all.flaws().iter().filter(|flaw| flaw.skipped && !seen.contains(&flaw.skill));
+        let mine = flaws.filter(|flaw| {
+            below.join(&flaw.skill).is_dir() && (alone.get(&flaw.skill).is_none() || all.get(&flaw.skill).is_none())
+        });
+        self.left_out = mine.map(|flaw| (flaw.skill.clone(), flaw.problem.message.clone())).collect();
+        self.left_out.dedup();
+    }
+
+    fn remark(&mut self, path: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let prose = Path::new(path).extension().is_some_and(|ending| ending == "md");
+        for (at, line) in text.lines().enumerate() {
+            let mut add = |text: String, refused: bool| {
+                if self.remarks.len() < REMARKS {
+                    self.remarks.push(Remark { path: path.to_owned(), line: at + 1, text, refused });
+                }
+            };
+            if let Some(c) = line.chars().find(|c| is_invisible(*c)) {
+                add(format!("invisible character U+{:04X}, which can hide instructions", u32::from(c)), true);
+            }
+            let lower = line.to_lowercase();
+            if let Some(odd) = ODD.iter().find(|odd| lower.contains(*odd)) {
+                add(format!("says \"{odd}\": {}", short(line)), false);
+            }
+            if prose && line.contains("<!--") {
+                add(format!("a comment, which readers do not see: {}", short(line)), false);
+            }
+        }
+    }
+}
+
+fn short(line: &str) -> String {
+    line.trim().chars().take(100).collect()
+}
+
+fn place(from: Origin) -> &'static str {
+    match from {
+        Origin::BuiltIn => "a built-in skill",
+        Origin::Plugin => "a skill of another pack or plugin",
+        Origin::User => "your own skill",
+        Origin::Project => "the skill of this project",
+    }
+}
+
+fn is_script(file: &PackFile) -> bool {
+    let path = Path::new(&file.path);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    file.executable
+        || file.first.starts_with("#!")
+        || PROGRAMS.contains(&ending.as_str())
+        || path.components().rev().skip(1).any(|part| part.as_os_str() == "scripts")
+}
+
+/// Characters that are not seen and are not part of an emoji.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
+        || (c.is_control() && !matches!(c, '\t' | '\r'))
+}
+
+/// The beginning of a file as text; `None`: it is none.
+fn head(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(TEXT as u64).read_to_end(&mut bytes).ok()?;
+    if bytes.contains(&0) {
+        return None;
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        // Cut in the middle of a character.
+        Err(e) if e.utf8_error().error_len().is_none() => {
+            let good = e.utf8_error().valid_up_to();
+            String::from_utf8(e.into_bytes()[..good].to_vec()).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// All files below a folder with their hashes, by path.
+///
+/// # Errors
+/// A sentence: a link, too many files, or one that cannot be read.
+pub(super) fn pin(folder: &Path) -> Result<Vec<PinnedFile>, String> {
+    let mut files = Vec::new();
+    walk(folder, "", 0, &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn walk(root: &Path, inside: &str, depth: usize, files: &mut Vec<PinnedFile>) -> Result<(), String> {
+    let at = root.join(inside);
+    let fail = |e: std::io::Error| format!("{} cannot be read: {e}", if inside.is_empty() { "its folder" } else { inside });
+    if depth > LIMITS.depth {
+        return Err(format!("{} is nested too deep", inside.escape_debug()));
+    }
+    for entry in std::fs::read_dir(&at).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name();
+        let name = name.to_str().ok_or("a name is not UTF-8")?;
+        let path = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+        let kind = entry.file_type().map_err(fail)?;
+        if kind.is_dir() {
+            walk(root, &path, depth + 1, files)?;
+            continue;
+        }
+        if !kind.is_file() {
+            return Err(format!("{} is a link or a special file", path.escape_debug()));
+        }
+        if files.len() >= LIMITS.entries {
+            return Err(format!("it has more than {} files", LIMITS.entries));
+        }
+        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
+        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
+        let file = file.map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
+        let meta = file.metadata().map_err(fail)?;
+        if !meta.is_file() || meta.len() > LIMITS.bytes {
+            return Err(format!("{} is too large, or no regular file", path.escape_debug()));
+        }
+        let mut hasher = blake3::Hasher::new();
+        let bytes = std::io::copy(&mut file.take(LIMITS.bytes), &mut hasher).map_err(fail)?;
+        let executable = meta.permissions().mode() & 0o100 != 0;
+        files.push(PinnedFile { path, hash: hasher.finalize().to_hex().to_string(), bytes, executable });
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! What a user may name as the source of a pack.
+
+use std::path::{Path, PathBuf};
+
+/// Longest name of a pack, in characters.
+const NAME: usize = 64;
+/// Endings of archives.
+const ENDINGS: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
+
+/// Where a pack comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// An archive of this machine.
+    Archive(PathBuf),
+    /// An archive elsewhere.
+    Download(String),
+    /// A repository, and a branch, tag or commit of it.
+    Git { url: String, reference: Option<String> },
+    /// A name in the registry.
+    Registry(String),
+}
+
+impl Source {
+    /// Reads what a user wrote. `is_git_url`: whether git may be given an address.
+    ///
+    /// # Errors
+    /// A sentence, when it is none of them.
+    pub fn read(text: &str, is_git_url: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+        let path = Path::new(text);
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        if path.is_file() {
+            return Ok(Self::Archive(path.to_owned()));
+        }
+        let (url, reference) = match text.split_once('#') {
+            Some((url, reference)) => (url, Some(reference.to_owned())),
+            None => (text, None),
+        };
+        if is_download(url) && is_archive(url) {
+            return Ok(Self::Download(url.to_owned()));
+        }
+        if is_git_url(url) {
+            return Ok(Self::Git { url: url.to_owned(), reference });
+        }
+        if is_pack_name(text) {
+            return Ok(Self::Registry(text.to_owned()));
+        }
+        let shown: String = text.chars().take(200).collect();
+        Err(format!(
+            "{} is no folder, no archive, and not an address that packs are fetched from (https://, ssh://, file://, git@)",
+            shown.escape_debug()
+        ))
+    }
+
+    /// The name that a pack from here has where its content gives none.
+    pub fn pack_name(&self) -> String {
+        let text = match self {
+            Self::Folder(path) | Self::Archive(path) => {
+                let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            }
+            Self::Download(url) | Self::Git { url, .. } => {
+                let url = url.split('?').next().unwrap_or_default().trim_end_matches('/');
+                url.rsplit(['/', ':']).next().unwrap_or_default().to_owned()
+            }
+            Self::Registry(name) => name.clone(),
+        };
+        let mut text = text.to_lowercase();
+        for ending in ENDINGS.iter().chain(&[".git"]) {
+            text = text.strip_suffix(ending).unwrap_or(&text).to_owned();
+        }
+        let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };
+        let mut name: String = text.chars().map(plain).collect();
+        while name.contains("--") {
+            name = name.replace("--", "-");
+        }
+        let name: String = name.trim_matches('-').chars().take(NAME).collect();
+        let name = name.trim_end_matches('-');
+        if name.is_empty() { "pack".to_owned() } else { name.to_owned() }
+    }
+}
+
+/// Whether this is an address that is downloaded from: https, or this machine.
+pub fn is_download(url: &str) -> bool {
+    let own = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
+    let plain = url.chars().all(|c| c.is_ascii_graphic());
+    plain && (url.starts_with("https://") || own.iter().any(|start| url.starts_with(start)))
+}
+
+fn is_archive(url: &str) -> bool {
+    let path = url.split('?').next().unwrap_or_default();
+    ENDINGS.iter().any(|ending| path.ends_with(ending))
+}
+
+/// Whether a pack may be called this: lower-case letters, digits and single `-`.
+pub fn is_pack_name(name: &str) -> bool {
+    let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
+    !name.is_empty()
+        && name.len() <= NAME
+        && name.chars().all(plain)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+}
