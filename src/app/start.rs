@@ -190,6 +190,7 @@ impl Running {
             definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
         notices.extend(definitions::skills::problem_notice(&setup.read_skills(&may_load)));
+        notices.extend(extensions::packs::notices(&setup.places));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
                 Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")

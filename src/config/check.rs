@@ -58,6 +58,7 @@ const TEXTS: &[Meaning] = &[
     ("limits.env.*", is_variable, "the name of a variable"),
     ("browser.url", is_devtools, "a URL that starts with wss://, ws://, https:// or http://"),
     ("browser.profile", is_plain_name, "a name of letters, digits, - and _"),
+    ("skills.registry", is_address, "a URL that starts with https:// or http://"),
     ("media.vision.url", is_address, "a URL that starts with https:// or http://"),
     ("media.vision.key_env", is_variable, VARIABLE),
     ("media.image.url", is_address, "a URL that starts with https:// or http://"),

@@ -28,6 +28,7 @@
 //! | `library` | the skills of a process, as they are now |
 //! | `files` | the other files of a skill, bounded |
 //! | `graph` | which skills need which others |
+//! | `packs` | packs: what a user installs from a folder, an archive, a repository or a registry |
 //!
 //! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: which of them a model sees (`engine`), and
 //! whether a person agrees to a change (`permit`).
@@ -36,6 +37,7 @@ mod files;
 mod graph;
 mod library;
 mod load;
+pub mod packs;
 mod read;
 mod skill;
 mod strict;

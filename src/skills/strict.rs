@@ -31,6 +31,9 @@ pub fn validate_bytes(path: &Path, bytes: &[u8]) -> Vec<Problem> {
         let at = Some((line, 1));
         problems.push(Problem { at, key: key.to_owned(), hint: Some(hint), ..Problem::file(path, message) });
     };
+    for (line, message, hint) in style(bytes, above, body_line) {
+        wrong(line, "", message.to_owned(), hint.to_owned());
+    }
     let mut text = TextKeys::default();
     for (key, value) in &pairs {
         let line = above + front::number(key.referenced.line());
@@ -116,6 +119,50 @@ pub fn validate_bytes(path: &Path, bytes: &[u8]) -> Vec<Problem> {
     problems
 }
 
+/// What the public format's own checker, which reads a smaller YAML, refuses: with the line and what to do. `above`: lines
+/// before the front matter's first; `body_line`: the body's first.
+fn style(bytes: &[u8], above: usize, body_line: usize) -> Vec<(usize, &'static str, &'static str)> {
+    let mut wrong = Vec::new();
+    if !bytes.starts_with(b"---") {
+        let what = "the file does not begin with ---";
+        wrong.push((1, what, "remove the lines and marks before it, a byte order mark among them"));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    // Lines of a value that goes on are indented more than its key.
+    let mut goes_on: Option<usize> = None;
+    for (at, line) in text.lines().enumerate().take(body_line.saturating_sub(2)).skip(above) {
+        let bare = line.trim_start();
+        let indent = line.len() - bare.len();
+        if bare.is_empty() || bare.starts_with('#') || goes_on.is_some_and(|key| indent > key) {
+            continue;
+        }
+        let value = bare.strip_prefix("- ").unwrap_or(bare);
+        let value = match value.split_once(':') {
+            Some((key, rest))
+                if !key.starts_with(['"', '\'']) && (rest.is_empty() || rest.starts_with(' ')) =>
+            {
+                rest.trim()
+            }
+            _ => value.trim(),
+        };
+        goes_on = (!value.is_empty()).then_some(indent);
+        if value.starts_with(['{', '[']) {
+            wrong.push((
+                at + 1,
+                "maps and lists in one line are not read everywhere",
+                "write one entry per line, indented",
+            ));
+        } else if value.starts_with(['&', '*', '!']) {
+            wrong.push((
+                at + 1,
+                "anchors and tags are not read everywhere",
+                "write the value itself, in quotes where it begins with this character",
+            ));
+        }
+    }
+    wrong
+}
+
 /// Keys with text, and their lines.
 #[derive(Default)]
 struct TextKeys<'a>(Vec<(&'a str, usize, String)>);
@@ -125,3 +172,7 @@ impl TextKeys<'_> {
         self.0.iter().find(|(k, ..)| *k == key).map(|(_, line, text)| (*line, text.as_str()))
     }
 }
+
+#[cfg(test)]
+#[path = "strict_tests.rs"]
+mod tests;

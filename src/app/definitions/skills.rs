@@ -10,7 +10,7 @@ use tiller_skills::{Skills, Sources};
 
 use tiller_config::Places;
 
-/// Reads them. Those of the folder only when it is trusted, in the form that was shown. `disabled`: names that the settings
+/// Reads them: built in, of plugins and packs in use, the person's. Those of the folder only when it is trusted, in the form that was shown. `disabled`: names that the settings
 /// turn off. Blocks.
 pub(crate) fn read(
     places: &Places,
@@ -22,9 +22,10 @@ pub(crate) fn read(
         trusted && !folder_config.too_much && f.item.kind == TrustKind::Skill
     };
     let project = folder_config.found.iter().filter(of_skill);
+    let packs = places.plugins.iter().cloned().chain(crate::app::extensions::packs::folders(places));
     Skills::load(&Sources {
         built_in: true,
-        packs: places.plugins.clone(),
+        packs: packs.collect(),
         config: Some(places.config.clone()),
         project: project.map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() }).collect(),
         disabled: disabled.iter().cloned().collect::<BTreeSet<_>>(),

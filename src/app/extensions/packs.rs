@@ -18,7 +18,10 @@ pub(crate) fn home(setup: &Setup) -> Packs {
             let steps = std::sync::atomic::AtomicUsize::new(0);
             packs.with_steps(std::sync::Arc::new(move || {
                 if steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 == last {
-                    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+                    let _ = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::KILL,
+                    );
                 }
             }))
         }
@@ -44,23 +47,31 @@ pub(crate) fn folders(places: &Places) -> Vec<PathBuf> {
 pub(crate) fn notices(places: &Places) -> Vec<Notice> {
     let others = match of(places).verified() {
         Ok((_, others)) => others,
-        Err(why) => return vec![Notice::new(NoticeKind::Config, format!("No pack of skills is used: {why}."))],
+        Err(why) => {
+            return vec![Notice::new(NoticeKind::Config, format!("No pack of skills is used: {why}."))];
+        }
     };
     let notice = |(pack, state)| {
         let tiller_skills::packs::Pack { name, .. } = pack;
         let (why, hint) = match state {
             PackState::Changed(files) => {
                 let first = files.first().map(|file| file.escape_debug().to_string()).unwrap_or_default();
-                let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+                let more =
+                    if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
                 (
                     format!("{first}{more} changed since you agreed to it"),
-                    format!("`tiller skills trust {name}` shows it and asks; `tiller skills update {name}` fetches it again."),
+                    format!(
+                        "`tiller skills trust {name}` shows it and asks; `tiller skills update {name}` fetches it again."
+                    ),
                 )
             }
             PackState::Broken(why) => (why, format!("`tiller skills update {name}` fetches it again.")),
             PackState::Used => return None,
         };
-        Some(Notice::new(NoticeKind::Info, format!("The skills of the pack {name} are not used: {why}.")).hint(hint))
+        Some(
+            Notice::new(NoticeKind::Info, format!("The skills of the pack {name} are not used: {why}."))
+                .hint(hint),
+        )
     };
     others.into_iter().filter_map(notice).collect()
 }

@@ -69,7 +69,7 @@ pub enum SkillsCommand {
         /// Name of the pack
         name: String,
     },
-    /// Bring back what was removed or updated last
+    /// Restore what was removed or updated last
     Restore {
         /// Name of the pack
         name: String,

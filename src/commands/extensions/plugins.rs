@@ -69,7 +69,9 @@ fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         }
     }
     if all.is_empty() && !json {
-        text.push_str("No plugins. `tiller plugin install` takes a folder, a .tar.gz or .zip file, or a git URL.\n");
+        text.push_str(
+            "No plugins. `tiller plugin install` takes a folder, a .tar.gz or .zip file, or a git URL.\n",
+        );
     }
     say(&text)
 }
@@ -103,7 +105,8 @@ fn source(from: &str, scratch: &Path) -> Result<PathBuf, String> {
     if !tiller_watch::git::is_url(url) {
         return Err(format!("there is no folder or archive {from}, and it is not a git URL"));
     }
-    let remote = tiller_watch::git::Remote { url, reference, limit: FETCH, bytes: BYTES, cancelled: &|| false };
+    let remote =
+        tiller_watch::git::Remote { url, reference, limit: FETCH, bytes: BYTES, cancelled: &|| false };
     let fetched = remote.fetch(scratch).map_err(|e| format!("{from} could not be fetched: {e}"))?;
     let failed = |e: std::io::Error| format!("there is no room for temporary files: {e}");
     let (archive, into) = (scratch.join("archive"), scratch.join("files"));

@@ -13,6 +13,8 @@ pub struct SkillSettings {
     pub disabled: Vec<String>,
     /// The output style, by name; none by default.
     pub style: Option<String>,
+    /// Address of a registry: a JSON file that says which packs of skills there are. Asked only by `tiller skills`.
+    pub registry: Option<String>,
 }
 
 /// What happens when an agent wants to write a skill.

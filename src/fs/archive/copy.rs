@@ -18,7 +18,8 @@ pub fn copy(from: &Path, into: &Path, limits: Limits) -> Result<(), String> {
 fn folder(root: &Path, inside: &Path, intake: &mut Intake<'_>) -> Result<(), String> {
     let at = root.join(inside);
     let fail = |e: std::io::Error| format!("{} cannot be read: {e}", at.display());
-    let mut entries: Vec<_> = std::fs::read_dir(&at).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
+    let mut entries: Vec<_> =
+        std::fs::read_dir(&at).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
     // In one order, so that a mistake is always the same one.
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {

@@ -1,4 +1,4 @@
-//! Folders and archives (`.tar`, `.tar.gz`, `.zip`) of strangers, taken into a folder of ours: regular files and folders
+//! Folders and archives (`.tar`, `.tar.gz`, `.zip`) of strangers, taken into a folder of this program: regular files and folders
 //! only, below that folder, within limits of count, size and depth. Nothing of them is run.
 //!
 //! | file | contents |

@@ -48,8 +48,7 @@ fn zip(entries: &[Zipped]) -> Vec<u8> {
         let mut crc = flate2::Crc::new();
         crc.update(content);
         let data = if *deflate {
-            let mut encoder =
-                flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+            let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
             encoder.write_all(content).unwrap();
             encoder.finish().unwrap()
         } else {
@@ -201,10 +200,8 @@ fn bombs_and_damage_are_refused() {
     refused(&long, "too early");
     // Cut anywhere, or with a wrong byte: a sentence, never a panic.
     let whole = packed(&[tar("a/b", b'0', &[b'x'; 600]), tar("c", b'0', b"y")]);
-    let zipped = zip(&[
-        Zipped("a/b", 0o100_644, vec![b'x'; 600], true),
-        Zipped("c", 0o100_644, b"y".to_vec(), false),
-    ]);
+    let zipped =
+        zip(&[Zipped("a/b", 0o100_644, vec![b'x'; 600], true), Zipped("c", 0o100_644, b"y".to_vec(), false)]);
     for bytes in [&whole, &gz(&whole), &zipped] {
         for cut in (0..bytes.len()).step_by(7) {
             let _ = unpacked(&bytes[..cut]);

@@ -67,7 +67,8 @@ fn entry(bytes: &[u8], at: usize, intake: &mut Intake<'_>) -> Result<usize, Stri
     let local = size(head, 42).ok_or_else(cut)?;
     let next = at + CENTRAL + name + extra + comment;
     let name = bytes.get(at + CENTRAL..at + CENTRAL + name).ok_or_else(cut)?;
-    let text = std::str::from_utf8(name).map_err(|_| "the archive has a name that is not UTF-8".to_owned())?;
+    let text =
+        std::str::from_utf8(name).map_err(|_| "the archive has a name that is not UTF-8".to_owned())?;
     if flags.is_none_or(|flags| flags & 1 != 0) {
         return Err(format!("{} is encrypted", text.escape_debug()));
     }

@@ -17,8 +17,30 @@ const TEXT: usize = 256 << 10;
 const REMARKS: usize = 100;
 /// Endings of files that are programs.
 const PROGRAMS: &[&str] = &[
-    "sh", "bash", "zsh", "fish", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "ps1", "bat", "cmd", "exe",
-    "dll", "so", "dylib", "jar", "wasm", "applescript", "desktop",
+    "sh",
+    "bash",
+    "zsh",
+    "fish",
+    "py",
+    "js",
+    "mjs",
+    "cjs",
+    "ts",
+    "rb",
+    "pl",
+    "php",
+    "lua",
+    "ps1",
+    "bat",
+    "cmd",
+    "exe",
+    "dll",
+    "so",
+    "dylib",
+    "jar",
+    "wasm",
+    "applescript",
+    "desktop",
 ];
 /// Wording that asks an agent to overrule its user, to hide something, or to run what comes from elsewhere.
 const ODD: &[&str] = &[
@@ -130,7 +152,9 @@ impl Contents {
         }
         if self.skills.is_empty() {
             return Some(match self.left_out.first() {
-                Some((name, why)) => format!("none of its skills can be used; {}: {why}", name.escape_debug()),
+                Some((name, why)) => {
+                    format!("none of its skills can be used; {}: {why}", name.escape_debug())
+                }
                 None => "there is no skill in it".into(),
             });
         }
@@ -163,7 +187,8 @@ impl Contents {
         self.skills.sort_by(|a, b| a.name.cmp(&b.name));
         let flaws = all.flaws().iter().filter(|flaw| flaw.skipped && !seen.contains(&flaw.skill));
         let mine = flaws.filter(|flaw| {
-            below.join(&flaw.skill).is_dir() && (alone.get(&flaw.skill).is_none() || all.get(&flaw.skill).is_none())
+            below.join(&flaw.skill).is_dir()
+                && (alone.get(&flaw.skill).is_none() || all.get(&flaw.skill).is_none())
         });
         self.left_out = mine.map(|flaw| (flaw.skill.clone(), flaw.problem.message.clone())).collect();
         self.left_out.dedup();
@@ -252,7 +277,9 @@ pub(super) fn pin(folder: &Path) -> Result<Vec<PinnedFile>, String> {
 
 fn walk(root: &Path, inside: &str, depth: usize, files: &mut Vec<PinnedFile>) -> Result<(), String> {
     let at = root.join(inside);
-    let fail = |e: std::io::Error| format!("{} cannot be read: {e}", if inside.is_empty() { "its folder" } else { inside });
+    let fail = |e: std::io::Error| {
+        format!("{} cannot be read: {e}", if inside.is_empty() { "its folder" } else { inside })
+    };
     if depth > LIMITS.depth {
         return Err(format!("{} is nested too deep", inside.escape_debug()));
     }

@@ -79,7 +79,9 @@ pub fn verify(entry: &IndexEntry, sha256: &str) -> Result<(), String> {
     let wanted = entry.hash.as_deref().and_then(|hash| hash.strip_prefix("sha256:"));
     match wanted {
         Some(wanted) if wanted.eq_ignore_ascii_case(sha256) => Ok(()),
-        Some(_) => Err(format!("{} is not the file that the registry means: its hash is another", entry.name)),
+        Some(_) => {
+            Err(format!("{} is not the file that the registry means: its hash is another", entry.name))
+        }
         None => Err(format!("the registry has no sha256 hash for {}, so it cannot be checked", entry.name)),
     }
 }

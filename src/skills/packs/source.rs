@@ -26,7 +26,7 @@ impl Source {
     /// Reads what a user wrote. `is_git_url`: whether git may be given an address.
     ///
     /// # Errors
-    /// A sentence, when it is none of them.
+    /// A sentence, when it names no source.
     pub fn read(text: &str, is_git_url: &dyn Fn(&str) -> bool) -> Result<Self, String> {
         let path = Path::new(text);
         if path.is_dir() {

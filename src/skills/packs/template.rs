@@ -11,7 +11,9 @@ use crate::skill::FILE;
 /// A sentence: the name is not valid, or the folder exists or cannot be written.
 pub fn new_skill(folder: &Path, name: &str) -> Result<(), String> {
     if !is_pack_name(name) {
-        return Err("a skill's name has lower-case letters, digits and single -, and at most 64 characters".into());
+        return Err(
+            "a skill's name has lower-case letters, digits and single -, and at most 64 characters".into()
+        );
     }
     let fail = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => format!("{} exists already", folder.display()),

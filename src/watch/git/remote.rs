@@ -35,14 +35,19 @@ pub struct Fetched {
 
 /// Whether this is an address that git may be given. `ext::` and the like, options, and names with blanks are not.
 pub fn is_url(url: &str) -> bool {
-    let plain = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '\\' | '"' | '\'' | '`'));
+    let plain =
+        |text: &str| text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '\\' | '"' | '\'' | '`'));
     let rest = match url.split_once("://") {
         Some(("https" | "ssh", rest)) => !rest.starts_with(['-', '/']) && !rest.contains("@-"),
         Some(("file", rest)) => rest.starts_with('/'),
         Some(_) => false,
         None => url.strip_prefix("git@").is_some_and(|rest| {
             rest.split_once(':').is_some_and(|(host, path)| {
-                !host.is_empty() && !host.starts_with('-') && !host.contains('/') && !path.is_empty() && !path.starts_with([':', '-'])
+                !host.is_empty()
+                    && !host.starts_with('-')
+                    && !host.contains('/')
+                    && !path.is_empty()
+                    && !path.starts_with([':', '-'])
             })
         }),
     };
@@ -103,8 +108,17 @@ impl Remote<'_> {
             ..Call::new(&folder)
         };
         let reference = self.reference.unwrap_or("HEAD");
-        let fetch =
-            ["fetch", "-q", "--depth", "1", "--no-tags", "--no-recurse-submodules", "--", self.url, reference];
+        let fetch = [
+            "fetch",
+            "-q",
+            "--depth",
+            "1",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--",
+            self.url,
+            reference,
+        ];
         call.run(&fetch, until)?;
         let call = Call { network: false, ..call };
         let commit = call.run(&["rev-parse", "--verify", "-q", "FETCH_HEAD^{commit}"], until)?;
@@ -123,9 +137,13 @@ impl Remote<'_> {
             let path = path.escape_debug();
             match head.split(' ').next().unwrap_or_default() {
                 "100644" | "100755" | "100664" => {}
-                "120000" => return Err(GitError::Failed(format!("{path} is a link; only regular files are taken"))),
+                "120000" => {
+                    return Err(GitError::Failed(format!("{path} is a link; only regular files are taken")));
+                }
                 "160000" => {
-                    return Err(GitError::Failed(format!("{path} is a submodule; only regular files are taken")));
+                    return Err(GitError::Failed(format!(
+                        "{path} is a submodule; only regular files are taken"
+                    )));
                 }
                 _ => return Err(GitError::Failed(format!("{path} is no regular file"))),
             }

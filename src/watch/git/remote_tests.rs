@@ -77,12 +77,28 @@ fn nothing_of_a_hostile_repository_runs() {
     ] {
         assert!(!is_url(&url) && fetched(&remote(&url, None)).is_err(), "{url}");
     }
-    for reference in ["--upload-pack=x", "-x", "", "a b", "a..b", "a:b", "+x", "+x:y", "x^{tree}", "a\n", "@{1}", "/x", "x/"] {
+    for reference in [
+        "--upload-pack=x",
+        "-x",
+        "",
+        "a b",
+        "a..b",
+        "a:b",
+        "+x",
+        "+x:y",
+        "x^{tree}",
+        "a\n",
+        "@{1}",
+        "/x",
+        "x/",
+    ] {
         let refused = fetched(&remote(&url, Some(reference)));
         assert!(!is_reference(reference), "{reference}");
         assert!(refused.is_err(), "{reference}");
     }
-    for url in ["https://example.com/a.git", "git@example.com:a/b.git", "ssh://git@example.com/a", "file:///a"] {
+    for url in
+        ["https://example.com/a.git", "git@example.com:a/b.git", "ssh://git@example.com/a", "file:///a"]
+    {
         assert!(is_url(url), "{url}");
     }
     assert!(!canary.exists());
@@ -107,7 +123,10 @@ fn links_submodules_and_large_repositories_are_refused() {
         dir.path(),
         "git rm -q --cached sub; head -c 2000000 /dev/zero > big; git add big; git commit -qm three",
     );
-    assert!(matches!(fetched(&remote(&url, None)), Err(GitError::TooLarge)), "zeros are small only when packed");
+    assert!(
+        matches!(fetched(&remote(&url, None)), Err(GitError::TooLarge)),
+        "zeros are small only when packed"
+    );
     sh(dir.path(), "head -c 6000000 /dev/urandom > big; git commit -qam four");
     assert!(matches!(fetched(&remote(&url, None)), Err(GitError::TooLarge)));
 }

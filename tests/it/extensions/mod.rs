@@ -3,3 +3,4 @@
 mod hooks;
 mod packs;
 mod plugins;
+mod skills;

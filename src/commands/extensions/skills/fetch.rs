@@ -85,7 +85,8 @@ pub(super) fn fetch(
     let at = scratch.path();
     let origin = files(setup, source, text, at, stop)
         .map_err(|why| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.'))))?;
-    let fail = |why: String| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.')));
+    let fail =
+        |why: String| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.')));
     let (from, pack) = (at.join("files"), at.join("pack"));
     let from = archive::root(&from, "SKILL.md");
     std::fs::create_dir(&pack).map_err(|e| fail(e.to_string()))?;
@@ -102,9 +103,12 @@ pub(super) fn fetch(
 /// The index of the registry of the settings, and its address.
 pub(super) fn registry(setup: &Setup, stop: &Interrupt) -> Result<(Index, String), String> {
     let Some(url) = setup.config.config.skills.registry.clone() else {
-        return Err("no registry is set: `registry = \"https://...\"` in [skills] of config.toml names one".into());
+        return Err(
+            "no registry is set: `registry = \"https://...\"` in [skills] of config.toml names one".into()
+        );
     };
-    let bytes = download(setup, &url, INDEX, stop).map_err(|why| format!("the registry could not be read: {why}"))?;
+    let bytes =
+        download(setup, &url, INDEX, stop).map_err(|why| format!("the registry could not be read: {why}"))?;
     Ok((Index::read(&bytes)?, url))
 }
 
@@ -123,7 +127,11 @@ fn files(setup: &Setup, source: Source, text: &str, at: &Path, stop: &Interrupt)
             archive::unpack(&path, &into, LIMITS)?;
         }
         Source::Download(url) => {
-            archive::unpack_bytes(&download(setup, &url, archive::packed_limit(LIMITS), stop)?, &into, LIMITS)?;
+            archive::unpack_bytes(
+                &download(setup, &url, archive::packed_limit(LIMITS), stop)?,
+                &into,
+                LIMITS,
+            )?;
         }
         Source::Git { url, reference } => {
             origin.commit = Some(repository(&url, reference.as_deref(), at, &into, stop)?);
@@ -142,7 +150,8 @@ fn files(setup: &Setup, source: Source, text: &str, at: &Path, stop: &Interrupt)
                 }
                 Ok(Source::Git { url, .. }) => {
                     let commit = entry.commit.as_deref().filter(|commit| is_commit(commit));
-                    let commit = commit.ok_or("the registry names no commit for it, so it cannot be checked")?;
+                    let commit =
+                        commit.ok_or("the registry names no commit for it, so it cannot be checked")?;
                     let found = repository(&url, Some(commit), at, &into, stop)?;
                     if found != commit {
                         return Err("the repository has another commit than the registry names".into());
@@ -208,7 +217,10 @@ fn download(setup: &Setup, url: &str, most: u64, stop: &Interrupt) -> Result<Vec
             let Some(to) = to else { break answer };
             let to = to.map_err(|_| "it redirects to an address that is not valid".to_owned())?.to_string();
             hops += 1;
-            if hops > REDIRECTS || !tiller_skills::packs::is_download(&to) || address.starts_with("https") && !to.starts_with("https") {
+            if hops > REDIRECTS
+                || !tiller_skills::packs::is_download(&to)
+                || address.starts_with("https") && !to.starts_with("https")
+            {
                 return Err(format!("it redirects to {}, which is not followed", shown(&to)));
             }
             address = to;

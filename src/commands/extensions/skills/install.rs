@@ -28,7 +28,12 @@ pub(super) struct Asking {
 }
 
 /// Fetches a pack, shows it, asks, and installs it.
-pub(super) fn install(setup: &Setup, source: &str, name: Option<&str>, asking: Asking) -> Result<Exit, Notice> {
+pub(super) fn install(
+    setup: &Setup,
+    source: &str,
+    name: Option<&str>,
+    asking: Asking,
+) -> Result<Exit, Notice> {
     let stop = Interrupt::listen();
     let fetched = fetch::fetch(setup, (fetch::source(source)?, source), name, &stop);
     if stop.hit() {
@@ -41,8 +46,13 @@ pub(super) fn install(setup: &Setup, source: &str, name: Option<&str>, asking: A
     if let Some(before) = installed.iter().find(|pack| pack.name == fetched.staged.name) {
         if before.origin.source != fetched.origin.source {
             let name = &fetched.staged.name;
-            return Err(user(format!("A pack {name} from {} is installed already.", shown(&before.origin.source)))
-                .hint(format!("Remove it with `tiller skills remove {name}`, or choose another name with --name.")));
+            return Err(user(format!(
+                "A pack {name} from {} is installed already.",
+                shown(&before.origin.source)
+            ))
+            .hint(format!(
+                "Remove it with `tiller skills remove {name}`, or choose another name with --name."
+            )));
         }
         return renew(setup, before, &fetched, asking);
     }
@@ -116,7 +126,9 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Fetched, asking: Asking) -> Res
         head.push_str(&format!("Changes of yours would be replaced: {}\n", one_line(&files.join(", "))));
     }
     if asking.json {
-        say(&json_line(&json!({ "name": name, "changes": differ.iter().map(change_json).collect::<Vec<_>>() })))?;
+        say(&json_line(
+            &json!({ "name": name, "changes": differ.iter().map(change_json).collect::<Vec<_>>() }),
+        ))?;
     } else {
         say(&format!("{head}{}{}", differences(&differ), oddities(&contents)))?;
     }
@@ -130,7 +142,12 @@ fn put(setup: &Setup, fetched: &Fetched, asking: Asking) -> Result<Exit, Notice>
     let pack = packs::home(setup)
         .install(&fetched.staged, fetched.origin.clone(), packs::now(setup))
         .map_err(|why| user(format!("It was not installed: {why}.")))?;
-    done(&pack, "installed", &format!("{} is installed. Its skills are used from the next session on.", pack.name), asking)
+    done(
+        &pack,
+        "installed",
+        &format!("{} is installed. Its skills are used from the next session on.", pack.name),
+        asking,
+    )
 }
 
 fn done(pack: &Pack, state: &str, words: &str, asking: Asking) -> Result<Exit, Notice> {
@@ -146,7 +163,9 @@ pub(super) fn trust(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, N
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     let pack = all.iter().find(|pack| pack.name == name).ok_or_else(|| no_such(name, &all))?;
     let files = match home.state(pack) {
-        PackState::Used => return done(pack, "used", &format!("{name} is as you agreed to it, and is used."), asking),
+        PackState::Used => {
+            return done(pack, "used", &format!("{name} is as you agreed to it, and is used."), asking);
+        }
         PackState::Broken(why) => {
             return Err(user(format!("{name} cannot be used: {why}."))
                 .hint(format!("`tiller skills update {name}` fetches it again.")));
@@ -157,7 +176,10 @@ pub(super) fn trust(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, N
     refuse(&contents, name)?;
     if !asking.json {
         let list = files.iter().map(|file| format!("  {}\n", one_line(file))).take(LINES).collect::<String>();
-        say(&format!("Changed since you agreed to {name}:\n{list}{}", describe(name, &pack.origin, &contents)))?;
+        say(&format!(
+            "Changed since you agreed to {name}:\n{list}{}",
+            describe(name, &pack.origin, &contents)
+        ))?;
         say(&body(&contents))?;
     }
     if !agreed("Use exactly these files?", asking)? {
@@ -175,7 +197,7 @@ pub(super) fn remove(setup: &Setup, name: &str, json: bool) -> Result<Exit, Noti
         return Err(no_such(name, &all));
     }
     let pack = home.remove(name, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    let words = format!("{name} is removed. `tiller skills restore {name}` brings it back within 30 days.");
+    let words = format!("{name} is removed. It can be restored for 30 days: `tiller skills restore {name}`.");
     done(&pack, "removed", &words, Asking { yes: true, json })
 }
 
@@ -194,7 +216,7 @@ pub(super) fn restore(setup: &Setup, name: &str, asking: Asking) -> Result<Exit,
         });
     };
     if let PackState::Changed(files) = home.state(earlier) {
-        return Err(user(format!("{name} cannot come back: {} changed since.", one_line(&files.join(", ")))));
+        return Err(user(format!("{name} cannot be restored: {} changed since.", one_line(&files.join(", ")))));
     }
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     if let Some(now) = all.iter().find(|pack| pack.name == name)
@@ -207,7 +229,7 @@ pub(super) fn restore(setup: &Setup, name: &str, asking: Asking) -> Result<Exit,
         }
     }
     let pack = home.restore(name, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    done(&pack, "restored", &format!("{name} is back, and is used from the next session on."), asking)
+    done(&pack, "restored", &format!("{name} is restored, and is used from the next session on."), asking)
 }
 
 pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {
@@ -226,8 +248,12 @@ fn read(setup: &Setup, folder: &Path, before: Option<&Pack>) -> Result<Contents,
     if let Some(before) = before {
         used.retain(|folder| *folder != home.folder(before));
     }
-    let others =
-        Sources { built_in: true, packs: used, config: Some(setup.places.config.clone()), ..Sources::default() };
+    let others = Sources {
+        built_in: true,
+        packs: used,
+        config: Some(setup.places.config.clone()),
+        ..Sources::default()
+    };
     Contents::read(folder, &others).map_err(|why| user(format!("The pack cannot be read: {why}.")))
 }
 
@@ -252,7 +278,9 @@ fn agreed(question: &str, asking: Asking) -> Result<bool, Notice> {
         return Ok(true);
     }
     if !std::io::stdin().is_terminal() {
-        return Err(user("Nothing was changed: there is no terminal to ask on.").hint("Pass --yes if you agree."));
+        return Err(
+            user("Nothing was changed: there is no terminal to ask on.").hint("Pass --yes if you agree.")
+        );
     }
     // Without a visible question there is no consent.
     let _ = write!(std::io::stderr(), "{question} Nothing of it is run now. Type yes: ");
@@ -264,7 +292,8 @@ fn agreed(question: &str, asking: Asking) -> Result<bool, Notice> {
 /// The first lines: how much, and from where.
 pub(super) fn describe(name: &str, origin: &Origin, contents: &Contents) -> String {
     let files = contents.scripts.len() + contents.others.len();
-    let commit = origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
+    let commit =
+        origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
     format!(
         "{name}: {}, {}, {}\nFrom {}{commit}\n",
         count(contents.skills.len(), "skill"),
@@ -297,7 +326,9 @@ pub(super) fn body(contents: &Contents) -> String {
     text.push_str(&oddities(contents));
     if !contents.others.is_empty() {
         text.push_str("\nOther files\n");
-        list(&mut text, &contents.others, |file| format!("{:>9}  {}", size(file.bytes), one_line(&file.path)));
+        list(&mut text, &contents.others, |file| {
+            format!("{:>9}  {}", size(file.bytes), one_line(&file.path))
+        });
     }
     text.push('\n');
     text
@@ -316,7 +347,9 @@ fn oddities(contents: &Contents) -> String {
 
 fn script(file: &PackFile) -> String {
     let run = if file.executable { "executable" } else { "" };
-    format!("{:>9}  {:10}  {}  {}", size(file.bytes), run, one_line(&file.path), one_line(&file.first)).trim_end().to_owned()
+    format!("{:>9}  {:10}  {}  {}", size(file.bytes), run, one_line(&file.path), one_line(&file.first))
+        .trim_end()
+        .to_owned()
 }
 
 fn list<T>(text: &mut String, items: &[T], line: impl Fn(&T) -> String) {
@@ -350,7 +383,8 @@ fn change_json(change: &Change) -> Value {
 
 /// A pack for programs.
 pub(super) fn contents_json(name: &str, origin: &Origin, contents: &Contents) -> Value {
-    let file = |file: &PackFile| json!({ "path": file.path, "bytes": file.bytes, "executable": file.executable });
+    let file =
+        |file: &PackFile| json!({ "path": file.path, "bytes": file.bytes, "executable": file.executable });
     json!({
         "name": name, "source": origin.source, "commit": origin.commit, "bytes": contents.bytes,
         "scripts": contents.scripts.iter().map(file).collect::<Vec<_>>(),

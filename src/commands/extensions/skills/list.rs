@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use tiller_config::agents::Origin;
@@ -13,8 +12,8 @@ use tiller_skills::{Skill, Skills, Sources};
 use super::fetch::{self, Interrupt, shown};
 use super::install::{body, contents_json, count, describe, short};
 use super::user;
-use crate::app::Setup;
-use crate::app::extensions::packs;
+use crate::app::extensions::{packs, plugins};
+use crate::app::{Setup, definitions};
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
@@ -24,9 +23,11 @@ const ABOUT: usize = 90;
 /// The skills of this folder; those of the project only when it is trusted.
 fn skills(setup: &Setup) -> Result<Skills, Notice> {
     let trusted = setup.trust(&setup.open_store()?).may_load();
+    let mut places = setup.places.clone();
+    places.plugins = plugins::folders(setup);
+    let disabled = &setup.config.config.skills.disabled;
     // What is left out is listed with its reason.
-    let _ = setup.read_skills(&Arc::new(AtomicBool::new(trusted)));
-    Ok(setup.skills.now())
+    Ok(definitions::skills::read(&places, &setup.folder_config, trusted, disabled).0)
 }
 
 /// Where a skill is from, for people; `pack`: the pack that it is of.
@@ -106,9 +107,14 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             })));
             continue;
         }
-        let commit = pack.origin.commit.as_deref().map(|commit| format!(" at {}", short(commit))).unwrap_or_default();
+        let commit =
+            pack.origin.commit.as_deref().map(|commit| format!(" at {}", short(commit))).unwrap_or_default();
         let (name, source) = (one_line(&pack.name), shown(&pack.origin.source));
-        text.push_str(&format!("pack {name}: {}, from {source}{commit}, {}\n", count(files, "file"), state(&now)));
+        text.push_str(&format!(
+            "pack {name}: {}, from {source}{commit}, {}\n",
+            count(files, "file"),
+            state(&now)
+        ));
     }
     if rows.is_empty() && installed.is_empty() && !json {
         text.push_str("No skills. `tiller skills new NAME` makes one, `tiller skills install SOURCE` installs a pack.\n");
@@ -157,14 +163,22 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     let Some(pack) = installed.iter().find(|pack| pack.name == name) else {
         let flaw = all.flaws().iter().find(|flaw| flaw.skipped && flaw.skill == name);
         return Err(match flaw {
-            Some(flaw) => user(format!("The skill {} is left out: {}.", shown(name), one_line(&flaw.problem.to_string()))),
+            Some(flaw) => user(format!(
+                "The skill {} is left out: {}.",
+                shown(name),
+                one_line(&flaw.problem.to_string())
+            )),
             None => user(format!("{}.", capital(&all.no_such(name)))),
         });
     };
     let (mut used, _) = home.verified().map_err(|why| user(format!("{why}.")))?;
     used.retain(|folder| *folder != home.folder(pack));
-    let others =
-        Sources { built_in: true, packs: used, config: Some(setup.places.config.clone()), ..Sources::default() };
+    let others = Sources {
+        built_in: true,
+        packs: used,
+        config: Some(setup.places.config.clone()),
+        ..Sources::default()
+    };
     let contents = Contents::read(&home.folder(pack), &others)
         .map_err(|why| user(format!("The pack {name} cannot be read: {why}.")))?;
     if json {
@@ -191,7 +205,8 @@ fn skill_json(skill: &Skill, pack: Option<&str>) -> String {
 }
 
 fn skill_text(skill: &Skill, pack: Option<&str>) -> String {
-    let mut text = format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
+    let mut text =
+        format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
     let mut row = |what: &str, value: String| {
         if !value.is_empty() {
             text.push_str(&format!("{what}: {}\n", one_line(&value)));

@@ -37,7 +37,9 @@ pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit,
         SkillsCommand::Install { source, name, yes } => {
             install::install(setup, source, name.as_deref(), install::Asking { yes: *yes, json })
         }
-        SkillsCommand::Trust { name, yes } => install::trust(setup, name, install::Asking { yes: *yes, json }),
+        SkillsCommand::Trust { name, yes } => {
+            install::trust(setup, name, install::Asking { yes: *yes, json })
+        }
         SkillsCommand::Remove { name } => install::remove(setup, name, json),
         SkillsCommand::Restore { name, yes } => {
             install::restore(setup, name, install::Asking { yes: *yes, json })
@@ -71,7 +73,10 @@ fn new(setup: &Setup, name: &str, project: bool, at: Option<&Path>, json: bool) 
         (false, None) => "It is used from the next session on",
     };
     let file = one_line(&file);
-    say(&format!("{file}\nFill it in, then check it: `tiller skills validate {}`. {then}.\n", one_line(&folder.display().to_string())))
+    say(&format!(
+        "{file}\nFill it in, then check it: `tiller skills validate {}`. {then}.\n",
+        one_line(&folder.display().to_string())
+    ))
 }
 
 /// Prints what is wrong with a skill, or with all skills below a folder.
@@ -127,7 +132,8 @@ fn problem_json(problem: &Problem) -> serde_json::Value {
 fn below(folder: &Path, depth: usize, found: &mut Vec<std::path::PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        if found.len() >= FOLDERS || depth > 4 || entry.file_name() == ".git" || entry.file_name() == "target" {
+        if found.len() >= FOLDERS || depth > 4 || entry.file_name() == ".git" || entry.file_name() == "target"
+        {
             continue;
         }
         let path = entry.path();
