@@ -82,16 +82,23 @@ pub(super) fn fetch(
     let scratch = tempfile::Builder::new().prefix("tiller-pack-").tempdir();
     let scratch = scratch.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
     let default = source.pack_name();
+    // What the registry lists is called as it says.
+    let listed = match &source {
+        Source::Registry(name) => Some(name.clone()),
+        _ => None,
+    };
+    let packed = matches!(source, Source::Archive(_) | Source::Download(_) | Source::Registry(_));
     let at = scratch.path();
     let origin = files(setup, source, text, at, stop)
         .map_err(|why| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.'))))?;
     let fail =
         |why: String| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.')));
     let (from, pack) = (at.join("files"), at.join("pack"));
-    let from = archive::root(&from, "SKILL.md");
+    // An archive is often made of one folder.
+    let from = if packed { archive::root(&from, "SKILL.md") } else { from };
     std::fs::create_dir(&pack).map_err(|e| fail(e.to_string()))?;
     let mut staged = stage(&from, &pack, &default).map_err(fail)?;
-    if let Some(name) = name {
+    if let Some(name) = name.or(listed.as_deref()) {
         if !is_pack_name(name) {
             return Err(user("The name of a pack has lower-case letters, digits and single -."));
         }

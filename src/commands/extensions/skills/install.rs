@@ -216,7 +216,10 @@ pub(super) fn restore(setup: &Setup, name: &str, asking: Asking) -> Result<Exit,
         });
     };
     if let PackState::Changed(files) = home.state(earlier) {
-        return Err(user(format!("{name} cannot be restored: {} changed since.", one_line(&files.join(", ")))));
+        return Err(user(format!(
+            "{name} cannot be restored: {} changed since.",
+            one_line(&files.join(", "))
+        )));
     }
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     if let Some(now) = all.iter().find(|pack| pack.name == name)
