@@ -1,19 +1,27 @@
-//! `tiller sessions search`: full-text search in sessions.
+//! `tiller sessions search`: search in the text of sessions.
 
 use serde_json::json;
 use tiller_protocol::search::parse_time;
-use tiller_protocol::{Notice, NoticeKind, SearchHit, SearchQuery, SearchRole, Time};
+use tiller_protocol::{
+    Notice, NoticeKind, SearchHit, SearchOrder, SearchPage, SearchQuery, SearchRole, Time,
+};
 use tiller_store::Store;
+use tiller_store::search::Lookup;
 
 use crate::app::Setup;
 use crate::commands::args::Search;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say, say_beside};
 
-/// Prints one page of hits, newest first.
+/// Prints one page of hits.
 pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> Result<Exit, Notice> {
     let query = query(setup, store, search)?;
-    let page = store.search().find(&query, u64::MAX).map_err(|e| e.notice())?;
+    // After an import many entries are new: what is found so far is shown at once.
+    let lookup = if search.complete { Lookup::most(u64::MAX) } else { Lookup::prompt() };
+    let page = store.search().look_up(&query, &lookup).map_err(|e| e.notice())?;
+    for line in beside(&page) {
+        say_beside(&line);
+    }
     let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
     if json {
         if page.more {
@@ -44,6 +52,17 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         text.push_str(&format!("{more}\n"));
     }
     say(&text)
+}
+
+/// What is said beside the hits.
+fn beside(page: &SearchPage) -> Vec<String> {
+    let behind = match page.behind {
+        0 => None,
+        1 => Some("1 entry is not indexed yet (--complete waits for it).".to_owned()),
+        n => Some(format!("{n} entries are not indexed yet (--complete waits for them).")),
+    };
+    let suggestion = page.suggestion.as_ref().map(|text| format!("Did you mean: {}", one_line(text.trim())));
+    behind.into_iter().chain(suggestion).collect()
 }
 
 fn row(h: &SearchHit) -> serde_json::Value {
@@ -86,6 +105,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
         branch: s.branch.clone(),
         since: time("--since", &s.since)?,
         until: time("--until", &s.until)?,
+        order: if s.newest { SearchOrder::Newest } else { SearchOrder::Best },
         limit: s.limit,
         offset: s.offset,
     })

@@ -68,6 +68,9 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// A later search took the place of this one.
+    #[error("the search was cancelled")]
+    Cancelled,
     /// A fault of Tiller itself.
     #[error("store: {0}")]
     Internal(String),
@@ -125,6 +128,7 @@ impl StoreError {
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Self::ReadOnly { path, detail },
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::Corrupt { path, detail },
             ErrorCode::ConstraintViolation => Self::Conflict(detail),
+            ErrorCode::OperationInterrupted => Self::Cancelled,
             ErrorCode::TooBig => Self::Record(detail),
             _ => Self::Internal(detail),
         }
@@ -176,9 +180,11 @@ impl StoreError {
             Self::OldSqlite { .. } | Self::Closed | Self::Internal(_) | Self::Record(_) => {
                 plain(NoticeKind::Internal)
             }
-            Self::NoSession(_) | Self::NoEntry(_) | Self::NotFound(_) | Self::Conflict(_) => {
-                plain(NoticeKind::User)
-            }
+            Self::NoSession(_)
+            | Self::NoEntry(_)
+            | Self::NotFound(_)
+            | Self::Conflict(_)
+            | Self::Cancelled => plain(NoticeKind::User),
             Self::Held { .. } => plain(NoticeKind::User).hint("open a branch of it, or open it read-only"),
             Self::Import { .. } => plain(NoticeKind::User),
         }

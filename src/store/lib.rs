@@ -35,7 +35,7 @@ mod error;
 pub mod handles;
 mod lease;
 mod open;
-mod search;
+pub mod search;
 mod session;
 #[cfg(test)]
 mod testing;

@@ -68,9 +68,15 @@ pub struct Compare {
 /// What `tiller sessions search` looks for.
 #[derive(Debug, clap::Args)]
 pub struct Search {
-    /// Words to find; all must match. Quote the whole query to use "a phrase" or -excluded
+    /// Words to find, in any form. Quote the whole query to use "a phrase" or -excluded
     #[arg(required = true)]
     pub query: Vec<String>,
+    /// Show the newest first instead of the best, and only entries with all words
+    #[arg(long)]
+    pub newest: bool,
+    /// Index all new entries first, however long that takes
+    #[arg(long)]
+    pub complete: bool,
     /// Search the sessions in all folders
     #[arg(long)]
     pub all: bool,

@@ -18,6 +18,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tool::InnerCall;
 use tiller_protocol::{CommandId, Cost, EntryBody, Part};
+use tiller_store::search::Lookup;
 use tiller_store::{Filter, Store, StoreError};
 
 use crate::bus::ClientId;
@@ -115,7 +116,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         }),
         Query::Search { mut query } => read::read(core, client, cause, move || {
             query.limit = query.limit.min(ROWS);
-            let page = store.search().find(&query, INDEXED)?;
+            let page = store.search().look_up(&query, &Lookup { most: INDEXED, ..Lookup::prompt() })?;
             Ok(ReplyEvent::SearchReply { query, page })
         }),
         Query::RestorePreview { entry } => restore::restore_preview(core, client, cause, entry),

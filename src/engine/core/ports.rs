@@ -9,6 +9,7 @@ use tiller_protocol::{
     TodoItem,
 };
 use tiller_store::Store;
+use tiller_store::search::Lookup;
 use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::shell::Deletion;
@@ -122,7 +123,8 @@ impl Ports for CallPorts {
 
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
         let store = self.store.clone();
-        let found = tokio::task::spawn_blocking(move || store.search().find(&query, u64::MAX)).await;
+        let found =
+            tokio::task::spawn_blocking(move || store.search().look_up(&query, &Lookup::prompt())).await;
         found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
     }
 

@@ -18,8 +18,8 @@ const INDEXED: u64 = 20_000;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "search_sessions",
-    description: "Search what was said and done in Tiller's sessions, newest first. Words are joined by and; \
-                  \"quoted words\" are adjacent; -word is absent. Each hit names its session and message.",
+    description: "Search what was said and done in Tiller's sessions, best first. Any of the words are enough; \
+                  \"quoted words\" are required and adjacent; -word is absent. Each hit names its session and message.",
     schema: schema::<Args>,
     run,
 };

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::Time;
 use crate::base::ids::{AgentId, EntryId, SessionId};
 
-/// A query. Words are joined by "and"; words within `"` `"` must be adjacent; `-word` must be absent. The last word may
-/// be a prefix.
+/// A query. Words within `"` `"` are required and adjacent; `-word` must be absent. Of the other words any are enough,
+/// and more of them rank higher; with [`SearchOrder::Newest`] all are required. The last word may be a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchQuery {
@@ -31,10 +31,29 @@ pub struct SearchQuery {
     /// Before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+    #[serde(skip_serializing_if = "SearchOrder::is_best")]
+    pub order: SearchOrder,
     /// Hits in a page.
     pub limit: u32,
     /// Number of hits to skip: the pages before.
     pub offset: u32,
+}
+
+/// The order of hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchOrder {
+    /// Best first.
+    #[default]
+    Best,
+    /// Newest first; every word is required.
+    Newest,
+}
+
+impl SearchOrder {
+    fn is_best(&self) -> bool {
+        *self == Self::Best
+    }
 }
 
 /// Author of an entry.
@@ -100,7 +119,7 @@ pub struct SearchHit {
     pub mark: (usize, usize),
 }
 
-/// A page of hits, newest first.
+/// A page of hits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchPage {
     pub hits: Vec<SearchHit>,
@@ -108,6 +127,9 @@ pub struct SearchPage {
     pub more: bool,
     /// Entries that are not indexed yet, and were not searched.
     pub behind: u64,
+    /// The query in the spelling of the sessions, when a word was not found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 /// Parses a time as people and models write it: RFC 3339, a day (its start in `zone`), or an age before `now` (`30m`,

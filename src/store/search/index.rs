@@ -2,11 +2,13 @@
 //! writes during a turn do not pay for it, and damage costs a rebuild, not a session.
 //!
 //! Rows are indexed in the ascending order of `entries.seq`. Words for the row's kind, session, project and agent stand
-//! in a second column, so that a filter is one more word of the query instead of a scan.
+//! in a column of their own, so that a filter is one more word of the query instead of a scan. Another column has the
+//! stems of the words, where they differ, and the parts of names in camel case.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::SearchRole;
@@ -17,12 +19,18 @@ use crate::handles::Search;
 use crate::open::Store;
 use crate::open::connect::Target;
 use crate::open::folder;
+use crate::search::lookup::{Cancel, Lookup};
+use crate::search::stem::{humps, stem, words};
+use crate::search::suggest;
+use crate::search::tags::{role_tag, tag};
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Entries in one transaction.
 const STEP: u64 = 500;
+/// Entries that are indexed before a search, however long that takes.
+const LEAST: u64 = 2 * STEP;
 /// Bytes of an entry's text that are indexed. Replies are far shorter; the full text of huge outputs is on disk.
 const TEXT: usize = 256 << 10;
 /// How long to wait for another process that indexes.
@@ -33,25 +41,52 @@ CREATE TABLE docs (
   seq     INTEGER PRIMARY KEY,
   entry   BLOB NOT NULL,
   session BLOB NOT NULL,
-  time    INTEGER NOT NULL
+  time    INTEGER NOT NULL,
+  prev    INTEGER,          -- row of its parent
+  len     INTEGER NOT NULL  -- words
 ) STRICT;
+CREATE INDEX docs_prev ON docs(prev);
 CREATE VIRTUAL TABLE words USING fts5(
-  text, tags, content='', columnsize=0, prefix='2 3',
+  text, stems, tags, content='', columnsize=0, prefix='2 3',
   tokenize='unicode61 remove_diacritics 2'
-);";
+);
+CREATE TABLE vocabulary (
+  word TEXT PRIMARY KEY,
+  n    INTEGER NOT NULL  -- entries that contain it, those of tools aside
+) STRICT, WITHOUT ROWID;
+CREATE TABLE vectors (
+  seq INTEGER PRIMARY KEY,
+  v   BLOB NOT NULL  -- empty: the entry has no text
+) STRICT;
+CREATE TABLE vectors_by (model TEXT NOT NULL) STRICT;";
 
-/// The open index; `None` before its first use.
+/// The open index.
 #[derive(Default)]
-pub(crate) struct Index(Mutex<Option<Connection>>);
+pub(crate) struct Index {
+    /// `None` before its first use.
+    open: Mutex<Option<Connection>>,
+    /// What may cancel the present work. SQLite asks it every some thousand steps.
+    cancel: Arc<Mutex<Cancel>>,
+}
+
+/// Steps of SQLite between two looks at [`Index::cancel`]: well below a millisecond.
+const LOOK: i32 = 2_000;
 
 impl Index {
     /// Calls `work` with the index, opening it first if needed. A damaged index is deleted and rebuilt once.
-    pub(crate) fn with<T>(&self, store: &Store, work: impl Fn(&Connection) -> Result<T>) -> Result<T> {
-        let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    pub(crate) fn with<T>(
+        &self,
+        store: &Store,
+        cancel: &Cancel,
+        work: impl Fn(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        let mut slot = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cancel.check()?;
+        *self.cancel.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = cancel.clone();
         for last in [false, true] {
             let conn = match slot.take() {
                 Some(conn) => conn,
-                None => open(store)?,
+                None => self.watched(open(store)?)?,
             };
             let path = place(&store.inner.target);
             match work(&conn).map_err(|e| e.at(&path)) {
@@ -67,12 +102,19 @@ impl Index {
         }
         Err(StoreError::Internal("the search index could not be created".into()))
     }
+
+    fn watched(&self, mut conn: Connection) -> Result<Connection> {
+        let cancel = Arc::clone(&self.cancel);
+        let stop = move || cancel.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_cancelled();
+        conn.progress_handler(LOOK, Some(stop))?;
+        Ok(conn)
+    }
 }
 
 impl Search<'_> {
     /// Deletes the index, which is rebuilt on its next use: words of permanently removed sessions must not stay in it.
     pub fn forget_index(&self) {
-        let mut slot = self.store.inner.index.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut slot = self.store.inner.index.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         drop(slot.take());
         if self.store.inner.target.is_file() {
             throw_away(&place(&self.store.inner.target));
@@ -158,21 +200,15 @@ fn fits(store: &Store, index: &Connection) -> Result<bool> {
     })
 }
 
-/// A filter as a word that no text contains in this column.
-pub(crate) fn tag(kind: char, value: &str) -> String {
-    format!("{kind}{}", &blake3::hash(value.as_bytes()).to_hex()[..16])
-}
-
-pub(crate) fn role_tag(role: SearchRole) -> String {
-    tag('r', role.name())
-}
-
-/// Indexes up to `most` entries; returns how many are left.
-pub(crate) fn catch_up(store: &Store, index: &Connection, most: u64) -> Result<u64> {
+/// Indexes new entries; returns how many are left.
+pub(crate) fn catch_up(store: &Store, index: &Connection, lookup: &Lookup) -> Result<u64> {
+    let begun = Instant::now();
     let mut taken = 0;
     loop {
+        lookup.cancel.check()?;
         let from = last(index)?;
-        let rows = if taken < most { batch(store, from)? } else { Vec::new() };
+        let late = taken >= LEAST && lookup.within.is_some_and(|within| begun.elapsed() >= within);
+        let rows = if taken < lookup.most && !late { batch(store, from)? } else { Vec::new() };
         if rows.is_empty() {
             return store.read(|conn| {
                 let left: i64 =
@@ -192,33 +228,78 @@ fn last(index: &Connection) -> Result<i64> {
 struct Doc {
     seq: i64,
     raw: Raw,
+    prev: Option<i64>,
+    role: Option<SearchRole>,
     text: String,
     tags: String,
+}
+
+/// Bytes of an entry whose words are counted, stemmed and kept for suggestions.
+const STEMMED: usize = 64 << 10;
+
+/// What is stored besides the text.
+#[derive(Default)]
+struct Stems {
+    /// Stems that differ from the words, and the parts of names in camel case.
+    text: String,
+    /// Number of words.
+    len: i64,
+    /// Different words in lower case.
+    words: BTreeSet<String>,
+}
+
+impl Stems {
+    fn of(text: &str) -> Self {
+        let text = &text[..text.floor_char_boundary(STEMMED)];
+        let mut stems = BTreeSet::new();
+        let mut found = Self::default();
+        for (from, to) in words(text) {
+            let word = &text[from..to];
+            found.len += 1;
+            let lower = word.to_lowercase();
+            for part in humps(word) {
+                stems.insert(stem(&part));
+                stems.insert(part);
+            }
+            if found.words.contains(&lower) {
+                continue;
+            }
+            let stem = stem(&lower);
+            if stem != lower {
+                stems.insert(stem);
+            }
+            found.words.insert(lower);
+        }
+        found.text = stems.into_iter().collect::<Vec<_>>().join(" ");
+        found
+    }
 }
 
 fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
     let columns = COLUMNS.split(", ").map(|c| format!("e.{c}")).collect::<Vec<_>>().join(", ");
     store.read(|conn| {
         let mut statement = conn.prepare_cached(&format!(
-            "SELECT {columns}, e.seq, s.project FROM entries e JOIN sessions s ON s.id = e.session
+            "SELECT {columns}, e.seq, s.project, p.seq FROM entries e JOIN sessions s ON s.id = e.session
+             LEFT JOIN entries p ON p.id = e.parent
              WHERE e.seq > ?1 ORDER BY e.seq LIMIT {STEP}"
         ))?;
         let mut rows = statement.query([from])?;
         let mut docs = Vec::new();
         while let Some(row) = rows.next()? {
             let raw = Raw::from_row(row)?;
-            let (seq, project): (i64, String) = (row.get(8)?, row.get(9)?);
+            let (seq, project, prev): (i64, String, Option<i64>) = (row.get(8)?, row.get(9)?, row.get(10)?);
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
-            let mut text = String::new();
+            let (mut text, mut role) = (String::new(), None);
             // A damaged entry has no text to find.
             if let Ok(entry) = raw.clone().decode()
-                && let Some(role) = SearchRole::of_kind(entry.body.kind())
+                && let Some(of) = SearchRole::of_kind(entry.body.kind())
             {
+                role = Some(of);
                 text = entry.body.search_text();
                 text.truncate(text.floor_char_boundary(TEXT));
-                tags.push(role_tag(role));
+                tags.push(role_tag(of));
             }
-            docs.push(Doc { seq, raw, text, tags: tags.join(" ") });
+            docs.push(Doc { seq, raw, prev, role, text, tags: tags.join(" ") });
         }
         Ok(docs)
     })
@@ -231,14 +312,29 @@ fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
         if last(index)? != from {
             return Ok(());
         }
-        let mut doc =
-            index.prepare_cached("INSERT INTO docs(seq, entry, session, time) VALUES(?1, ?2, ?3, ?4)")?;
-        let mut words = index.prepare_cached("INSERT INTO words(rowid, text, tags) VALUES(?1, ?2, ?3)")?;
+        let mut doc = index.prepare_cached(
+            "INSERT INTO docs(seq, entry, session, time, prev, len) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        let mut words =
+            index.prepare_cached("INSERT INTO words(rowid, text, stems, tags) VALUES(?1, ?2, ?3, ?4)")?;
+        let mut counts: HashMap<String, i64> = HashMap::new();
         for d in docs {
-            doc.execute(params![d.seq, d.raw.id, d.raw.session, d.raw.time])?;
+            let stems = Stems::of(&d.text);
+            doc.execute(params![d.seq, d.raw.id, d.raw.session, d.raw.time, d.prev, stems.len])?;
             if !d.text.is_empty() {
-                words.execute(params![d.seq, d.text, d.tags])?;
+                words.execute(params![d.seq, d.text, stems.text, d.tags])?;
             }
+            if d.role != Some(SearchRole::Tool) {
+                for word in stems.words.into_iter().filter(|w| suggest::kept(w)) {
+                    *counts.entry(word).or_default() += 1;
+                }
+            }
+        }
+        let mut count = index.prepare_cached(
+            "INSERT INTO vocabulary(word, n) VALUES(?1, ?2) ON CONFLICT(word) DO UPDATE SET n = n + excluded.n",
+        )?;
+        for (word, n) in counts {
+            count.execute(params![word, n])?;
         }
         Ok(())
     };

@@ -1,26 +1,43 @@
-//! Search in entries through the full-text index, newest first.
+//! Search in entries through the full-text index: ranked, or newest first.
 
+mod collect;
+mod diversity;
 pub(crate) mod index;
+pub(crate) mod lookup;
+mod preview;
+pub mod rank;
+pub mod stem;
+mod suggest;
+mod tags;
+mod vectors;
+pub mod words;
 
-use std::collections::{HashMap, HashSet};
-
-use rusqlite::{Connection, OptionalExtension, params};
-use tiller_protocol::{EntryId, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId, Time};
+use rusqlite::params;
+use tiller_protocol::{SearchOrder, SearchPage, SearchQuery};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
 use crate::handles::Search;
-use crate::open::Store;
-use crate::search::index::{catch_up, role_tag, tag};
-use crate::tree::entries::{COLUMNS, Raw};
-use crate::tree::heads;
+use crate::search::collect::Collector;
+use crate::search::index::catch_up;
+use crate::search::lookup::bounds;
+pub use crate::search::lookup::{Cancel, Lookup};
+use crate::search::rank::{Scored, Weights};
+use crate::search::words::{Term, Words};
 
-/// Characters of a preview on each side of the match.
-const AROUND: usize = 60;
-/// Maximum number of results in a page.
-const PAGE: u32 = 1000;
 /// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
 const SCANNED: usize = 50_000;
+
+/// Entries by how well they fit, and what is said beside them.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    /// Best first.
+    pub scored: Vec<Scored>,
+    /// The query with the spelling that the index knows.
+    pub suggestion: Option<String>,
+    /// Entries that are not indexed yet.
+    pub behind: u64,
+}
 
 impl Search<'_> {
     /// A page of matching entries. Up to `most` new entries are indexed first; [`SearchPage::behind`] counts the rest.
@@ -28,13 +45,75 @@ impl Search<'_> {
     /// # Errors
     /// When a database cannot be read.
     pub fn find(&self, query: &SearchQuery, most: u64) -> Result<SearchPage> {
+        self.look_up(query, &Lookup::most(most))
+    }
+
+    /// A page of matching entries.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the search is cancelled.
+    pub fn look_up(&self, query: &SearchQuery, lookup: &Lookup) -> Result<SearchPage> {
+        if query.order == SearchOrder::Best {
+            return match self.rank(query, lookup, Weights::default())? {
+                Some(ranking) => self.page(query, &ranking, &lookup.cancel),
+                None => self.unranked(query, lookup),
+            };
+        }
+        self.unranked(query, lookup)
+    }
+
+    /// Entries that contain any of the words, best first. `None`: the index cannot answer this query.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the search is cancelled.
+    pub fn rank(&self, query: &SearchQuery, lookup: &Lookup, weights: Weights) -> Result<Option<Ranking>> {
+        let words = Words::parse(&query.text);
+        if words.is_empty() {
+            return Ok(Some(Ranking::default()));
+        }
+        let Some(terms) = words.terms() else { return Ok(None) };
+        let now = self.store.inner.options.clock.now().millis();
+        let found = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
+            let behind = catch_up(self.store, index, lookup)?;
+            let ranked = rank::rank(index, &words, &terms, query, (weights, now, &lookup.cancel))?;
+            let suggestion = self.suggestion(index, query, &words, &ranked.unknown)?;
+            Ok(Ranking { scored: ranked.scored, suggestion, behind })
+        });
+        match found {
+            // No space or permission for an index here.
+            Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
+                tracing::warn!(error = %e, "searched without an index");
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
+    /// The page of a ranking that a query asks for.
+    ///
+    /// # Errors
+    /// When the database cannot be read, or the search is cancelled.
+    pub fn page(&self, query: &SearchQuery, ranking: &Ranking, cancel: &Cancel) -> Result<SearchPage> {
+        let words = Words::parse(&query.text);
+        let mut found = Collector::new(self.store, query, &words);
+        for entry in self.varied(&ranking.scored)? {
+            cancel.check()?;
+            if !found.take(entry.entry, entry.session)? {
+                break;
+            }
+        }
+        Ok(SearchPage { behind: ranking.behind, suggestion: ranking.suggestion.clone(), ..found.page })
+    }
+
+    /// All words, newest first.
+    fn unranked(&self, query: &SearchQuery, lookup: &Lookup) -> Result<SearchPage> {
         let words = Words::parse(&query.text);
         if words.is_empty() {
             return Ok(SearchPage::default());
         }
         let Some(matching) = words.query(query) else { return self.scan(query, &words) };
-        let page = self.store.inner.index.with(self.store, |index| {
-            let behind = catch_up(self.store, index, most)?;
+        let page = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
+            let behind = catch_up(self.store, index, lookup)?;
             let mut statement = index.prepare_cached(
                 "SELECT d.entry, d.session FROM words JOIN docs d ON d.seq = words.rowid
                  WHERE words MATCH ?1 AND d.time >= ?2 AND d.time < ?3 ORDER BY words.rowid DESC",
@@ -64,7 +143,16 @@ impl Search<'_> {
     /// # Errors
     /// When a database cannot be read, or the index cannot be written.
     pub fn index(&self) -> Result<()> {
-        self.store.inner.index.with(self.store, |index| catch_up(self.store, index, u64::MAX)).map(|_| ())
+        self.index_some(u64::MAX).map(|_| ())
+    }
+
+    /// Indexes up to `most` new entries; returns how many are left.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the index cannot be written.
+    pub fn index_some(&self, most: u64) -> Result<u64> {
+        let lookup = Lookup::most(most);
+        self.store.inner.index.with(self.store, &lookup.cancel, |index| catch_up(self.store, index, &lookup))
     }
 
     /// Without the index: scans the newest entries one by one.
@@ -95,247 +183,34 @@ impl Search<'_> {
         }
         Ok(found.page)
     }
-}
 
-fn bounds(query: &SearchQuery) -> (i64, i64) {
-    (query.since.map_or(i64::MIN, Time::millis), query.until.map_or(i64::MAX, Time::millis))
-}
-
-/// A parsed query.
-pub(crate) struct Words {
-    /// Required words and phrases, as written; the last may be unfinished.
-    with: Vec<String>,
-    without: Vec<String>,
-    /// The last of `with` may be a prefix.
-    open: bool,
-}
-
-impl Words {
-    pub(crate) fn parse(text: &str) -> Self {
-        let mut words = Self { with: Vec::new(), without: Vec::new(), open: false };
-        let mut rest = text.trim_start();
-        while !rest.is_empty() {
-            let minus =
-                rest.strip_prefix('-').filter(|r| r.starts_with(|c: char| c == '"' || c.is_alphanumeric()));
-            rest = minus.unwrap_or(rest);
-            let (word, after, quoted) = match rest.strip_prefix('"') {
-                Some(inner) => match inner.split_once('"') {
-                    Some((word, after)) => (word, after, true),
-                    None => (inner, "", false),
-                },
-                None => {
-                    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                    (&rest[..end], &rest[end..], false)
+    /// The query with its unknown words replaced by near ones that would be found.
+    fn suggestion(
+        &self,
+        index: &rusqlite::Connection,
+        query: &SearchQuery,
+        words: &Words,
+        unknown: &[String],
+    ) -> Result<Option<String>> {
+        let mut text = query.text.clone();
+        let mut any = false;
+        for word in unknown {
+            let Some(at) = text.to_lowercase().find(word.as_str()) else { continue };
+            for near in suggest::near(index, word)? {
+                // It must be found where this query looks.
+                let matching = words.narrowed(&Term::exact(&near), query);
+                let found = index
+                    .prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 LIMIT 1")?
+                    .exists([matching])?;
+                if found && text.is_char_boundary(at) && text.is_char_boundary(at + word.len()) {
+                    text.replace_range(at..at + word.len(), &near);
+                    any = true;
+                    break;
                 }
-            };
-            let list = if minus.is_some() { &mut words.without } else { &mut words.with };
-            if !word.trim().is_empty() {
-                list.push(word.trim().to_owned());
-                words.open = minus.is_none() && !quoted && after.is_empty();
-            }
-            rest = after.trim_start();
-        }
-        words
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.with.is_empty()
-    }
-
-    /// The most selective part for a scan: the longest one without characters that JSON escapes.
-    pub(crate) fn plainest(&self) -> &str {
-        let parts = self
-            .with
-            .iter()
-            .flat_map(|w| w.split(|c: char| c == '"' || c == '\\' || c == '/' || c.is_control()));
-        parts.max_by_key(|w| w.len()).unwrap_or_default()
-    }
-
-    /// The query in the index's syntax; `None` when the index cannot answer it.
-    pub(crate) fn query(&self, query: &SearchQuery) -> Option<String> {
-        let known = |w: &String| w.chars().any(char::is_alphanumeric) && !w.chars().any(unspaced);
-        if !self.with.iter().chain(&self.without).all(known) {
-            return None;
-        }
-        let quote = |w: &str| format!("\"{}\"", w.replace('"', " "));
-        let last = self.with.len() - 1;
-        let mut text: Vec<String> = Vec::new();
-        for (n, word) in self.with.iter().enumerate() {
-            text.push(format!("{}{}", quote(word), if n == last && self.open { "*" } else { "" }));
-        }
-        let mut all = format!("text : ({})", text.join(" AND "));
-        let mut tags = Vec::new();
-        tags.extend(query.project.as_deref().map(|p| tag('p', p)));
-        tags.extend(query.session.map(|s| tag('s', &s.0.to_string())));
-        tags.extend(query.agent.as_deref().map(|a| tag('a', a)));
-        if !query.roles.is_empty() {
-            let roles: Vec<String> = query.roles.iter().map(|r| role_tag(*r)).collect();
-            tags.push(format!("({})", roles.join(" OR ")));
-        }
-        if !tags.is_empty() {
-            all = format!("({all}) AND (tags : ({}))", tags.join(" AND "));
-        }
-        for word in &self.without {
-            all = format!("({all}) NOT (text : {})", quote(word));
-        }
-        Some(all)
-    }
-}
-
-/// Scripts without spaces between words (Chinese, Japanese, Thai): the index holds whole sentences of them.
-fn unspaced(c: char) -> bool {
-    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// Facts about a hit's session.
-struct About {
-    title: String,
-    project: String,
-    /// Entries on the requested branch, if there is one.
-    branch: Option<HashSet<Uuid>>,
-}
-
-/// Applies the filters that the index cannot, skips the pages before, and creates previews.
-struct Collector<'a> {
-    store: &'a Store,
-    query: &'a SearchQuery,
-    words: &'a Words,
-    /// The rows are from a scan, not from the index: every filter is applied here.
-    literal: bool,
-    skipped: u32,
-    sessions: HashMap<Uuid, Option<About>>,
-    page: SearchPage,
-}
-
-impl<'a> Collector<'a> {
-    fn new(store: &'a Store, query: &'a SearchQuery, words: &'a Words) -> Self {
-        let (sessions, page) = (HashMap::new(), SearchPage::default());
-        Self { store, query, words, literal: false, skipped: 0, sessions, page }
-    }
-
-    /// Processes one row; `false`: the page is full.
-    fn take(&mut self, entry: Uuid, session: Uuid) -> Result<bool> {
-        if !self.sessions.contains_key(&session) {
-            let about = about(self.store, session, self.query.branch.as_deref())?;
-            self.sessions.insert(session, about);
-        }
-        let Some(Some(about)) = self.sessions.get(&session) else { return Ok(true) };
-        if about.branch.as_ref().is_some_and(|b| !b.contains(&entry)) {
-            return Ok(true);
-        }
-        if !self.literal && self.skipped < self.query.offset {
-            self.skipped += 1;
-            return Ok(true);
-        }
-        let full = self.page.hits.len() >= self.query.limit.min(PAGE) as usize;
-        if full && !self.literal {
-            self.page.more = true;
-            return Ok(false);
-        }
-        let raw = self.store.read(|conn| {
-            let found = conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                .query_row([entry], Raw::from_row)
-                .optional()?;
-            Ok(found)
-        })?;
-        // Removed or damaged since.
-        let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(true) };
-        let Some(role) = SearchRole::of_kind(entry.body.kind()) else { return Ok(true) };
-        let text = entry.body.search_text();
-        if self.literal {
-            if !self.fits(&text, role, &entry.agent.0, about, session) {
-                return Ok(true);
-            }
-            if self.skipped < self.query.offset {
-                self.skipped += 1;
-                return Ok(true);
-            }
-            if full {
-                self.page.more = true;
-                return Ok(false);
             }
         }
-        let (preview, mark) = preview(&text, &self.words.with);
-        self.page.hits.push(SearchHit {
-            session: SessionId(session),
-            title: about.title.clone(),
-            project: about.project.clone(),
-            entry: EntryId(entry.id.0),
-            role,
-            agent: entry.agent,
-            time: entry.time,
-            preview,
-            mark,
-        });
-        Ok(true)
+        Ok(any.then_some(text))
     }
-
-    fn fits(&self, text: &str, role: SearchRole, agent: &str, about: &About, session: Uuid) -> bool {
-        let lower = text.to_lowercase();
-        let has = |w: &String| lower.contains(&w.to_lowercase());
-        let q = self.query;
-        self.words.with.iter().all(has)
-            && !self.words.without.iter().any(has)
-            && (q.roles.is_empty() || q.roles.contains(&role))
-            && q.project.as_ref().is_none_or(|p| *p == about.project)
-            && q.session.is_none_or(|s| s.0 == session)
-            && q.agent.as_deref().is_none_or(|a| a == agent)
-    }
-}
-
-/// `None`: the session is in the trash or gone, or has no such branch.
-fn about(store: &Store, session: Uuid, branch: Option<&str>) -> Result<Option<About>> {
-    store.read(|conn| {
-        let found = conn
-            .prepare_cached("SELECT title, project FROM sessions WHERE id = ?1 AND trashed IS NULL")?
-            .query_row([session], |r| Ok(About { title: r.get(0)?, project: r.get(1)?, branch: None }))
-            .optional()?;
-        let Some(mut about) = found else { return Ok(None) };
-        let Some(name) = branch else { return Ok(Some(about)) };
-        let Some(head) = heads::get(conn, SessionId(session), name)?.and_then(|h| h.entry) else {
-            return Ok(None);
-        };
-        about.branch = Some(path(conn, head)?);
-        Ok(Some(about))
-    })
-}
-
-/// All entries from `head` to the root.
-fn path(conn: &Connection, head: Uuid) -> Result<HashSet<Uuid>> {
-    let mut statement = conn.prepare_cached(
-        "WITH RECURSIVE up(id) AS (
-           SELECT ?1 UNION ALL SELECT e.parent FROM up JOIN entries e ON e.id = up.id WHERE e.parent IS NOT NULL)
-         SELECT id FROM up",
-    )?;
-    let rows = statement.query_map([head], |r| r.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The first match with its surroundings: the words together if they are adjacent, else the first word that occurs.
-/// Lower case may be longer than the original, so positions are counted in characters of the original.
-fn preview(text: &str, words: &[String]) -> (String, (usize, usize)) {
-    let chars: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut lower = String::with_capacity(text.len());
-    // For each byte of `lower`: the index of its character in `text`.
-    let mut from = Vec::with_capacity(text.len());
-    for (n, c) in text.chars().enumerate() {
-        let start = lower.len();
-        lower.extend(c.to_lowercase());
-        from.extend(std::iter::repeat_n(n, lower.len() - start));
-    }
-    let together = words.join(" ");
-    let wanted = std::iter::once(&together).chain(words).map(|w| w.to_lowercase());
-    let hit = wanted.filter(|w| !w.is_empty()).find_map(|w| lower.find(&w).map(|at| (at, w.len())));
-    // Spelled differently (accents): the beginning.
-    let (first, end) = hit.map_or((0, 0), |(at, long)| (from[at], from[at + long - 1] + 1));
-    let (begin, stop) = (first.saturating_sub(AROUND), (end + AROUND).min(chars.len()));
-    let before: String = chars[begin..first].iter().collect();
-    let found: String = chars[first..end].iter().collect();
-    let after: String = chars[end..stop].iter().collect();
-    let mark = (before.len(), before.len() + found.len());
-    (format!("{before}{found}{after}"), mark)
 }
 
 #[cfg(test)]

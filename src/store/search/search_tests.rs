@@ -1,10 +1,15 @@
 use std::sync::Arc;
 
-use tiller_protocol::{AgentId, Block, EntryBody, ModelRef, SearchPage, SearchQuery, SearchRole, StopReason};
+use tiller_protocol::{
+    AgentId, Block, EntryBody, EntryId, ModelRef, SearchOrder, SearchPage, SearchQuery, SearchRole,
+    StopReason,
+};
 
 use super::*;
+use tiller_protocol::Time;
+
 use crate::testing::{NOW, entry, entry_id, options, scratch, session, session_id, user};
-use crate::{Append, Options};
+use crate::{Append, Options, Store};
 
 fn add(store: &Store, s: tiller_protocol::SessionId, n: u128, text: &str) {
     let parent = (n % 100 > 1).then(|| entry_id(n - 1));
@@ -15,8 +20,14 @@ fn add(store: &Store, s: tiller_protocol::SessionId, n: u128, text: &str) {
         .unwrap();
 }
 
+/// All words, newest first.
 fn ask(text: &str) -> SearchQuery {
-    SearchQuery { text: text.into(), limit: 9, ..SearchQuery::default() }
+    SearchQuery { text: text.into(), limit: 9, order: SearchOrder::Newest, ..SearchQuery::default() }
+}
+
+/// Any word, best first.
+fn best(text: &str) -> SearchQuery {
+    SearchQuery { order: SearchOrder::Best, ..ask(text) }
 }
 
 fn ids(page: &SearchPage) -> Vec<EntryId> {
@@ -213,4 +224,222 @@ fn a_folder_without_room_for_an_index_is_searched_all_the_same() {
     // A folder of this name cannot be opened as a database.
     std::fs::create_dir(dir.path().join("data/search.db")).unwrap();
     assert_eq!(found(&store, &ask("needle")), [entry_id(1)]);
+}
+
+/// Sessions of a few messages each, all under one root each; entry `100 * session + n`.
+fn talk(store: &Store, n: u128, texts: &[&str]) {
+    let s = session(store, n);
+    for (at, text) in (1..).zip(texts) {
+        add(store, s, 100 * n + at, text);
+    }
+}
+
+fn order(store: &Store, text: &str) -> Vec<EntryId> {
+    found(store, &best(text))
+}
+
+#[test]
+fn a_ranked_search_finds_any_word_in_any_form_and_puts_the_best_first() {
+    let (_dir, store) = scratch();
+    talk(&store, 1, &["the retry logic ignores the header", "unrelated words about lunch"]);
+    talk(&store, 2, &["we cached every connection of the pool", "the header of the page is blue"]);
+    talk(&store, 3, &["fn parseRetryAfter(value)", "a word", "another one"]);
+    assert_eq!(order(&store, "retries headers ")[0], entry_id(101), "both words, in other forms");
+    assert_eq!(order(&store, "caching connections ")[0], entry_id(201));
+    assert!(order(&store, "retry after ").contains(&entry_id(301)), "a name in camel case");
+    assert!(order(&store, "zebra header ").contains(&entry_id(202)), "one of two words is enough");
+    assert_eq!(order(&store, "zebra "), []);
+    // The last word may be unfinished: `connectio` is the stem of nothing.
+    assert_eq!(order(&store, "connectio")[0], entry_id(201));
+    assert_eq!(order(&store, "why does it ignore the headers? ")[0], entry_id(101), "a question");
+    // What is quoted is required, what is excluded is absent, also in the neighbours' hits.
+    assert_eq!(order(&store, "\"the header\" blue "), [entry_id(202), entry_id(101)]);
+    assert_eq!(order(&store, "header -blue "), [entry_id(101)]);
+}
+
+#[test]
+fn neighbours_count_for_a_hit() {
+    let (_dir, store) = scratch();
+    talk(&store, 1, &["which port does the staging gateway use?", "it is 8443 behind a tunnel", "thanks"]);
+    talk(&store, 2, &["the gateway is down", "so be it"]);
+    talk(&store, 3, &["staging is slow", "yes"]);
+    let hits = order(&store, "port of the staging gateway ");
+    assert_eq!(hits[0], entry_id(101));
+    assert_eq!(hits[1], entry_id(102), "the answer has none of the words: {hits:?}");
+    let mut alone = best("port of the staging gateway ");
+    alone.roles = vec![SearchRole::User];
+    assert!(!found(&store, &alone).contains(&entry_id(102)), "a filter is for the entry itself");
+}
+
+#[test]
+fn an_old_hit_comes_after_an_equal_new_one_and_copies_come_last() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    let put = |n: u128, days: i64, text: &str| {
+        let mut e = user(s, entry_id(n), None, text);
+        e.time = Time(NOW.millis() - days * 86_400_000);
+        store.entries().append(Append::new(s, format!("b{n}")).entries(vec![e])).wait().unwrap();
+    };
+    // The newer one has the smaller row.
+    put(1, 0, "deploy the gateway");
+    put(2, 300, "deploy the gateway");
+    put(3, 0, "deploy that gateway with care and with a plan for when it fails");
+    let hits = order(&store, "deploy gateway ");
+    assert_eq!(hits, [entry_id(1), entry_id(3), entry_id(2)]);
+}
+
+#[test]
+fn pages_of_a_ranked_search_are_one_list() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    crate::testing::grow(&store, s, 1, 120);
+    let mut whole = best("message ");
+    whole.limit = 500;
+    let all = found(&store, &whole);
+    assert_eq!(all.len(), 120);
+    let mut page = best("message ");
+    let mut seen = Vec::new();
+    loop {
+        let got = store.search().find(&page, u64::MAX).unwrap();
+        seen.extend(ids(&got));
+        page.offset += 9;
+        if !got.more {
+            break;
+        }
+    }
+    assert_eq!(seen, all);
+}
+
+#[test]
+fn a_typing_error_gets_a_suggestion_that_is_found_here() {
+    let (_dir, store) = scratch();
+    talk(&store, 1, &["the certificate expired yesterday", "renew the certificate"]);
+    let suggested = |query: &SearchQuery| store.search().find(query, u64::MAX).unwrap().suggestion;
+    assert_eq!(suggested(&best("certifcate expired ")).as_deref(), Some("certificate expired "));
+    assert_eq!(suggested(&best("Certificat")), None, "the beginning of a word is found");
+    assert_eq!(suggested(&best("certificates ")), None, "another form is found");
+    assert_eq!(suggested(&best("zzzzzz ")), None);
+    let mut elsewhere = best("certifcate ");
+    elsewhere.project = Some("/other".into());
+    assert_eq!(suggested(&elsewhere), None, "no words of other folders");
+}
+
+#[test]
+fn a_search_can_be_cancelled_before_and_while_it_runs() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    crate::testing::grow(&store, s, 1, 3000);
+    let cancel = Cancel::new();
+    let lookup = Lookup { cancel: cancel.clone(), ..Lookup::most(u64::MAX) };
+    cancel.cancel();
+    let cancelled = |result: Result<SearchPage>| matches!(result, Err(StoreError::Cancelled));
+    assert!(cancelled(store.search().look_up(&best("message "), &lookup)));
+    assert!(cancelled(store.search().look_up(&ask("message "), &lookup)));
+    assert_eq!(found(&store, &best("\"message 2999\" ")), [entry_id(2999)], "the next one is not");
+    // From another thread, in the midst of searches that follow each other: one of them ends early.
+    let cancel = Cancel::new();
+    let lookup = Lookup { cancel: cancel.clone(), ..Lookup::most(u64::MAX) };
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            loop {
+                if let Err(error) = store.search().look_up(&best("message word text "), &lookup) {
+                    return error;
+                }
+            }
+        });
+        cancel.cancel();
+        assert_eq!(run.join().unwrap(), StoreError::Cancelled);
+    });
+}
+
+#[test]
+fn a_limit_of_time_answers_from_what_is_indexed() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    crate::testing::grow(&store, s, 1, 2400);
+    let lookup = Lookup { within: Some(std::time::Duration::ZERO), ..Lookup::prompt() };
+    let page = store.search().look_up(&best("\"message 7\" "), &lookup).unwrap();
+    assert_eq!((ids(&page), page.behind), (vec![entry_id(7)], 1400), "some are indexed in any case");
+    let page = store.search().look_up(&best("\"message 7\" "), &lookup).unwrap();
+    assert_eq!(page.behind, 400, "each search goes on");
+}
+
+#[test]
+fn an_index_that_is_deleted_or_damaged_under_an_open_store_is_made_again() {
+    let (dir, store) = scratch();
+    talk(&store, 1, &["needle in the hay"]);
+    assert_eq!(order(&store, "needle "), [entry_id(101)]);
+    let path = dir.path().canonicalize().unwrap().join("data/search.db");
+    // Another process works on it at the same time.
+    let other = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();
+    assert_eq!(order(&other, "needle "), [entry_id(101)]);
+    std::fs::remove_file(&path).unwrap();
+    talk(&store, 2, &["a second needle"]);
+    assert_eq!(order(&store, "needle ").len(), 2);
+    assert_eq!(order(&other, "needle ").len(), 2);
+    // Damage of the file that is open.
+    other.search().forget_index();
+    assert_eq!(order(&other, "needle ").len(), 2);
+    let mut bytes = std::fs::read(&path).unwrap();
+    for byte in bytes.iter_mut().skip(100) {
+        *byte ^= 0x5a;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    talk(&store, 3, &["a third needle"]);
+    assert_eq!(order(&store, "needle ").len(), 3);
+    assert_eq!(
+        order(&Store::open(&dir.path().join("data/tiller.db"), options()).unwrap(), "needle ").len(),
+        3
+    );
+}
+
+#[test]
+fn an_index_of_an_earlier_version_is_replaced() {
+    let (dir, store) = scratch();
+    talk(&store, 1, &["needle in the hay"]);
+    drop(store);
+    let path = dir.path().join("data/search.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(
+        "CREATE TABLE docs (seq INTEGER PRIMARY KEY, entry BLOB NOT NULL, session BLOB NOT NULL, time INTEGER NOT NULL) STRICT;
+         CREATE VIRTUAL TABLE words USING fts5(text, tags, content='', columnsize=0); PRAGMA user_version=1;",
+    )
+    .unwrap();
+    drop(old);
+    let store = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();
+    assert_eq!(order(&store, "needles "), [entry_id(101)]);
+}
+
+#[test]
+fn vectors_are_of_one_model_go_on_after_an_interruption_and_obey_filters() {
+    let (_dir, store) = scratch();
+    talk(&store, 1, &["first of one", "second of one", "third of one"]);
+    store.search().index().unwrap();
+    let search = store.search();
+    let put = |model: &str, rows: &[(i64, String)]| {
+        let vectors: Vec<(i64, Vec<u8>)> =
+            rows.iter().map(|(seq, t)| (*seq, t.as_bytes()[..1].to_vec())).collect();
+        search.put_vectors(model, &vectors).unwrap()
+    };
+    let rows = search.without_vector("a", 2).unwrap();
+    assert_eq!(rows[0].1, "first of one");
+    assert!(put("a", &rows));
+    let rest = search.without_vector("a", 9).unwrap();
+    assert_eq!(rest.iter().map(|r| r.1.as_str()).collect::<Vec<_>>(), ["third of one"], "it goes on");
+    assert!(put("a", &rest));
+    assert!(search.without_vector("a", 9).unwrap().is_empty());
+    let all: Vec<i64> = search.vectors("a", 0).unwrap().into_iter().map(|(seq, _)| seq).collect();
+    assert_eq!(all.len(), 3);
+    assert_eq!(search.vectors("a", all[0]).unwrap().len(), 2);
+    // Another model begins anew; vectors of the one before are refused.
+    assert_eq!(search.without_vector("b", 9).unwrap().len(), 3);
+    assert!(!put("a", &rest) && search.vectors("a", 0).unwrap().is_empty());
+    assert!(search.vectors("b", 0).unwrap().is_empty());
+    let admitted = |query: &SearchQuery| search.admitted(query, &all, &Cancel::default()).unwrap().len();
+    assert_eq!(admitted(&best("anything")), 3);
+    assert_eq!(admitted(&best("anything -second")), 2);
+    assert_eq!(admitted(&best("anything \"third of\" -second")), 1);
+    let mut elsewhere = best("anything");
+    elsewhere.project = Some("/other".into());
+    assert_eq!(admitted(&elsewhere), 0);
 }

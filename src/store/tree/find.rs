@@ -10,8 +10,9 @@ use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
 use crate::handles::Search;
-use crate::search::Words;
 use crate::search::index::catch_up;
+use crate::search::lookup::{Cancel, Lookup};
+use crate::search::words::Words;
 
 /// Maximum number of entries that are found: the newest.
 const MOST: usize = 200_000;
@@ -31,8 +32,8 @@ impl Search<'_> {
         }
         let query = SearchQuery { project: project.map(Into::into), ..SearchQuery::default() };
         let Some(matching) = words.query(&query) else { return self.scan_trees(words.plainest(), project) };
-        let found = self.store.inner.index.with(self.store, |index| {
-            let behind = catch_up(self.store, index, most)?;
+        let found = self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            let behind = catch_up(self.store, index, &Lookup::most(most))?;
             let mut statement = index.prepare_cached(
                 "SELECT words.rowid, d.session FROM words JOIN docs d ON d.seq = words.rowid
                  WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",

@@ -8,8 +8,8 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolGrant, ToolInfo, ToolSet, ToolSpec,
-    Touch,
+    Access, RuleArgument, SearchOrder, SearchPage, SearchQuery, SearchRole, Time, ToolGrant, ToolInfo,
+    ToolSet, ToolSpec, Touch,
 };
 
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -25,6 +25,9 @@ pub struct SessionSearch;
 #[serde(deny_unknown_fields)]
 struct Args {
     query: String,
+    /// newest first, all words
+    #[serde(default)]
+    newest: bool,
     /// user, assistant, tool, summary, note
     #[serde(default)]
     role_filter: Vec<String>,
@@ -84,6 +87,7 @@ impl Args {
             roles: roles.collect::<Result<_, _>>()?,
             since: time("since", &self.since)?,
             until: time("until", &self.until)?,
+            order: if self.newest { SearchOrder::Newest } else { SearchOrder::Best },
             limit: self.limit.unwrap_or(LIMIT).clamp(1, MOST),
             offset: self.offset,
             ..SearchQuery::default()
@@ -149,7 +153,8 @@ fn written(page: &SearchPage, offset: u32) -> String {
     if page.hits.is_empty() {
         let hint =
             if offset > 0 { "no more hits" } else { "no hits; try fewer or other words, or project \"all\"" };
-        return format!("{hint}\n");
+        let spelling = suggestion(page);
+        return format!("{hint}\n{spelling}");
     }
     let mut text = String::new();
     for (n, h) in (offset + 1..).zip(&page.hits) {
@@ -162,9 +167,10 @@ fn written(page: &SearchPage, offset: u32) -> String {
         let when = &h.time.to_rfc3339()[..16];
         let title = h.title.lines().next().unwrap_or_default();
         text.push_str(&format!(
-            "{n}. {when} {} in \"{title}\" (session {}, {})\n",
+            "{n}. {when} {} in \"{title}\" (session {}, entry {}, {})\n",
             h.role.name(),
             h.session,
+            h.entry,
             h.project
         ));
         text.push_str(&format!("   {marked}\n"));
@@ -172,10 +178,15 @@ fn written(page: &SearchPage, offset: u32) -> String {
     if page.more {
         text.push_str(&format!("more: offset {}\n", offset + page.hits.len() as u32));
     }
+    text.push_str(&suggestion(page));
     if page.behind > 0 {
         text.push_str(&format!("{} entries are not indexed yet\n", page.behind));
     }
     text
+}
+
+fn suggestion(page: &SearchPage) -> String {
+    page.suggestion.as_ref().map_or_else(String::new, |text| format!("did you mean: {}\n", text.trim()))
 }
 
 #[cfg(test)]

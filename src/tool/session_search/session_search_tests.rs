@@ -22,8 +22,12 @@ fn hit(preview: &str, mark: (usize, usize)) -> SearchHit {
 #[tokio::test]
 async fn a_search_is_passed_on_and_its_hits_are_told() {
     let b = Bench::new();
-    *b.ports.found.lock().unwrap() =
-        SearchPage { hits: vec![hit("the old error E0308 came", (8, 19))], more: true, behind: 0 };
+    *b.ports.found.lock().unwrap() = SearchPage {
+        hits: vec![hit("the old error E0308 came", (8, 19))],
+        more: true,
+        behind: 0,
+        ..SearchPage::default()
+    };
     let args = json!({"query": "error", "role_filter": ["tool"], "since": "2d", "until": "2026-11-21", "limit": 1, "offset": 4});
     let said = b.say(&SessionSearch, args).await;
     assert!(said.starts_with("5. 2026-11-21T20:00 tool in \"Mend the retries\" (session "), "{said}");

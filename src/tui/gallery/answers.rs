@@ -480,5 +480,6 @@ fn found(query: &SearchQuery) -> SearchPage {
             "does the retry decorator still work there?",
         ),
     ];
-    SearchPage { hits: if query.text.trim().is_empty() { Vec::new() } else { hits }, more: false, behind: 0 }
+    let hits = if query.text.trim().is_empty() { Vec::new() } else { hits };
+    SearchPage { hits, ..SearchPage::default() }
 }

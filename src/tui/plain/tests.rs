@@ -580,7 +580,7 @@ fn the_sandbox_is_said_line_by_line() {
     r.plain.line("/search");
     r.event(EventBody::Reply(Box::new(ReplyEvent::SearchReply {
         query: tiller_protocol::SearchQuery { text: "walnut".into(), ..Default::default() },
-        page: tiller_protocol::SearchPage { hits: Vec::new(), more: false, behind: 0 },
+        page: tiller_protocol::SearchPage::default(),
     })));
     let text = r.text();
     assert!(text.contains("Write the text after it.") && text.contains("Found walnut: 0"), "{text}");

@@ -198,6 +198,10 @@ impl Picker {
                 }
                 Reply::done()
             }
+            Outcome::Filter(text) => {
+                self.input = Edit::with(&text);
+                self.typed(model)
+            }
             Outcome::Close(effects) => {
                 let mut all = vec![Effect::Pop];
                 all.extend(effects);

@@ -202,6 +202,8 @@ pub enum Outcome {
     Stay { effects: Vec<Effect>, reload: bool },
     /// Ask the person for text about the selected row, beginning with `text`; it goes to [`Source::submit`].
     Input { label: &'static str, text: String },
+    /// Stay open with this text in the filter.
+    Filter(String),
     /// Close, then carry these out.
     Close(Vec<Effect>),
 }

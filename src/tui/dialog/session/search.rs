@@ -1,10 +1,10 @@
-//! Full-text search of sessions while the text is typed: those of this folder, all, or the open one. Enter opens the
+//! Search of sessions while the text is typed: those of this folder, all, or the open one; best or newest first. Enter opens the
 //! hit; another key continues from it on a new branch.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    CommandBody, Event, EventBody, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId,
+    CommandBody, Event, EventBody, SearchHit, SearchOrder, SearchPage, SearchQuery, SearchRole, SessionId,
 };
 
 use crate::app::effect::{Effect, EntryAction, Navigation, Token};
@@ -30,6 +30,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
     scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true).keys(&[
         ("ctrl-t", "search.wider"),
         ("leader w", "search.role"),
+        ("leader o", "search.order"),
+        ("leader s", "search.spelling"),
         ("leader f", "search.branch"),
     ])],
     samples: &[("search", || Box::new(open(&Model::default())))],
@@ -44,6 +46,8 @@ pub const ACTIONS: &[ActionSpec] = &[
         "Widen the scope: this folder, everywhere, this session",
     ),
     ActionSpec::key_only("search.role", "author", "Filter by author: all, people, models, tools"),
+    ActionSpec::key_only("search.order", "order", "Order the hits: best first, newest first"),
+    ActionSpec::key_only("search.spelling", "use spelling", "Search with the suggested spelling"),
     ActionSpec::key_only("search.branch", "branch here", "Start a branch at the hit"),
 ];
 
@@ -70,6 +74,7 @@ struct Search {
     text: String,
     scope: SearchScope,
     role: Option<SearchRole>,
+    order: SearchOrder,
     project: String,
     session: Option<SessionId>,
     page: SearchPage,
@@ -84,6 +89,7 @@ pub(crate) fn open(model: &Model) -> Picker {
         text: String::new(),
         scope: SearchScope::Project,
         role: None,
+        order: SearchOrder::Best,
         project: here.map_or_else(String::new, |s| s.project.clone()),
         session: here.map(|s| s.id),
         page: SearchPage::default(),
@@ -98,6 +104,7 @@ impl Search {
             project: (self.scope == SearchScope::Project).then(|| self.project.clone()),
             session: self.session.filter(|_| self.scope == SearchScope::Session),
             roles: self.role.into_iter().collect(),
+            order: self.order,
             limit: LIMIT,
             ..SearchQuery::default()
         }
@@ -146,12 +153,20 @@ impl Source for Search {
             SearchScope::Session => "this session",
         };
         let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
-        let more = if self.page.more { format!(", the last {LIMIT}") } else { String::new() };
+        let (order, first) = match self.order {
+            SearchOrder::Best => ("", "best"),
+            SearchOrder::Newest => (", newest first", "last"),
+        };
+        let more = if self.page.more { format!(", the {first} {LIMIT}") } else { String::new() };
         let behind = match self.page.behind {
             0 => String::new(),
             n => format!(", {n} entries not searched yet"),
         };
-        format!("Find in {place}{who}{more}{behind}")
+        let spelling = match &self.page.suggestion {
+            Some(text) => format!(": did you mean \"{}\"?", text.trim()),
+            None => String::new(),
+        };
+        format!("Find in {place}{who}{order}{more}{behind}{spelling}")
     }
 
     fn spec(&self) -> ListSpec {
@@ -229,6 +244,14 @@ impl Source for Search {
                 };
                 Some(self.again())
             }
+            "search.order" => {
+                self.order = match self.order {
+                    SearchOrder::Best => SearchOrder::Newest,
+                    SearchOrder::Newest => SearchOrder::Best,
+                };
+                Some(self.again())
+            }
+            "search.spelling" => self.page.suggestion.take().map(Outcome::Filter),
             "search.branch" => {
                 let hit = self.hit(item?)?;
                 Some(Outcome::Close(Self::visit(hit, true)))
@@ -239,7 +262,9 @@ impl Source for Search {
 
     fn hints(&self, any: bool) -> Vec<Hint> {
         let branch = any.then_some(Hint::of("search.branch"));
-        branch.into_iter().chain([Hint::of("search.wider"), Hint::of("search.role")]).collect()
+        let spelling = self.page.suggestion.is_some().then_some(Hint::of("search.spelling"));
+        let others = [Hint::of("search.wider"), Hint::of("search.role"), Hint::of("search.order")];
+        spelling.into_iter().chain(branch).chain(others).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

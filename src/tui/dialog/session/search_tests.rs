@@ -44,7 +44,7 @@ fn found(w: u16, h: u16) -> (Robot, Vec<SearchHit>) {
     let hits = hits();
     r.reply(ReplyEvent::SearchReply {
         query,
-        page: SearchPage { hits: hits.clone(), more: false, behind: 0 },
+        page: SearchPage { hits: hits.clone(), more: false, behind: 0, ..SearchPage::default() },
     });
     (r, hits)
 }
@@ -65,7 +65,7 @@ fn each_key_looks_again_and_late_answers_are_dropped() {
     r.run("a b");
     let queries = asked(&r);
     assert_eq!(queries.iter().map(|q| q.text.as_str()).collect::<Vec<_>>(), ["a", "ab"]);
-    let page = SearchPage { hits: hits(), more: false, behind: 0 };
+    let page = SearchPage { hits: hits(), more: false, behind: 0, ..SearchPage::default() };
     let late = r.asked(|c| matches!(c, CommandBody::Query(Query::Search { query }) if query.text == "a"));
     let reply = ReplyEvent::SearchReply { query: queries[0].clone(), page: page.clone() };
     r.cause(late, EventBody::Reply(Box::new(reply)));
@@ -89,7 +89,10 @@ fn what_the_index_does_not_know_yet_is_said_and_asked_for_again() {
         let query = asked(r).pop().expect("it asks");
         let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Search { .. })));
         r.clear();
-        let reply = ReplyEvent::SearchReply { query, page: SearchPage { hits, more: false, behind } };
+        let reply = ReplyEvent::SearchReply {
+            query,
+            page: SearchPage { hits, more: false, behind, ..SearchPage::default() },
+        };
         r.cause(id, EventBody::Reply(Box::new(reply)));
     };
     answer(&mut r, 80_000, Vec::new());
@@ -132,4 +135,22 @@ fn one_key_branches_at_the_hit() {
     r.msg(Msg::Engine(Box::new(event)));
     let fork = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Fork { entry }) if *entry == hits[0].entry);
     assert_eq!(r.commands().iter().filter(|c| fork(c)).count(), 1, "{:?}", r.commands());
+}
+
+#[test]
+fn the_order_can_be_chosen_and_a_spelling_taken() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x F; paste certifcate");
+    assert_eq!(asked(&r).pop().unwrap().order, SearchOrder::Best);
+    r.run("ctrl-x o");
+    let query = asked(&r).pop().unwrap();
+    assert_eq!(query.order, SearchOrder::Newest);
+    assert!(r.screen().contains("newest first"), "{}", r.screen());
+    r.run("ctrl-x o");
+    let query = asked(&r).pop().unwrap();
+    let page = SearchPage { suggestion: Some("certificate\u{1b}[2J".into()), ..SearchPage::default() };
+    r.reply(ReplyEvent::SearchReply { query, page });
+    assert!(r.screen().contains("did you mean \"certificate"), "{}", r.screen());
+    r.run("ctrl-x s");
+    assert!(asked(&r).pop().unwrap().text.starts_with("certificate"), "{}", r.screen());
 }

@@ -1,0 +1,142 @@
+//! Hits of a page: filters that the index cannot apply, previews, and the pages before.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension};
+use tiller_protocol::{EntryId, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId};
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::open::Store;
+use crate::search::preview::preview;
+use crate::search::words::Words;
+use crate::tree::entries::{COLUMNS, Raw};
+use crate::tree::heads;
+
+/// Maximum number of results in a page.
+const PAGE: u32 = 1000;
+
+/// Facts about a hit's session.
+pub(crate) struct About {
+    title: String,
+    project: String,
+    /// Entries on the requested branch, if there is one.
+    branch: Option<HashSet<Uuid>>,
+}
+
+/// Applies the filters that the index cannot, skips the pages before, and creates previews.
+pub(crate) struct Collector<'a> {
+    store: &'a Store,
+    query: &'a SearchQuery,
+    words: &'a Words,
+    /// The rows are from a scan, not from the index: every filter is applied here.
+    pub(crate) literal: bool,
+    skipped: u32,
+    sessions: HashMap<Uuid, Option<About>>,
+    pub(crate) page: SearchPage,
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(store: &'a Store, query: &'a SearchQuery, words: &'a Words) -> Self {
+        let (sessions, page) = (HashMap::new(), SearchPage::default());
+        Self { store, query, words, literal: false, skipped: 0, sessions, page }
+    }
+
+    /// Processes one row; `false`: the page is full.
+    pub(crate) fn take(&mut self, entry: Uuid, session: Uuid) -> Result<bool> {
+        if !self.sessions.contains_key(&session) {
+            let about = about(self.store, session, self.query.branch.as_deref())?;
+            self.sessions.insert(session, about);
+        }
+        let Some(Some(about)) = self.sessions.get(&session) else { return Ok(true) };
+        if about.branch.as_ref().is_some_and(|b| !b.contains(&entry)) {
+            return Ok(true);
+        }
+        if !self.literal && self.skipped < self.query.offset {
+            self.skipped += 1;
+            return Ok(true);
+        }
+        let full = self.page.hits.len() >= self.query.limit.min(PAGE) as usize;
+        if full && !self.literal {
+            self.page.more = true;
+            return Ok(false);
+        }
+        let raw = self.store.read(|conn| {
+            let found = conn
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
+                .query_row([entry], Raw::from_row)
+                .optional()?;
+            Ok(found)
+        })?;
+        // Removed or damaged since.
+        let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(true) };
+        let Some(role) = SearchRole::of_kind(entry.body.kind()) else { return Ok(true) };
+        let text = entry.body.search_text();
+        if self.literal {
+            if !self.fits(&text, role, &entry.agent.0, about, session) {
+                return Ok(true);
+            }
+            if self.skipped < self.query.offset {
+                self.skipped += 1;
+                return Ok(true);
+            }
+            if full {
+                self.page.more = true;
+                return Ok(false);
+            }
+        }
+        let (preview, mark) = preview(&text, &self.words.with);
+        self.page.hits.push(SearchHit {
+            session: SessionId(session),
+            title: about.title.clone(),
+            project: about.project.clone(),
+            entry: EntryId(entry.id.0),
+            role,
+            agent: entry.agent,
+            time: entry.time,
+            preview,
+            mark,
+        });
+        Ok(true)
+    }
+
+    fn fits(&self, text: &str, role: SearchRole, agent: &str, about: &About, session: Uuid) -> bool {
+        let lower = text.to_lowercase();
+        let has = |w: &str| lower.contains(&w.to_lowercase());
+        let q = self.query;
+        self.words.with.iter().all(|w| has(&w.text))
+            && !self.words.without.iter().any(|w| has(w))
+            && (q.roles.is_empty() || q.roles.contains(&role))
+            && q.project.as_ref().is_none_or(|p| *p == about.project)
+            && q.session.is_none_or(|s| s.0 == session)
+            && q.agent.as_deref().is_none_or(|a| a == agent)
+    }
+}
+
+/// `None`: the session is in the trash or gone, or has no such branch.
+fn about(store: &Store, session: Uuid, branch: Option<&str>) -> Result<Option<About>> {
+    store.read(|conn| {
+        let found = conn
+            .prepare_cached("SELECT title, project FROM sessions WHERE id = ?1 AND trashed IS NULL")?
+            .query_row([session], |r| Ok(About { title: r.get(0)?, project: r.get(1)?, branch: None }))
+            .optional()?;
+        let Some(mut about) = found else { return Ok(None) };
+        let Some(name) = branch else { return Ok(Some(about)) };
+        let Some(head) = heads::get(conn, SessionId(session), name)?.and_then(|h| h.entry) else {
+            return Ok(None);
+        };
+        about.branch = Some(path(conn, head)?);
+        Ok(Some(about))
+    })
+}
+
+/// All entries from `head` to the root.
+fn path(conn: &Connection, head: Uuid) -> Result<HashSet<Uuid>> {
+    let mut statement = conn.prepare_cached(
+        "WITH RECURSIVE up(id) AS (
+           SELECT ?1 UNION ALL SELECT e.parent FROM up JOIN entries e ON e.id = up.id WHERE e.parent IS NOT NULL)
+         SELECT id FROM up",
+    )?;
+    let rows = statement.query_map([head], |r| r.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,286 @@
+//! The order of a ranked search. What is scored is an entry with its neighbours (the entry before it and those after it
+//! in the tree): words of the neighbours count half. A rare word counts more than a common one, a word of a long entry
+//! less than one of a short entry, and what is old a little less.
+//!
+//! Only rows of the index are read, never a text: so its cost depends on the number of rows, which is limited. Of a word
+//! that too many entries contain, the newest count.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tiller_protocol::SearchQuery;
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::search::lookup::{Cancel, bounds};
+use crate::search::words::{Term, Words};
+
+/// Rows that are read for one term, and for a query.
+const ROWS: usize = 6_000;
+const ROWS_ALL: usize = 24_000;
+/// Entries that are scored: those with the best words of their own.
+const SCORED: usize = 1_000;
+/// Of these, those whose neighbours may be hits too.
+const SPREAD: usize = 300;
+/// Share of a neighbour's word.
+const NEIGHBOUR: f32 = 0.5;
+/// How quickly more of a word stops to matter, and how much the length of an entry matters (k1 and b of BM25).
+const SATURATION: f32 = 2.0;
+const LENGTH: f32 = 0.3;
+/// A longer entry than this number of average ones counts as one of this length.
+const LONGEST: f32 = 8.0;
+/// Share of the score that fades, and the days after which half of it is gone.
+const FADES: f32 = 0.1;
+const HALF_LIFE: f32 = 60.0;
+
+/// An entry and how well it fits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Its row.
+    pub seq: i64,
+    pub entry: Uuid,
+    pub session: Uuid,
+    /// Milliseconds since 1970.
+    pub time: i64,
+    /// Greater is better; comparable within one query only.
+    pub score: f32,
+}
+
+/// What a ranked query finds in the index.
+pub(crate) struct Ranked {
+    /// Best first.
+    pub(crate) scored: Vec<Scored>,
+    /// Words that no entry contains.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// How an entry is scored; a measurement compares several.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights {
+    /// Share of a word of a neighbour; 0: an entry alone.
+    pub neighbour: f32,
+    pub saturation: f32,
+    pub length: f32,
+    pub fades: f32,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { neighbour: NEIGHBOUR, saturation: SATURATION, length: LENGTH, fades: FADES }
+    }
+}
+
+/// A row of the index.
+#[derive(Clone, Copy)]
+struct Doc {
+    entry: Uuid,
+    session: Uuid,
+    time: i64,
+    prev: Option<i64>,
+    len: f32,
+}
+
+struct Docs<'a> {
+    index: &'a Connection,
+    known: HashMap<i64, Option<Doc>>,
+}
+
+impl Docs<'_> {
+    fn get(&mut self, seq: i64) -> Result<Option<Doc>> {
+        if let Some(doc) = self.known.get(&seq) {
+            return Ok(*doc);
+        }
+        let found = self
+            .index
+            .prepare_cached("SELECT entry, session, time, prev, len FROM docs WHERE seq = ?1")?
+            .query_row([seq], |r| {
+                let len: i64 = r.get(4)?;
+                #[allow(clippy::cast_precision_loss, reason = "a length is rounded")]
+                let len = len as f32;
+                Ok(Doc { entry: r.get(0)?, session: r.get(1)?, time: r.get(2)?, prev: r.get(3)?, len })
+            })
+            .optional()?;
+        self.known.insert(seq, found);
+        Ok(found)
+    }
+
+    fn next(&self, seq: i64) -> Result<Option<i64>> {
+        let found = self
+            .index
+            .prepare_cached("SELECT seq FROM docs WHERE prev = ?1 ORDER BY seq LIMIT 1")?
+            .query_row([seq], |r| r.get(0))
+            .optional()?;
+        Ok(found)
+    }
+}
+
+/// Ranks the entries that contain any of the terms.
+pub(crate) fn rank(
+    index: &Connection,
+    words: &Words,
+    terms: &[Term],
+    query: &SearchQuery,
+    (weights, now, cancel): (Weights, i64, &Cancel),
+) -> Result<Ranked> {
+    let total: i64 = index.query_row("SELECT coalesce(max(seq), 0) FROM docs", [], |r| r.get(0))?;
+    let (found, rarity, unknown) = candidates(index, words, terms, query, (total, cancel))?;
+    let own = |mask: u32| {
+        rarity.iter().enumerate().filter(|(n, _)| mask & (1 << n) != 0).map(|(_, r)| r).sum::<f32>()
+    };
+    let mut best: Vec<(f32, i64)> = found.iter().map(|(seq, mask)| (own(*mask), *seq)).collect();
+    let order = |a: &(f32, i64), b: &(f32, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+    if best.len() > SCORED {
+        best.select_nth_unstable_by(SCORED, order);
+        best.truncate(SCORED);
+    }
+    best.sort_unstable_by(order);
+
+    let mut docs = Docs { index, known: HashMap::new() };
+    let mut pool: Vec<i64> = best.iter().map(|(_, seq)| *seq).collect();
+    // A neighbour without a word of its own is a hit only where nothing else is asked of a hit.
+    let plain = words.without.is_empty()
+        && !words.with.iter().any(|w| w.quoted)
+        && query.roles.is_empty()
+        && query.agent.is_none();
+    if plain && weights.neighbour > 0.0 {
+        for (_, seq) in best.iter().take(SPREAD) {
+            let prev = docs.get(*seq)?.and_then(|d| d.prev);
+            pool.extend(prev.into_iter().chain(docs.next(*seq)?));
+        }
+        pool.sort_unstable();
+        pool.dedup();
+    }
+    let scored = score(&mut docs, &pool, &found, &rarity, (weights, now, query))?;
+    Ok(Ranked { scored, unknown })
+}
+
+/// Which terms each entry contains, the weight of each term, and the words that nothing contains.
+type Candidates = (HashMap<i64, u32>, Vec<f32>, Vec<String>);
+
+fn candidates(
+    index: &Connection,
+    words: &Words,
+    terms: &[Term],
+    query: &SearchQuery,
+    (total, cancel): (i64, &Cancel),
+) -> Result<Candidates> {
+    let (since, until) = bounds(query);
+    let timed = query.since.is_some() || query.until.is_some();
+    let sql = match timed {
+        true => {
+            "SELECT words.rowid FROM words JOIN docs d ON d.seq = words.rowid
+             WHERE words MATCH ?1 AND d.time >= ?3 AND d.time < ?4 ORDER BY words.rowid DESC LIMIT ?2"
+        }
+        false => "SELECT rowid FROM words WHERE words MATCH ?1 AND ?3 < ?4 ORDER BY rowid DESC LIMIT ?2",
+    };
+    // Rare words first, so that the limit cuts common ones. A word of no message is rare as far as is known.
+    let mut order: Vec<(i64, usize)> = Vec::with_capacity(terms.len());
+    for (n, term) in terms.iter().enumerate() {
+        let known = index
+            .prepare_cached("SELECT n FROM vocabulary WHERE word = ?1")?
+            .query_row([&term.word], |r| r.get(0))
+            .optional()?;
+        order.push((known.unwrap_or(0), n));
+    }
+    order.sort_unstable();
+    let mut found: HashMap<i64, u32> = HashMap::new();
+    let mut rarity = vec![0.0; terms.len()];
+    let mut unknown = Vec::new();
+    let mut left = ROWS_ALL;
+    let required = words.required();
+    for (_, n) in order {
+        cancel.check()?;
+        let limit = ROWS.min(left).max(500);
+        let matching = match &required {
+            Some(required) => format!("({}) AND {required}", terms[n].matching),
+            None => terms[n].matching.clone(),
+        };
+        let matching = words.narrowed(&matching, query);
+        let mut statement = index.prepare_cached(sql)?;
+        let mut rows = statement.query(params![matching, i64::try_from(limit).unwrap_or(0), since, until])?;
+        let (mut count, mut last) = (0usize, total);
+        while let Some(row) = rows.next()? {
+            last = row.get(0)?;
+            *found.entry(last).or_default() |= 1 << n;
+            count += 1;
+        }
+        left = left.saturating_sub(count);
+        if count == 0 {
+            unknown.push(terms[n].word.clone());
+        }
+        rarity[n] = inverse_frequency(total, count, (count == limit).then_some(last));
+    }
+    Ok((found, rarity, unknown))
+}
+
+/// The weight of a term: greater when fewer entries contain it. With `last` the count ended at this row, and is
+/// extrapolated.
+#[allow(clippy::cast_precision_loss, reason = "a frequency is rounded")]
+fn inverse_frequency(total: i64, count: usize, last: Option<i64>) -> f32 {
+    let all = total.max(1) as f32;
+    let with = match last {
+        Some(last) => count as f32 * all / (total - last + 1).max(1) as f32,
+        None => count as f32,
+    };
+    (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().max(0.01)
+}
+
+fn score(
+    docs: &mut Docs<'_>,
+    pool: &[i64],
+    found: &HashMap<i64, u32>,
+    rarity: &[f32],
+    (weights, now, query): (Weights, i64, &SearchQuery),
+) -> Result<Vec<Scored>> {
+    struct Unit {
+        seq: i64,
+        doc: Doc,
+        masks: [u32; 3],
+        len: f32,
+    }
+    let (since, until) = bounds(query);
+    let mask = |seq: Option<i64>| seq.and_then(|s| found.get(&s)).copied().unwrap_or(0);
+    let mut units = Vec::with_capacity(pool.len());
+    for seq in pool {
+        let Some(doc) = docs.get(*seq)? else { continue };
+        if doc.time < since || doc.time >= until {
+            continue;
+        }
+        let (prev, next) = match weights.neighbour > 0.0 {
+            true => (doc.prev, docs.next(*seq)?),
+            false => (None, None),
+        };
+        let mut len = doc.len;
+        for other in [prev, next].into_iter().flatten() {
+            len += docs.get(other)?.map_or(0.0, |d| d.len);
+        }
+        units.push(Unit { seq: *seq, doc, masks: [mask(Some(*seq)), mask(prev), mask(next)], len });
+    }
+    #[allow(clippy::cast_precision_loss, reason = "an average is rounded")]
+    let average = (units.iter().map(|u| u.len).sum::<f32>() / units.len().max(1) as f32).max(1.0);
+    let scored = units.iter().map(|u| {
+        let long = 1.0 - weights.length + weights.length * (u.len / average).min(LONGEST);
+        let fit = rarity.iter().enumerate().map(|(n, rarity)| {
+            let has = |mask: u32| f32::from(u8::from(mask & (1 << n) != 0));
+            let count = has(u.masks[0]) + weights.neighbour * (has(u.masks[1]) + has(u.masks[2]));
+            rarity * count * (weights.saturation + 1.0) / (count + weights.saturation * long)
+        });
+        let score = fit.sum::<f32>() * fading(weights.fades, now, u.doc.time);
+        Scored { seq: u.seq, entry: u.doc.entry, session: u.doc.session, time: u.doc.time, score }
+    });
+    let mut scored: Vec<Scored> = scored.filter(|s| s.score > 0.0).collect();
+    sort(&mut scored);
+    Ok(scored)
+}
+
+/// Best first; the newer of equal ones.
+pub fn sort(scored: &mut [Scored]) {
+    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
+}
+
+/// The factor for the age of an entry.
+#[allow(clippy::cast_precision_loss, reason = "an age is rounded")]
+fn fading(share: f32, now: i64, time: i64) -> f32 {
+    let days = now.saturating_sub(time).max(0) as f32 / 86_400_000.0;
+    1.0 - share + share * (-days / HALF_LIFE).exp2()
+}

@@ -1,0 +1,162 @@
+//! Vectors of entries, beside the full-text index. What they mean is known to the room `search`, which makes them.
+//!
+//! All are by one model: with another one they are made again. They are added in the ascending order of rows, so that an
+//! interrupted run goes on where it ended.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tiller_protocol::SearchQuery;
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::handles::Search;
+use crate::search::lookup::{Cancel, bounds};
+use crate::search::rank::Scored;
+use crate::search::words::Words;
+use crate::tree::entries::{COLUMNS, Raw};
+
+/// Bytes of an entry's text that get a vector.
+const TEXT: usize = 8 << 10;
+
+impl Search<'_> {
+    /// Indexed entries without a vector of this model, oldest first, with the beginning of their text. Vectors of another
+    /// model are removed first.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the index cannot be written.
+    pub fn without_vector(&self, model: &str, most: u32) -> Result<Vec<(i64, String)>> {
+        let rows: Vec<(i64, Uuid)> =
+            self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+                if by(index)?.as_deref() != Some(model) {
+                    index.execute_batch("BEGIN IMMEDIATE; DELETE FROM vectors; DELETE FROM vectors_by")?;
+                    index.execute("INSERT INTO vectors_by(model) VALUES(?1)", [model])?;
+                    index.execute_batch("COMMIT")?;
+                }
+                let mut statement = index.prepare_cached(
+                    "SELECT seq, entry FROM docs WHERE seq > (SELECT coalesce(max(seq), 0) FROM vectors)
+                 ORDER BY seq LIMIT ?1",
+                )?;
+                let rows = statement.query_map([most], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })?;
+        self.store.read(|conn| {
+            let mut texts = Vec::with_capacity(rows.len());
+            for (seq, entry) in &rows {
+                let raw = conn
+                    .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
+                    .query_row([entry], Raw::from_row)
+                    .optional()?;
+                // Removed or damaged: without text.
+                let text = raw.and_then(|raw| raw.decode().ok()).map(|e| e.body.search_text());
+                let mut text = text.unwrap_or_default();
+                text.truncate(text.floor_char_boundary(TEXT));
+                texts.push((*seq, text));
+            }
+            Ok(texts)
+        })
+    }
+
+    /// Adds vectors; an empty one for an entry without text. `false`: another process works with another model, and
+    /// nothing was added.
+    ///
+    /// # Errors
+    /// When the index cannot be written.
+    pub fn put_vectors(&self, model: &str, vectors: &[(i64, Vec<u8>)]) -> Result<bool> {
+        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            index.execute_batch("BEGIN IMMEDIATE")?;
+            let run = || -> Result<bool> {
+                if by(index)?.as_deref() != Some(model) {
+                    return Ok(false);
+                }
+                let mut put =
+                    index.prepare_cached("INSERT OR REPLACE INTO vectors(seq, v) VALUES(?1, ?2)")?;
+                for (seq, vector) in vectors {
+                    put.execute(params![seq, vector])?;
+                }
+                Ok(true)
+            };
+            let done = run();
+            index.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+            done
+        })
+    }
+
+    /// The vectors of this model after a row, in the order of rows.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn vectors(&self, model: &str, after: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            if by(index)?.as_deref() != Some(model) {
+                return Ok(Vec::new());
+            }
+            let mut statement = index
+                .prepare_cached("SELECT seq, v FROM vectors WHERE seq > ?1 AND length(v) > 0 ORDER BY seq")?;
+            let rows = statement.query_map([after], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Of these rows those that the filters of a query admit, in their order, with a score of 0.
+    ///
+    /// # Errors
+    /// When the index cannot be read, or the search is cancelled.
+    pub fn admitted(&self, query: &SearchQuery, rows: &[i64], cancel: &Cancel) -> Result<Vec<Scored>> {
+        let words = Words::parse(&query.text);
+        let (since, until) = bounds(query);
+        let (filter, excluded) = (words.filter(query), words.excluded());
+        self.store.inner.index.with(self.store, cancel, |index| {
+            let mut found = Vec::with_capacity(rows.len());
+            let has = |matching: &String, seq: &i64| {
+                index
+                    .prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2")?
+                    .exists(params![matching, seq])
+            };
+            for seq in rows {
+                let kept = match &filter {
+                    Some(filter) => has(filter, seq)?,
+                    None => true,
+                };
+                let out = match &excluded {
+                    Some(excluded) => has(excluded, seq)?,
+                    None => false,
+                };
+                if !kept || out {
+                    continue;
+                }
+                let doc = index
+                    .prepare_cached("SELECT entry, session, time FROM docs WHERE seq = ?1")?
+                    .query_row([seq], |r| {
+                        let (entry, session, time) = (r.get(0)?, r.get(1)?, r.get(2)?);
+                        Ok(Scored { seq: *seq, entry, session, time, score: 0.0 })
+                    })
+                    .optional()?;
+                found.extend(doc.filter(|d| (since..until).contains(&d.time)));
+            }
+            Ok(found)
+        })
+    }
+
+    /// For each word, in lower case, the number of messages that contain it; and the number of entries.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn frequencies(&self, words: &[String]) -> Result<(Vec<u32>, u32)> {
+        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            let mut counts = Vec::with_capacity(words.len());
+            for word in words {
+                let n: Option<i64> = index
+                    .prepare_cached("SELECT n FROM vocabulary WHERE word = ?1")?
+                    .query_row([word], |r| r.get(0))
+                    .optional()?;
+                counts.push(u32::try_from(n.unwrap_or(0)).unwrap_or(u32::MAX));
+            }
+            let all: i64 = index.query_row("SELECT coalesce(max(seq), 0) FROM docs", [], |r| r.get(0))?;
+            Ok((counts, u32::try_from(all).unwrap_or(u32::MAX)))
+        })
+    }
+}
+
+/// The model that the vectors are by.
+fn by(index: &Connection) -> Result<Option<String>> {
+    Ok(index.query_row("SELECT model FROM vectors_by", [], |r| r.get(0)).optional()?)
+}
