@@ -49,6 +49,8 @@ pub struct Setup {
 
 /// Services that tools of this process and the engine share.
 pub(crate) struct SetupServices {
+    /// Memory across sessions.
+    pub(crate) memory: Arc<tiller_memory::Memory>,
     /// MCP servers.
     pub(crate) mcp: McpSetup,
     /// Skills; empty until [`Setup::read_skills`].
@@ -109,6 +111,9 @@ impl Setup {
             &path,
         );
         crate::app::tools::media::add(&mut tools, &config.config.media, &*env);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let memory =
+            crate::app::tools::memory::add(&mut tools, &config.config, &places, &project, &clock, &secrets);
         let mut setup = Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,
@@ -120,11 +125,11 @@ impl Setup {
             config,
             sources,
             env,
-            clock: Arc::new(SystemClock::default()),
+            clock,
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-            services: SetupServices { mcp: McpSetup::none(), skills: Library::default() },
+            services: SetupServices { memory, mcp: McpSetup::none(), skills: Library::default() },
         };
         McpSetup::add_to(&mut setup);
         setup.folder_config = discover(&setup.project, &setup.tools.catalog());

@@ -145,6 +145,7 @@ impl Running {
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
+        crate::app::tools::memory::open(&setup, &store, &status, shared.secrets());
         let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);
         notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
@@ -159,6 +160,7 @@ impl Running {
                     hooks: hooks.clone(),
                     project: setup.project.clone(),
                     mcp: setup.services.mcp.clone(),
+                    memory: Arc::clone(&setup.services.memory),
                     then: start.on_trust,
                 };
                 trust::offer(&name, &setup.folder_config, &store, &status, after)
@@ -322,6 +324,8 @@ impl Running {
                 settings: Some(again),
                 exporter: start.exporter,
                 mcp: setup.services.mcp.hub.clone().map(|hub| hub as Arc<dyn tiller_tool::mcp::McpServers>),
+                memory: Some(Arc::clone(&setup.services.memory)),
+                memory_rights: tiller_protocol::MemoryRights::Write,
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {

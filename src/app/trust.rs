@@ -38,6 +38,8 @@ pub(super) struct TrustEffects {
     pub(super) project: PathBuf,
     /// Takes the folder's servers.
     pub(super) mcp: McpSetup,
+    /// Uses the folder's own files.
+    pub(super) memory: Arc<tiller_memory::Memory>,
     pub(super) then: Option<OnTrust>,
 }
 
@@ -85,6 +87,7 @@ pub(super) fn offer(
         agreed.hooks = hooks;
         agreed.faults.extend(wrong);
         agreed.faults.extend(after.mcp.trust(&folder_config));
+        after.memory.trust_project();
         if let Some(then) = &after.then {
             then();
         }

@@ -27,7 +27,26 @@ fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let (hooks, project) = (tiller_hooks::Hooks::default(), PathBuf::from("no-project"));
     let mcp = McpSetup::none();
     let skills = Library::default();
-    TrustEffects { shared: Arc::clone(shared), trusted, places, tools, skills, hooks, project, mcp, then }
+    let memory = crate::app::tools::memory::add(
+        &mut tiller_tool::Registry::default(),
+        &tiller_config::Config::default(),
+        &places,
+        &project,
+        &(Arc::new(tiller_protocol::SystemClock::default()) as Arc<dyn tiller_protocol::Clock>),
+        &[],
+    );
+    TrustEffects {
+        shared: Arc::clone(shared),
+        trusted,
+        places,
+        tools,
+        skills,
+        hooks,
+        project,
+        mcp,
+        memory,
+        then,
+    }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<TrustDecision> {

@@ -20,6 +20,7 @@ mod doctor;
 mod exec;
 mod extensions;
 mod mcp;
+mod memory;
 mod sandbox;
 mod search;
 mod sessions;
@@ -154,6 +155,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Hooks { what }) => extensions::hooks::run(&here()?, &what),
         Some(Sub::Sandbox { what }) => sandbox::run(&what),
         Some(Sub::Mcp { what }) => mcp::run(&here()?, &what),
+        Some(Sub::Memory { what }) => memory::run(&here()?, &what),
         Some(Sub::Keys { json }) => show::keys(&here()?, json),
         Some(Sub::Themes { import, json }) => show::themes(&here()?, import.as_deref(), json),
         Some(Sub::Config { schema, origin }) => show::config(&here()?, schema, origin),

@@ -25,6 +25,7 @@ const NEVER: &[(&str, &str)] = &[
     ("sandbox_caches", "it could let commands write files that run outside the sandbox later"),
     ("sandbox_network", "it could let commands send your files away"),
     ("web", "it could send your searches and keys to another server"),
+    ("memory", "it could let text of others into your memory"),
     ("media", "it could send your files and keys to another server"),
     ("hooks", "hooks of a project belong in .tiller/hooks.toml"),
     ("browser", "it could start programs and use your logins"),

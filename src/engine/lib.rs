@@ -13,6 +13,7 @@
 //! | [`files`], [`undo`] | states of the workspace's files; undo, redo, reviews |
 //! | [`crew`] | the interface to the other agents; engines of children; external programs that do the work of an agent |
 //! | [`money`] | costs of calls, spending, budgets; reservations that all engines of a session share |
+//! | `memory` | where entries of memory come from, the user's changes of it, its branches |
 //! | `goal`, [`compare`], [`watching`] | turns until a check succeeds, two branches compared, changes by other programs |
 //!
 //! # Rules
@@ -30,7 +31,7 @@
 //! The configuration ([`EngineConfig`]), the services that tasks share, the session and the turn in flight are grouped by
 //! concern: a function takes the group that it needs.
 //!
-//! May use: `protocol`, `config`, `store`, `provider`, `tool`, `permit`, `hooks`, `snapshot`, `watch`, `external`, and `text` (the
+//! May use: `protocol`, `config`, `store`, `provider`, `tool`, `permit`, `hooks`, `snapshot`, `watch`, `external`, `memory`, and `text` (the
 //! visible part of a reply). Not here: the screen (`tui`), the roster of agents, their schedule and workflows (`agents`), rules
 //! of permissions (`permit`), what a tool does (`tool`).
 
@@ -42,6 +43,7 @@ pub mod crew;
 pub mod files;
 mod goal;
 mod lock;
+mod memory;
 pub mod money;
 mod prompts;
 pub mod questions;

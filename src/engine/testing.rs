@@ -71,7 +71,15 @@ pub fn parts(
         tools,
         hooks: tiller_hooks::Hooks::default(),
         redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
-        user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None, mcp: None },
+        user: UserServices {
+            human: Human::Present,
+            keys: None,
+            settings: None,
+            exporter: None,
+            mcp: None,
+            memory: None,
+            memory_rights: tiller_protocol::MemoryRights::Write,
+        },
         files: FileServices { snapshots: None, watcher: None },
         startup: Startup { trust: None, notices: Vec::new(), sandbox: None },
     })

@@ -39,9 +39,10 @@ variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
     Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
+variants!(memory_command, MEMORY_COMMANDS, MemoryCommand: Add Edit Delete Archive Decide Undo);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Hooks Workflows Mcp Screen Scrollback Tree);
+    ToolOutput Processes Hooks Workflows Mcp Screen Scrollback Tree Memory);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress InnerCall ToolFinished ShellStarted ShellLine);
@@ -51,7 +52,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Workfl
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply McpReply
-    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply ScreenReply ScrollbackReply
+    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced Repeats SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
@@ -79,6 +80,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Watch(c) => watch_command(c),
             CommandBody::Agent(c) => agent_command(c),
             CommandBody::Pane(c) => pane_command(c),
+            CommandBody::Memory(c) => memory_command(c),
             CommandBody::Query(c) => query(c),
         });
         if let CommandBody::Ask(AskCommand::Answer { reply, .. }) = &command.body {
@@ -98,6 +100,7 @@ fn every_command_keeps_its_form() {
         WATCH_COMMANDS,
         AGENT_COMMANDS,
         PANE_COMMANDS,
+        MEMORY_COMMANDS,
         QUERIES,
         ANSWERS,
     ];

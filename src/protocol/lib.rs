@@ -6,7 +6,7 @@
 //! May use: nothing of this project. Not here: I/O, async code, and decisions. Who may do what is decided in `permit`,
 //! what happens in a turn in `engine`; storing is `store`'s.
 //!
-//! The modules lie in folders by subject (`base`, `session`, `turn`, `agents`, `bus`) and are exported without these.
+//! The modules lie in folders by subject (`base`, `session`, `turn`, `agents`, `knowledge`, `bus`) and are exported without these.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -39,17 +39,20 @@
 //! | [`names`] | paths as text, and names of temporary files in a workspace |
 //! | [`nearest`] | spelling suggestions |
 //! | [`secret_paths`] | paths that no tool reads without a question |
+//! | [`memory`] | memory files, and where an entry comes from |
 //! | [`notice`] | the one form of an error that a person sees |
 
 mod agents;
 mod base;
 mod bus;
+mod knowledge;
 mod session;
 mod turn;
 
 pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
+pub use knowledge::memory;
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{
     access, ask, catalog, feed, goal, hook, mcp, permission, process, review, sandbox, todo, tool,
@@ -73,6 +76,10 @@ pub use bus::command::{Command, CommandBody};
 pub use bus::event::{Delivery, Event, EventBody};
 pub use bus::queue::{Queued, QueuedState, SendMode};
 pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
+pub use knowledge::memory::{
+    MemoryCommand, MemoryEntry, MemoryFile, MemoryPage, MemoryQuery, MemoryRights, MemoryScope, MemoryState,
+    MemoryTarget, Provenance, Taint,
+};
 pub use session::branch::{BranchName, BranchView, TagView};
 pub use session::effort::{Effort, EffortView};
 pub use session::entry::{Entry, EntryBody, ShellRecord};

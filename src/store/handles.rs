@@ -128,6 +128,12 @@ pub struct Tree<'a> {
     pub(crate) store: &'a Store,
 }
 
+/// Changes of memory files.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryChanges<'a> {
+    pub(crate) store: &'a Store,
+}
+
 impl Store {
     /// Sessions: creating, finding, listing, naming, archiving.
     pub fn sessions(&self) -> Sessions<'_> {
@@ -232,5 +238,10 @@ impl Store {
     /// A session as a tree for the browser: nodes first, their text on demand.
     pub fn tree(&self) -> Tree<'_> {
         Tree { store: self }
+    }
+
+    /// Changes of memory files.
+    pub fn memory_changes(&self) -> MemoryChanges<'_> {
+        MemoryChanges { store: self }
     }
 }

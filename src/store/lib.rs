@@ -22,6 +22,7 @@
 //! | `tree` | entries, heads, branches, paths, and the tree for the tree browser |
 //! | `session` | sessions and the tables that belong to one, a file each; the trash |
 //! | `audit` | decisions and costs |
+//! | `knowledge` | what is kept across sessions |
 //! | `search` | full-text search, in a second database that can be deleted |
 //! | `transfer` | export and import of sessions as JSON lines |
 //! | `schema` | the migrations; old ones never change |
@@ -33,6 +34,7 @@ mod audit;
 mod damage;
 mod error;
 pub mod handles;
+mod knowledge;
 mod lease;
 mod open;
 pub mod search;

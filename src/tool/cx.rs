@@ -10,8 +10,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tiller_protocol::mask::Secret;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, Clock, Cost, EntryId, ModelRef, RestorePreview, SearchPage, SearchQuery,
-    SessionId, TodoItem, Usage,
+    AgentId, AskBody, AskReply, Clock, Cost, EntryId, MemoryRights, ModelRef, Provenance, RestorePreview,
+    SearchPage, SearchQuery, SessionId, TodoItem, Usage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,9 +41,24 @@ pub trait ServerPorts: Send + Sync {
     }
 }
 
+/// What the engine does for tools that write memory.
+#[async_trait]
+pub trait MemoryPorts: Send + Sync {
+    /// Where an entry of memory with this text comes from, and what the agent may do with memory.
+    async fn memory_origin(&self, agent: &AgentId, text: &str) -> Result<MemoryOrigin, String> {
+        let _ = (agent, text);
+        Ok(MemoryOrigin::default())
+    }
+    /// Asks the person about a change of a memory file. `None`: none can answer.
+    async fn confirm_memory(&self, agent: &AgentId, write: AskedWrite) -> Option<bool> {
+        let _ = (agent, write);
+        None
+    }
+}
+
 /// What the engine does for tools.
 #[async_trait]
-pub trait Ports: ServerPorts {
+pub trait Ports: ServerPorts + MemoryPorts {
     /// Puts a question to the person and waits. `Err`: why there is no answer.
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
     /// The todo list now, and the number of tool calls since its last change.
@@ -73,6 +88,22 @@ pub trait Ports: ServerPorts {
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]);
+}
+
+/// Where an entry of memory comes from, and what its agent may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryOrigin {
+    pub provenance: Provenance,
+    pub rights: MemoryRights,
+}
+
+/// A change of a memory file that the person is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedWrite {
+    /// The file, for people.
+    pub path: String,
+    /// The exact difference (unified).
+    pub diff: String,
 }
 
 /// What a request to a server of the settings used.

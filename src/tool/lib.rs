@@ -43,8 +43,8 @@ pub mod web;
 
 pub use child_env::{ChildEnv, Vars};
 pub use cx::{
-    CommandProfile, CommandRun, Limits, Ports, Protected, Secrets, ServerCost, ServerPorts, ToolCx,
-    Unreadable, Workspace,
+    AskedWrite, CommandProfile, CommandRun, Limits, MemoryOrigin, MemoryPorts, Ports, Protected, Secrets,
+    ServerCost, ServerPorts, ToolCx, Unreadable, Workspace,
 };
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};

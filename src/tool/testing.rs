@@ -18,7 +18,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::code::{CallConsent, CallForScript, InnerReply, InnerResult, ScriptPorts, WaitingCall};
 use crate::crew::{CrewReply, CrewRequest, Delegation};
-use crate::{Limits, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolOutput, Workspace};
+use crate::{
+    Limits, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx, ToolError, ToolOutput, Workspace,
+};
 
 /// Ports that remember what was asked of them.
 #[derive(Debug, Default)]
@@ -51,6 +53,10 @@ pub struct FakePorts {
     pub broke: Mutex<Option<String>>,
     /// Images that the person attached, in base64.
     pub images: Mutex<Vec<String>>,
+    /// Where memory entries come from, and the answers to questions about them; when empty, none can answer.
+    pub memory: Mutex<(crate::MemoryOrigin, VecDeque<bool>)>,
+    /// Changes of memory that were asked about.
+    pub writes: Mutex<Vec<crate::AskedWrite>>,
     /// Tools whose calls would ask.
     pub asking: Mutex<Vec<&'static str>>,
 }
@@ -149,6 +155,18 @@ impl Ports for FakePorts {
 
     fn wrote(&self, _agent: &AgentId, paths: &[PathBuf]) {
         lock(&self.wrote).extend_from_slice(paths);
+    }
+}
+
+#[async_trait]
+impl MemoryPorts for FakePorts {
+    async fn memory_origin(&self, _agent: &AgentId, _text: &str) -> Result<crate::MemoryOrigin, String> {
+        Ok(lock(&self.memory).0.clone())
+    }
+
+    async fn confirm_memory(&self, _agent: &AgentId, write: crate::AskedWrite) -> Option<bool> {
+        lock(&self.writes).push(write);
+        lock(&self.memory).1.pop_front()
     }
 }
 

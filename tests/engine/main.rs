@@ -16,6 +16,7 @@ mod faults;
 mod files;
 mod hooks;
 mod media;
+mod memory;
 mod rig;
 mod scripted_model;
 mod secrets;

@@ -2,3 +2,4 @@
 
 pub(crate) mod browser;
 pub(crate) mod media;
+pub(crate) mod memory;

@@ -5,6 +5,7 @@ mod batch;
 mod checkpoint;
 mod extensions;
 mod mcp;
+mod memory;
 mod sandbox;
 mod sessions;
 mod skills;
@@ -21,6 +22,7 @@ pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
 pub use extensions::{HooksCommand, PluginCommand};
 pub use mcp::{Mcp, McpAdd, McpLimits};
+pub use memory::{MemoryOf, MemoryWhat};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
 pub use skills::{SkillsArgs, SkillsCommand};
@@ -182,6 +184,11 @@ pub enum Sub {
     Mcp {
         #[command(subcommand)]
         what: Mcp,
+    },
+    /// List, search, write, remove, export and import what is kept across sessions
+    Memory {
+        #[command(subcommand)]
+        what: MemoryWhat,
     },
     /// The MCP server of the demo, on standard input and output
     #[command(hide = true)]

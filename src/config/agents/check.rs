@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_saphyr::{Location, Spanned};
-use tiller_protocol::{AgentLimits, Cost, Effort, Profile, ToolSet};
+use tiller_protocol::{AgentLimits, Cost, Effort, MemoryRights, Profile, ToolSet};
 
 use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
@@ -26,6 +26,7 @@ const KEYS: &[&str] = &[
     "cli",
     "terminal",
     "may",
+    "memory",
 ];
 /// Characters of a name, and of a description, at most.
 const NAME: usize = 40;
@@ -94,6 +95,7 @@ impl Check<'_> {
             cli: None,
             terminal: None,
             may: None,
+            memory: MemoryRights::Off,
             prompt: parts.body,
         };
         let (mut named, mut described) = (false, false);
@@ -117,6 +119,7 @@ impl Check<'_> {
                 "cli" => it.cli = self.one_of(value, "cli", "program", self.known.clis),
                 "terminal" => it.terminal = self.text(value, "terminal").filter(|name| !name.is_empty()),
                 "may" => it.may = Some(self.may(value)),
+                "memory" => it.memory = self.memory(value),
                 other => self.unknown(&key.referenced, other, "", KEYS),
             }
         }
@@ -148,7 +151,7 @@ impl Check<'_> {
         match &item.value {
             Value::Text(text) => Some(text.trim().to_owned()),
             other => {
-                let hint = matches!(other, Value::Bool | Value::Number(_))
+                let hint = matches!(other, Value::Bool(_) | Value::Number(_))
                     .then(|| "put it in quotes if it is text".to_owned());
                 self.wrong(&item.referenced, key, format!("`{key}` is {}, not text", other.kind()), hint);
                 None
@@ -202,6 +205,15 @@ impl Check<'_> {
 
     fn effort(&mut self, item: &Item) -> Option<Effort> {
         self.one_of(item, "effort", "effort", &Effort::ALL.map(Effort::word))?.parse().ok()
+    }
+
+    fn memory(&mut self, item: &Item) -> MemoryRights {
+        let all = MemoryRights::ALL;
+        if matches!(item.value, Value::Bool(false)) {
+            return MemoryRights::Off;
+        }
+        let word = self.one_of(item, "memory", "right", &all.map(MemoryRights::word));
+        all.into_iter().find(|r| Some(r.word()) == word.as_deref()).unwrap_or_default()
     }
 
     fn model(&mut self, item: &Item, pick: &mut Pick) {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use tiller_protocol::{AgentLimits, Cost, Profile};
+use tiller_protocol::{AgentLimits, Cost, MemoryRights, Profile};
 
 use super::check::definition;
 use crate::testing::tools;
@@ -81,6 +81,15 @@ fn little_is_enough_and_the_rest_is_of_its_depth() {
     assert_eq!(with("tier: fast").unwrap().pick, Pick::Tier(Tier::Fast));
     assert_eq!(with("model: inherit").unwrap().pick, Pick::Inherit);
     assert_eq!(with("tools: all").unwrap().tools, Tools::All);
+    for (line, rights) in [
+        ("", MemoryRights::Off),
+        ("memory: off", MemoryRights::Off),
+        ("memory: read", MemoryRights::Read),
+        ("memory: write", MemoryRights::Write),
+    ] {
+        assert_eq!(with(line).unwrap().memory, rights, "{line}");
+    }
+    assert!(with("memory: yes").is_err() && with("memory: all").is_err());
     // Named, and empty: an agent that only thinks.
     assert_eq!(names(&with("tools: []").unwrap().tools), Vec::<&str>::new());
     // Nothing may be spent: what costs is refused to it.
@@ -114,7 +123,7 @@ fn each_mistake_has_its_place_and_the_nearest_right_word() {
         ("tools: [raed]", "x.md:3:9: there is no tool or set `raed` (did you mean `read`?)"),
         (
             "tools: [zzzzzz]",
-            "x.md:3:9: there is no tool or set `zzzzzz` (use a tool name or a set: read, edit, run, web, browser, plan, crew, code, media, all)",
+            "x.md:3:9: there is no tool or set `zzzzzz` (use a tool name or a set: read, edit, run, web, browser, plan, crew, code, media, memory, all)",
         ),
         ("tools: { read: yes }", "x.md:3:8: `tools` is a map, not a list (write `tools: [one, two]`)"),
         (

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tiller_protocol::{AgentLimits, Effort, Profile};
+use tiller_protocol::{AgentLimits, Effort, MemoryRights, Profile};
 
 /// One kind of agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,9 +34,16 @@ pub struct Definition {
     pub terminal: Option<String>,
     /// Layers of the system prompt that it gets besides its own prompt; `None`: all.
     pub may: Option<BTreeSet<String>>,
+    /// What it may do with memory, below the main agent.
+    #[serde(skip_serializing_if = "is_off")]
+    pub memory: MemoryRights,
     /// The body of the file.
     #[serde(skip)]
     pub prompt: String,
+}
+
+fn is_off(rights: &MemoryRights) -> bool {
+    *rights == MemoryRights::Off
 }
 
 impl Definition {

@@ -17,7 +17,8 @@ pub const LARGEST: usize = 256 * 1024;
 pub enum Value {
     Nothing,
     Text(String),
-    Bool,
+    /// `off` and `no` are false to YAML.
+    Bool(bool),
     Number(f64),
     List(Vec<Spanned<Self>>),
     Map(Pairs),
@@ -32,7 +33,7 @@ impl Value {
         match self {
             Self::Nothing => "nothing",
             Self::Text(_) => "text",
-            Self::Bool => "yes or no",
+            Self::Bool(_) => "yes or no",
             Self::Number(_) => "a number",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
@@ -57,8 +58,8 @@ impl<'de> Deserialize<'de> for Value {
             fn visit_some<D: Deserializer<'de>>(self, d: D) -> Result<Value, D::Error> {
                 Value::deserialize(d)
             }
-            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Value, E> {
-                Ok(Value::Bool)
+            fn visit_bool<E: de::Error>(self, yes: bool) -> Result<Value, E> {
+                Ok(Value::Bool(yes))
             }
             // Counts of a definition are far below where a float is no longer exact.
             fn visit_i64<E: de::Error>(self, n: i64) -> Result<Value, E> {

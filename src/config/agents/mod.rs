@@ -13,6 +13,7 @@
 //! cli: claude                 # another vendor's program does the work
 //! terminal: build             # its commands run there
 //! may: [project, memory]      # layers of the system prompt; left out: all
+//! memory: read                # or write; left out, or off: it has no memory
 //! ---
 //! You review changes. ...
 //! ```

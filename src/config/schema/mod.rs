@@ -7,6 +7,7 @@ mod hooks;
 mod limits;
 mod mcp;
 mod media;
+mod memory;
 mod provider;
 mod screen;
 mod skills;
@@ -25,6 +26,7 @@ pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Code, Context, Limits};
 pub use mcp::{McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
+pub use memory::{Memory, MemoryApproval};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
 pub use skills::{SkillApproval, SkillSettings};
@@ -84,6 +86,8 @@ pub struct Config {
     pub media: Media,
     /// Skills.
     pub skills: SkillSettings,
+    /// Memory across sessions.
+    pub memory: Memory,
     /// MCP servers, by name.
     pub mcp: BTreeMap<String, McpServer>,
 }

@@ -4,6 +4,7 @@ use crate::context::compaction;
 use crate::context::msg::ContextMsg;
 use crate::context::side_call;
 use crate::core::Core;
+use crate::memory;
 use crate::prompts::aside;
 use crate::prompts::titles;
 
@@ -12,6 +13,7 @@ pub(crate) fn handle(core: &mut Core, msg: ContextMsg) {
         ContextMsg::Compacted(done) => compaction::compacted(core, *done),
         ContextMsg::Aside(done) => aside::aside_done(core, *done),
         ContextMsg::TitleFound { session, title } => titles::title_found(core, session, &title),
+        ContextMsg::Memory(msg) => memory::handle::handle(core, msg),
         ContextMsg::SideCall(msg) => side_call::side_msg(core, msg),
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact::Plan;
+use crate::memory::msg::MemoryMsg;
 use crate::prompts::msg::Aside;
 
 /// A report about a compaction, a question on the side, or a title.
@@ -22,6 +23,8 @@ pub(crate) enum ContextMsg {
         session: SessionId,
         title: String,
     },
+    /// What tools ask about memory, and what became of the files.
+    Memory(MemoryMsg),
     /// The cost of a side call, or its wait before a retry.
     SideCall(SideMsg),
 }

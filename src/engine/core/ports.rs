@@ -13,7 +13,7 @@ use tiller_store::search::Lookup;
 use tiller_tool::code::{CallForScript, InnerReply, ScriptPorts};
 use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::shell::Deletion;
-use tiller_tool::{Ports, ServerCost, ServerPorts, Tool, ToolCx};
+use tiller_tool::{AskedWrite, MemoryOrigin, MemoryPorts, Ports, ServerCost, ServerPorts, Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::context::msg::{ContextMsg, SideMsg};
@@ -23,9 +23,10 @@ use crate::crew::{CrewMailbox, CrewMsg, RequestGuard};
 use crate::files::msg::FilesMsg;
 use crate::files::msg::FilesRequest;
 use crate::lock::lock;
+use crate::memory::msg::MemoryMsg;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
-use crate::questions::permission::deletion_ask;
+use crate::questions::permission::{deletion_ask, memory_ask};
 use crate::turn::msg::{InnerRequest, TurnMsg};
 use crate::watching::Writes;
 
@@ -174,6 +175,26 @@ impl Ports for CallPorts {
 
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
         self.writes.wrote(agent, paths);
+    }
+}
+
+#[async_trait]
+impl MemoryPorts for CallPorts {
+    async fn memory_origin(&self, _agent: &AgentId, text: &str) -> Result<MemoryOrigin, String> {
+        let (reply, answer) = oneshot::channel();
+        let msg = MemoryMsg::Origin { text: text.to_owned(), entry: self.entry, reply };
+        self.tx.send(Msg::Context(ContextMsg::Memory(msg))).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())
+    }
+
+    async fn confirm_memory(&self, agent: &AgentId, write: AskedWrite) -> Option<bool> {
+        let ask = memory_ask(&write)?;
+        let hash = ask.hash.clone();
+        // Without the call: it runs already, and is not to be asked about after a restart.
+        match self.question(agent, None, AskBody::Permission(ask)).await.ok()? {
+            AskReply::Permission { decision: Decision::Once, hash: answered } => Some(answered == hash),
+            _ => Some(false),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, Profile, ToolGrant};
+use tiller_protocol::{AgentId, MemoryRights, Profile, ToolGrant, ToolSet};
 use tiller_tool::crew::{Brief, DelegateTask};
 use tiller_tool::shell::Elsewhere;
 use tiller_tool::{Tool, Workspace};
@@ -49,6 +49,8 @@ impl Services {
         }
         let agent = chain.last().map_or_else(AgentId::main, |m| m.id.clone());
         let workspace = workspace.forbid(permit.unreadable(&agent)).hide(permit.secret()).at(terminal);
+        let memory_rights =
+            chain.iter().map(memory_of).min().unwrap_or_default().min(self.user.memory_rights);
         Ok(Self {
             store: self.store.clone(),
             config: Arc::clone(&self.config),
@@ -77,6 +79,8 @@ impl Services {
                 settings: None,
                 exporter: None,
                 mcp: None,
+                memory: self.user.memory.clone().filter(|_| memory_rights != MemoryRights::Off),
+                memory_rights,
             },
             // Snapshots cover the workspace only.
             snapshots: Snapshots {
@@ -104,6 +108,11 @@ impl Services {
     }
 }
 
+/// What the definition of an agent lets it do with memory: nothing where it does not say it.
+fn memory_of(member: &Grant<'_>) -> MemoryRights {
+    member.role.map_or(MemoryRights::Off, |role| role.memory)
+}
+
 /// Whether an agent that may delegate may grant such a tool without having it.
 fn comes_with_delegation(grant: ToolGrant) -> bool {
     matches!(grant, ToolGrant::Named | ToolGrant::Siblings)
@@ -114,6 +123,10 @@ fn allows(member: &Grant<'_>, tool: &dyn Tool, deepest: u32, last: bool) -> bool
     let (info, brief) = (tool.info(), member.brief);
     if info.grant == ToolGrant::Siblings {
         return !brief.bare && (!last || brief.board.is_some());
+    }
+    if info.set == ToolSet::Memory && !brief.bare {
+        return memory_of(member) != MemoryRights::Off
+            && (brief.tools.is_empty() || named(&brief.tools, tool));
     }
     let granted = match member.role.and_then(|r| r.tools.grants(info.name)) {
         Some(granted) => granted,

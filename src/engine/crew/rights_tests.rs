@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tiller_config::agents::{Definition, Definitions, Narrowing, Origin, Pick, Tools};
 use tiller_permit::{Effect, Policy, Roots, Rule, Source};
-use tiller_protocol::{Access, AgentId, AgentLimits, Profile, ToolCatalog, ToolSet, Touch};
+use tiller_protocol::{Access, AgentId, AgentLimits, MemoryRights, Profile, ToolCatalog, ToolSet, Touch};
 use tiller_tool::Registry;
 use tiller_tool::crew::{Brief, Delegation, Goal, Report, SharedCrew, Task};
 
@@ -149,6 +149,7 @@ fn definition() -> impl Strategy<Value = Definition> {
             cli: None,
             terminal: None,
             may: None,
+            memory: MemoryRights::Off,
             prompt: String::new(),
         }
     })

@@ -318,6 +318,23 @@ pub(crate) fn permission_ask(
     Some(ask)
 }
 
+/// The question about a change of a memory file. Shown is the file, with the difference.
+pub(crate) fn memory_ask(write: &tiller_tool::AskedWrite) -> Option<PermissionAsk> {
+    let effects = vec!["models see it in later sessions".to_owned()];
+    let rule = "memory.approve is \"ask\"".into();
+    let call = Call {
+        tool: "memory",
+        verb: &ToolVerb::Memory,
+        shown: &write.path,
+        arguments: &serde_json::json!({ "diff": write.diff }),
+        folder: "",
+        diff: Some(&write.diff),
+        why: "",
+        editable: false,
+    };
+    call.ask(&Verdict::Ask { rule, risk: Risk::Low, effects, always: None })
+}
+
 /// Files that the question names in full.
 const LISTED: usize = 200;
 

@@ -61,6 +61,9 @@ pub(crate) fn settings_read(core: &mut Core, read: SettingsReport) {
         changed.retain(|section| !section.starts_with("model "));
     }
     let profile = fresh.config.profile;
+    if let Some(memory) = &core.services.user.memory {
+        memory.set_settings(tiller_memory::MemorySettings::of(&fresh.config));
+    }
     *core.services.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
     *core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
     if !changed.is_empty() {

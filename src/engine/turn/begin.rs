@@ -131,6 +131,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         git: core.watching.git.clone(),
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
+        memory: core.services.user.memory.clone(),
         unreadable: Some(core.services.workspace.forbidden()),
         terminal: core.services.workspace.terminal().map(|t| t.describe()),
         ..PromptFacts::default()

@@ -7,6 +7,7 @@ use crate::agents::pane::PaneCommand;
 use crate::base::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::bus::queue::SendMode;
 use crate::bus::view::{ModelRef, Profile};
+use crate::knowledge::memory::{MemoryCommand, MemoryQuery};
 use crate::session::compare::{Pair, TakePart};
 use crate::session::effort::Effort;
 use crate::session::message::Message;
@@ -53,6 +54,7 @@ pub enum CommandBody {
     Watch(WatchCommand),
     Agent(AgentCommand),
     Pane(PaneCommand),
+    Memory(MemoryCommand),
     Query(Query),
 }
 
@@ -403,6 +405,8 @@ pub enum Query {
     Tree {
         query: TreeQuery,
     },
+    /// Memory files, answered by `memory_reply`.
+    Memory(MemoryQuery),
 }
 
 /// How costs are grouped.

@@ -16,6 +16,7 @@ use crate::bus::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
     SessionSummary, ShellLineView, Snapshot,
 };
+use crate::knowledge::memory::MemoryPage;
 use crate::session::branch::{BranchName, BranchView, TagView};
 use crate::session::compare::{Comparison, Pair, SideRun, TakeConflict};
 use crate::session::effort::EffortView;
@@ -468,6 +469,9 @@ pub enum ReplyEvent {
     },
     TreeReply {
         reply: TreeReply,
+    },
+    MemoryReply {
+        page: Box<MemoryPage>,
     },
     ScreenReply {
         screen: ScreenView,

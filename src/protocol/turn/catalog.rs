@@ -65,11 +65,13 @@ pub enum ToolSet {
     Code,
     /// Makes and reads images, speech, diagrams and documents, and asks several models.
     Media,
+    /// Keeps what is known across sessions.
+    Memory,
 }
 
 impl ToolSet {
     /// Every set, in the order in which they are listed.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Edit,
         Self::Run,
@@ -79,6 +81,7 @@ impl ToolSet {
         Self::Crew,
         Self::Code,
         Self::Media,
+        Self::Memory,
     ];
 
     /// As in an agent definition.
@@ -93,6 +96,7 @@ impl ToolSet {
             Self::Crew => "crew",
             Self::Code => "code",
             Self::Media => "media",
+            Self::Memory => "memory",
         }
     }
 

@@ -185,6 +185,7 @@ word_enum! {
         Draw = "draw",
         Speak = "speak",
         Consult = "consult",
+        Memory = "memory",
         /// A program's own agent.
         Agent = "agent",
         /// A program's tool of which no more is known.

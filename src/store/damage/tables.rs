@@ -30,6 +30,7 @@ fn meaning(table: &str) -> &str {
         "audit" => "the record of permissions (audit)",
         "calls" => "costs (calls)",
         "heads" => "branches (heads)",
+        "memory_changes" => "where entries of memory come from (memory_changes)",
         "meta" => "program metadata (meta)",
         "ops" => "the operations log used by undo (ops)",
         "pending" => "text not yet added to the conversation (pending)",

@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0010_origin.sql"),
     include_str!("../schema/0011_drafts.sql"),
     include_str!("../schema/0012_git_branch.sql"),
+    include_str!("../schema/0013_memory.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

@@ -346,3 +346,27 @@ fn a_second_store_on_the_same_folder_works() {
     );
     assert!(one.notices().is_empty() && two.notices().is_empty());
 }
+
+/// Version 13 records changes of memory files; older databases have none.
+#[test]
+fn changes_of_memory_can_be_recorded_in_a_database_of_version_12() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..12], NOW).unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.memory_changes().of_files(&["/m".into()]).unwrap(), vec![]);
+    let change = tiller_protocol::memory::MemoryChange {
+        id: 0,
+        time: NOW,
+        path: "/m".into(),
+        removed: None,
+        added: Some("x".into()),
+        state: tiller_protocol::memory::ChangeState::Done,
+        from: tiller_protocol::Provenance::default(),
+    };
+    store.memory_changes().add(change).wait().unwrap();
+    assert_eq!(store.memory_changes().of_files(&["/m".into()]).unwrap().len(), 1);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}

@@ -90,7 +90,11 @@ fn accident(task: &Task) -> Option<String> {
         }
         // A question on the side goes with its dialog, and can be asked again.
         CommandBody::Turn(TurnCommand::StopTool { id }) => id == "aside",
-        CommandBody::Turn(_) | CommandBody::Goal(_) | CommandBody::Compare(_) | CommandBody::Pane(_) => false,
+        CommandBody::Turn(_)
+        | CommandBody::Goal(_)
+        | CommandBody::Compare(_)
+        | CommandBody::Pane(_)
+        | CommandBody::Memory(_) => false,
     };
     (!harmless).then(|| format!("{body:?}"))
 }

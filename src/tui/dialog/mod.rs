@@ -11,6 +11,7 @@ pub mod commands;
 pub mod confirm;
 pub mod first_run;
 pub(crate) mod flow;
+pub(crate) mod memory;
 pub mod picker;
 pub mod question;
 pub mod queue;
@@ -25,6 +26,7 @@ pub mod text_prompt;
 pub const DIALOGS: &[&[Dialog]] = &[
     commands::DIALOGS,
     report::DIALOGS,
+    memory::DIALOGS,
     settings::DIALOGS,
     &[review::DIALOG],
     &[queue::DIALOG],

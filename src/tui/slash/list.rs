@@ -32,6 +32,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("hooks", "Hooks: what runs for which events", "hooks.open"),
     &Alias("keys", "Bind another key to an action", "keys.open"),
     &Alias("mcp", "MCP servers: tools, state, restart", "mcp.open"),
+    &Alias("memory", "Memory: what is kept across sessions", "memory.open"),
     &model::PickModel,
     &mute::Mute,
     &new::New,

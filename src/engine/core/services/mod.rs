@@ -13,8 +13,8 @@ use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places, SearchEngine};
 use tiller_hooks::Hooks;
 use tiller_protocol::{
-    AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SandboxState, SessionId, ToolGrant,
-    ToolSet,
+    AgentId, Clock, Cost, Effort, IdSource, MemoryRights, ModelRef, Notice, Profile, SandboxState, SessionId,
+    ToolGrant, ToolSet,
 };
 use tiller_provider::Providers;
 use tiller_skills::{Library, Skills};
@@ -230,6 +230,10 @@ pub struct UserServices {
     pub exporter: Option<Exporter>,
     /// MCP servers. `None`: there are none.
     pub mcp: Option<Arc<dyn McpServers>>,
+    /// Memory across sessions. `None`: there is none, or the agent may not see it.
+    pub memory: Option<Arc<tiller_memory::Memory>>,
+    /// What the agent may do with it.
+    pub memory_rights: MemoryRights,
 }
 
 /// What keeps and watches the files of the workspace.

@@ -119,6 +119,7 @@ pub(crate) fn forked(core: &mut Core, f: ForkReport) {
         StateEvent::TodoChanged { todos: branch.todos, by_person: true },
     ];
     open::go_to_branch(core, name, Some(f.cause), Some(op), events);
+    crate::memory::branches::follow(core);
     from.into_iter().for_each(|left| branch::left_behind(core, &left));
     if waits {
         let mut along = core.append();

@@ -192,6 +192,9 @@ fn enter_branch(
     ];
     core.saves.push_events(events.into_iter().map(|e| (scope.clone(), EventBody::State(e))).collect());
     agent_view::agent_changed(core);
+    if !core.session.read_only {
+        crate::memory::branches::follow(core);
+    }
     if going.of.is_none() {
         leaving::branch_left(core, cause, name, was);
     }

@@ -190,7 +190,7 @@ pub trait Source: Any {
         Vec::new()
     }
 
-    /// Another row is selected (live preview); `None`: no row, or the list was closed without choosing.
+    /// Another row is selected (live preview), or an answer came; `None`: no row, or the list was closed without choosing.
     fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
         Vec::new()
     }

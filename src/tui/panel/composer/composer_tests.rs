@@ -38,16 +38,37 @@ fn enter_sends_and_while_a_turn_runs_enter_steers_and_tab_queues() {
 }
 
 #[test]
-fn a_note_is_not_sent_to_the_model_and_says_why() {
-    let mut r = Robot::new(80, 24);
-    r.run("type # use tabs; enter");
-    assert_eq!(submitted(&mut r), []);
-    assert!(r.words().contains("put a space before the #."), "{}", r.screen());
-    r.run("ctrl-a; space; enter");
-    assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
-    // A heading with text below is a message.
-    r.run("type # Task; ctrl-j; type mend it; enter");
-    assert_eq!(submitted(&mut r).len(), 2, "{}", r.screen());
+fn text_after_a_hash_goes_to_memory_and_to_no_model() {
+    use tiller_protocol::{MemoryCommand, MemoryFile, MemoryScope, MemoryTarget};
+    let kept = |r: &Robot| -> Vec<MemoryCommand> {
+        let of = |c: &CommandBody| match c {
+            CommandBody::Memory(command) => Some(command.clone()),
+            _ => None,
+        };
+        r.commands().into_iter().filter_map(of).collect()
+    };
+    for size in [(80, 24), (118, 25)] {
+        let mut r = Robot::new(size.0, size.1);
+        r.run("type # use tabs");
+        assert!(r.words().contains("Kept in MEMORY.md, and sent to no model"), "{}", r.screen());
+        r.run("tab");
+        assert!(r.words().contains("Kept in USER.md"), "{}", r.screen());
+        r.run("enter");
+        let target = MemoryTarget { file: MemoryFile::User, scope: MemoryScope::User };
+        assert_eq!(kept(&r), [MemoryCommand::Add { target, text: "use tabs".into() }]);
+        assert_eq!(submitted(&mut r), []);
+        // It is refused: the text comes back with the reason.
+        let why = "the entry contains a secret (api key)";
+        r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) });
+        assert!(r.screen().contains("# use tabs") && r.words().contains("a secret"), "{}", r.screen());
+        r.run("ctrl-u; type #; enter");
+        assert!(r.words().contains("Write what to keep"), "{}", r.screen());
+        // With a blank before it, and as a heading of a longer text, it is a message.
+        r.run("ctrl-u; space; type # use tabs; enter");
+        assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
+        r.run("type # Task; ctrl-j; type mend it; enter");
+        assert_eq!(submitted(&mut r).len(), 2, "{}", r.screen());
+    }
 }
 
 #[test]

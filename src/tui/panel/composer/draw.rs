@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::vim::Mode;
-use super::{Composer, popup};
+use super::{Composer, popup, submit};
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
@@ -29,6 +29,9 @@ fn above(c: &Composer) -> u16 {
 fn below(c: &Composer) -> Option<(String, Role)> {
     if let Some(n) = &c.notice {
         return Some((n.clone(), Role::Error));
+    }
+    if submit::note(c.content.edit.text()).is_some() {
+        return Some((format!("Kept in {}, and sent to no model", c.reported.memory.label()), Role::Dim));
     }
     let words: Vec<String> = c.content.mentioned().into_iter().map(|(word, ..)| word).collect();
     (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
@@ -75,7 +78,7 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     if let Some(list) = &c.popup {
         popup::draw_list(list, cx, Rect { height: at.y - area.y, ..area }, buf);
     }
-    let shell = c.content.edit.text().starts_with('!');
+    let shell = c.content.edit.text().starts_with('!') || submit::note(c.content.edit.text()).is_some();
     let style = cx.theme.style(if shell { Role::Accent } else { Role::Text });
     let labels = c.content.labels();
     let label = |ch| labels.get(ch);

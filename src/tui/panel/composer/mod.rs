@@ -20,7 +20,9 @@ use std::path::PathBuf;
 use tiller_config::schema::EnterWhileRunning;
 use tiller_protocol::command::{Query, QueueCommand};
 use tiller_protocol::mcp::McpPromptView;
-use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode, WorkflowFile};
+use tiller_protocol::{
+    CommandBody, MemoryCommand, MemoryTarget, Message, Notice, NoticeKind, SendMode, WorkflowFile,
+};
 
 use self::content::Content;
 use self::draft::{Draft, DraftStore};
@@ -57,6 +59,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("composer.send", "send", "Send the message; while a turn is running, steer it"),
     ActionSpec::key_only("composer.newline", "new line", "Insert a new line"),
     ActionSpec::key_only("composer.take", "take", "Choose the selected entry of the list"),
+    ActionSpec::key_only("composer.memory", "other file", "Choose the memory file for text after #"),
     ActionSpec::new("composer.queue", "queue", "Queue the message as a separate turn")
         .menu(Menu::Write)
         .ending(),
@@ -95,7 +98,7 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("ctrl-j", "composer.newline"),
     ("alt-enter", "composer.newline"),
     ("shift-enter", "composer.newline"),
-    ("tab", "composer.take composer.queue"),
+    ("tab", "composer.take composer.queue composer.memory"),
     ("ctrl-enter", "composer.now"),
     ("leader i", "composer.now"),
     ("leader p", "composer.aside"),
@@ -154,9 +157,10 @@ pub struct Composer {
     recent: Recent,
 }
 
-/// What lists show, as the engine reported it last.
+/// What the composer knows besides its text: lists as the engine reported them last, and where text after `#` goes.
 #[derive(Default)]
 struct Reported {
+    memory: MemoryTarget,
     flows: Vec<WorkflowFile>,
     /// Prompts of MCP servers.
     prompts: Vec<McpPromptView>,
@@ -305,6 +309,16 @@ impl Composer {
         if let Some(why) = self.names.doubt(&message.text) {
             self.notice = Some(why);
             return Reply::done();
+        }
+        if let Some(text) = submit::note(&message.text) {
+            if text.is_empty() {
+                self.notice = Some("Write what to keep in memory after the #.".into());
+                return Reply::done();
+            }
+            let command = MemoryCommand::Add { target: self.reported.memory, text: text.to_owned() };
+            let reply = self.post(message, CommandBody::Memory(command));
+            self.clear();
+            return reply;
         }
         match submit::submit(&message, mode, self.commands, model) {
             SubmitAction::Stay(why) => {

@@ -7,12 +7,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::{Attachment, CommandBody, Event, EventBody, Message, SendMode};
+use tiller_protocol::{Attachment, CommandBody, Event, EventBody, MemoryTarget, Message, SendMode};
 
 use super::content::Content;
 use super::draft::DraftStore;
 use super::vim::{Mode, Vim};
-use super::{ACTIONS, Composer, PASTED, RECENT, TAKEN, draw, running_modes};
+use super::{ACTIONS, Composer, PASTED, RECENT, TAKEN, draw, running_modes, submit};
 use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::reader::picture::Picture;
 use crate::dialog::reader::text::Text;
@@ -78,6 +78,13 @@ impl Panel for Composer {
         match action.0 {
             "composer.send" => self.enter(model),
             "composer.take" => self.take_row().unwrap_or(Reply::Ignored),
+            "composer.memory" if submit::note(self.content.edit.text()).is_some() => {
+                let all = MemoryTarget::ALL;
+                let at = all.iter().position(|target| *target == self.reported.memory).unwrap_or(0);
+                self.reported.memory = all[(at + 1) % all.len()];
+                self.notice = None;
+                Reply::done()
+            }
             "composer.queue" if model.agent.turn.running => self.send(running_modes(model).1, model),
             "composer.now" => self.send(SendMode::Now, model),
             "composer.newline" => {
@@ -150,10 +157,16 @@ impl Panel for Composer {
     fn availability(&self, action: Action, model: &Model) -> Availability {
         let blank = self.content.is_blank();
         Availability::unless(match action.0 {
+            "composer.queue" if submit::note(self.content.edit.text()).is_some() => {
+                Some("Text after # goes to memory")
+            }
             "composer.now" | "composer.queue" if !model.agent.turn.running => Some("No turn is running"),
             "composer.send" if blank && model.agent.waiting().next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
                 Some("The message is empty")
+            }
+            "composer.memory" if submit::note(self.content.edit.text()).is_none() => {
+                Some("Only text after # goes to memory")
             }
             "composer.aside" if blank && self.aside.is_none() => Some("The message is empty"),
             _ => None,
@@ -177,6 +190,9 @@ impl Panel for Composer {
                 all.extend((model.window.screen.0 >= 100).then_some(Hint::of("queue.open")));
             }
             return all;
+        }
+        if submit::note(self.content.edit.text()).is_some() {
+            return vec![Hint::as_("composer.send", "keep"), Hint::of("composer.memory")];
         }
         let look = self.content.attached().map(|_| Hint::of("composer.look"));
         if !model.agent.turn.running {

@@ -8,6 +8,13 @@ use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash::{self, Commands};
 
+/// The text that goes to memory and to no model. A heading of a longer text is none, and with a space before it the line is
+/// for the model.
+pub(super) fn note(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('#')?;
+    (!rest.starts_with('#') && !text.trim().contains('\n')).then(|| rest.trim())
+}
+
 /// Interprets the text.
 pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, model: &Model) -> SubmitAction {
     let text = message.text.trim();
@@ -16,12 +23,6 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
     }
     if let Some(line) = text.strip_prefix('!') {
         return shell(line, true);
-    }
-    // A heading of a longer text is no note, and with a space before it the line is for the model.
-    if message.text.starts_with("# ") && !text.contains('\n') {
-        return SubmitAction::Stay(
-            "# notes are not supported yet: use AGENTS.md, or put a space before the #.".into(),
-        );
     }
     if let Some(("effort", args)) = slash::parse(text)
         && let Some((effort, words)) = slash::settings::effort::of_message(args)

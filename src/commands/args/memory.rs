@@ -1,0 +1,64 @@
+//! `tiller memory`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// `tiller memory`.
+#[derive(Debug, Subcommand)]
+pub enum MemoryWhat {
+    /// List what is kept across sessions
+    List {
+        #[command(flatten)]
+        of: MemoryOf,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the entries that contain all of these words
+    Search {
+        /// Words to look for
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write an entry
+    Add {
+        /// What to keep: one short fact
+        text: String,
+        #[command(flatten)]
+        of: MemoryOf,
+    },
+    /// Remove an entry
+    Forget {
+        /// Text of the entry, or a part that no other entry has
+        text: String,
+        #[command(flatten)]
+        of: MemoryOf,
+    },
+    /// Print all entries as JSON lines
+    Export {
+        #[command(flatten)]
+        of: MemoryOf,
+    },
+    /// Add entries of an export, or the list items of a Markdown file
+    Import {
+        /// File to read, or - for standard input
+        file: PathBuf,
+        #[command(flatten)]
+        of: MemoryOf,
+    },
+}
+
+/// Which memory file.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct MemoryOf {
+    /// USER.md, about you, instead of MEMORY.md
+    #[arg(long)]
+    pub user: bool,
+    /// The file of this project, in its folder .tiller
+    #[arg(long)]
+    pub project: bool,
+}

@@ -1,0 +1,159 @@
+//! `tiller memory`: what is kept across sessions, for scripts and for people without a screen.
+
+use std::io::Read;
+use std::path::Path;
+
+use tiller_memory::files::{Document, Edit, LARGEST};
+use tiller_memory::{Memory, MemoryError};
+use tiller_permit::trust::Status;
+use tiller_protocol::{
+    AgentId, MemoryEntry, MemoryFile, MemoryQuery, MemoryScope, MemoryState, MemoryTarget, Notice,
+    NoticeKind, Provenance, Taint,
+};
+
+use crate::app::Setup;
+use crate::app::tools::memory::{may_use, open};
+use crate::commands::args::{MemoryOf, MemoryWhat};
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, opened, say, say_beside};
+
+/// Does what was asked.
+pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
+    let store = opened(setup)?;
+    let status = setup.trust(&store);
+    let redactor = std::sync::Arc::clone(&setup.redactor);
+    open(setup, &store, &status, std::sync::Arc::new(move |text: &str| redactor.secrets(text)));
+    let memory = &setup.services.memory;
+    match what {
+        MemoryWhat::List { of, json } => list(memory, "", &|e| shown(e, of), *json),
+        MemoryWhat::Search { words, json } => {
+            list(memory, &words.join(" "), &|e| e.state != MemoryState::Removed, *json)
+        }
+        MemoryWhat::Export { of } => {
+            list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Pending, true)
+        }
+        MemoryWhat::Add { text, of } => {
+            let target = target(of, may_use(setup, &store, &status), &status)?;
+            memory.write(target, &Edit::Append(text.clone()), by_person()).map_err(|e| notice(&e))?;
+            say(&format!("Kept in {}.\n", place(memory, target)))
+        }
+        MemoryWhat::Forget { text, of } => {
+            let target = target(of, may_use(setup, &store, &status), &status)?;
+            let done = memory
+                .write(target, &Edit::Remove { old: text.clone() }, by_person())
+                .map_err(|e| notice(&e))?;
+            let gone = done.removed.map(|e| e.text).unwrap_or_default();
+            say(&format!("Removed from {}: {}\n", place(memory, target), one_line(&gone)))
+        }
+        MemoryWhat::Import { file, of } => {
+            let target = target(of, may_use(setup, &store, &status), &status)?;
+            import(memory, file, target, of.user || of.project)
+        }
+    }
+}
+
+/// Whether an entry is of the files that were asked for; without a choice all are.
+fn shown(entry: &MemoryEntry, of: &MemoryOf) -> bool {
+    (!of.user || entry.target.file == MemoryFile::User)
+        && (!of.project || entry.target.scope == MemoryScope::Project)
+}
+
+fn target(of: &MemoryOf, may: bool, status: &Status) -> Result<MemoryTarget, Notice> {
+    let file = if of.user { MemoryFile::User } else { MemoryFile::Memory };
+    let scope = if of.project { MemoryScope::Project } else { MemoryScope::User };
+    if of.project && !may {
+        let why = match status {
+            Status::Nothing => "The memory files of this folder came with it, so they are not used.",
+            _ => "This folder is not trusted, so its memory files are not used.",
+        };
+        return Err(Notice::new(NoticeKind::User, why).hint("`tiller trust` shows what the folder brings."));
+    }
+    Ok(MemoryTarget { file, scope })
+}
+
+fn by_person() -> Provenance {
+    Provenance { agent: AgentId::main(), taint: Taint::Person, ..Provenance::default() }
+}
+
+fn place(memory: &Memory, target: MemoryTarget) -> String {
+    memory.path(target).map_or_else(|| target.label().to_owned(), |path| path.display().to_string())
+}
+
+fn notice(error: &MemoryError) -> Notice {
+    let kind = match error {
+        MemoryError::Refused(_) => NoticeKind::User,
+        MemoryError::File(_) => NoticeKind::Config,
+        MemoryError::Store(_) => NoticeKind::Store,
+    };
+    Notice::new(kind, error.to_string())
+}
+
+fn list(
+    memory: &Memory,
+    filter: &str,
+    wanted: &dyn Fn(&MemoryEntry) -> bool,
+    json: bool,
+) -> Result<Exit, Notice> {
+    let page = memory.page(&MemoryQuery { filter: filter.into() }).map_err(|e| notice(&e))?;
+    for file in page.files.iter().filter(|f| !f.fault.is_empty()) {
+        say_beside(&file.fault);
+    }
+    let entries = page.entries.iter().filter(|e| wanted(e));
+    if json {
+        return say(&entries.map(json_line).collect::<String>());
+    }
+    let line = |e: &MemoryEntry| {
+        let state =
+            if e.state == MemoryState::Kept { String::new() } else { format!(" ({})", e.state.word()) };
+        let date = if e.date.is_empty() { "-         " } else { e.date.as_str() };
+        let from = e.from.as_ref().map_or("editor", |from| from.taint.label());
+        format!("{}  {:18}  {:11}  {}{state}\n", one_line(date), e.target.label(), from, one_line(&e.text))
+    };
+    let text: String = entries.map(line).collect();
+    say(if text.is_empty() && filter.is_empty() { "Nothing is kept yet.\n" } else { &text })
+}
+
+/// Adds entries that are not there yet. Those that are refused are named, and the others are added.
+fn import(memory: &Memory, file: &Path, usual: MemoryTarget, chosen: bool) -> Result<Exit, Notice> {
+    let unreadable =
+        |e: std::io::Error| Notice::new(NoticeKind::User, format!("{} cannot be read: {e}", file.display()));
+    let mut bytes = Vec::new();
+    // Larger than a memory file can be.
+    let most = LARGEST * 4;
+    if file == Path::new("-") {
+        std::io::stdin().lock().take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    } else {
+        let source = std::fs::File::open(file).map_err(unreadable)?;
+        source.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    }
+    if bytes.len() as u64 > most {
+        return Err(Notice::new(NoticeKind::User, "The file is larger than 4 MiB; split it."));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Notice::new(NoticeKind::User, format!("{} is not UTF-8.", file.display())))?;
+    let (mut added, mut known, mut refused) = (0_usize, 0_usize, 0_usize);
+    for (target, text) in entries(&text) {
+        let target = if chosen { usual } else { target.unwrap_or(usual) };
+        match memory.write(target, &Edit::Append(text.clone()), by_person()) {
+            Ok(_) => added += 1,
+            Err(MemoryError::Refused(why)) if why.starts_with("this is already") => known += 1,
+            Err(MemoryError::Refused(why)) => {
+                refused += 1;
+                say_beside(&format!("not imported: {}: {why}", one_line(&text)));
+            }
+            Err(error) => return Err(notice(&error)),
+        }
+    }
+    say(&format!("{added} added, {known} already there, {refused} refused.\n"))?;
+    Ok(if refused > 0 { Exit::Refused } else { Exit::Done })
+}
+
+/// The entries of an export (JSON lines), or of a Markdown file, each with the file that it was in.
+fn entries(text: &str) -> Vec<(Option<MemoryTarget>, String)> {
+    let of_line = |line: &str| serde_json::from_str::<MemoryEntry>(line).ok();
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    if lines().next().is_some_and(|line| of_line(line).is_some()) {
+        return lines().filter_map(of_line).map(|e| (Some(e.target), e.text)).collect();
+    }
+    Document::parse(text).entries().map(|e| (None, e.text.clone())).collect()
+}

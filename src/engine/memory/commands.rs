@@ -1,0 +1,89 @@
+//! The person's changes of memory.
+
+use std::sync::Arc;
+
+use tiller_memory::files::Edit;
+use tiller_memory::{Memory, MemoryError};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    CommandId, MemoryCommand, MemoryQuery, MemoryTarget, Notice, NoticeKind, Provenance, Taint,
+};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+
+/// Carries out a command and answers it.
+pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, command: MemoryCommand) {
+    let from = Provenance {
+        session: Some(core.session.id),
+        // The person's own entries belong to no branch.
+        entry: None,
+        branch: String::new(),
+        agent: core.identity.id.clone(),
+        taint: Taint::Person,
+    };
+    answer(core, client, cause, move |memory| {
+        let said = carry_out(memory, command, from)?;
+        Ok(ReplyEvent::DoneReply { said })
+    });
+}
+
+/// Lists memory.
+pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: MemoryQuery) {
+    answer(core, client, cause, move |memory| {
+        Ok(ReplyEvent::MemoryReply { page: Box::new(memory.page(&query)?) })
+    });
+}
+
+fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Result<String, MemoryError> {
+    let write = |target: MemoryTarget, edit: Edit, said: &str| {
+        memory.write(target, &edit, from.clone()).map(|_| format!("{said} {}", target.label()))
+    };
+    match command {
+        MemoryCommand::Add { target, text } => write(target, Edit::Append(text), "kept in"),
+        MemoryCommand::Edit { target, old, text } => write(target, Edit::Replace { old, text }, "changed in"),
+        MemoryCommand::Delete { target, old } => write(target, Edit::Remove { old }, "removed from"),
+        MemoryCommand::Archive { target, old, archived } => {
+            memory.archive(target, &old, archived)?;
+            let label = target.label();
+            Ok(if archived {
+                format!("archived in {label}")
+            } else {
+                format!("back from the archive of {label}")
+            })
+        }
+        MemoryCommand::Decide { change, accept, text } => memory.decide(change, accept, text.as_deref()),
+        MemoryCommand::Undo { redo } => memory.undo(redo),
+    }
+}
+
+/// Answers by work on a thread that may block.
+fn answer(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    work: impl FnOnce(&Memory) -> Result<ReplyEvent, MemoryError> + Send + 'static,
+) {
+    let Some(memory) = core.services.user.memory.clone() else {
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, "there is no memory here"));
+    };
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
+    core.spawn(async move {
+        let done = tokio::task::spawn_blocking(move || work(&memory)).await;
+        let reply = match done {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => {
+                let kind = if matches!(error, MemoryError::Refused(_)) {
+                    NoticeKind::User
+                } else {
+                    NoticeKind::Config
+                };
+                ReplyEvent::ErrorReply { notice: Notice::new(kind, error.to_string()) }
+            }
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "memory could not be read"),
+            },
+        };
+        bus.reply(client, &scope, reply);
+    });
+}

@@ -1,0 +1,99 @@
+//! What a file may cost in each request. Entries beyond it move into the archive, oldest first; none is dropped.
+
+use tiller_protocol::memory::ChangeState;
+use tiller_protocol::{MemoryFile, MemoryTarget, Provenance};
+
+use super::document::{Document, Entry};
+use super::plan::Planned;
+use super::{Memory, MemoryError};
+
+/// Entries that are to be moved into the archive, and what a model made of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condensed {
+    pub target: MemoryTarget,
+    pub entries: Vec<Entry>,
+}
+
+impl Memory {
+    /// Bytes of a file that models may see.
+    pub fn budget(&self, file: MemoryFile) -> u64 {
+        let settings = self.settings();
+        match file {
+            MemoryFile::Memory => settings.memory,
+            MemoryFile::User => settings.user,
+        }
+    }
+
+    /// The oldest dated entries of each file that is over its budget; without them the rest fits. Text without a date is the
+    /// person's own and stays.
+    pub fn over_budget(&self) -> Vec<Condensed> {
+        let mut out = Vec::new();
+        for target in self.targets() {
+            let Ok(document) = self.read(target) else { continue };
+            let entries = surplus(&document, self.budget(target.file));
+            if !entries.is_empty() {
+                out.push(Condensed { target, entries });
+            }
+        }
+        out
+    }
+
+    /// Moves entries into the archive of their file, and adds what sums them up. Returns how many moved.
+    ///
+    /// # Errors
+    /// When a summary is refused, or the file cannot be read or written; then nothing moves.
+    pub fn condense(
+        &self,
+        surplus: &Condensed,
+        summary: &[String],
+        from: &Provenance,
+    ) -> Result<usize, MemoryError> {
+        let target = surplus.target;
+        for text in summary {
+            self.screened(text, from.taint)?;
+        }
+        let added: Vec<Entry> = summary.iter().map(|text| Entry::new(&self.today(), text)).collect();
+        let moved = self.slot(target)?.change(|document| {
+            // The person may have edited some meanwhile: these stay.
+            let moved = surplus.entries.iter().filter(|entry| document.archive(entry, true)).count();
+            if moved > 0 {
+                added
+                    .iter()
+                    .filter(|e| !document.contains(e))
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .iter()
+                    .for_each(|e| document.add(e, None));
+            }
+            Ok(moved)
+        })?;
+        for entry in added.into_iter().filter(|_| moved > 0) {
+            let planned = Planned {
+                target,
+                removed: None,
+                added: Some(entry),
+                from: from.clone(),
+                diff: String::new(),
+            };
+            self.record(&planned, ChangeState::Done)?;
+        }
+        Ok(moved)
+    }
+}
+
+fn surplus(document: &Document, budget: u64) -> Vec<Entry> {
+    let mut left = document.live_text().len() as u64;
+    let mut dated: Vec<&Entry> = document.entries().filter(|e| !e.archived && !e.date.is_empty()).collect();
+    dated.sort_by(|a, b| a.date.cmp(&b.date));
+    let mut out = Vec::new();
+    // Some room is left, so that not every new entry moves another one.
+    let goal = if left > budget { budget / 5 * 4 } else { return out };
+    for entry in dated {
+        if left <= goal {
+            break;
+        }
+        left = left.saturating_sub(entry.line().len() as u64 + 3);
+        out.push(entry.clone());
+    }
+    out
+}

@@ -1,0 +1,302 @@
+//! Reading and replacing memory files. Several processes, and the person's editors, write them.
+//!
+//! Processes of Tiller take a lock. An editor takes none: a new file is exchanged with the old one in one step, and when
+//! the old one is not what was read, both are merged.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
+
+use super::document::Document;
+use super::merge::merge;
+use crate::files::MemoryError;
+
+/// Size of a memory file, in bytes, at most.
+pub const LARGEST: u64 = 1 << 20;
+/// How long another process may hold the lock.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a change begins again because an editor writes the file at the same time.
+const ROUNDS: u32 = 100;
+
+/// One memory file.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub path: PathBuf,
+    /// Folder for lock files.
+    pub locks: PathBuf,
+    /// The path of a file of the person's may be a link. One in a project may not: it could lead out of it.
+    pub links: bool,
+    /// Folder that the file must be in, its links resolved; `None`: any.
+    pub inside: Option<PathBuf>,
+}
+
+impl Slot {
+    /// The text of the file; `None`: there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no memory file.
+    pub(crate) fn read(&self) -> Result<Option<String>, MemoryError> {
+        Ok(self.load()?.map(|(text, _)| text))
+    }
+
+    /// The text and the file's mode.
+    fn load(&self) -> Result<Option<(String, u32)>, MemoryError> {
+        self.check_folder()?;
+        if !self.links && fs::symlink_metadata(&self.path).is_ok_and(|m| m.is_symlink()) {
+            return Err(self.fault("is a link; a memory file of a project must be a plain file"));
+        }
+        read_file(&self.path).map_err(|why| self.fault(&why))
+    }
+
+    /// Changes the file. `change` is given the file as it is now and returns its result; it may run again, when an editor
+    /// wrote the file meanwhile. A document that it leaves as it was is not written.
+    ///
+    /// # Errors
+    /// That of `change`, or when the file cannot be read or written; the file is then as it was.
+    pub(crate) fn change<T>(
+        &self,
+        mut change: impl FnMut(&mut Document) -> Result<T, MemoryError>,
+    ) -> Result<T, MemoryError> {
+        let _lock = self.lock()?;
+        // A link of the person's is followed, so that a file kept in another folder stays there.
+        let path = if self.links {
+            fs::canonicalize(&self.path).unwrap_or(self.path.clone())
+        } else {
+            self.path.clone()
+        };
+        for _ in 0..ROUNDS {
+            let (text, mode) = self.load()?.map_or((None, 0o600), |(text, mode)| (Some(text), mode));
+            let base = Document::parse(text.as_deref().unwrap_or_default());
+            let mut mine = base.clone();
+            let value = change(&mut mine)?;
+            let new = mine.render();
+            if text.as_deref().unwrap_or_default() == new {
+                return Ok(value);
+            }
+            if self.put(&path, text.as_deref(), mode, base, mine)? {
+                return Ok(value);
+            }
+        }
+        Err(self.fault("is changed all the time by another program"))
+    }
+
+    /// Puts `mine` in the place of the file with the text `old`. False: another program made or removed it meanwhile.
+    fn put(
+        &self,
+        path: &Path,
+        old: Option<&str>,
+        mode: u32,
+        mut base: Document,
+        mut mine: Document,
+    ) -> Result<bool, MemoryError> {
+        let io = |e: std::io::Error| self.fault(&e.to_string());
+        let mut expected = old.map(str::to_owned);
+        for _ in 0..ROUNDS {
+            let new = mine.render();
+            if new.len() as u64 > LARGEST {
+                return Err(
+                    self.fault("would be larger than 1 MiB: move entries of the archive to another file")
+                );
+            }
+            let temp = Temp::write(path, &new, mode).map_err(io)?;
+            step("written");
+            let Some(old) = &expected else {
+                return match temp.rename_new(path) {
+                    Err(Errno::EXIST) => Ok(false),
+                    done => done.map(|()| true).map_err(|e| io(e.into())),
+                };
+            };
+            match temp.exchange(path) {
+                Ok(()) => {}
+                Err(Errno::NOENT) => return Ok(false),
+                // A file system that cannot exchange: the last look, then the rename.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    let same =
+                        read_file(path).map_err(|why| self.fault(&why))?.is_some_and(|(now, _)| now == *old);
+                    return if same { temp.rename_over(path).map(|()| true).map_err(io) } else { Ok(false) };
+                }
+                Err(e) => return Err(io(e.into())),
+            }
+            step("exchanged");
+            // The temporary name has what was in the file at that moment.
+            let there = read_file(&temp.path).map_err(|why| self.fault(&why))?.map(|(text, _)| text);
+            if there.as_ref() == Some(old) {
+                temp.discard(path).map_err(io)?;
+                return Ok(true);
+            }
+            let theirs = Document::parse(there.as_deref().unwrap_or_default());
+            let merged = merge(&base, &mine, &theirs);
+            (base, expected) = (mine, Some(new));
+            mine = merged;
+            temp.discard(path).map_err(io)?;
+        }
+        Err(self.fault("is changed all the time by another program"))
+    }
+
+    /// Holds the lock of the file until it is dropped, or the process ends.
+    fn lock(&self) -> Result<File, MemoryError> {
+        let io = |e: std::io::Error| self.fault(&format!("cannot be locked: {e}"));
+        if let Some(parent) = self.path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(parent)
+                .map_err(|e| self.fault(&e.to_string()))?;
+        }
+        self.check_folder()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.locks).map_err(io)?;
+        let name = blake3::hash(self.path.as_os_str().as_encoded_bytes()).to_hex();
+        let path = self.locks.join(format!("memory-{}.lock", &name[..16]));
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(io)?;
+        let began = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(self.fault("is being written by another process; try again"));
+                }
+                Err(e) => return Err(io(e.into())),
+            }
+        }
+    }
+
+    /// The folder of a project's file may not be a link out of the project.
+    fn check_folder(&self) -> Result<(), MemoryError> {
+        let (Some(inside), Some(parent)) = (&self.inside, self.path.parent()) else { return Ok(()) };
+        match fs::canonicalize(parent) {
+            Ok(real) if real == *parent || real.starts_with(inside) => Ok(()),
+            Ok(_) => Err(self.fault("is in a folder that leads out of the project")),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(self.fault(&e.to_string())),
+        }
+    }
+
+    fn fault(&self, why: &str) -> MemoryError {
+        MemoryError::File(format!("{} {}", self.path.display(), why.trim_end_matches('.')))
+    }
+}
+
+/// Text and mode of a file. The error is the end of a sentence about it.
+fn read_file(path: &Path) -> Result<Option<(String, u32)>, String> {
+    // A FIFO must not block.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(format!("cannot be read: {e}")),
+    };
+    let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;
+    if !meta.is_file() {
+        return Err("is not a plain file".into());
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err("is larger than 1 MiB; memory files are read up to this size".into());
+    }
+    if bytes.contains(&0) {
+        return Err("is not text: it contains NUL bytes".into());
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|e| format!("is not UTF-8: see byte {}", e.utf8_error().valid_up_to()))?;
+    Ok(Some((text, meta.mode() & 0o777)))
+}
+
+/// A file beside the one that it replaces.
+struct Temp {
+    path: PathBuf,
+    gone: bool,
+}
+
+impl Temp {
+    fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let dir = path.parent().unwrap_or(Path::new("."));
+        sweep(dir, &format!(".{name}."));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temp =
+            Self { path: dir.join(format!(".{name}.{}-{number}.new", std::process::id())), gone: false };
+        step("begin");
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temp.path)?;
+        step("created");
+        file.write_all(text.as_bytes())?;
+        step("filled");
+        file.sync_all()?;
+        Ok(temp)
+    }
+
+    fn rename_new(mut self, path: &Path) -> Result<(), Errno> {
+        match renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !path.exists() => {
+                rustix::fs::rename(&self.path, path)?;
+            }
+            done => done?,
+        }
+        self.gone = true;
+        step("renamed");
+        let _ = sync_folder(path);
+        Ok(())
+    }
+
+    fn exchange(&self, path: &Path) -> Result<(), Errno> {
+        renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE)
+    }
+
+    fn rename_over(mut self, path: &Path) -> std::io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.gone = true;
+        sync_folder(path)
+    }
+
+    fn discard(mut self, path: &Path) -> std::io::Result<()> {
+        fs::remove_file(&self.path)?;
+        self.gone = true;
+        step("removed");
+        sync_folder(path)
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.gone {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Removes what killed processes left. The lock is held: no living process of Tiller writes here.
+fn sweep(dir: &Path, prefix: &str) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(".new") {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A point at which tests end the process.
+#[cfg(not(test))]
+fn step(_name: &str) {}
+
+#[cfg(test)]
+pub(crate) use tests::step;
+
+#[cfg(test)]
+#[path = "tests/disk.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! Recorded changes: deciding about pending ones, undoing, and following the branches of a session.
+
+use std::collections::HashSet;
+
+use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::{EntryId, SessionId};
+
+use super::document::Entry;
+use super::plan::apply;
+use super::{Memory, MemoryError};
+
+/// Entries of memory that went along with a branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Texts of the changes that were taken back.
+    pub aside: Vec<String>,
+    /// Texts of those that were made again.
+    pub back: Vec<String>,
+}
+
+impl Moved {
+    /// In a sentence; empty: nothing moved.
+    pub fn words(&self) -> String {
+        let entries =
+            |n: usize| if n == 1 { "1 memory entry".to_owned() } else { format!("{n} memory entries") };
+        match (self.aside.len(), self.back.len()) {
+            (0, 0) => String::new(),
+            (n, 0) => format!("{} of the branch that was left: taken out", entries(n)),
+            (0, n) => format!("{} of this branch: back", entries(n)),
+            (n, m) => format!("{} taken out, {} back", entries(n), entries(m)),
+        }
+    }
+}
+
+impl Memory {
+    /// Carries out a pending change, with another text where one is given, or declines it. Returns what was done, in a
+    /// sentence.
+    ///
+    /// # Errors
+    /// When it does not wait any more, the text is refused, or the file cannot be written.
+    pub fn decide(&self, id: i64, accept: bool, text: Option<&str>) -> Result<String, MemoryError> {
+        let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
+        let change = store.memory_changes().get(id)?.filter(|c| c.state == ChangeState::Pending);
+        let change =
+            change.ok_or_else(|| MemoryError::Refused("this entry does not wait any more".into()))?;
+        if !accept {
+            store.memory_changes().set(id, ChangeState::Declined, None).wait()?;
+            return Ok("declined".into());
+        }
+        let target = self
+            .target_of(&change.path)
+            .ok_or_else(|| MemoryError::Refused(format!("{} is not in use here", change.path)))?;
+        let mut added = change.added.as_deref().map(Entry::of_line);
+        if let (Some(entry), Some(text)) = (&mut added, text) {
+            // The person's own text.
+            self.screened(text, tiller_protocol::Taint::Person)?;
+            *entry = Entry::new(&entry.date, text);
+        }
+        let removed = change.removed.as_deref().map(Entry::of_line);
+        let removed = removed.map(|e| self.present(target, e)).transpose()?;
+        self.slot(target)?.change(|document| apply(document, removed.as_ref(), added.as_ref(), target))?;
+        store.memory_changes().set(id, ChangeState::Done, added.as_ref().map(Entry::line)).wait()?;
+        Ok(format!("kept in {}", target.label()))
+    }
+
+    /// A recorded entry as it is in the file: in the archive or not.
+    fn present(&self, target: tiller_protocol::MemoryTarget, entry: Entry) -> Result<Entry, MemoryError> {
+        let document = self.read(target)?;
+        let archived = Entry { archived: true, ..entry.clone() };
+        Ok(if document.contains(&archived) && !document.contains(&entry) { archived } else { entry })
+    }
+
+    /// Undoes the last change of the files in use, or redoes the one that was undone last. Returns a sentence.
+    ///
+    /// # Errors
+    /// When there is none, or the file was changed since.
+    pub fn undo(&self, redo: bool) -> Result<String, MemoryError> {
+        let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
+        let changes = self.changes()?;
+        let last = changes.iter().rev().find(|c| c.state == ChangeState::Done);
+        let found = if redo {
+            let after = last.map_or(0, |c| c.id);
+            changes.iter().find(|c| c.state == ChangeState::Undone && c.id > after)
+        } else {
+            last
+        };
+        let Some(change) = found else {
+            let what = if redo { "redo" } else { "undo" };
+            return Err(MemoryError::Refused(format!("there is no change of memory to {what}")));
+        };
+        if !self.turn(change, redo)? {
+            return Err(MemoryError::Refused(format!(
+                "the entry was edited since, so this change stays: {}",
+                words(change)
+            )));
+        }
+        let state = if redo { ChangeState::Done } else { ChangeState::Undone };
+        store.memory_changes().set(change.id, state, None).wait()?;
+        Ok(format!("{}: {}", if redo { "redone" } else { "undone" }, words(change)))
+    }
+
+    /// Does a recorded change to its file (`forward`), or takes it back. False: the person edited the entry, so the file
+    /// stays as it is.
+    fn turn(&self, change: &MemoryChange, forward: bool) -> Result<bool, MemoryError> {
+        let Some(target) = self.target_of(&change.path) else { return Ok(false) };
+        let (from, to) = (change.removed.as_deref(), change.added.as_deref());
+        let (from, to) = if forward { (from, to) } else { (to, from) };
+        let from = from.map(|line| self.present(target, Entry::of_line(line))).transpose()?;
+        let to = to.map(Entry::of_line);
+        self.slot(target)?.change(|document| match &from {
+            Some(entry) if !document.contains(entry) => Ok(false),
+            _ => apply(document, from.as_ref(), to.as_ref(), target).map(|()| true),
+        })
+    }
+
+    /// What [`Self::head_moved`] would do.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn would_move(&self, session: SessionId, head: Option<EntryId>) -> Result<Moved, MemoryError> {
+        let (aside, back) = self.leaving(session, head)?;
+        Ok(Moved { aside: aside.iter().map(words).collect(), back: back.iter().map(words).collect() })
+    }
+
+    /// Changes of a session that are in their file and do not belong to the path to `head`, newest first; and those that were
+    /// set aside and belong to it, oldest first.
+    fn leaving(
+        &self,
+        session: SessionId,
+        head: Option<EntryId>,
+    ) -> Result<(Vec<MemoryChange>, Vec<MemoryChange>), MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(Default::default()) };
+        let changes = store.memory_changes().of_session(session)?;
+        let changes: Vec<MemoryChange> = changes
+            .into_iter()
+            .filter(|c| {
+                matches!(c.state, ChangeState::Done | ChangeState::Aside) && self.target_of(&c.path).is_some()
+            })
+            .collect();
+        let entries: Vec<EntryId> = changes.iter().filter_map(|c| c.from.entry).collect();
+        if entries.is_empty() {
+            return Ok(Default::default());
+        }
+        let off: HashSet<EntryId> = store.memory_changes().off_path(head, &entries)?.into_iter().collect();
+        let is_off = |c: &MemoryChange| c.from.entry.is_some_and(|e| off.contains(&e));
+        let (off, on): (Vec<_>, Vec<_>) =
+            changes.into_iter().filter(|c| c.from.entry.is_some()).partition(is_off);
+        let aside = off.into_iter().filter(|c| c.state == ChangeState::Done).rev().collect();
+        let back = on.into_iter().filter(|c| c.state == ChangeState::Aside).collect();
+        Ok((aside, back))
+    }
+
+    /// Follows a session to another place of its tree: changes that it made on a branch that is left are taken out of the
+    /// files, and those of the branch that is entered come back. What the person edited stays as it is.
+    ///
+    /// # Errors
+    /// When a file or the database cannot be read or written.
+    pub fn head_moved(&self, session: SessionId, head: Option<EntryId>) -> Result<Moved, MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(Moved::default()) };
+        let (aside, back) = self.leaving(session, head)?;
+        let mut moved = Moved::default();
+        for change in aside {
+            if self.turn(&change, false)? {
+                store.memory_changes().set(change.id, ChangeState::Aside, None).wait()?;
+                moved.aside.push(words(&change));
+            }
+        }
+        for change in back {
+            if self.turn(&change, true)? {
+                store.memory_changes().set(change.id, ChangeState::Done, None).wait()?;
+                moved.back.push(words(&change));
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// The text that a change is about.
+fn words(change: &MemoryChange) -> String {
+    let line = change.added.as_ref().or(change.removed.as_ref()).map(|line| Entry::of_line(line).text);
+    line.unwrap_or_default()
+}

@@ -1,0 +1,258 @@
+//! Memory files: MEMORY.md, what agents should know for long, and USER.md, who the person is. Both are in the person's data
+//! folder; a project that the person trusts can have a second pair in its `.tiller` folder.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `document` | the form of a file: entries, and text of the person's that is kept byte for byte |
+//! | `merge` | what two sides changed, in one document |
+//! | `disk` | reading and replacing a file that others write too |
+//! | `screen` | what may become an entry |
+//! | `plan` | one change: found, screened, shown, and carried out |
+//! | `history` | undoing changes, deciding about pending ones, following branches |
+//! | `page` | what clients see |
+//! | `budget` | moving entries into the archive |
+
+mod budget;
+mod disk;
+mod document;
+mod history;
+mod merge;
+mod page;
+mod plan;
+mod screen;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use tiller_config::schema::{Config, MemoryApproval};
+use tiller_protocol::memory::MemoryChange;
+use tiller_protocol::{Clock, MemoryFile, MemoryScope, MemoryTarget};
+use tiller_store::Store;
+
+pub use budget::Condensed;
+pub use disk::LARGEST;
+pub use document::{Document, Entry};
+pub use history::Moved;
+pub use merge::merge;
+pub use plan::{Edit, Planned, Route};
+pub use screen::{FindSecret, screen};
+
+use disk::Slot;
+
+/// Why memory was not read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The text is refused, or the entry is not there: a sentence without a full stop, with what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// A file, with its path: it cannot be read or written.
+    #[error("{0}")]
+    File(String),
+    /// Origins of entries cannot be read or stored.
+    #[error("the origins of memory entries cannot be stored: {0}")]
+    Store(String),
+}
+
+impl From<tiller_store::StoreError> for MemoryError {
+    fn from(error: tiller_store::StoreError) -> Self {
+        Self::Store(error.notice().message)
+    }
+}
+
+/// Where memory files are.
+#[derive(Clone, Debug)]
+pub struct MemoryPlaces {
+    /// The person's data folder.
+    pub data: PathBuf,
+    /// The person's settings folder: a USER.md in it is read, too.
+    pub settings: PathBuf,
+    /// The workspace; `None`: there is none.
+    pub project: Option<PathBuf>,
+}
+
+/// Memory files of the person and of one project. Every method blocks.
+pub struct Memory {
+    places: MemoryPlaces,
+    clock: Arc<dyn Clock>,
+    secret: RwLock<FindSecret>,
+    settings: RwLock<MemorySettings>,
+    /// Set once the database is open; before that the origin of entries is neither known nor kept.
+    store: OnceLock<Store>,
+    /// The person trusts the project.
+    trusted: AtomicBool,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+/// What the settings say of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// What is done with an entry that an agent writes.
+    pub approve: MemoryApproval,
+    /// Bytes of each file that models see.
+    pub memory: u64,
+    pub user: u64,
+}
+
+/// Tokens of the layers of MEMORY.md and USER.md, where the settings say none.
+pub const MEMORY_TOKENS: u64 = 3_000;
+/// As [`MEMORY_TOKENS`], of USER.md.
+pub const USER_TOKENS: u64 = 2_000;
+
+impl MemorySettings {
+    /// From all settings.
+    pub fn of(config: &Config) -> Self {
+        // About 2.5 bytes a token.
+        let bytes = |layer: &str, usual| config.context.layers.get(layer).copied().unwrap_or(usual) * 5 / 2;
+        Self {
+            approve: config.memory.approve,
+            memory: bytes("memory", MEMORY_TOKENS),
+            user: bytes("user", USER_TOKENS),
+        }
+    }
+}
+
+impl Memory {
+    /// Memory at these places. Reads and makes nothing.
+    pub fn new(
+        places: MemoryPlaces,
+        clock: Arc<dyn Clock>,
+        secret: FindSecret,
+        settings: MemorySettings,
+    ) -> Self {
+        Self {
+            places,
+            clock,
+            secret: RwLock::new(secret),
+            settings: RwLock::new(settings),
+            store: OnceLock::new(),
+            trusted: AtomicBool::new(false),
+        }
+    }
+
+    /// Keeps the origin of entries in this database. Only the first call counts.
+    pub fn open(&self, store: Store) {
+        let _ = self.store.set(store);
+    }
+
+    /// Finds secrets by this from now on.
+    pub fn find_secrets(&self, secret: FindSecret) {
+        *self.secret.write().unwrap_or_else(PoisonError::into_inner) = secret;
+    }
+
+    /// The settings from now on.
+    pub fn set_settings(&self, settings: MemorySettings) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> MemorySettings {
+        *self.settings.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the files of the project, which the person trusts.
+    pub fn trust_project(&self) {
+        self.trusted.store(true, Ordering::Relaxed);
+    }
+
+    /// The path of a file, which need not exist; `None`: there is no project, or it is not trusted.
+    pub fn path(&self, target: MemoryTarget) -> Option<PathBuf> {
+        let name = target.file.file_name();
+        match target.scope {
+            MemoryScope::User => Some(self.places.data.join(name)),
+            MemoryScope::Project => {
+                let project =
+                    self.places.project.as_ref().filter(|_| self.trusted.load(Ordering::Relaxed))?;
+                Some(project.join(".tiller").join(name))
+            }
+        }
+    }
+
+    /// The files that are in use.
+    pub fn targets(&self) -> impl Iterator<Item = MemoryTarget> + '_ {
+        MemoryTarget::ALL.into_iter().filter(|target| self.path(*target).is_some())
+    }
+
+    fn slot(&self, target: MemoryTarget) -> Result<Slot, MemoryError> {
+        let path = self.path(target).ok_or_else(|| {
+            MemoryError::Refused(
+                "this folder has no memory of its own: it is not trusted. Use scope user, or let the user trust the folder"
+                    .into(),
+            )
+        })?;
+        let project = target.scope == MemoryScope::Project;
+        Ok(Slot {
+            path,
+            locks: self.places.data.join("locks"),
+            links: !project,
+            inside: self.places.project.clone().filter(|_| project),
+        })
+    }
+
+    /// A file; an empty document where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, target: MemoryTarget) -> Result<Document, MemoryError> {
+        Ok(Document::parse(&self.slot(target)?.read()?.unwrap_or_default()))
+    }
+
+    /// What models see of both scopes of a file, with its path: the person's first. A file that cannot be read is left out;
+    /// [`Self::page`] says why.
+    pub fn live(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
+        let mut out = Vec::new();
+        if file == MemoryFile::User {
+            let path = self.places.settings.join(file.file_name());
+            let slot = Slot { path, locks: PathBuf::new(), links: true, inside: None };
+            if let Ok(Some(text)) = slot.read() {
+                out.push((slot.path, Document::parse(&text).live_text()));
+            }
+        }
+        for scope in [MemoryScope::User, MemoryScope::Project] {
+            let target = MemoryTarget { file, scope };
+            if let (Some(path), Ok(document)) = (self.path(target), self.read(target)) {
+                out.push((path, document.live_text()));
+            }
+        }
+        out.retain(|(_, text)| !text.is_empty());
+        out
+    }
+
+    fn today(&self) -> String {
+        self.clock.now().to_rfc3339().get(..10).unwrap_or_default().to_owned()
+    }
+
+    fn screened(&self, text: &str, taint: tiller_protocol::Taint) -> Result<(), MemoryError> {
+        let secret = self.secret.read().unwrap_or_else(PoisonError::into_inner).clone();
+        screen(text, taint, &secret).map_err(MemoryError::Refused)
+    }
+
+    /// All recorded changes of the files in use, oldest first.
+    fn changes(&self) -> Result<Vec<MemoryChange>, MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(Vec::new()) };
+        let paths: Vec<String> = self.targets().filter_map(|t| self.path(t)).map(|p| name(&p)).collect();
+        Ok(store.memory_changes().of_files(&paths)?)
+    }
+
+    /// The file that a recorded change is of.
+    fn target_of(&self, path: &str) -> Option<MemoryTarget> {
+        self.targets().find(|t| self.path(*t).is_some_and(|p| name(&p) == path))
+    }
+}
+
+/// A path as it is stored.
+fn name(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+#[path = "tests/document.rs"]
+mod document_tests;
+#[cfg(test)]
+#[path = "tests/service.rs"]
+mod service_tests;

@@ -1,0 +1,83 @@
+//! What clients see of memory.
+
+use std::collections::HashMap;
+
+use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse, RuleCounts};
+use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget};
+
+use super::document::Entry;
+use super::{Memory, MemoryError, name};
+
+impl Memory {
+    /// All entries that contain the words of the query: pending ones first, then those of the files, then those that were set
+    /// aside.
+    ///
+    /// # Errors
+    /// When the database cannot be read. A file that cannot be read has its fault in the page.
+    pub fn page(&self, query: &MemoryQuery) -> Result<MemoryPage, MemoryError> {
+        let changes = self.changes()?;
+        let mut page = MemoryPage::default();
+        let waiting = |state: ChangeState| changes.iter().filter(move |c| c.state == state);
+        page.entries
+            .extend(waiting(ChangeState::Pending).filter_map(|c| self.of_change(c, MemoryState::Pending)));
+        for target in self.targets() {
+            let Some(path) = self.path(target).map(|p| name(&p)) else { continue };
+            let mut used =
+                MemoryUse { target, path, bytes: 0, budget: self.budget(target.file), fault: String::new() };
+            match self.read(target) {
+                Ok(document) => {
+                    used.bytes = document.live_text().len() as u64;
+                    let sources = sources(&changes, &used.path);
+                    // The newest entries first.
+                    page.entries.extend(document.entries().rev().map(|e| entry(target, e, &sources)));
+                }
+                Err(error) => used.fault = error.to_string(),
+            }
+            page.files.push(used);
+        }
+        page.entries
+            .extend(waiting(ChangeState::Aside).filter_map(|c| self.of_change(c, MemoryState::Aside)));
+        let words: Vec<String> = query.filter.split_whitespace().map(str::to_lowercase).collect();
+        page.entries.retain(|e| {
+            let text = format!("{} {} {}", e.text, e.date, e.target.label()).to_lowercase();
+            words.iter().all(|w| text.contains(w))
+        });
+        Ok(page)
+    }
+
+    fn of_change(&self, change: &MemoryChange, state: MemoryState) -> Option<MemoryEntry> {
+        let target = self.target_of(&change.path)?;
+        let line = change.added.as_deref().or(change.removed.as_deref())?;
+        let Entry { date, text, .. } = Entry::of_line(line);
+        Some(MemoryEntry {
+            target,
+            state,
+            date,
+            text,
+            change: Some(change.id),
+            from: Some(change.from.clone()),
+            replaces: change.removed.as_deref().map(|line| Entry::of_line(line).text).unwrap_or_default(),
+            counts: RuleCounts::default(),
+        })
+    }
+}
+
+/// The last change that added each entry of a file.
+fn sources<'a>(changes: &'a [MemoryChange], path: &str) -> HashMap<&'a str, &'a MemoryChange> {
+    let done = changes.iter().filter(|c| c.state == ChangeState::Done && c.path == path);
+    done.filter_map(|c| Some((c.added.as_deref()?, c))).collect()
+}
+
+fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<&str, &MemoryChange>) -> MemoryEntry {
+    let source = sources.get(own.line().as_str());
+    MemoryEntry {
+        target,
+        state: if own.archived { MemoryState::Archived } else { MemoryState::Kept },
+        date: own.date.clone(),
+        text: own.text.clone(),
+        change: source.map(|c| c.id),
+        from: source.map(|c| c.from.clone()),
+        replaces: String::new(),
+        counts: RuleCounts::default(),
+    }
+}

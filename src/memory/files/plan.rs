@@ -1,0 +1,206 @@
+//! One change of a memory file: the entries that it is about are found and screened, the difference is shown, then it is
+//! carried out or waits for the person.
+
+use tiller_config::schema::MemoryApproval;
+use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::{MemoryScope, MemoryTarget, Provenance, Taint};
+
+use super::document::{Document, Entry, FindError};
+use super::{Memory, MemoryError, name};
+
+/// What is to be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    Append(String),
+    /// `old`: the text of an entry, or a part of it that only one has.
+    Replace {
+        old: String,
+        text: String,
+    },
+    Remove {
+        old: String,
+    },
+}
+
+/// A change that was checked against the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    pub target: MemoryTarget,
+    pub removed: Option<Entry>,
+    pub added: Option<Entry>,
+    pub from: Provenance,
+    /// The difference (unified).
+    pub diff: String,
+}
+
+/// What becomes of an agent's change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// It is written.
+    Write,
+    /// The person is asked.
+    Ask,
+    /// It waits in the memory browser.
+    Pend,
+    /// Agents may not write.
+    Never,
+}
+
+impl Memory {
+    /// What becomes of an agent's change by the settings. Text that may be of others reaches the memory of all projects only
+    /// when the person approves it; text of the web reaches none unasked.
+    pub fn route(&self, target: MemoryTarget, taint: Taint) -> Route {
+        let local = target.scope == MemoryScope::Project;
+        match (self.settings().approve, taint) {
+            (_, Taint::Person) => Route::Write,
+            (MemoryApproval::Never, _) => Route::Never,
+            (MemoryApproval::Ask, _) => Route::Ask,
+            (MemoryApproval::Always, Taint::Web) => Route::Pend,
+            (MemoryApproval::Always, Taint::ToolOutput) if !local => Route::Pend,
+            (MemoryApproval::Always, _) => Route::Write,
+        }
+    }
+
+    /// Checks a change against the file as it is now. Changes nothing.
+    ///
+    /// # Errors
+    /// When the text is refused, the entry is not there, or the file cannot be read.
+    pub fn plan(&self, target: MemoryTarget, edit: &Edit, from: Provenance) -> Result<Planned, MemoryError> {
+        let before = self.read(target)?;
+        let found = |old: &str| before.find(old).map_err(|e| not_found(e, target, old));
+        let (removed, text) = match edit {
+            Edit::Append(text) => (None, Some(text)),
+            Edit::Replace { old, text } => (Some(found(old)?), Some(text)),
+            Edit::Remove { old } => (Some(found(old)?), None),
+        };
+        let mut added = None;
+        if let Some(text) = text {
+            self.screened(text, from.taint)?;
+            let mut text = text.trim().to_owned();
+            if from.taint.is_untrusted() {
+                text.push_str(&format!(" [from {}]", from.taint.label()));
+            }
+            let entry = Entry::new(&self.today(), &text);
+            let known = before.entries().find(|own| own.text == entry.text && Some(*own) != removed.as_ref());
+            if let Some(known) = known {
+                let place = if known.archived { "in the archive of" } else { "in" };
+                return Err(MemoryError::Refused(format!("this is already {place} {}", target.label())));
+            }
+            added = Some(entry);
+        }
+        let mut after = before.clone();
+        apply(&mut after, removed.as_ref(), added.as_ref(), target)?;
+        let diff = difference(target, &before.render(), &after.render());
+        Ok(Planned { target, removed, added, from, diff })
+    }
+
+    /// Writes a change.
+    ///
+    /// # Errors
+    /// When the file was changed so that it no longer applies, or cannot be written.
+    pub fn carry_out(&self, planned: &Planned) -> Result<(), MemoryError> {
+        self.slot(planned.target)?.change(|document| {
+            apply(document, planned.removed.as_ref(), planned.added.as_ref(), planned.target)
+        })?;
+        self.record(planned, ChangeState::Done).map(drop)
+    }
+
+    /// Keeps a change for the person, who decides in the memory browser. Returns its number.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub fn pend(&self, planned: &Planned) -> Result<i64, MemoryError> {
+        let same = |c: &MemoryChange| {
+            c.state == ChangeState::Pending
+                && c.added == planned.added.as_ref().map(Entry::line)
+                && c.removed == planned.removed.as_ref().map(Entry::line)
+        };
+        if let Some(waiting) = self.changes()?.into_iter().find(same) {
+            return Ok(waiting.id);
+        }
+        self.record(planned, ChangeState::Pending)?
+            .ok_or_else(|| MemoryError::Store("there is no database".into()))
+    }
+
+    /// Plans and writes a change of the person's.
+    ///
+    /// # Errors
+    /// As [`Self::plan`] and [`Self::carry_out`].
+    pub fn write(&self, target: MemoryTarget, edit: &Edit, from: Provenance) -> Result<Planned, MemoryError> {
+        let planned = self.plan(target, edit, from)?;
+        self.carry_out(&planned)?;
+        Ok(planned)
+    }
+
+    /// Moves an entry into the archive of its file, or out of it.
+    ///
+    /// # Errors
+    /// When it is not there, or the file cannot be written.
+    pub fn archive(&self, target: MemoryTarget, old: &str, archived: bool) -> Result<Entry, MemoryError> {
+        self.slot(target)?.change(|document| {
+            let entry = document.find(old).map_err(|e| not_found(e, target, old))?;
+            document.archive(&entry, archived);
+            Ok(entry)
+        })
+    }
+
+    pub(super) fn record(&self, planned: &Planned, state: ChangeState) -> Result<Option<i64>, MemoryError> {
+        let (Some(store), Some(path)) = (self.store.get(), self.path(planned.target)) else {
+            return Ok(None);
+        };
+        let change = MemoryChange {
+            id: 0,
+            time: self.clock.now(),
+            path: name(&path),
+            removed: planned.removed.as_ref().map(Entry::line),
+            added: planned.added.as_ref().map(Entry::line),
+            state,
+            from: planned.from.clone(),
+        };
+        Ok(Some(store.memory_changes().add(change).wait()?))
+    }
+}
+
+/// Does a change to a document.
+///
+/// # Errors
+/// When the entry to take away is not there.
+pub(super) fn apply(
+    document: &mut Document,
+    removed: Option<&Entry>,
+    added: Option<&Entry>,
+    target: MemoryTarget,
+) -> Result<(), MemoryError> {
+    let gone = || {
+        MemoryError::Refused(format!(
+            "{} was changed meanwhile: the entry is not there any more",
+            target.label()
+        ))
+    };
+    match (removed, added) {
+        (Some(removed), Some(added)) => document.replace(removed, added).then_some(()).ok_or_else(gone),
+        (Some(removed), None) => document.remove(removed).then_some(()).ok_or_else(gone),
+        (None, Some(added)) => {
+            if !document.contains(added) {
+                document.add(added, None);
+            }
+            Ok(())
+        }
+        (None, None) => Ok(()),
+    }
+}
+
+fn not_found(error: FindError, target: MemoryTarget, old: &str) -> MemoryError {
+    let label = target.label();
+    MemoryError::Refused(match error {
+        FindError::Nothing if old.trim().is_empty() => "old is empty: give the text of the entry".into(),
+        FindError::Nothing => format!("no entry of {label} contains this text; read the file first"),
+        FindError::Several(n) => format!("{n} entries of {label} contain this text; give more of it"),
+    })
+}
+
+/// The difference of two states of a file.
+fn difference(target: MemoryTarget, before: &str, after: &str) -> String {
+    let diff = similar::TextDiff::from_lines(before, after);
+    diff.unified_diff().context_radius(2).header(target.label(), target.label()).to_string()
+}

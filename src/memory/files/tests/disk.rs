@@ -1,0 +1,258 @@
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use super::*;
+use crate::files::document::Entry;
+
+thread_local! {
+    /// Points that this thread has passed, and the one at which the process is killed.
+    static STEPS: std::cell::Cell<(u32, u32)> = const { std::cell::Cell::new((0, 0)) };
+}
+
+/// Kills the process without warning at the chosen point.
+pub(crate) fn step(_name: &str) {
+    let (passed, end) = STEPS.get();
+    STEPS.set((passed + 1, end));
+    if end != 0 && passed + 1 == end {
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+fn slot(dir: &Path) -> Slot {
+    Slot { path: dir.join("MEMORY.md"), locks: dir.join("locks"), links: true, inside: None }
+}
+
+fn add(slot: &Slot, text: &str) {
+    let entry = Entry::new("2026-11-26", text);
+    slot.change(|doc| {
+        doc.add(&entry, None);
+        Ok(())
+    })
+    .unwrap();
+}
+
+fn texts(slot: &Slot) -> Vec<String> {
+    let text = slot.read().unwrap().unwrap_or_default();
+    Document::parse(&text).entries().map(|e| e.text.clone()).collect()
+}
+
+/// What a child of a test does: the test starts its own binary again with these variables.
+fn child(test: &str, dir: &Path, job: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", &format!("files::disk::tests::{test}"), "--nocapture"])
+        .env("TILLER_MEMORY_CHILD", job)
+        .env("TILLER_MEMORY_DIR", dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+fn job() -> Option<(String, PathBuf)> {
+    let job = std::env::var("TILLER_MEMORY_CHILD").ok()?;
+    Some((job, std::env::var_os("TILLER_MEMORY_DIR").unwrap().into()))
+}
+
+/// Two processes write 100 entries each, while an editor that knows no locks rewrites the file.
+#[test]
+fn two_processes_and_an_editor_that_write_at_once_lose_nothing() {
+    const ROUNDS: usize = 100;
+    if let Some((job, dir)) = job() {
+        let slot = slot(&dir);
+        (0..ROUNDS).for_each(|n| add(&slot, &format!("{job} {n}")));
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    fs::write(&slot.path, "# Mine\n\nText of the person's.\n").unwrap();
+    let name = "two_processes_and_an_editor_that_write_at_once_lose_nothing";
+    let mut children: Vec<_> =
+        ["a", "b"].iter().map(|job| child(name, dir.path(), job).spawn().unwrap()).collect();
+    // An editor takes no lock. This one saves a new file in the place of the old one, and when that is not what it had
+    // read, it saves again with the lines that it would have lost.
+    let (mut saved, mut seen) = (0, BTreeSet::new());
+    while children.iter_mut().any(|c| c.try_wait().unwrap().is_none()) {
+        // It saves after two changes by others, so that these get on.
+        seen.insert(fs::read_to_string(&slot.path).unwrap());
+        if seen.len() < 3 {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        seen.clear();
+        let mut more = format!("- editor {saved}\n");
+        loop {
+            let before = fs::read_to_string(&slot.path).unwrap();
+            let known: BTreeSet<&str> = before.lines().collect();
+            let new: String = more.lines().filter(|l| !known.contains(l)).map(|l| format!("{l}\n")).collect();
+            let after = format!("{before}{new}");
+            let beside = dir.path().join("editor.tmp");
+            fs::write(&beside, &after).unwrap();
+            renameat_with(CWD, &beside, CWD, &slot.path, RenameFlags::EXCHANGE).unwrap();
+            let displaced = fs::read_to_string(&beside).unwrap();
+            if displaced == before {
+                break;
+            }
+            let known: BTreeSet<&str> = after.lines().collect();
+            more = displaced.lines().filter(|l| !known.contains(l)).map(|l| format!("{l}\n")).collect();
+        }
+        saved += 1;
+    }
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let found: BTreeSet<String> = texts(&slot).into_iter().collect();
+    let missing: Vec<String> = ["a", "b"]
+        .iter()
+        .flat_map(|job| (0..ROUNDS).map(move |n| format!("{job} {n}")))
+        .filter(|text| !found.contains(text))
+        .collect();
+    assert_eq!(missing, Vec::<String>::new());
+    assert!(saved > 10, "the editor saved {saved} times");
+    assert!(fs::read_to_string(&slot.path).unwrap().starts_with("# Mine\n\nText of the person's.\n"));
+}
+
+#[test]
+fn two_hundred_writes_of_four_threads_are_all_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let slot = slot.clone();
+            scope.spawn(move || (0..50).for_each(|n| add(&slot, &format!("{thread} {n}"))));
+        }
+    });
+    assert_eq!(texts(&slot).into_iter().collect::<BTreeSet<_>>().len(), 200);
+    let left: Vec<_> = fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left.len(), 2, "the file and the folder of locks: {left:?}");
+}
+
+/// Killed at each point of a write, the file is as before or as after it, and the next write works.
+#[test]
+fn s2_killed_at_each_point_of_a_write_the_file_is_old_or_new() {
+    let name = "s2_killed_at_each_point_of_a_write_the_file_is_old_or_new";
+    if let Some((job, dir)) = job() {
+        STEPS.set((0, job.parse().unwrap()));
+        add(&slot(&dir), "new");
+        return;
+    }
+    let (mut killed, mut at) = (0, 0);
+    loop {
+        at += 1;
+        let mut ended = false;
+        for old in [None, Some("# Mine\n- old\n")] {
+            let dir = tempfile::tempdir().unwrap();
+            let slot = slot(dir.path());
+            if let Some(old) = old {
+                fs::write(&slot.path, old).unwrap();
+            }
+            let status = child(name, dir.path(), &at.to_string()).status().unwrap();
+            let text = fs::read_to_string(&slot.path).ok();
+            let new = format!("{}- 2026-11-26: new\n", old.unwrap_or_default());
+            assert!(text.as_deref() == old || text.as_deref() == Some(&new), "at point {at}: {text:?}");
+            if status.success() {
+                assert_eq!(text.as_deref(), Some(new.as_str()));
+                ended = true;
+            } else {
+                killed += 1;
+            }
+            add(&slot, "after");
+            assert!(texts(&slot).contains(&"after".to_owned()));
+            let left = fs::read_dir(dir.path()).unwrap().count();
+            assert_eq!(left, 2, "nothing is left of the killed process");
+        }
+        if ended && at > 5 {
+            break;
+        }
+        assert!(at < 50, "a write has fewer points");
+    }
+    assert!(killed >= 10, "{killed} processes were killed");
+}
+
+#[test]
+fn what_an_editor_wrote_between_reading_and_writing_is_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    fs::write(&slot.path, "- one\n- two\n").unwrap();
+    let mut first = true;
+    slot.change(|doc| {
+        if std::mem::take(&mut first) {
+            // After the file was read for this change.
+            fs::write(&slot.path, "# Title\n- one, better\n- two\n- by hand\n").unwrap();
+        }
+        doc.remove(&doc.find("two").unwrap());
+        doc.add(&Entry::new("", "by the agent"), None);
+        Ok(())
+    })
+    .unwrap();
+    let text = fs::read_to_string(&slot.path).unwrap();
+    assert!(text.starts_with("# Title\n- one, better\n"), "{text}");
+    assert!(
+        !text.contains("two") && text.contains("- by hand\n") && text.contains("- by the agent\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_no_memory_file_is_refused_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    let refused = |part: &str| {
+        let (read, write) = (slot.read(), slot.change(|doc| Ok(doc.add(&Entry::new("", "x"), None))));
+        for why in [read.unwrap_err().to_string(), write.unwrap_err().to_string()] {
+            assert!(why.contains(part), "{why}");
+        }
+    };
+    fs::write(&slot.path, b"a\0b").unwrap();
+    refused("NUL");
+    fs::write(&slot.path, b"a\xff").unwrap();
+    refused("UTF-8");
+    fs::write(&slot.path, vec![b'a'; usize::try_from(LARGEST).unwrap() + 1]).unwrap();
+    refused("larger than 1 MiB");
+    fs::remove_file(&slot.path).unwrap();
+    fs::create_dir(&slot.path).unwrap();
+    refused("not a plain file");
+    fs::remove_dir(&slot.path).unwrap();
+    rustix::fs::mknodat(CWD, &slot.path, rustix::fs::FileType::Fifo, rustix::fs::Mode::from(0o600), 0)
+        .unwrap();
+    refused("not a plain file");
+    fs::remove_file(&slot.path).unwrap();
+    symlink("MEMORY.md", &slot.path).unwrap();
+    refused("cannot be read");
+    fs::remove_file(&slot.path).unwrap();
+    // One that would grow too large stays as it is.
+    let big = format!("{}\n", "a".repeat(usize::try_from(LARGEST).unwrap() - 2));
+    fs::write(&slot.path, &big).unwrap();
+    let why = slot.change(|doc| Ok(doc.add(&Entry::new("", "more"), None))).unwrap_err().to_string();
+    assert!(why.contains("larger than 1 MiB"), "{why}");
+    assert_eq!(fs::read_to_string(&slot.path).unwrap(), big);
+}
+
+#[test]
+fn a_link_of_the_person_s_is_followed_and_one_of_a_project_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = dir.path().join("dotfiles.md");
+    fs::write(&elsewhere, "- a\n").unwrap();
+    let mine = slot(dir.path());
+    symlink(&elsewhere, &mine.path).unwrap();
+    add(&mine, "b");
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "- a\n- 2026-11-26: b\n");
+    assert!(fs::symlink_metadata(&mine.path).unwrap().is_symlink());
+
+    let project = dir.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let project = project.canonicalize().unwrap();
+    fs::create_dir(project.join(".tiller")).unwrap();
+    let theirs = Slot {
+        path: project.join(".tiller/MEMORY.md"),
+        links: false,
+        inside: Some(project.clone()),
+        ..mine.clone()
+    };
+    symlink(&elsewhere, &theirs.path).unwrap();
+    assert!(theirs.read().unwrap_err().to_string().contains("is a link"));
+    fs::remove_dir_all(project.join(".tiller")).unwrap();
+    symlink(dir.path(), project.join(".tiller")).unwrap();
+    assert!(theirs.read().unwrap_err().to_string().contains("out of the project"));
+    assert!(theirs.change(|doc| Ok(doc.add(&Entry::new("", "x"), None))).is_err());
+}

@@ -1,0 +1,267 @@
+//! `memory`: reads and changes memory files.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{
+    Access, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget, RuleArgument,
+    ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+};
+use tiller_tool::cx::{AskedWrite, MemoryOrigin};
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+use crate::files::{Edit, Memory, MemoryError, Planned, Route};
+
+/// The tool.
+pub(super) struct MemoryTool(pub(super) Arc<Memory>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Read,
+    #[serde(alias = "add")]
+    Append,
+    Replace,
+    #[serde(alias = "delete")]
+    Remove,
+    Search,
+}
+
+// Without comments: each variant with one would be a schema of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum File {
+    Memory,
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Scope {
+    User,
+    Project,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    action: Action,
+    #[serde(default)]
+    file: Option<File>,
+    #[serde(default)]
+    scope: Option<Scope>,
+    /// Entry, or words to search
+    #[serde(default, alias = "query", alias = "content")]
+    text: String,
+    #[serde(default, alias = "old_text")]
+    old: String,
+}
+
+const INFO: ToolInfo = ToolInfo {
+    name: "memory",
+    set: ToolSet::Memory,
+    grant: ToolGrant::Main,
+    starts_agents: false,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &["remember", "memorize", "save_memory"],
+    verb: ToolVerb::Memory,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let text = |key: &str| args.get(key).and_then(Value::as_str).unwrap_or_default();
+    let what = match text("action") {
+        "remove" | "delete" => text("old"),
+        _ => text("text"),
+    };
+    let line: String = what.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect();
+    format!("{} {line}", text("action")).trim().to_owned()
+}
+
+impl Args {
+    /// Entries are written to the person's MEMORY.md, unless the call says otherwise.
+    fn target(&self) -> MemoryTarget {
+        MemoryTarget { file: self.file().unwrap_or_default(), scope: self.scope().unwrap_or_default() }
+    }
+
+    fn file(&self) -> Option<MemoryFile> {
+        self.file.map(|file| match file {
+            File::Memory => MemoryFile::Memory,
+            File::User => MemoryFile::User,
+        })
+    }
+
+    fn scope(&self) -> Option<MemoryScope> {
+        self.scope.map(|scope| match scope {
+            Scope::User => MemoryScope::User,
+            Scope::Project => MemoryScope::Project,
+        })
+    }
+
+    fn is_of(&self, target: MemoryTarget) -> bool {
+        self.file().is_none_or(|file| file == target.file)
+            && self.scope().is_none_or(|scope| scope == target.scope)
+    }
+
+    /// The change that it asks for; `None`: it only reads.
+    fn edit(&self) -> Option<Edit> {
+        let (old, text) = (self.old.clone(), self.text.clone());
+        match self.action {
+            Action::Append => Some(Edit::Append(text)),
+            Action::Replace => Some(Edit::Replace { old, text }),
+            // Models often give the entry as its text.
+            Action::Remove => Some(Edit::Remove { old: if old.is_empty() { text } else { old } }),
+            Action::Read | Action::Search => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for MemoryTool {
+    fn info(&self) -> ToolInfo {
+        INFO
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: INFO.name.into(),
+            description: include_str!("memory.md").trim().into(),
+            schema: schema::of::<Args>(),
+        }
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        // The settings decide about memory, and only this tool writes it.
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let said = match args.edit() {
+            None => self.show(args, cx).await?,
+            Some(edit) => return self.change(args.target(), edit, cx).await,
+        };
+        let (text, count) = said;
+        let text = tiller_tool::output::bound(text, cx);
+        let measure = if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") };
+        Ok(ToolOutput::text(text).show(Display::Measure { text: measure }))
+    }
+}
+
+impl MemoryTool {
+    /// The entries that the call asks for, and their number.
+    async fn show(&self, args: Args, cx: &ToolCx) -> Result<(String, usize), ToolError> {
+        let origin = cx.ports.memory_origin(&cx.agent, "").await.map_err(ToolError::Tell)?;
+        if origin.rights == MemoryRights::Off {
+            return Err(ToolError::Tell(NO_RIGHTS.into()));
+        }
+        let memory = Arc::clone(&self.0);
+        blocking(move || {
+            let filter = if args.action == Action::Search { args.text.clone() } else { String::new() };
+            if args.action == Action::Search && filter.trim().is_empty() {
+                return Err(MemoryError::Refused("text is empty: give words to search for".into()));
+            }
+            let page = memory.page(&MemoryQuery { filter })?;
+            let mut out = String::new();
+            let mut count = 0;
+            for file in page.files.iter().filter(|f| args.is_of(f.target)) {
+                if !file.fault.is_empty() {
+                    out.push_str(&format!("{}\n", file.fault));
+                }
+                for state in [MemoryState::Kept, MemoryState::Archived] {
+                    let entries: Vec<_> =
+                        page.entries.iter().filter(|e| e.target == file.target && e.state == state).collect();
+                    if entries.is_empty() {
+                        continue;
+                    }
+                    let archive = if state == MemoryState::Archived { ", archive" } else { "" };
+                    out.push_str(&format!("{}{archive}:\n", file.target.label()));
+                    for e in &entries {
+                        let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
+                        out.push_str(&format!("- {date}{}\n", e.text.replace('\n', "\n  ")));
+                    }
+                    count += entries.len();
+                }
+            }
+            if out.is_empty() {
+                out = if args.action == Action::Search {
+                    "no entry contains all of these words"
+                } else {
+                    "no entries"
+                }
+                .into();
+            }
+            Ok((out.trim_end().to_owned(), count))
+        })
+        .await
+    }
+
+    async fn change(&self, target: MemoryTarget, edit: Edit, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let text = match &edit {
+            Edit::Append(text) | Edit::Replace { text, .. } => text.as_str(),
+            Edit::Remove { .. } => "",
+        };
+        let MemoryOrigin { provenance, rights } =
+            cx.ports.memory_origin(&cx.agent, text).await.map_err(ToolError::Tell)?;
+        if rights != MemoryRights::Write {
+            return Err(ToolError::Tell(NO_RIGHTS.into()));
+        }
+        let mut route = self.0.route(target, provenance.taint);
+        if route == Route::Never {
+            return Err(ToolError::Tell(
+                "the settings let no agent write memory (memory.approve = \"never\"); the user can write it with # in the composer"
+                    .into(),
+            ));
+        }
+        let memory = Arc::clone(&self.0);
+        let planned = blocking(move || memory.plan(target, &edit, provenance)).await?;
+        if route == Route::Ask {
+            let asked = AskedWrite { path: target.label().into(), diff: planned.diff.clone() };
+            route = match cx.ports.confirm_memory(&cx.agent, asked).await {
+                Some(true) => Route::Write,
+                Some(false) => {
+                    return Err(ToolError::Declined("the user declined; memory is as it was".into()));
+                }
+                None => Route::Pend,
+            };
+        }
+        let memory = Arc::clone(&self.0);
+        let label = target.label();
+        let said = blocking(move || carry(&memory, &planned, route)).await?;
+        Ok(ToolOutput::text(format!("{said} {label}")).show(Display::Measure { text: label.into() }))
+    }
+}
+
+const NO_RIGHTS: &str = "this agent may not do this: its definition does not say `memory: write` (or `read`)";
+
+/// Writes a change, or keeps it for the person. Returns the start of a sentence about the file.
+fn carry(memory: &Memory, planned: &Planned, route: Route) -> Result<&'static str, MemoryError> {
+    if route == Route::Pend {
+        memory.pend(planned)?;
+        return Ok("the user decides about it later (/memory); until then it is not in");
+    }
+    memory.carry_out(planned)?;
+    Ok(match (&planned.removed, &planned.added) {
+        (Some(_), Some(_)) => "replaced in",
+        (Some(_), None) => "removed from",
+        _ => "added to",
+    })
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, MemoryError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| ToolError::Tell("memory could not be read".into()))?
+        .map_err(|e| ToolError::Tell(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! Memory files as a client shows and changes them, and where an entry comes from.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Time;
+use crate::base::ids::{AgentId, EntryId, SessionId};
+
+/// The origin of a text that is kept for later sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Taint {
+    /// The person wrote it.
+    Person,
+    /// An agent wrote it, and had read nothing of others in that turn.
+    #[default]
+    Agent,
+    /// An agent wrote it in a turn in which it read files or output of commands.
+    ToolOutput,
+    /// An agent wrote it in a turn in which it read pages, or results of servers of others.
+    Web,
+}
+
+impl Taint {
+    /// Every origin, the most trusted first.
+    pub const ALL: [Self; 4] = [Self::Person, Self::Agent, Self::ToolOutput, Self::Web];
+
+    /// As it is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Agent => "agent",
+            Self::ToolOutput => "tool_output",
+            Self::Web => "web",
+        }
+    }
+
+    /// For people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Person => "you",
+            Self::Agent => "agent",
+            Self::ToolOutput => "tool output",
+            Self::Web => "web",
+        }
+    }
+
+    /// The origin with this stored word; an unknown one counts as the least trusted.
+    pub fn of(word: &str) -> Self {
+        Self::ALL.into_iter().find(|taint| taint.word() == word).unwrap_or(Self::Web)
+    }
+
+    /// Text of others may have a part in it.
+    pub fn is_untrusted(self) -> bool {
+        matches!(self, Self::ToolOutput | Self::Web)
+    }
+}
+
+/// Where an entry of memory comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The entry of the session tree that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+    /// Name of the branch; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub branch: String,
+    #[serde(default)]
+    pub agent: AgentId,
+    #[serde(default)]
+    pub taint: Taint,
+}
+
+/// What an agent may do with memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryRights {
+    #[default]
+    Off,
+    Read,
+    Write,
+}
+
+impl MemoryRights {
+    /// All of them, the least first.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Read, Self::Write];
+
+    /// As in an agent definition.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// Which file.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryFile {
+    /// MEMORY.md: what agents should know for long.
+    #[default]
+    Memory,
+    /// USER.md: who the user is.
+    User,
+}
+
+impl MemoryFile {
+    /// The name of the file.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Memory => "MEMORY.md",
+            Self::User => "USER.md",
+        }
+    }
+
+    /// As it is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Whose file.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryScope {
+    /// For all projects of the user.
+    #[default]
+    User,
+    /// For this project, in its `.tiller` folder.
+    Project,
+}
+
+impl MemoryScope {
+    /// As it is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
+/// One of the four memory files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MemoryTarget {
+    pub file: MemoryFile,
+    pub scope: MemoryScope,
+}
+
+impl MemoryTarget {
+    /// All of them: the person's, then the project's.
+    pub const ALL: [Self; 4] = [
+        Self { file: MemoryFile::Memory, scope: MemoryScope::User },
+        Self { file: MemoryFile::User, scope: MemoryScope::User },
+        Self { file: MemoryFile::Memory, scope: MemoryScope::Project },
+        Self { file: MemoryFile::User, scope: MemoryScope::Project },
+    ];
+
+    /// For people: `MEMORY.md`, `.tiller/USER.md`.
+    pub fn label(self) -> &'static str {
+        match (self.scope, self.file) {
+            (MemoryScope::User, MemoryFile::Memory) => "MEMORY.md",
+            (MemoryScope::User, MemoryFile::User) => "USER.md",
+            (MemoryScope::Project, MemoryFile::Memory) => ".tiller/MEMORY.md",
+            (MemoryScope::Project, MemoryFile::User) => ".tiller/USER.md",
+        }
+    }
+}
+
+/// The state of an entry of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryState {
+    /// It is in the file, and models see it.
+    Kept,
+    /// It is in the section `Archive` of the file, which models do not see unasked.
+    Archived,
+    /// It waits for the person.
+    Pending,
+    /// It was written on a branch that was left.
+    Aside,
+    /// The person removed it.
+    Removed,
+}
+
+impl MemoryState {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Archived => "archived",
+            Self::Pending => "pending",
+            Self::Aside => "of another branch",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+/// One entry as the memory browser lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryEntry {
+    pub target: MemoryTarget,
+    pub state: MemoryState,
+    /// `2026-11-26`; empty: the entry has no date.
+    pub date: String,
+    pub text: String,
+    /// The change that the person can decide about, undo or redo; `None`: the entry was written in an editor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<i64>,
+    /// `None`: it was written in an editor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Provenance>,
+    /// What a pending change takes away.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub replaces: String,
+    /// How often a rule was shown with a call, followed, and violated.
+    #[serde(default, skip_serializing_if = "RuleCounts::is_none")]
+    pub counts: RuleCounts,
+}
+
+/// How often a rule had an effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleCounts {
+    pub shown: u32,
+    pub followed: u32,
+    pub violated: u32,
+}
+
+impl RuleCounts {
+    /// It was never shown.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a memory file takes up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryUse {
+    pub target: MemoryTarget,
+    /// Absolute path.
+    pub path: String,
+    /// Bytes that models see.
+    pub bytes: u64,
+    pub budget: u64,
+    /// Why it cannot be read or written; empty: it can.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fault: String,
+}
+
+/// All of memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPage {
+    pub entries: Vec<MemoryEntry>,
+    pub files: Vec<MemoryUse>,
+}
+
+/// Which entries a client asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryQuery {
+    /// Words that an entry must contain; empty: all entries.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub filter: String,
+}
+
+/// The person's changes of memory. Each is answered by `done_reply` or `error_reply`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum MemoryCommand {
+    /// Writes an entry; it is never sent to a model as a message.
+    Add { target: MemoryTarget, text: String },
+    /// Replaces the entry with the text `old`.
+    Edit { target: MemoryTarget, old: String, text: String },
+    /// Removes the entry with the text `old`.
+    Delete { target: MemoryTarget, old: String },
+    /// Moves the entry into the section `Archive`, or back.
+    Archive { target: MemoryTarget, old: String, archived: bool },
+    /// Accepts a pending change, with another text where one is given, or declines it.
+    Decide {
+        change: i64,
+        accept: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// Undoes the last change, or redoes the one that was undone last.
+    Undo { redo: bool },
+}
+
+/// A change of a memory file as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryChange {
+    pub id: i64,
+    pub time: Time,
+    /// Absolute path of the file.
+    pub path: String,
+    /// The entry that was taken away, with its date.
+    pub removed: Option<String>,
+    /// The entry that was added, with its date.
+    pub added: Option<String>,
+    pub state: ChangeState,
+    pub from: Provenance,
+}
+
+/// Whether a change of memory is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeState {
+    Done,
+    /// It waits for the person.
+    Pending,
+    Declined,
+    /// The person undid it.
+    Undone,
+    /// It was made on a branch that was left.
+    Aside,
+}
+
+impl ChangeState {
+    /// Every state.
+    pub const ALL: [Self; 5] = [Self::Done, Self::Pending, Self::Declined, Self::Undone, Self::Aside];
+
+    /// As it is stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Pending => "pending",
+            Self::Declined => "declined",
+            Self::Undone => "undone",
+            Self::Aside => "aside",
+        }
+    }
+
+    /// The state with this stored word; an unknown one is not in its file.
+    pub fn of(word: &str) -> Self {
+        Self::ALL.into_iter().find(|state| state.word() == word).unwrap_or(Self::Undone)
+    }
+}

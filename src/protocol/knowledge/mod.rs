@@ -1,0 +1,3 @@
+//! What agents keep across sessions.
+
+pub mod memory;

@@ -1,0 +1,3 @@
+//! Tables of what is kept across sessions, one file each.
+
+pub(crate) mod memory;

@@ -1,0 +1,230 @@
+//! The memory browser: what is kept across sessions, and where each entry comes from. Enter goes to the message that wrote an
+//! entry; keys edit, remove and archive entries, and decide about those that wait.
+
+mod rows;
+
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::memory::MemoryPage;
+use tiller_protocol::{
+    CommandBody, Event, EventBody, MemoryCommand, MemoryEntry, MemoryQuery, MemoryState, Notice, NoticeKind,
+};
+
+use crate::app::effect::{Effect, EntryAction, Navigation, Token};
+use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::keymap::action::{Action, ActionSpec, Menu};
+use crate::keymap::scope::{DefaultKey, Scope};
+use crate::model::Model;
+use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// The dialogs of this group.
+pub(crate) const DIALOGS: &[Dialog] = &[DIALOG];
+
+/// Registers the dialog.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("memory.open", "memory", "Memory: what is kept across sessions", |_| {
+        Ok(Box::new(Picker::new(Browser::default())))
+    })
+    .menu(Menu::Go)],
+    groups: &[("Memory", ACTIONS)],
+    scopes: &[Scope::new("memory", Some("picker"), "Memory", true).keys(KEYS)],
+    samples: &[("memory", || Box::new(sample()))],
+    ..Dialog::NONE
+};
+
+/// Its actions, besides those of a picker.
+const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("memory.accept", "accept", "Keep the entry that waits").deciding(),
+    ActionSpec::key_only("memory.decline", "decline", "Decline the entry that waits").deciding(),
+    ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
+    ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
+    ActionSpec::key_only("memory.archive", "archive", "Archive the entry, or bring it back").deciding(),
+    ActionSpec::key_only("memory.undo", "undo", "Undo the last change of memory").deciding(),
+    ActionSpec::key_only("memory.redo", "redo", "Redo the change that was undone last").deciding(),
+];
+
+/// Default keys of the section `memory`.
+const KEYS: &[DefaultKey] = &[
+    ("leader a", "memory.accept"),
+    ("leader x", "memory.decline"),
+    ("leader e", "memory.edit"),
+    ("leader d", "memory.delete"),
+    ("leader v", "memory.archive"),
+    ("leader z", "memory.undo"),
+    ("leader Z", "memory.redo"),
+];
+
+/// Token of the list, and of a change.
+const LIST: Token = Token(1);
+const CHANGE: Token = Token(2);
+
+/// The list.
+#[derive(Default)]
+struct Browser {
+    page: MemoryPage,
+    loaded: bool,
+    /// What the last change did, until it is shown.
+    said: Option<String>,
+}
+
+/// With rows, for the tests that visit all dialogs.
+fn sample() -> Picker {
+    Picker::new(Browser { page: rows::sample(), loaded: true, said: None })
+}
+
+impl Browser {
+    /// The entry of a row: its id is its place in the list.
+    fn entry(&self, item: Option<&Item>) -> Option<&MemoryEntry> {
+        self.page.entries.get(item?.id.parse::<usize>().ok()?)
+    }
+
+    fn send(command: MemoryCommand) -> Outcome {
+        Outcome::Stay { effects: vec![Effect::ask(CommandBody::Memory(command), CHANGE)], reload: false }
+    }
+
+    /// Goes to the message that wrote the entry.
+    fn visit(entry: &MemoryEntry) -> Outcome {
+        let source = entry.from.as_ref().and_then(|from| from.session.zip(from.entry));
+        match source {
+            Some((session, entry)) => {
+                let to = Navigation::Entry { session, entry, then: EntryAction::Show };
+                Outcome::Close(vec![Effect::Navigate(to)])
+            }
+            None => toast("You wrote this entry: there is no message to go to"),
+        }
+    }
+
+    fn decide(entry: &MemoryEntry, accept: bool, text: Option<String>) -> Outcome {
+        match entry.change.filter(|_| entry.state == MemoryState::Pending) {
+            Some(change) => Self::send(MemoryCommand::Decide { change, accept, text }),
+            None => toast("This entry does not wait for you"),
+        }
+    }
+}
+
+fn toast(words: &str) -> Outcome {
+    let notice = Notice::new(NoticeKind::Info, words);
+    Outcome::Stay { effects: vec![Effect::Toast(notice)], reload: false }
+}
+
+impl Source for Browser {
+    fn title(&self) -> String {
+        "Memory".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec {
+            scope: "memory",
+            actions: picker::ACTIONS,
+            verb: "go to source",
+            columns: rows::COLUMNS,
+            table: Some(rows::PREVIEW),
+            empty: match (self.loaded, self.page.entries.is_empty()) {
+                (false, _) => "Loading...",
+                (true, true) => "Nothing is kept yet: a message that begins with # is kept here",
+                (true, false) => "No entry matches",
+            },
+            ..ListSpec::default()
+        }
+    }
+
+    fn queries(&mut self) -> Vec<EngineQuery> {
+        vec![(CommandBody::Query(Query::Memory(MemoryQuery::default())), LIST)]
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        match reply.as_ref() {
+            ReplyEvent::MemoryReply { page } => {
+                self.page = rows::sorted((**page).clone());
+                self.loaded = true;
+                Some(Vec::new())
+            }
+            ReplyEvent::DoneReply { said } if token == CHANGE => {
+                self.said = Some(said.clone());
+                Some(self.queries())
+            }
+            // The list may be old: the notice says why it was refused.
+            ReplyEvent::ErrorReply { .. } => {
+                self.loaded = true;
+                Some(if token == CHANGE { self.queries() } else { Vec::new() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Says what the last change did.
+    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
+        let said = self.said.take().map(|said| Effect::Toast(Notice::new(NoticeKind::Info, said)));
+        said.into_iter().collect()
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        self.page.entries.iter().enumerate().map(|(n, entry)| rows::item(n, entry, model)).collect()
+    }
+
+    fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "memory.undo" => return Some(Self::send(MemoryCommand::Undo { redo: false })),
+            "memory.redo" => return Some(Self::send(MemoryCommand::Undo { redo: true })),
+            _ => {}
+        }
+        let entry = self.entry(item)?;
+        let (target, old) = (entry.target, entry.text.clone());
+        let pending = entry.state == MemoryState::Pending;
+        let aside = entry.state == MemoryState::Aside;
+        match action.0 {
+            "picker.choose" => Some(Self::visit(entry)),
+            "memory.accept" => Some(Self::decide(entry, true, None)),
+            "memory.decline" => Some(Self::decide(entry, false, None)),
+            "memory.edit" | "memory.delete" | "memory.archive" if aside => {
+                Some(toast("It belongs to another branch: open that branch to change it"))
+            }
+            "memory.edit" => Some(Outcome::Input { label: "entry", text: old.replace('\n', " ") }),
+            "memory.delete" if pending => Some(Self::decide(entry, false, None)),
+            "memory.delete" => Some(Self::send(MemoryCommand::Delete { target, old })),
+            "memory.archive" if !pending => {
+                let archived = entry.state != MemoryState::Archived;
+                Some(Self::send(MemoryCommand::Archive { target, old, archived }))
+            }
+            "memory.archive" => Some(toast("Accept the entry first")),
+            _ => None,
+        }
+    }
+
+    fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
+        let Some(entry) = self.entry(Some(item)) else { return Outcome::none() };
+        let (text, old) = (text.to_owned(), entry.text.clone());
+        if text.is_empty() || text == old {
+            return Outcome::none();
+        }
+        if entry.state == MemoryState::Pending {
+            return Self::decide(entry, true, Some(text));
+        }
+        Self::send(MemoryCommand::Edit { target: entry.target, old, text })
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let waits = self.page.entries.iter().any(|e| e.state == MemoryState::Pending);
+        let all = [
+            (waits, "memory.accept"),
+            (waits, "memory.decline"),
+            (true, "memory.edit"),
+            (true, "memory.delete"),
+            (true, "memory.undo"),
+        ];
+        all.into_iter().filter(|(shown, _)| any && *shown).map(|(_, id)| Hint::of(id)).collect()
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        self.entry(Some(item)).map(|entry| rows::about(entry, &self.page))
+    }
+}
+
+#[cfg(test)]
+mod tests;

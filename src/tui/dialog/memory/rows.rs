@@ -1,0 +1,200 @@
+//! The rows of the memory browser.
+
+use tiller_protocol::memory::{MemoryPage, RuleCounts};
+use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint};
+
+use crate::cell::thousands;
+use crate::dialog::picker::Item;
+use crate::model::Model;
+use crate::theme::Role;
+use crate::widget::table::{Cell, Column};
+
+pub(super) const COLUMNS: &[Column] = &[
+    Column::text("Entry").grows(),
+    Column::text("From").rank(1),
+    Column::number("Shown").rank(3),
+    Column::number("Followed").rank(4),
+    Column::number("Violated").rank(4),
+    Column::right("Kept").rank(2),
+];
+
+/// Rows of the preview.
+pub(super) const PREVIEW: u16 = 5;
+
+/// Those that wait come first, then those of each file, its archive behind it, then those that were set aside.
+pub(super) fn sorted(mut page: MemoryPage) -> MemoryPage {
+    let state = |e: &MemoryEntry| match e.state {
+        MemoryState::Pending => 0,
+        MemoryState::Kept => 1,
+        MemoryState::Archived => 2,
+        MemoryState::Aside | MemoryState::Removed => 3,
+    };
+    let place = |e: &MemoryEntry| MemoryTarget::ALL.iter().position(|t| *t == e.target);
+    page.entries.sort_by_key(|e| match state(e) {
+        n @ (0 | 3) => (n, None, 0),
+        n => (1, place(e), n),
+    });
+    page
+}
+
+pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
+    let line = entry.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let pending = entry.state == MemoryState::Pending;
+    let group = match entry.state {
+        MemoryState::Pending => "Waiting for you".to_owned(),
+        MemoryState::Kept => entry.target.label().to_owned(),
+        MemoryState::Archived => format!("{}, archive", entry.target.label()),
+        MemoryState::Aside | MemoryState::Removed => "Of another branch".to_owned(),
+    };
+    let text = if line.is_empty() { "(removes an entry)".to_owned() } else { line };
+    let counts = &entry.counts;
+    let count = |n: u32| if counts.is_none() { Cell::dim("") } else { Cell::number(n.to_string(), "") };
+    let more = format!("{} {}", entry.target.label(), entry.date);
+    Item { more, decides: pending, ..Item::new(n.to_string(), text) }
+        .group(group)
+        .cell(source(entry.from.as_ref(), pending))
+        .cell(count(counts.shown))
+        .cell(count(counts.followed))
+        .cell(count(counts.violated))
+        .detail(entry.date.clone())
+}
+
+/// Where an entry comes from, in a word.
+fn source(from: Option<&Provenance>, pending: bool) -> Cell {
+    match from {
+        None => Cell::dim("editor"),
+        Some(from) if pending => Cell::new(from.taint.label(), Role::Waiting),
+        Some(from) => Cell::dim(from.taint.label()),
+    }
+}
+
+/// All of an entry, for the preview.
+pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
+    let mut lines = vec![entry.text.clone()];
+    if !entry.replaces.is_empty() && entry.replaces != entry.text {
+        lines.push(format!("Replaces: {}", entry.replaces));
+    }
+    lines.push(origin(entry.from.as_ref()));
+    if let Some(file) = page.files.iter().find(|f| f.target == entry.target) {
+        let (bytes, budget) = (thousands(file.bytes), thousands(file.budget));
+        lines.push(match file.fault.is_empty() {
+            true => format!("{}: {bytes} of {budget} bytes that models see", file.path),
+            false => file.fault.clone(),
+        });
+    }
+    lines.join("\n")
+}
+
+fn origin(from: Option<&Provenance>) -> String {
+    let Some(from) = from else { return "Written in an editor".into() };
+    let agent = if from.agent.parent().is_some() {
+        format!("Written by {}", from.agent.name())
+    } else {
+        "Written by the agent".into()
+    };
+    let branch = if from.branch.is_empty() { String::new() } else { format!(" on branch {}", from.branch) };
+    match from.taint {
+        Taint::Person => "Written by you".into(),
+        Taint::Agent => format!("{agent}{branch}"),
+        Taint::ToolOutput => format!("{agent}{branch}, after it had read files or output of commands"),
+        Taint::Web => format!("{agent}{branch}, after it had read pages or servers of others"),
+    }
+}
+
+/// For tests and pictures.
+pub(crate) fn sample() -> MemoryPage {
+    use tiller_protocol::memory::MemoryUse;
+    use tiller_protocol::{AgentId, EntryId, MemoryFile, MemoryScope, SessionId};
+
+    let mine = MemoryTarget::default();
+    let user = MemoryTarget { file: MemoryFile::User, ..mine };
+    let project = MemoryTarget { scope: MemoryScope::Project, ..mine };
+    let from = |taint| {
+        Some(Provenance {
+            session: Some(SessionId(Default::default())),
+            entry: Some(EntryId(Default::default())),
+            branch: "main".into(),
+            agent: AgentId::main(),
+            taint,
+        })
+    };
+    let entry = |target, state, date: &str, text: &str, from: Option<Provenance>| MemoryEntry {
+        target,
+        state,
+        date: date.into(),
+        text: text.into(),
+        change: from.as_ref().map(|_| 1),
+        from,
+        replaces: String::new(),
+        counts: RuleCounts::default(),
+    };
+    let mut rule = entry(
+        project,
+        MemoryState::Kept,
+        "2026-11-20",
+        "Files in src/gen are generated: run make gen",
+        from(Taint::Person),
+    );
+    rule.counts = RuleCounts { shown: 9, followed: 8, violated: 1 };
+    sorted(MemoryPage {
+        entries: vec![
+            entry(
+                mine,
+                MemoryState::Pending,
+                "2026-11-26",
+                "The rate limit of the API is 100 requests a minute [from web]",
+                from(Taint::Web),
+            ),
+            entry(
+                mine,
+                MemoryState::Kept,
+                "2026-11-25",
+                "Reviews are short: two sentences and the risky lines",
+                from(Taint::Person),
+            ),
+            entry(
+                mine,
+                MemoryState::Kept,
+                "2026-11-21",
+                "Release notes are written before the tag is made",
+                from(Taint::Agent),
+            ),
+            entry(user, MemoryState::Kept, "", "Robin, Lisbon; works with zsh and neovim", None),
+            rule,
+            entry(
+                project,
+                MemoryState::Kept,
+                "2026-11-18",
+                "Tests run with cargo nextest; the database tests need Docker [from tool output]",
+                from(Taint::ToolOutput),
+            ),
+            entry(
+                project,
+                MemoryState::Archived,
+                "2026-08-02",
+                "The old queue was replaced by the outbox table",
+                from(Taint::Agent),
+            ),
+            entry(
+                project,
+                MemoryState::Aside,
+                "2026-11-22",
+                "The importer runs twice a day",
+                from(Taint::Agent),
+            ),
+        ],
+        files: [mine, user, project]
+            .into_iter()
+            .map(|target| MemoryUse {
+                target,
+                path: match target.scope {
+                    MemoryScope::User => format!("/home/robin/.local/share/tiller/{}", target.label()),
+                    MemoryScope::Project => format!("/home/robin/billing/{}", target.label()),
+                },
+                bytes: 1_240,
+                budget: 7_500,
+                fault: String::new(),
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,97 @@
+use tiller_protocol::{MemoryTarget, Provenance};
+
+use super::*;
+use crate::testing::Robot;
+
+fn open(width: u16, height: u16) -> Robot {
+    let mut r = Robot::new(width, height);
+    assert!(r.app.act(Action("memory.open")));
+    r.run("wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    r.clear()
+        .cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(rows::sample()) })));
+    // Keys that decide count once the list was readable.
+    r.run("wait 500");
+    r
+}
+
+fn sent(r: &Robot) -> Vec<MemoryCommand> {
+    let of = |c: &CommandBody| match c {
+        CommandBody::Memory(command) => Some(command.clone()),
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(of).collect()
+}
+
+#[test]
+fn entries_are_listed_with_their_origin() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let r = open(width, height);
+        let screen = r.screen();
+        println!("{screen}");
+        for part in ["Waiting for you", "100 requests a minute", "MEMORY.md", "Reviews are short", "web"] {
+            assert!(screen.contains(part), "{part}\n{screen}");
+        }
+    }
+    insta::assert_snapshot!("memory_118x32", open(118, 32).screen());
+    insta::assert_snapshot!("memory_80x24", open(80, 24).screen());
+}
+
+#[test]
+fn keys_accept_edit_delete_archive_and_undo() {
+    let mine = MemoryTarget::default();
+    let mut r = open(118, 32);
+    // The cursor stands on the first entry that does not wait: choosing never decides by accident.
+    r.run("ctrl-home; ctrl-x a");
+    assert_eq!(sent(&r), [MemoryCommand::Decide { change: 1, accept: true, text: None }]);
+    let mut r = open(118, 32);
+    r.run("ctrl-home; ctrl-x x");
+    assert_eq!(sent(&r), [MemoryCommand::Decide { change: 1, accept: false, text: None }]);
+    let mut r = open(118, 32);
+    r.run("ctrl-home; down; ctrl-x d");
+    let old = "Reviews are short: two sentences and the risky lines".to_owned();
+    assert_eq!(sent(&r), [MemoryCommand::Delete { target: mine, old: old.clone() }]);
+    r.reply(ReplyEvent::DoneReply { said: "removed from MEMORY.md".into() });
+    assert!(r.screen().contains("removed from MEMORY.md"), "{}", r.screen());
+    assert!(
+        r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_)))).is_some(),
+        "the list is read again"
+    );
+    let mut r = open(118, 32);
+    r.run("ctrl-home; down; ctrl-x v; ctrl-x z; ctrl-x Z");
+    assert_eq!(
+        sent(&r),
+        [
+            MemoryCommand::Archive { target: mine, old: old.clone(), archived: true },
+            MemoryCommand::Undo { redo: false },
+            MemoryCommand::Undo { redo: true },
+        ]
+    );
+    let mut r = open(118, 32);
+    r.run("ctrl-home; down; ctrl-x e; ctrl-u; type Reviews are long; enter");
+    assert_eq!(sent(&r), [MemoryCommand::Edit { target: mine, old, text: "Reviews are long".into() }]);
+}
+
+#[test]
+fn enter_goes_to_the_message_that_wrote_the_entry() {
+    let mut r = open(118, 32);
+    r.run("ctrl-home; down; enter");
+    assert!(!r.screen().contains("Waiting for you"), "the list is closed\n{}", r.screen());
+    let mut r = open(118, 32);
+    r.run("type neovim; enter");
+    assert!(r.screen().contains("there is no message to go to"), "{}", r.screen());
+}
+
+#[test]
+fn hostile_text_is_drawn_as_plain_cells() {
+    let mut r = Robot::new(80, 24);
+    assert!(r.app.act(Action("memory.open")));
+    r.run("wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    let mut page = rows::sample();
+    page.entries[0].text = "\u{1b}[31mred\u{202e}\u{7}".into();
+    page.entries[0].from = Some(Provenance { branch: "\u{1b}]0;x\u{7}".into(), ..Provenance::default() });
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
+    r.run("wait 1; ctrl-home");
+    assert!(!r.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
+}
