@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tiller_config::schema::SkillApproval;
 use tiller_engine::{AlwaysWriter, Permit};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
@@ -16,6 +17,9 @@ pub(super) const PROJECT: &str = ".tiller/permissions.yaml";
 pub(super) fn file(config: &Path) -> PathBuf {
     config.join("permissions.yaml")
 }
+
+/// The tool that writes skills.
+const MANAGE: &str = "skill_manage";
 
 /// Everything that decides about calls, and the errors in the files.
 pub(super) fn permit(
@@ -50,6 +54,16 @@ pub(super) fn permit(
             })?;
             policy.rules.push(rule);
         }
+    }
+    // The setting holds in every mode, also where a mode allows what is not declared.
+    let effect = match setup.config.config.skills.approve {
+        SkillApproval::Always => Some(Effect::Allow),
+        SkillApproval::Ask => Some(Effect::Ask),
+        SkillApproval::Never => None,
+    };
+    if let Some(effect) = effect.filter(|_| policy.tools.contains(MANAGE)) {
+        let rule = Rule::written(effect, Source::BuiltIn, MANAGE, &policy.tools);
+        rule.into_iter().for_each(|rule| policy.rules.push(rule));
     }
     let permit =
         Permit::new(policy.clone(), writer(user.clone(), tools.clone())).live(reader(user, stamp, tools));

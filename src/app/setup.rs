@@ -114,8 +114,12 @@ impl Setup {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let memory =
             crate::app::tools::memory::add(&mut tools, &config.config, &places, &project, &clock, &secrets);
+        let (redactor, library) = (Arc::new(Redactor::new(secrets.clone())), Library::default());
+        let approve = config.config.skills.approve;
+        let editor = crate::app::tools::skills::editor(&places, &project, approve, &redactor, &clock);
+        crate::app::tools::skills::add(&mut tools, &library, &editor);
         let mut setup = Self {
-            redactor: Arc::new(Redactor::new(secrets.clone())),
+            redactor,
             secrets,
             folder_config: FolderConfig::default(),
             tools,
@@ -129,7 +133,7 @@ impl Setup {
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-            services: SetupServices { memory, mcp: McpSetup::none(), skills: Library::default() },
+            services: SetupServices { memory, mcp: McpSetup::none(), skills: library },
         };
         McpSetup::add_to(&mut setup);
         setup.folder_config = discover(&setup.project, &setup.tools.catalog());

@@ -29,21 +29,32 @@
 //! | `files` | the other files of a skill, bounded |
 //! | `graph` | which skills need which others |
 //! | `packs` | packs: what a user installs from a folder, an archive, a repository or a registry |
+//! | `fill` | parameters and arguments |
+//! | `index` | the list for a system prompt |
+//! | `tools` | the tools for models |
+//! | `change` | changes of skills, and their versions |
 //!
 //! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: which of them a model sees (`engine`), and
 //! whether a person agrees to a change (`permit`).
 
+pub mod change;
 mod files;
+mod fill;
 mod graph;
+mod index;
 mod library;
 mod load;
 pub mod packs;
 mod read;
 mod skill;
 mod strict;
+mod tools;
 
 pub use files::{SkillFile, SkillFiles};
+pub use fill::fill;
+pub use index::index;
 pub use library::{Library, Reload};
 pub use load::{Flaw, Skills, Sources, built_in_folders};
 pub use skill::{Param, Skill};
 pub use strict::{validate, validate_bytes};
+pub use tools::{shown, tools};

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::change::Editor;
 use crate::load::Skills;
 
 /// Reads all skills again. Blocks.
@@ -16,6 +17,7 @@ pub struct Library(Arc<Shared>);
 struct Shared {
     skills: RwLock<Skills>,
     reload: RwLock<Option<Reload>>,
+    editor: RwLock<Option<Editor>>,
 }
 
 impl Library {
@@ -39,6 +41,16 @@ impl Library {
     /// How they are read again.
     pub fn reload_with(&self, reload: Reload) {
         *self.0.reload.write().unwrap_or_else(PoisonError::into_inner) = Some(reload);
+    }
+
+    /// What changes them.
+    pub fn edit_with(&self, editor: Editor) {
+        *self.0.editor.write().unwrap_or_else(PoisonError::into_inner) = Some(editor);
+    }
+
+    /// What changes them; `None`: nothing can.
+    pub fn editor(&self) -> Option<Editor> {
+        self.0.editor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads them again, where that is possible, and returns them. Blocks.

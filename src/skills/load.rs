@@ -137,6 +137,17 @@ impl Skills {
         graph::closure(&self.0.skills, name)
     }
 
+    /// Whether the requirements of a skill could be met if it was added, or took the place of the one of its name.
+    ///
+    /// # Errors
+    /// A sentence that names the path.
+    pub(crate) fn check_with(&self, skill: Skill) -> Result<(), String> {
+        let mut all = self.0.skills.clone();
+        let name = skill.name.clone();
+        all.insert(name.clone(), Arc::new(skill));
+        graph::closure(&all, &name).map(drop)
+    }
+
     /// What to say of the first of these names that is none.
     pub fn wrong<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Option<String> {
         names.into_iter().find(|n| self.get(n.as_ref()).is_none()).map(|n| self.no_such(n.as_ref()))
@@ -208,7 +219,9 @@ impl Loaded {
             }
         };
         let mut folders: Vec<PathBuf> = entries.take(4 * MOST).flatten().map(|e| e.path()).collect();
-        folders.retain(|p| std::fs::symlink_metadata(p.join(FILE)).is_ok());
+        // Folders whose names begin with a dot are changes that are under way, or were cut off.
+        let plain = |p: &PathBuf| !p.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        folders.retain(|p| plain(p) && std::fs::symlink_metadata(p.join(FILE)).is_ok());
         folders.sort();
         if folders.len() > MOST {
             let problem = Problem::file(path, format!("more than {MOST} skills; the rest is ignored"));

@@ -242,6 +242,8 @@ fn hostile_files_are_bounded_and_links_lead_nowhere() {
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
     assert_eq!(names(&all), ["links", "nul"], "{wrong:?}");
     assert_eq!(wrong.len(), 4, "{wrong:?}");
+    assert!(!all.get("nul").unwrap().body.contains('\u{202e}'), "what cannot be seen is left out");
+    assert!(warnings(config.path(), &all)[0].contains("characters that cannot be seen"));
     let skill = all.get("links").unwrap();
     assert_eq!(
         skill.files.list().iter().map(|f| f.path.as_str()).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use tiller_config::agents::Origin;
 use tiller_config::agents::front::{self, Pairs, Parts, Value};
 
 use crate::files::SkillFiles;
-use crate::skill::{COMPATIBILITY, DESCRIPTION, NAME, Param, Skill, is_name};
+use crate::skill::{COMPATIBILITY, DESCRIPTION, NAME, Param, Skill, is_hidden, is_name};
 
 /// Characters of any other value that are kept.
 const VALUE: usize = 2_000;
@@ -35,6 +35,17 @@ pub(crate) fn skill(
         let hint = "write the instructions below the second ---";
         return Err(reader.problem(body_line, "there is nothing below the front matter", hint));
     }
+    let (body, description) = match body.contains(is_hidden) || description.contains(is_hidden) {
+        false => (body, description),
+        true => {
+            reader.warn(
+                body_line,
+                "it contains characters that cannot be seen, which are left out",
+                "remove them",
+            );
+            (body.replace(is_hidden, ""), description.replace(is_hidden, ""))
+        }
+    };
     let compatibility = reader.optional(&pairs, "compatibility");
     if compatibility.as_ref().is_some_and(|c| c.chars().count() > COMPATIBILITY) {
         let line = reader.line(&pairs, "compatibility");

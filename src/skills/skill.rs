@@ -51,6 +51,16 @@ pub struct Param {
     pub default: Option<String>,
 }
 
+/// Characters that change how text is read without being seen. What joins the parts of a picture or of a script's letters is
+/// none.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
 /// Whether a skill may be called this in the public format.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= NAME && is_plain(text) && !text.contains("--")

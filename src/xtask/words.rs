@@ -80,6 +80,7 @@ type Read = fn(&str) -> Vec<Text>;
 /// Folders of texts other than Rust source, the suffix of their files, and how a file is read.
 const FOLDERS: &[(&str, &str, Read)] = &[
     ("src/tool", "md", texts::paragraphs),
+    ("src/skills", "md", texts::paragraphs),
     ("assets", "md", texts::paragraphs),
     ("assets", "toml", texts::values),
     ("skills", "md", texts::paragraphs),

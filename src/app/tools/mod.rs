@@ -3,3 +3,4 @@
 pub(crate) mod browser;
 pub(crate) mod media;
 pub(crate) mod memory;
+pub(crate) mod skills;

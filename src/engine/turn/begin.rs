@@ -17,6 +17,12 @@ use crate::core::services::Human;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
+/// The tool that loads skills.
+const LOAD_SKILL: &str = "skill_view";
+
+/// Tokens of the list of skills at most.
+const SKILL_INDEX: u64 = 2_000;
+
 /// Answers of a turn that hooks may send back; the next one ends the turn.
 const CHECKS: u32 = 3;
 
@@ -132,10 +138,22 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
         memory: core.services.user.memory.clone(),
+        skills: skill_index(core),
         unreadable: Some(core.services.workspace.forbidden()),
         terminal: core.services.workspace.terminal().map(|t| t.describe()),
         ..PromptFacts::default()
     }
+}
+
+/// The list of skills, for an agent that can load them.
+fn skill_index(core: &Core) -> String {
+    if core.services.tool(LOAD_SKILL).is_none() {
+        return String::new();
+    }
+    let budget = core.services.config().context.layers.get("skills").copied().unwrap_or(SKILL_INDEX);
+    // About 2.5 bytes of text are a token.
+    let bytes = usize::try_from(budget.min(SKILL_INDEX).saturating_mul(5) / 2).unwrap_or(usize::MAX);
+    tiller_skills::index(&core.services.skills(), bytes)
 }
 
 /// Definition and identity of the agent, for the prompt.

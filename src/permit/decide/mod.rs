@@ -374,7 +374,10 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
         Need::Ask { rule, always, .. } => Need::Ask {
             rule,
             risk: Risk::High,
-            effects: vec![format!("{} does not declare what it touches", request.tool)],
+            effects: vec![match request.touch {
+                Touch::Write if ours => "it changes what agents are told in later sessions".to_owned(),
+                _ => format!("{} does not declare what it touches", request.tool),
+            }],
             always,
         },
         other => other,

@@ -25,6 +25,7 @@ pub(super) const FOLDERS: &[&str] = &[
     ".claude/commands",
     ".claude/skills",
     ".claude/plugins",
+    ".agents/skills",
     ".cursor/rules",
     ".cursor/hooks",
     ".gemini/commands",

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 use tiller_config::agents::{DefinitionContext, Definitions};
+use tiller_config::schema::SkillApproval;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentCommand, AgentState, CommandBody};
+use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, Skills, Sources};
 
 use crate::agents::delegation::{delegate, first, result, state};
@@ -102,5 +104,64 @@ async fn a_kind_with_a_skill_can_be_started_by_hand_and_models_see_what_there_is
     state(&mut rig, "main/a1", AgentState::Done).await;
     let system = fake.requests.lock().unwrap().last().unwrap().system.clone();
     assert!(system.contains("# Skill rust-style\nPrefer small modules."), "{system}");
+    rig.quit().await;
+}
+
+/// The names are in the prompt, which stays as it is when a skill changes; the text comes with the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_finds_a_skill_in_its_prompt_loads_it_and_writes_another() {
+    let mut place = Place::new();
+    let config = place.tmp.path().join("roles");
+    let roles = taught(&place);
+    let read = move || Skills::load(&Sources { config: Some(config.clone()), ..Sources::default() }).0;
+    let library = Library::new(read());
+    library.reload_with(std::sync::Arc::new(read));
+    let editor = Editor::new(EditorSettings {
+        user: place.tmp.path().join("roles/skills"),
+        project: None,
+        versions: place.tmp.path().join("versions"),
+        approve: SkillApproval::Always,
+        screen: std::sync::Arc::new(|_| None),
+        clock: std::sync::Arc::new(tiller_protocol::SystemClock::default()),
+        step: None,
+    });
+    for tool in tiller_skills::tools(&library, &editor) {
+        place.tools.push(tool);
+    }
+    let roles = tiller_engine::Roles::with_skills(roles.now(), library.clone());
+    let content = "---\nname: fresh\ndescription: Written in the session\n---\nBe fresh.\n";
+    let fake = Fake::with(move |n, r| match n {
+        0 => calls(&[("v1", "skill_view", json!({"name": "notes"}))]),
+        1 => {
+            calls(&[("m1", "skill_manage", json!({"action": "create", "name": "fresh", "content": content}))])
+        }
+        2 => calls(&[("v2", "skill_view", json!({"name": "fresh"}))]),
+        3 => calls(&[("d1", "delegate_task", json!({"tasks": [{"goal": "one"}]}))]),
+        _ if first(r) == "one" => says("did one"),
+        _ => says("done"),
+    });
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.crew.roles = roles;
+        p.config.profile = tiller_protocol::Profile::Full;
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let (status, _) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+    let requests = fake.requests.lock().unwrap().clone();
+    let ours: Vec<_> = requests.iter().filter(|r| first(r) == "go").collect();
+    let system = &ours[0].system;
+    assert!(
+        system.contains("# Skills\n")
+            && system.contains("- notes: About notes\n- rust-style: About rust-style"),
+        "{system}"
+    );
+    assert!(!system.contains("Write everything down."), "only names and descriptions");
+    assert!(ours.iter().all(|r| r.system == *system && r.tools == ours[0].tools), "the prefix never changes");
+    let told = format!("{:?}", ours.last().unwrap().messages);
+    for part in ["Write everything down.", "the skill `fresh` is created", "Be fresh."] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let child = &requests.iter().find(|r| first(r) == "one").unwrap().system;
+    assert!(child.contains("- fresh: Written in the session"), "who begins later sees it: {child}");
     rig.quit().await;
 }

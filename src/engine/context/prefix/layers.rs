@@ -2,7 +2,7 @@
 //! lowest priority are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary
 //! replaces a cut file before the first message is sent (see `shorten`).
 //!
-//! The index of all skills and learnings have their places in [`Layer`]'s order and come with their issues.
+//! Learnings have their place in [`Layer`]'s order and come with their issue.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,8 @@ pub(crate) struct PromptFacts {
     pub budget_left: Option<Cost>,
     /// Definition and identity of the agent; `None`: the built-in main agent.
     pub role: Option<AgentRole>,
+    /// The list of skills; empty for an agent that cannot load them.
+    pub skills: String,
     /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
     /// Memory files; `None`: the agent sees none.
@@ -269,6 +271,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
             add(layer, source, heading, text);
         }
     };
+    add(Layer::Skills, "built in".into(), "# Skills".into(), facts.skills.trim_end().to_owned());
     for plugin in &facts.plugins {
         let Some(i) = project::read(&plugin.join("prompt.md")) else { continue };
         let i = facts.readable(i);

@@ -1,0 +1,71 @@
+//! The tools for skills.
+
+use std::sync::Arc;
+
+use tiller_config::Places;
+use tiller_config::schema::SkillApproval;
+use tiller_permit::Redactor;
+use tiller_protocol::Clock;
+use tiller_skills::change::{Editor, EditorSettings};
+use tiller_skills::{Library, tools};
+use tiller_tool::Registry;
+
+/// Adds the tools over these skills.
+pub(crate) fn add(registry: &mut Registry, library: &Library, editor: &Editor) {
+    library.edit_with(editor.clone());
+    tools(library, editor).into_iter().for_each(|tool| registry.push(tool));
+}
+
+/// What changes the skills of the user and of the project in `project`.
+pub(crate) fn editor(
+    places: &Places,
+    project: &std::path::Path,
+    approve: SkillApproval,
+    redactor: &Arc<Redactor>,
+    clock: &Arc<dyn Clock>,
+) -> Editor {
+    let redactor = Arc::clone(redactor);
+    Editor::new(EditorSettings {
+        user: places.config.join("skills"),
+        project: Some(project.join(".tiller/skills")),
+        versions: places.data.join("skill-versions"),
+        approve,
+        screen: Arc::new(move |content| refused(content, &redactor)),
+        clock: Arc::clone(clock),
+        step: None,
+    })
+}
+
+/// Why a text may not become part of a skill.
+fn refused(content: &str, redactor: &Redactor) -> Option<String> {
+    if !tiller_shell::invisibles(content).is_empty() {
+        return Some("it contains characters that cannot be seen; remove them".into());
+    }
+    if redactor.finds(content) {
+        return Some("it contains a key or a password; name the variable that holds it instead".into());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invisible_text_and_secrets_are_refused_and_plain_text_is_not() {
+        let redactor = Redactor::new(["correct-horse-battery".to_owned()]);
+        for (content, why) in [
+            ("Run `cargo test`.\n\n\t- naïve 日本語 ✓\n", None),
+            ("Use the variable API_KEY.", None),
+            ("hidden \u{202e}text", Some("cannot be seen")),
+            ("hidden \u{200b}text", Some("cannot be seen")),
+            ("tag \u{e0041}", Some("cannot be seen")),
+            ("escape \u{1b}[2J", Some("cannot be seen")),
+            ("password correct-horse-battery", Some("a key or a password")),
+        ] {
+            let said = refused(content, &redactor);
+            assert_eq!(said.is_some(), why.is_some(), "{content:?}: {said:?}");
+            assert!(why.is_none_or(|why| said.unwrap().contains(why)), "{content:?}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A planned change on disk: under a lock, compared with what the plan was made for, old or new and never half.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::plan::{FileChange, existing};
+use super::{Editor, Plan};
+use crate::files::{ReadFailure, read_inside};
+
+/// How long another process may hold the lock.
+const WAIT: Duration = Duration::from_secs(20);
+
+impl Editor {
+    /// Makes a planned change, and keeps the state that it replaces. `by`: who makes it, for the list of versions.
+    /// Returns a sentence without a full stop. Blocks.
+    ///
+    /// # Errors
+    /// A sentence without a full stop: the skill has changed since the plan was made, or it cannot be written.
+    pub fn apply(&self, plan: &Plan, by: &str) -> Result<String, String> {
+        let place = self.place(plan.scope)?;
+        let wrong = |e: io::Error| format!("the skill cannot be written: {e}");
+        private_folder(place).map_err(wrong)?;
+        private_folder(&self.0.versions).map_err(wrong)?;
+        let _lock = lock(&self.0.versions.join("lock"))?;
+        existing(&plan.folder)?;
+        for change in &plan.files {
+            let now = match read_inside(&plan.folder, &change.path) {
+                Ok(bytes) => Some(bytes),
+                Err(ReadFailure::Missing) => None,
+                Err(ReadFailure::Refused(why)) => return Err(format!("`{}` {why}", change.path)),
+            };
+            if now != change.old {
+                return Err(format!("`{}` of the skill `{}` has changed meanwhile", change.path, plan.name));
+            }
+        }
+        self.keep(plan, by)?;
+        self.write(plan, place).map_err(wrong)?;
+        let done = match plan.action {
+            "create" => "created",
+            "delete" => "deleted",
+            "restore" => "restored",
+            _ => "changed",
+        };
+        Ok(format!(
+            "the skill `{}` is {done} ({}); the version before is kept",
+            plan.name,
+            plan.folder.display()
+        ))
+    }
+
+    fn write(&self, plan: &Plan, place: &Path) -> io::Result<()> {
+        let beside = place.join(format!(".{}.{}.new", plan.name, std::process::id()));
+        // A kill can have left one behind.
+        drop(fs::remove_dir_all(&beside));
+        let there = fs::symlink_metadata(&plan.folder).is_ok();
+        let gone = there && plan.files.iter().any(|f| f.path == crate::skill::FILE && f.new.is_none());
+        match plan.files.as_slice() {
+            // The whole skill.
+            _ if gone => {
+                self.step();
+                fs::rename(&plan.folder, &beside)?;
+                sync(place)?;
+                self.step();
+                fs::remove_dir_all(&beside)?;
+            }
+            // One file of a skill: replaced in place.
+            [one] if there => self.replace(&plan.folder, one)?,
+            files => {
+                DirBuilder::new().mode(0o700).create(&beside)?;
+                if there {
+                    copy(&plan.folder, &beside)?;
+                }
+                for change in files {
+                    self.replace(&beside, change)?;
+                }
+                self.step();
+                if there {
+                    exchange(&beside, &plan.folder)?;
+                } else {
+                    fs::rename(&beside, &plan.folder)?;
+                }
+                sync(place)?;
+                self.step();
+                if there {
+                    fs::remove_dir_all(&beside)?;
+                }
+            }
+        }
+        sync(place)
+    }
+
+    /// Writes or removes one file below a folder.
+    fn replace(&self, folder: &Path, change: &FileChange) -> io::Result<()> {
+        let path = folder.join(&change.path);
+        self.step();
+        let Some(content) = &change.new else {
+            return fs::remove_file(&path);
+        };
+        let parent = path.parent().unwrap_or(folder);
+        private_folder(parent)?;
+        let beside = parent.join(format!(".{}.new", std::process::id()));
+        drop(fs::remove_file(&beside));
+        write_new(&beside, content)?;
+        self.step();
+        fs::rename(&beside, &path)?;
+        sync(parent)
+    }
+}
+
+/// A folder that only the user may read, with those above it.
+fn private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Holds the lock until it is dropped.
+fn lock(path: &Path) -> Result<File, String> {
+    let wrong = |e: io::Error| format!("the lock of the skills cannot be taken: {e}");
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(wrong)?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < WAIT => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err("another process is writing skills; try again later".into());
+            }
+            Err(TryLockError::Error(e)) => return Err(wrong(e)),
+        }
+    }
+}
+
+/// Writes a new file to the disk.
+pub(super) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Writes a folder's list of names to the disk.
+pub(super) fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Copies a folder into an existing one: files with their modes, folders, and links as links. At most 1,000 entries.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut left = 1_000_u32;
+    copy_some(from, to, &mut left)
+}
+
+fn copy_some(from: &Path, to: &Path, left: &mut u32) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        *left = left.checked_sub(1).ok_or_else(|| io::Error::other("the skill has too many files"))?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            DirBuilder::new().mode(0o700).create(&target)?;
+            copy_some(&entry.path(), &target, left)?;
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
+        } else if kind.is_file() {
+            if entry.metadata()?.len() > 16 << 20 {
+                return Err(io::Error::other(format!("{} is larger than 16 MiB", entry.path().display())));
+            }
+            fs::copy(entry.path(), &target)?;
+            File::open(&target)?.sync_all()?;
+        }
+    }
+    sync(to)
+}
+
+/// Exchanges two folders in one step, where the file system can.
+fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(()),
+        Err(_) => {
+            let aside = new.with_extension("old");
+            drop(fs::remove_dir_all(&aside));
+            fs::rename(old, &aside)?;
+            fs::rename(new, old)?;
+            fs::rename(&aside, new)
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "change_tests.rs"]
+mod tests;

@@ -1,0 +1,287 @@
+//! Changes on a real disk: what is refused, what is kept, and what a kill leaves.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tiller_config::schema::SkillApproval;
+use tiller_protocol::{ManualClock, Time};
+
+use super::super::{Act, EditorSettings, Request, Scope};
+use super::*;
+use crate::load::{Skills, Sources};
+
+fn settings(home: &Path) -> EditorSettings {
+    EditorSettings {
+        user: home.join("config/skills"),
+        project: Some(home.join("project/.tiller/skills")),
+        versions: home.join("data/skill-versions"),
+        approve: SkillApproval::Ask,
+        screen: Arc::new(|text| text.contains('\u{202e}').then(|| "it contains invisible characters".into())),
+        clock: Arc::new(ManualClock::new(Time(1_795_000_000_000))),
+        step: None,
+    }
+}
+
+fn editor(home: &Path) -> Editor {
+    Editor::new(settings(home))
+}
+
+fn skills(home: &Path) -> Skills {
+    Skills::load(&Sources { built_in: true, config: Some(home.join("config")), ..Sources::default() }).0
+}
+
+fn text(name: &str, body: &str) -> String {
+    format!("---\nname: {name}\ndescription: About {name}\n---\n{body}\n")
+}
+
+fn request(name: &str, act: Act) -> Request {
+    Request { scope: Scope::User, name: name.into(), file: None, act }
+}
+
+fn make(home: &Path, request: &Request) -> Result<String, String> {
+    let editor = editor(home);
+    editor.apply(&editor.plan(request, &skills(home))?, "main in session 1")
+}
+
+fn body(home: &Path, name: &str) -> Option<String> {
+    skills(home).get(name).map(|s| s.body.clone())
+}
+
+#[test]
+fn a_skill_is_created_changed_and_deleted_and_each_state_comes_back() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    make(home, &request("notes", Act::Create(text("notes", "One.\nTwo.")))).unwrap();
+    let patch = Act::Patch { old: "Two.".into(), new: "Three.".into() };
+    let planned = editor(home).plan(&request("notes", patch), &skills(home)).unwrap();
+    let diff = planned.diff();
+    assert!(diff.starts_with("--- a/skills/notes/SKILL.md\n+++ b/skills/notes/SKILL.md\n"), "{diff}");
+    assert!(diff.ends_with(" One.\n-Two.\n+Three.\n"), "{diff}");
+    editor(home).apply(&planned, "main in session 1").unwrap();
+    let script =
+        Request { file: Some("scripts/run.sh".into()), ..request("notes", Act::Create("echo\n".into())) };
+    make(home, &script).unwrap();
+    assert_eq!(body(home, "notes").unwrap(), "One.\nThree.");
+    make(home, &request("notes", Act::Delete)).unwrap();
+    assert_eq!(body(home, "notes"), None);
+
+    let editor = editor(home);
+    let versions = editor.versions(Scope::User, "notes");
+    let told: Vec<_> = versions.iter().map(|v| (v.number, v.action.as_str(), v.existed)).collect();
+    assert_eq!(told, [(4, "delete", true), (3, "create", true), (2, "patch", true), (1, "create", false)]);
+    assert_eq!(editor.changed_skills(Scope::User), ["notes"]);
+    let restore = |number| {
+        let plan = editor.plan_restore(Scope::User, "notes", number)?;
+        editor.apply(&plan, "you").map(|_| plan.diff())
+    };
+    let diff = restore(4).unwrap();
+    assert!(diff.contains("+++ b/skills/notes/scripts/run.sh") && diff.contains("--- /dev/null"), "{diff}");
+    assert_eq!(body(home, "notes").unwrap(), "One.\nThree.");
+    assert_eq!(skills(home).get("notes").unwrap().files.read("scripts/run.sh").unwrap(), b"echo\n");
+    assert_eq!(restore(4).unwrap_err(), "the skill `notes` is already as in version 4");
+    restore(2).unwrap();
+    assert_eq!(body(home, "notes").unwrap(), "One.\nTwo.");
+    assert!(skills(home).get("notes").unwrap().files.read("scripts/run.sh").is_err(), "as it was then");
+    // What was restored away comes back too.
+    restore(editor.versions(Scope::User, "notes")[0].number).unwrap();
+    assert_eq!(body(home, "notes").unwrap(), "One.\nThree.");
+    restore(1).unwrap();
+    assert_eq!(body(home, "notes"), None);
+}
+
+#[test]
+fn what_must_not_be_written_is_refused_with_the_reason() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    make(home, &request("notes", Act::Create(text("notes", "One. One.")))).unwrap();
+    std::fs::create_dir_all(home.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(home.join("elsewhere"), home.join("config/skills/linked")).unwrap();
+    std::os::unix::fs::symlink(home.join("elsewhere"), home.join("config/skills/notes/out")).unwrap();
+    let with = |file: &str, act| Request { file: Some(file.into()), ..request("notes", act) };
+    let new = || Act::Create("x".into());
+    let needs = |name: &str, other: &str| {
+        format!("---\nname: {name}\ndescription: x\nmetadata:\n  requires: {other}\n---\nDo it.\n")
+    };
+    make(home, &request("needs", Act::Create(needs("needs", "notes")))).unwrap();
+    for (request, why) in [
+        (request("notes", Act::Create(text("notes", "x"))), "exists already: use edit or patch"),
+        (request("other", Act::Edit(text("other", "x"))), "there is no skill `other`"),
+        (request("other", Act::Delete), "there is no skill `other`"),
+        (request("../up", Act::Create(text("up", "x"))), "is not a skill name"),
+        (request("Big", Act::Create(text("Big", "x"))), "is not a skill name"),
+        (
+            request("other", Act::Create("no front matter".into())),
+            "SKILL.md:1: the file does not start with front matter",
+        ),
+        (request("other", Act::Create(text("another", "x"))), "named `another`, but its folder `other`"),
+        (
+            request("notes", Act::Edit(text("notes", "\u{202e}x"))),
+            "the text is refused: it contains invisible",
+        ),
+        (request("notes", Act::Edit(text("notes", &"x".repeat(300_000)))), "is larger than 256 KiB"),
+        (request("notes", Act::Edit(needs("notes", "needs"))), "in a cycle: notes -> needs -> notes"),
+        (request("notes", Act::Edit(needs("notes", "nothing"))), "does not exist: notes -> nothing"),
+        (request("notes", Act::Patch { old: "One.".into(), new: "x".into() }), "is in the file 2 times"),
+        (request("notes", Act::Patch { old: "Two.".into(), new: "x".into() }), "`old` is not in the file"),
+        (request("notes", Act::Edit(text("notes", "One. One."))), "this changes nothing"),
+        (request("linked", Act::Create(text("linked", "x"))), "is a link"),
+        (with("../x", new()), "is not a path below"),
+        (with("/etc/x", new()), "is not a path below"),
+        (with("a/../../x", new()), "is not a path below"),
+        (with("out/x", new()), "is a link"),
+        (with("skill.MD", new()), "too like SKILL.md"),
+        (with("a/b/c/d/e/f/g", new()), "is too deep"),
+    ] {
+        let said = make(home, &request).unwrap_err();
+        assert!(said.contains(why), "{request:?}: {said}");
+    }
+    assert_eq!(std::fs::read_dir(home.join("elsewhere")).unwrap().count(), 0);
+    // A built-in skill is never changed.
+    if let Some((name, _)) = crate::built_in_folders().first() {
+        for act in [Act::Delete, Act::Edit(text(name, "x"))] {
+            let said = make(home, &request(name, act)).unwrap_err();
+            assert!(said.contains("is built in and cannot be changed"), "{said}");
+        }
+    }
+}
+
+/// What was shown is what is written: a change of somebody else in between refuses it.
+#[test]
+fn a_change_in_between_is_never_overwritten() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    make(home, &request("notes", Act::Create(text("notes", "One.")))).unwrap();
+    let editor = editor(home);
+    let planned = editor.plan(&request("notes", Act::Edit(text("notes", "Two."))), &skills(home)).unwrap();
+    std::fs::write(home.join("config/skills/notes/SKILL.md"), text("notes", "By hand.")).unwrap();
+    let said = editor.apply(&planned, "x").unwrap_err();
+    assert!(said.contains("has changed meanwhile"), "{said}");
+    assert_eq!(body(home, "notes").unwrap(), "By hand.");
+    assert_eq!(editor.versions(Scope::User, "notes").len(), 1, "no version of what was not replaced");
+}
+
+/// Two processes write at once: every change that was reported as done is there, or was replaced by a later one that is
+/// kept; nothing is half.
+#[test]
+fn two_writers_lose_nothing() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    make(home, &request("notes", Act::Create(text("notes", "start")))).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let act = Act::Edit(text("notes", &format!("writer {writer} round {round}")));
+                    loop {
+                        match make(home, &request("notes", act.clone())) {
+                            Ok(_) => break,
+                            Err(why) => assert!(why.contains("changed meanwhile"), "{why}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let editor = editor(home);
+    let mut seen: Vec<String> = vec![body(home, "notes").unwrap()];
+    for version in editor.versions(Scope::User, "notes").iter().filter(|v| v.existed) {
+        let kept = home.join(format!("data/skill-versions/user/notes/{}/files/SKILL.md", version.number));
+        let kept = std::fs::read_to_string(kept).unwrap();
+        seen.push(kept.lines().last().unwrap().to_owned());
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 81, "every state is there: {seen:?}");
+}
+
+const HOME: &str = "TILLER_TEST_SKILL_HOME";
+const KILL_AT: &str = "TILLER_TEST_SKILL_KILL_AT";
+
+/// The process that is killed; only [`a_kill_in_any_step_leaves_old_or_new`] starts it with a folder.
+#[test]
+fn writes_until_it_is_killed() {
+    let (Ok(home), Ok(at)) = (std::env::var(HOME), std::env::var(KILL_AT)) else { return };
+    let (home, at) = (PathBuf::from(home), at.parse::<u32>().unwrap());
+    let steps = AtomicU32::new(0);
+    let step = move || {
+        if steps.fetch_add(1, Ordering::SeqCst) == at {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+    };
+    let editor = Editor::new(EditorSettings { step: Some(Arc::new(step)), ..settings(&home) });
+    let all = skills(&home);
+    let edit = Act::Edit(text("notes", "new"));
+    editor.apply(&editor.plan(&request("notes", edit), &all).unwrap(), "x").unwrap();
+    editor
+        .apply(&editor.plan(&request("fresh", Act::Create(text("fresh", "new"))), &all).unwrap(), "x")
+        .unwrap();
+    editor.apply(&editor.plan_restore(Scope::User, "many", 1).unwrap(), "x").unwrap();
+    editor.apply(&editor.plan(&request("gone", Act::Delete), &all).unwrap(), "x").unwrap();
+}
+
+#[test]
+fn a_kill_in_any_step_leaves_old_or_new() {
+    let mut killed = 0;
+    for at in 0..60 {
+        let tmp = tempfile::tempdir().unwrap();
+        let home = tmp.path();
+        for name in ["notes", "gone", "many"] {
+            make(home, &request(name, Act::Create(text(name, "old")))).unwrap();
+        }
+        // A state of two files, and one of two others, of which version 1 of `many` is none.
+        let file = Request { file: Some("a.md".into()), ..request("many", Act::Create("a".into())) };
+        make(home, &file).unwrap();
+        std::fs::rename(
+            home.join("data/skill-versions/user/many/2"),
+            home.join("data/skill-versions/user/many/9"),
+        )
+        .unwrap();
+        std::fs::remove_dir_all(home.join("data/skill-versions/user/many/1")).unwrap();
+        std::fs::rename(
+            home.join("data/skill-versions/user/many/9"),
+            home.join("data/skill-versions/user/many/1"),
+        )
+        .unwrap();
+        std::fs::write(home.join("config/skills/many/SKILL.md"), text("many", "middle")).unwrap();
+
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "change::apply::tests::writes_until_it_is_killed", "--test-threads", "1"])
+            .env(HOME, home)
+            .env(KILL_AT, at.to_string())
+            .output()
+            .unwrap();
+        let all = skills(home);
+        assert_eq!(all.flaws(), [], "step {at}");
+        let notes = body(home, "notes").unwrap();
+        assert!(notes == "old" || notes == "new", "step {at}: {notes}");
+        assert!(body(home, "fresh").is_none_or(|b| b == "new"), "step {at}");
+        assert!(body(home, "gone").is_none_or(|b| b == "old"), "step {at}");
+        let many = all.get("many").unwrap_or_else(|| panic!("step {at}"));
+        let files: Vec<String> = many.files.list().into_iter().map(|f| f.path).collect();
+        let state = (many.body.as_str(), files.len());
+        assert!(state == ("middle", 2) || state == ("old", 1), "step {at}: {state:?}");
+        // Each version that is listed is whole, and what was replaced is among them.
+        for name in editor(home).changed_skills(Scope::User) {
+            for version in editor(home).versions(Scope::User, &name) {
+                let kept =
+                    home.join(format!("data/skill-versions/user/{name}/{}/files/SKILL.md", version.number));
+                assert!(!version.existed || kept.is_file(), "step {at}: {version:?}");
+            }
+        }
+        if notes == "new" {
+            let newest = editor(home).versions(Scope::User, "notes")[0].number;
+            assert!(editor(home).plan_restore(Scope::User, "notes", newest).is_ok(), "step {at}");
+        }
+        // The next change works.
+        make(home, &request("after", Act::Create(text("after", "x")))).unwrap();
+        make(home, &request("notes", Act::Edit(text("notes", "later")))).unwrap();
+        if status.status.success() {
+            assert!(killed >= 12, "only {killed} steps");
+            return;
+        }
+        killed += 1;
+    }
+    panic!("it never came to its end");
+}

@@ -1,0 +1,252 @@
+//! What a request would change.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use similar::TextDiff;
+use tiller_config::agents::Origin;
+
+use super::{Editor, Scope};
+use crate::files::{ReadFailure, SkillFiles, read_inside};
+use crate::load::Skills;
+use crate::read;
+use crate::skill::{FILE, NAME, is_name};
+
+/// Bytes of a file that is written at most.
+const LARGEST: usize = 256 * 1024;
+/// Folders below each other in a skill at most.
+const DEPTH: usize = 6;
+/// Bytes of a difference that are shown at most.
+const DIFF: usize = 256 * 1024;
+
+/// A change that is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub scope: Scope,
+    pub name: String,
+    /// A file other than `SKILL.md`.
+    pub file: Option<String>,
+    pub act: Act,
+}
+
+/// What to do with a skill or one of its files.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// A new skill, or a new file of one.
+    Create(String),
+    /// The whole content of a file.
+    Edit(String),
+    /// One place of a file.
+    Patch {
+        old: String,
+        new: String,
+    },
+    Delete,
+}
+
+/// A change of a skill that was checked and not made yet.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub scope: Scope,
+    pub name: String,
+    /// What it does, as one word: create, edit, patch, delete, restore.
+    pub action: &'static str,
+    /// The skill's folder.
+    pub(super) folder: PathBuf,
+    /// The files that change.
+    pub(super) files: Vec<FileChange>,
+}
+
+/// A file that changes.
+#[derive(Clone, Debug)]
+pub(super) struct FileChange {
+    /// Below the skill's folder.
+    pub(super) path: String,
+    pub(super) old: Option<Vec<u8>>,
+    pub(super) new: Option<Vec<u8>>,
+}
+
+impl Plan {
+    /// The exact difference (unified).
+    pub fn diff(&self) -> String {
+        let mut out = String::new();
+        for change in &self.files {
+            let name = format!("skills/{}/{}", self.name, change.path);
+            let side = |prefix: &str, content: &Option<Vec<u8>>| match content {
+                Some(_) => format!("{prefix}/{name}"),
+                None => "/dev/null".to_owned(),
+            };
+            let (before, after) = (side("a", &change.old), side("b", &change.new));
+            let text = |content: &Option<Vec<u8>>| {
+                content.as_ref().map(|b| String::from_utf8_lossy(b).into_owned()).unwrap_or_default()
+            };
+            let (old, new) = (text(&change.old), text(&change.new));
+            let diff = TextDiff::from_lines(&old, &new);
+            out.push_str(&diff.unified_diff().context_radius(3).header(&before, &after).to_string());
+            if out.len() > DIFF {
+                out.truncate(out.floor_char_boundary(DIFF));
+                out.push_str("\n[... the difference is too long to be shown ...]\n");
+                break;
+            }
+        }
+        out
+    }
+
+    /// Whether anything changes.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+impl Editor {
+    /// What a request would change. Writes nothing. Blocks.
+    ///
+    /// # Errors
+    /// A sentence without a full stop, when it is not possible or not allowed.
+    pub fn plan(&self, request: &Request, skills: &Skills) -> Result<Plan, String> {
+        let Request { scope, name, file, act } = request;
+        if !is_name(name) {
+            let shown = name.escape_default();
+            return Err(format!(
+                "`{shown}` is not a skill name: use lower-case letters, digits and -, at most {NAME}"
+            ));
+        }
+        let folder = self.place(*scope)?.join(name);
+        let exists = existing(&folder)?;
+        let path = file.as_deref().unwrap_or(FILE);
+        let path = path.strip_prefix("./").unwrap_or(path);
+        check_path(path)?;
+        let new_skill = matches!(act, Act::Create(_)) && path == FILE;
+        if !exists && !new_skill {
+            return Err(self.missing(*scope, name, skills));
+        }
+        let old = match read_inside(&folder, path) {
+            Ok(bytes) => Some(bytes),
+            Err(ReadFailure::Missing) => None,
+            Err(ReadFailure::Refused(why)) => return Err(format!("`{path}` {why}")),
+        };
+        let missing = || format!("the skill `{name}` has no file `{path}`");
+        let new = match act {
+            Act::Create(_) if old.is_some() => {
+                return Err(format!("`{path}` of the skill `{name}` exists already: use edit or patch"));
+            }
+            Act::Edit(_) if old.is_none() && path == FILE => return Err(missing()),
+            Act::Create(content) | Act::Edit(content) => Some(content.clone()),
+            Act::Patch { old: from, new: to } => {
+                let bytes = old.as_ref().ok_or_else(missing)?;
+                let text = std::str::from_utf8(bytes).map_err(|_| format!("`{path}` is not text"))?;
+                Some(patched(text, from, to)?)
+            }
+            Act::Delete => None,
+        };
+        let action = match act {
+            Act::Create(_) => "create",
+            Act::Edit(_) => "edit",
+            Act::Patch { .. } => "patch",
+            Act::Delete => "delete",
+        };
+        let mut files = Vec::new();
+        match new {
+            Some(content) => {
+                self.check_content(&folder, path, &content, skills)?;
+                files.push(FileChange { path: path.to_owned(), old, new: Some(content.into_bytes()) });
+            }
+            None if path == FILE => files = removed(&folder),
+            None => files.push(FileChange {
+                path: path.to_owned(),
+                old: Some(old.ok_or_else(missing)?),
+                new: None,
+            }),
+        }
+        files.retain(|f| f.old != f.new);
+        if files.is_empty() {
+            return Err("this changes nothing".into());
+        }
+        Ok(Plan { scope: *scope, name: name.clone(), action, folder, files })
+    }
+
+    fn missing(&self, scope: Scope, name: &str, skills: &Skills) -> String {
+        match skills.get(name).map(|s| s.from) {
+            Some(Origin::BuiltIn) => format!(
+                "the skill `{name}` is built in and cannot be changed; a new one of the same name takes its place"
+            ),
+            Some(Origin::Plugin) => format!("the skill `{name}` is a plugin's and cannot be changed"),
+            Some(Origin::User | Origin::Project) => {
+                format!("the skill `{name}` is not in the {} scope", scope.word())
+            }
+            None => skills.no_such(name),
+        }
+    }
+
+    fn check_content(&self, folder: &Path, path: &str, content: &str, skills: &Skills) -> Result<(), String> {
+        if content.len() > LARGEST {
+            return Err(format!("`{path}` is larger than {} KiB", LARGEST / 1024));
+        }
+        if let Some(why) = (self.0.screen)(content) {
+            return Err(format!("the text is refused: {why}"));
+        }
+        if path != FILE {
+            return Ok(());
+        }
+        let file = folder.join(FILE);
+        if let Some(problem) = crate::validate_bytes(&file, content.as_bytes()).into_iter().next() {
+            let line = problem.at.map_or(1, |(line, _)| line);
+            let hint = problem.hint.map(|h| format!(" ({h})")).unwrap_or_default();
+            return Err(format!("{FILE}:{line}: {}{hint}", problem.message));
+        }
+        let files = SkillFiles::Folder(folder.to_owned());
+        let (skill, _) =
+            read::skill(&file, Origin::User, content.as_bytes(), files).map_err(|p| p.message)?;
+        skills.check_with(skill)
+    }
+}
+
+/// Whether a skill's folder is there. A link is none that may be changed.
+pub(super) fn existing(folder: &Path) -> Result<bool, String> {
+    match fs::symlink_metadata(folder) {
+        Ok(meta) if meta.is_dir() => Ok(true),
+        Ok(meta) if meta.file_type().is_symlink() => {
+            Err(format!("{} is a link: change the skill where it leads", folder.display()))
+        }
+        Ok(_) => Err(format!("{} is not a folder", folder.display())),
+        Err(_) => Ok(false),
+    }
+}
+
+/// A path of a file in a skill's folder.
+fn check_path(path: &str) -> Result<(), String> {
+    let plain = Path::new(path).components().all(|c| matches!(c, Component::Normal(_)));
+    let shown = path.escape_default();
+    if path.is_empty() || !plain || path.contains(['\0', '\\', '\n']) || path.ends_with('/') {
+        return Err(format!("`{shown}` is not a path below the skill's folder"));
+    }
+    if Path::new(path).components().count() > DEPTH {
+        return Err(format!("`{shown}` is too deep: at most {DEPTH} parts"));
+    }
+    if path.eq_ignore_ascii_case(FILE) && path != FILE {
+        return Err(format!("`{shown}` is too like {FILE}"));
+    }
+    Ok(())
+}
+
+/// The text with its one place `from` replaced.
+fn patched(text: &str, from: &str, to: &str) -> Result<String, String> {
+    match text.matches(from).count() {
+        _ if from.is_empty() => Err("`old` is empty".into()),
+        0 => Err("`old` is not in the file".into()),
+        1 => Ok(text.replacen(from, to, 1)),
+        n => Err(format!("`old` is in the file {n} times: give more of the text around it")),
+    }
+}
+
+/// All files of a folder, removed.
+fn removed(folder: &Path) -> Vec<FileChange> {
+    let files = SkillFiles::Folder(folder.to_owned());
+    let content = |path: &str| read_inside(folder, path).ok();
+    let change = |f: crate::files::SkillFile| FileChange {
+        old: Some(content(&f.path).unwrap_or_default()),
+        new: None,
+        path: f.path,
+    };
+    files.list().into_iter().map(change).collect()
+}

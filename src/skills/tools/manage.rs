@@ -1,0 +1,156 @@
+//! `skill_manage`: creates, changes and deletes skills of the user and the project.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_config::schema::SkillApproval;
+use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+
+use crate::change::{Act, Editor, Plan, Request, Scope};
+use crate::library::Library;
+
+/// The tool.
+pub(super) struct SkillManage {
+    library: Library,
+    editor: Editor,
+    /// The differences that the user was shown, by call: what is written is exactly that.
+    shown: Mutex<HashMap<String, String>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    action: String,
+    name: String,
+    /// user or project
+    #[serde(default)]
+    scope: Option<String>,
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    old: Option<String>,
+    #[serde(default)]
+    new: Option<String>,
+}
+
+impl SkillManage {
+    pub(super) fn new(library: Library, editor: Editor) -> Self {
+        Self { library, editor, shown: Mutex::default() }
+    }
+
+    fn request(args: &Value) -> Result<Request, ToolError> {
+        let args: Args = super::read(args)?;
+        let tell = |text: String| ToolError::Tell(text);
+        let scope = match args.scope.as_deref().unwrap_or("user") {
+            "user" => Scope::User,
+            "project" => Scope::Project,
+            other => {
+                return Err(tell(format!("scope: `{}` is neither user nor project", other.escape_default())));
+            }
+        };
+        let needs = |value: Option<String>, name: &str| {
+            value.ok_or_else(|| tell(format!("{} needs `{name}`", args.action)))
+        };
+        let act = match args.action.as_str() {
+            "create" => Act::Create(needs(args.content, "content")?),
+            "edit" => Act::Edit(needs(args.content, "content")?),
+            "patch" => Act::Patch { old: needs(args.old, "old")?, new: needs(args.new, "new")? },
+            "delete" => Act::Delete,
+            other => {
+                let known = "create, edit, patch, delete";
+                return Err(tell(format!("action: `{}` is none of {known}", other.escape_default())));
+            }
+        };
+        Ok(Request { scope, name: args.name, file: args.file, act })
+    }
+
+    /// What the call would do now.
+    async fn plan(&self, args: &Value) -> Result<Plan, ToolError> {
+        let request = Self::request(args)?;
+        let (editor, skills) = (self.editor.clone(), self.library.now());
+        let planned = tokio::task::spawn_blocking(move || editor.plan(&request, &skills)).await;
+        planned.map_err(|e| ToolError::Tell(e.to_string()))?.map_err(ToolError::Tell)
+    }
+}
+
+/// Differences that are remembered at most.
+const SHOWN: usize = 100;
+
+#[async_trait]
+impl Tool for SkillManage {
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            name: "skill_manage",
+            set: ToolSet::Edit,
+            grant: ToolGrant::Main,
+            starts_agents: false,
+            touch: Touch::Write,
+            rule: RuleArgument::Text,
+            aliases: &[],
+            verb: ToolVerb::Write,
+            target: |args| format!("the skill {}", super::name(args)),
+        }
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("manage.md"))
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        Self::request(args)?;
+        // What is not declared is judged by the rule that the setting stands for.
+        match self.editor.approve() {
+            SkillApproval::Never => {
+                Err(ToolError::Tell("the user does not let agents write skills (skills.approve)".into()))
+            }
+            SkillApproval::Always | SkillApproval::Ask => Ok(Vec::new()),
+        }
+    }
+
+    async fn ready(&self, args: &Value, _cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
+        self.plan(args).await.map(drop)
+    }
+
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
+        let diff = self.plan(args).await.ok()?.diff();
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() >= SHOWN {
+            shown.clear();
+        }
+        shown.insert(key(args, cx), diff.clone());
+        Some(diff)
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let plan = self.plan(&args).await?;
+        let agreed = self.shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(&args, cx));
+        if agreed.is_some_and(|diff| diff != plan.diff()) {
+            let why = "the skill has changed since the user saw the difference: read it again, and propose it again";
+            return Err(ToolError::Tell(why.into()));
+        }
+        let by = format!("{} in session {}", cx.agent, cx.session);
+        let (editor, library) = (self.editor.clone(), self.library.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let said = editor.apply(&plan, &by)?;
+            let skills = library.reload();
+            let flaw = skills.flaws().iter().find(|f| f.skill == plan.name && f.skipped);
+            Ok::<_, String>(match flaw {
+                Some(flaw) => format!("{said}, but it is not used: {}", flaw.problem),
+                None => said,
+            })
+        });
+        let said = done.await.map_err(|e| ToolError::Tell(e.to_string()))?.map_err(ToolError::Tell)?;
+        Ok(ToolOutput::text(said))
+    }
+}
+
+fn key(args: &Value, cx: &ToolCx) -> String {
+    format!("{} {} {args}", cx.session, cx.agent)
+}
