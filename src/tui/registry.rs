@@ -164,6 +164,7 @@ const SCOPES: &[&str] = &[
     "palette",
     "resume",
     "branches",
+    "context",
     "report",
     "compact",
     "history",

@@ -112,6 +112,12 @@ pub(crate) fn message(exec: &Exec) -> Result<Message, Notice> {
         return Err(Notice::new(NoticeKind::Config, "The prompt is empty.")
             .hint("Write it after `exec`, or pipe it in with -."));
     }
+    let text = match text.trim().strip_prefix("/init") {
+        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
+            tiller_tui::slash::init_message(rest)
+        }
+        _ => text,
+    };
     let mut message = Message::text(text);
     if let Some(text) = more {
         let lines = text.lines().count();

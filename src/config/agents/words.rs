@@ -30,9 +30,9 @@ pub fn no_such_tool(name: &str, tools: &ToolCatalog) -> Option<String> {
     })
 }
 
-/// Layers of the system prompt that a definition may leave out.
+/// Layers of the system prompt that a definition may leave out. `soul` is SOUL.md, a part of the layer `prompt`.
 pub(super) const LAYERS: &[&str] =
-    &["project", "skills", "user", "learnings", "memory", "session", "runtime"];
+    &["project", "skills", "soul", "user", "learnings", "memory", "session", "runtime"];
 
 /// Names of other rooms that a definition may use, given by the caller.
 #[derive(Clone, Copy)]

@@ -19,6 +19,8 @@ pub(crate) enum Intent {
     AddIssue(String),
     /// Show that list.
     Issues,
+    /// Write AGENTS.md.
+    Init,
     /// Create a checkpoint, or restore one.
     Checkpoint(String),
     Restore(String),
@@ -56,6 +58,9 @@ pub(crate) fn read(prompt: &str) -> Intent {
     let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'').collect();
     let has = |list: &[&str]| list.iter().any(|w| words.contains(w));
     let first = words.iter().find(|w| !w.is_empty()).copied().unwrap_or_default();
+    if low.starts_with("write agents.md") || low == "/init" {
+        return Intent::Init;
+    }
     if let Some(url) = url(prompt) {
         return Intent::Fetch(url);
     }
@@ -231,6 +236,7 @@ mod tests {
             ("Fix it!", Intent::Fix),
             ("run the tests", Intent::Fix),
             ("why does test.sh fail? it is broken", Intent::Fix),
+            (include_str!("../../../assets/prompts/init.md"), Intent::Init),
             ("add a pow operation", Intent::Add(s("a pow operation"))),
             ("explain this project", Intent::Explain(None)),
             ("what is in lib/ops.sh?", Intent::Explain(Some(s("lib/ops.sh")))),

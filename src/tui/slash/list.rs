@@ -3,7 +3,9 @@
 use super::SlashCommand;
 use super::agents::{btw, queue, spawn, stop, workflow};
 use super::alias::Alias;
-use super::session::{branch, checkpoint, compact, compare, goal, new, plan, rename, resume, todo, undo};
+use super::session::{
+    branch, checkpoint, compact, compare, goal, init, new, plan, rename, resume, todo, undo,
+};
 use super::settings::{budget, effort, model, mute, permissions, theme};
 
 /// All commands, by name.
@@ -30,6 +32,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("help", "Show every key and command", "help.open"),
     &Alias("history", "Find an earlier prompt", "history.open"),
     &Alias("hooks", "Hooks: what runs for which events", "hooks.open"),
+    &init::Init,
     &Alias("keys", "Bind another key to an action", "keys.open"),
     &Alias("mcp", "MCP servers: tools, state, restart", "mcp.open"),
     &Alias("memory", "Memory: what is kept across sessions", "memory.open"),
@@ -38,6 +41,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &new::New,
     &Alias("ops", "Operations on the conversation, files and titles", "ops.open"),
     &permissions::Permissions,
+    &Alias("personality", "Choose how the agent speaks: SOUL.md", "personality.open"),
     &plan::Plan,
     &queue::Queue,
     &Alias("quit", "Quit Tiller", "global.quit"),

@@ -606,3 +606,42 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
     assert_eq!(place.run(&["sessions", "show", &id]).code, Some(2), "it is gone");
     assert_eq!(place.lines(&["sessions", "search", "walnut", "--json"]).len(), 0);
 }
+
+/// `/init` reads what is there, writes AGENTS.md, and amends one that exists without overwriting it.
+#[test]
+fn init_writes_agents_md_from_what_is_there() {
+    let place = Place::new();
+    place.file("README.md", "# Shop\n\nSells tea.\n");
+    place.file("CLAUDE.md", "Money is counted in cents.\n");
+    place.file("Makefile", "test:\n\ttrue\n");
+    let init = |place: &Place| {
+        let allow = ["--allow", "write_file(AGENTS.md)", "--allow", "edit_file(AGENTS.md)"];
+        let mut args = vec!["exec", "-m", "demo/demo", "--profile", "auto-edit"];
+        args.extend(allow);
+        args.push("/init");
+        place.run(&args)
+    };
+    let out = init(&place);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let written = std::fs::read_to_string(place.work.join("AGENTS.md")).unwrap();
+    assert_eq!(
+        written,
+        "# Shop\n\nSells tea.\n\n## Commands\n\n```sh\nmake test\n```\n\nRules of this project are in CLAUDE.md: read it first.\n"
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.work.join("CLAUDE.md")).unwrap(),
+        "Money is counted in cents.\n"
+    );
+    place.file("AGENTS.md", "# Mine\n\nNever sell coffee.\n");
+    let out = init(&place);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let amended = std::fs::read_to_string(place.work.join("AGENTS.md")).unwrap();
+    assert!(amended.starts_with("# Mine\n\nNever sell coffee.\n\n## Commands\n"), "{amended}");
+    // Without an answer nothing is written: instructions of agents are asked about also where edits are not.
+    std::fs::remove_file(place.work.join("AGENTS.md")).unwrap();
+    for mode in ["ask", "auto-edit"] {
+        let out = place.run(&["exec", "-m", "demo/demo", "--profile", mode, "/init"]);
+        assert_eq!(out.code, Some(3), "{mode}: {out:?}");
+        assert!(!place.work.join("AGENTS.md").exists(), "{mode}");
+    }
+}

@@ -21,6 +21,9 @@ use crate::context::tokens;
 /// The agent's own prompt.
 pub(crate) const AGENT: &str = include_str!("../../../../assets/prompts/agent.md");
 
+/// The file of the user's configuration folder that says who the agent is.
+const SOUL: &str = "SOUL.md";
+
 /// Layers in order of priority: the last is shortened first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
@@ -246,11 +249,22 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     let from =
         definition.and_then(|d| d.file.as_ref()).map_or("built in".into(), |f| f.display().to_string());
     add(Layer::Prompt, from, String::new(), prompt.trim().to_owned());
+    // Another agent has this character only where its definition says so.
+    let child = facts.role.as_ref().is_some_and(|r| !r.identity.is_empty());
+    let has_character = match definition.and_then(|d| d.may.as_ref()) {
+        Some(may) => may.contains("soul"),
+        None => !child,
+    };
+    if let Some(i) = project::read(&facts.config.join(SOUL)).filter(|_| has_character) {
+        let i = facts.readable(i);
+        let heading = "# Your character, as the user wrote it".to_owned();
+        // Invisible characters could hide instructions from the user: the model sees their names.
+        add(Layer::Prompt, i.path.display().to_string(), heading, tiller_text::clean::plain_lines(&i.text));
+    }
     if let Some(role) = &facts.role {
         add(Layer::Prompt, "built in".into(), "# You".into(), role.identity.clone());
     }
     // Child agents do not see USER.md, unless their definition says so.
-    let child = facts.role.as_ref().is_some_and(|r| !r.identity.is_empty());
     let may = |layer: Layer| match definition {
         Some(d) if d.may.is_some() => d.may(layer.name()),
         _ => !(child && layer == Layer::User && facts.memory.is_none()),

@@ -77,3 +77,58 @@ fn a_summary_takes_the_place_of_what_was_cut_and_never_more() {
 fn the_agents_prompt_leaves_room_for_the_tools_in_8_kib() {
     assert!(AGENT.len() < 2_600, "{}", AGENT.len());
 }
+
+#[test]
+fn soul_md_is_part_of_the_prompt_with_hidden_text_made_visible() {
+    let (tmp, f) = setup("use tabs", "u");
+    let hidden = "Be dry.\u{200b}\u{202e}\nShort answers.";
+    std::fs::write(tmp.path().join("config/SOUL.md"), hidden).unwrap();
+    let (text, costs) = system(&f, &Context::default());
+    let at = text.find("# Your character, as the user wrote it\nBe dry.").unwrap();
+    assert!(text.find("You are Tiller").unwrap() < at && at < text.find("use tabs").unwrap());
+    assert!(text.contains("Short answers.") && !text.contains(['\u{200b}', '\u{202e}']), "{text}");
+    let soul = costs.iter().find(|c| c.source.ends_with("SOUL.md")).unwrap();
+    assert_eq!((soul.name.as_str(), soul.shortened), ("prompt", false));
+    // However long it is, the agent's own prompt stays whole.
+    std::fs::write(tmp.path().join("config/SOUL.md"), "word ".repeat(40_000)).unwrap();
+    let (text, costs) = system(&f, &Context::default());
+    assert!(text.starts_with(AGENT.trim()));
+    let soul = costs.iter().find(|c| c.source.ends_with("SOUL.md")).unwrap();
+    assert!(soul.shortened && soul.tokens <= Layer::Prompt.budget(), "{soul:?}");
+}
+
+#[test]
+fn other_agents_have_soul_md_only_where_their_definition_says_so() {
+    let (tmp, mut f) = setup("a", "u");
+    std::fs::write(tmp.path().join("config/SOUL.md"), "Be dry.").unwrap();
+    let agents = tmp.path().join("config/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    for (name, may) in [("all", ""), ("some", "may: [project, user]\n"), ("soul", "may: [project, soul]\n")] {
+        std::fs::write(
+            agents.join(format!("{name}.md")),
+            format!("---\ndescription: x\n{may}---\nYou forge.\n"),
+        )
+        .unwrap();
+    }
+    let known = tiller_config::agents::DefinitionContext {
+        tools: &tiller_tool::Registry::built_in().catalog(),
+        clis: &[],
+        rule: &|_| Ok(()),
+    };
+    let (all, wrong) = tiller_config::agents::Definitions::load(&tmp.path().join("config"), &[], &known);
+    assert_eq!(wrong, []);
+    let mut text = |name: Option<&str>, identity: &str| {
+        let definition = name.map(|n| Arc::clone(all.get(n).unwrap()));
+        f.role = Some(AgentRole { definition, identity: identity.to_owned(), ..AgentRole::default() });
+        system(&f, &Context::default()).0
+    };
+    assert!(text(None, "").contains("Be dry."), "the main agent");
+    assert!(!text(None, "You are a1.").contains("Be dry."));
+    assert!(!text(Some("all"), "You are a1.").contains("Be dry."));
+    assert!(!text(Some("some"), "You are a1.").contains("Be dry."));
+    assert!(text(Some("soul"), "You are a1.").contains("Be dry."));
+    assert!(
+        text(Some("all"), "").contains("Be dry."),
+        "the main agent with a definition that names no layers"
+    );
+}

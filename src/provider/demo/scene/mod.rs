@@ -4,6 +4,7 @@ mod add;
 mod change;
 mod crew;
 mod fix;
+mod init;
 mod issues;
 mod look;
 mod moment;
@@ -42,6 +43,7 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Count => look::count(&turn),
         Intent::AddIssue(title) => issues::add(&turn, title),
         Intent::Issues => issues::list(&turn),
+        Intent::Init => init::next(&turn),
         Intent::Checkpoint(name) => moment::named(&turn, "checkpoint", name),
         Intent::Restore(name) => moment::named(&turn, "restore", name),
         Intent::Run(command) => look::run(&turn, command),

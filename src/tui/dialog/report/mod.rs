@@ -2,6 +2,7 @@
 
 use crate::registry::Dialog;
 
+pub(crate) mod context;
 pub mod errors;
 pub(crate) mod hooks;
 pub(crate) mod mcp;
@@ -11,4 +12,4 @@ pub mod tables;
 
 /// The dialogs of this group, those that open by an action in the order of help.
 pub(crate) const DIALOGS: &[Dialog] =
-    &[errors::DIALOG, tables::DIALOG, sandbox::DIALOG, hooks::DIALOG, mcp::DIALOG];
+    &[errors::DIALOG, context::DIALOG, tables::DIALOG, sandbox::DIALOG, hooks::DIALOG, mcp::DIALOG];

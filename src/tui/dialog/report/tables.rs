@@ -1,9 +1,9 @@
-//! Tables to look at: where the context goes, what it cost, what ran. Each is a picker, so that it can be
+//! Tables to look at: what it cost, what ran. Each is a picker, so that it can be
 //! filtered and has the same keys as every list.
 
-use tiller_protocol::command::{ContextCommand, CostBy, Query};
+use tiller_protocol::command::{CostBy, Query};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
+use tiller_protocol::view::{AuditRow, CostRow};
 use tiller_protocol::{CommandBody, Event, EventBody, Usage};
 
 use crate::app::effect::{Effect, Task, Token};
@@ -14,17 +14,11 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
-use crate::view::words::grouped;
 use crate::widget::table::{Cell, Column};
-use crate::widget::{draw, sign};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
-        Opener::new("context.open", "context", "What takes up the model's context", |_| {
-            Ok(Box::new(context()))
-        })
-        .menu(Menu::Go),
         Opener::new("cost.open", "cost", "Cost by model, agent and day", |_| Ok(Box::new(cost())))
             .menu(Menu::Go),
         Opener::new("audit.open", "audit", "What ran, what allowed it, how it ended", |_| {
@@ -59,15 +53,6 @@ struct Report {
     loaded: bool,
 }
 
-/// Cells of the gauge of a share.
-const BAR: usize = 20;
-
-const CONTEXT: &[Column] = &[
-    Column::text("Part").grows(),
-    Column::text("").rank(1),
-    Column::number("Share"),
-    Column::number("Tokens"),
-];
 const COST: &[Column] = &[
     Column::text("").grows(),
     Column::number("Calls").rank(1),
@@ -88,14 +73,6 @@ const DONE: &[Column] = &[
     Column::text("State"),
     Column::right("Time").rank(1),
 ];
-
-/// `/context`.
-pub(crate) fn context() -> Picker {
-    report(("Context", CONTEXT), CommandBody::Context(ContextCommand::Report), |r| match r {
-        ReplyEvent::ContextReply { report } => Some(context_rows(report)),
-        _ => None,
-    })
-}
 
 /// `/cost`.
 pub(crate) fn cost() -> Picker {
@@ -130,41 +107,6 @@ fn report(
     rows: fn(&ReplyEvent) -> Option<Vec<Item>>,
 ) -> Picker {
     Picker::new(Report { title, ask, columns, rows, items: Vec::new(), loaded: false })
-}
-
-fn context_rows(r: &ContextReport) -> Vec<Item> {
-    let row = |name: &str, n: u64, note: String| {
-        let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
-        let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
-        let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
-        Item { more: note, ..Item::new(name, capital(name)) }
-            .cell(Cell::new(bar, Role::Dim))
-            .cell(percent)
-            .cell(Cell::number(grouped(n), ""))
-    };
-    let mut rows: Vec<Item> = r
-        .layers
-        .iter()
-        .map(|l| {
-            let cut = if l.shortened { ", shortened to fit" } else { "" };
-            row(&l.name, l.tokens, format!("From {}, budget {} tokens{cut}", l.source, grouped(l.budget)))
-        })
-        .collect();
-    rows.push(row("tools", r.tools, "Descriptions and schemas of the tools".into()));
-    rows.push(row("messages", r.messages, "The conversation since the last compaction".into()));
-    let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
-    let of = r.window.map_or("The model's context window is not known".into(), |w| {
-        format!("The model's context window has {} tokens", grouped(w))
-    });
-    rows.push(row(all, r.used, of.clone()).strong());
-    rows.extend(r.window.map(|w| row("free", w.saturating_sub(r.used), of)));
-    rows
-}
-
-/// With a capital letter.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
 fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
@@ -263,7 +205,6 @@ impl Source for Report {
             columns: self.columns,
             table: Some(match self.ask {
                 CommandBody::Query(Query::Costs { .. }) => 2,
-                CommandBody::Context(_) => 1,
                 _ => 6,
             }),
             empty: if self.loaded { self.nothing() } else { "Loading..." },

@@ -4,10 +4,17 @@ use crate::registry::Dialog;
 
 pub mod key_recorder;
 pub(crate) mod model;
+pub(crate) mod personality;
 pub(crate) mod profile;
 pub mod screen;
 pub mod theme;
 
 /// The dialogs of this group, those that open by an action in the order of help.
-pub(crate) const DIALOGS: &[Dialog] =
-    &[theme::DIALOG, screen::DIALOG, key_recorder::DIALOG, model::DIALOG, profile::DIALOG];
+pub(crate) const DIALOGS: &[Dialog] = &[
+    theme::DIALOG,
+    screen::DIALOG,
+    key_recorder::DIALOG,
+    model::DIALOG,
+    profile::DIALOG,
+    personality::DIALOG,
+];

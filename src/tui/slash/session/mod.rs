@@ -5,6 +5,7 @@ pub(super) mod checkpoint;
 pub(super) mod compact;
 pub(super) mod compare;
 pub(crate) mod goal;
+pub(crate) mod init;
 pub(super) mod new;
 pub(super) mod plan;
 pub(super) mod rename;

@@ -1,0 +1,354 @@
+//! `/context`: what takes up the model's context, layer by layer. Enter edits the file of a layer; a key sets its budget.
+
+use std::path::{Path, PathBuf};
+
+use tiller_protocol::command::ContextCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::{ContextReport, LayerCost};
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+
+use crate::app::effect::{Effect, External, Task, Token};
+use crate::dialog::confirm::Confirm;
+use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::keymap::action::{Action, ActionSpec, Menu};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+use crate::theme::Role;
+use crate::view::words::grouped;
+use crate::widget::table::{Cell, Column};
+use crate::widget::{draw, sign};
+
+/// Registers the dialog.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("context.open", "context", "What takes up the model's context", |_| {
+        Ok(Box::new(open()))
+    })
+    .menu(Menu::Go)],
+    groups: &[("Context", ACTIONS)],
+    scopes: &[Scope::new("context", Some("picker"), "Context", true).keys(&[("ctrl-b", "context.budget")])],
+    ..Dialog::NONE
+};
+
+/// Its action, besides those of a picker.
+pub const ACTIONS: &[ActionSpec] =
+    &[ActionSpec::key_only("context.budget", "budget", "Set the budget of this layer")];
+
+/// Cells of the gauge of a share.
+const BAR: usize = 20;
+/// Largest budget that can be set, in tokens.
+const LARGEST: u64 = 1_000_000;
+/// When a change of a layer shows: the prefix stays as it is between two compactions.
+const WHEN: &str = "It takes effect in the next session, or when this one is compacted";
+
+const COLUMNS: &[Column] = &[
+    Column::text("Part").grows(),
+    Column::text("").rank(1),
+    Column::number("Share"),
+    Column::number("Tokens"),
+    Column::number("Budget").rank(2),
+];
+
+/// A file that the user can make, by its layer.
+const FILES: &[(&str, &str, &str)] = &[
+    ("prompt", "SOUL.md", "Who the agent is. `/personality` has ready-made ones"),
+    ("user", "USER.md", "Who you are: what the agent should know of you in every project"),
+];
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(ContextSource::default())
+}
+
+#[derive(Default)]
+struct ContextSource {
+    report: Option<ContextReport>,
+    /// The user's folder of settings.
+    config: Option<PathBuf>,
+}
+
+impl ContextSource {
+    /// The layer that a row shows, and the file of the user that it is made from.
+    fn layer(&self, item: &Item) -> Option<&LayerCost> {
+        let at: usize = item.id.strip_prefix("layer ")?.parse().ok()?;
+        self.report.as_ref()?.layers.get(at)
+    }
+
+    /// The file that a row can open.
+    fn file(&self, item: &Item) -> Option<PathBuf> {
+        match item.id.strip_prefix("file ") {
+            Some(name) => Some(self.config.as_ref()?.join(name)),
+            None => self.layer(item).and_then(file_of),
+        }
+    }
+
+    /// The name of the layer that a row belongs to.
+    fn name(&self, item: &Item) -> Option<String> {
+        match item.id.strip_prefix("file ") {
+            Some(name) => {
+                FILES.iter().find(|(_, file, _)| *file == name).map(|(layer, ..)| (*layer).to_owned())
+            }
+            None => self.layer(item).map(|l| l.name.clone()),
+        }
+    }
+
+    /// Files that do not exist yet.
+    fn missing(&self, report: &ContextReport) -> Vec<Item> {
+        let has = |name: &str| report.layers.iter().any(|l| file_name(l).is_some_and(|n| n == name));
+        let Some(config) = self.config.as_ref() else { return Vec::new() };
+        let row = |(layer, name, about): &(&str, &str, &str)| {
+            let more = format!("{about}\nEnter makes {}", config.join(name).display());
+            let item = Item::new(format!("file {name}"), format!("{}: {name}", capital(layer)));
+            Item { more, ..item }.detail("none yet").detail("").cell(Cell::number("0", "")).detail("")
+        };
+        FILES.iter().filter(|(_, name, _)| !has(name)).map(row).collect()
+    }
+}
+
+/// The file of a layer; `None`: it is built in.
+fn file_of(layer: &LayerCost) -> Option<PathBuf> {
+    let path = Path::new(&layer.source);
+    path.is_absolute().then(|| path.to_owned())
+}
+
+fn file_name(layer: &LayerCost) -> Option<String> {
+    file_of(layer)?.file_name().map(|n| n.to_string_lossy().into_owned())
+}
+
+/// With a capital letter.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+fn rows(r: &ContextReport) -> Vec<Item> {
+    let row = |id: String, name: String, n: u64, budget: Option<u64>, note: String| {
+        let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
+        let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
+        let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
+        Item { more: note, ..Item::new(id, name) }
+            .cell(Cell::new(bar, Role::Dim))
+            .cell(percent)
+            .cell(Cell::number(grouped(n), ""))
+            .cell(budget.map_or(Cell::dim(""), |b| Cell::number(grouped(b), "")))
+    };
+    let layer = |(at, l): (usize, &LayerCost)| {
+        let cut = if l.shortened { ", shortened to fit" } else { "" };
+        let name = match file_name(l) {
+            Some(file) => format!("{}: {file}", capital(&l.name)),
+            None => capital(&l.name),
+        };
+        row(format!("layer {at}"), name, l.tokens, Some(l.budget), format!("From {}{cut}", l.source))
+    };
+    let mut rows: Vec<Item> = r.layers.iter().enumerate().map(layer).collect();
+    let plain = |id: &str, n, note: String| row(id.into(), capital(id), n, None, note);
+    rows.push(plain("tools", r.tools, "Descriptions and schemas of the tools".into()));
+    rows.push(plain("messages", r.messages, "The conversation since the last compaction".into()));
+    let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
+    let of = r.window.map_or("The model's context window is not known".into(), |w| {
+        format!("The model's context window has {} tokens", grouped(w))
+    });
+    rows.push(plain(all, r.used, of.clone()).strong());
+    rows.extend(r.window.map(|w| plain("free", w.saturating_sub(r.used), of)));
+    rows
+}
+
+fn say(text: impl Into<String>) -> Effect {
+    Effect::Toast(Notice::new(NoticeKind::Info, text.into()))
+}
+
+impl Source for ContextSource {
+    fn title(&self) -> String {
+        "Context".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec {
+            scope: "context",
+            verb: "edit",
+            columns: COLUMNS,
+            table: Some(2),
+            empty: if self.report.is_some() { "Nothing found" } else { "Loading..." },
+            ..ListSpec::default()
+        }
+    }
+
+    fn queries(&mut self) -> Vec<EngineQuery> {
+        vec![(CommandBody::Context(ContextCommand::Report), Token(1))]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        let ReplyEvent::ContextReply { report } = &**reply else { return None };
+        self.report = Some(report.clone());
+        self.config.clone_from(&model.environment.folders.config);
+        Some(Vec::new())
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        let Some(report) = &self.report else { return Vec::new() };
+        let mut all = rows(report);
+        let at = report.layers.len();
+        all.splice(at..at, self.missing(report));
+        all
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        match self.file(item) {
+            Some(file) => {
+                vec![say(WHEN), Effect::Task(Task::Suspend(External::Editor { file, line: None }))]
+            }
+            None => vec![say(format!("{} has no file to edit", item.text))],
+        }
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 != "context.budget" {
+            return None;
+        }
+        let name = item.and_then(|i| self.name(i));
+        Some(match (item, name) {
+            (Some(item), Some(_)) => {
+                let text = self.layer(item).map_or(String::new(), |l| l.budget.to_string());
+                Outcome::Input { label: "Tokens", text }
+            }
+            _ => {
+                Outcome::Stay { effects: vec![say("Only layers of the prompt have a budget")], reload: false }
+            }
+        })
+    }
+
+    fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
+        let stay = |why: &str| Outcome::Stay { effects: vec![say(why)], reload: false };
+        let Some(name) = self.name(item) else { return Outcome::none() };
+        let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_' | ' ')).collect();
+        let Some(budget) = digits.parse::<u64>().ok().filter(|n| (1..=LARGEST).contains(n)) else {
+            return stay("A budget is a number of tokens from 1 to 1,000,000");
+        };
+        if self.config.is_none() {
+            return stay("There is no settings folder to keep it in");
+        }
+        let line = format!("config.toml gets this line:\n\n[context.layers]\n{name} = {budget}\n\n{WHEN}.");
+        let save = Task::SaveSetting { key: format!("context.layers.{name}"), value: budget.into() };
+        let ask = Confirm::new("Change the budget", &line, "write", vec![Effect::Task(save)]);
+        Outcome::Stay { effects: vec![Effect::Push(Box::new(ask))], reload: false }
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        if any { vec![Hint::of("context.budget")] } else { Vec::new() }
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        (!item.more.is_empty()).then(|| item.more.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tiller_protocol::ModelRef;
+
+    use super::*;
+    use crate::testing::Robot;
+
+    fn report() -> ContextReport {
+        let layer = |name: &str, source: &str, tokens, budget| LayerCost {
+            name: name.into(),
+            source: source.into(),
+            tokens,
+            budget,
+            shortened: name == "project",
+        };
+        ContextReport {
+            model: ModelRef("fake/m".into()),
+            window: Some(100_000),
+            used: 20_000,
+            layers: vec![
+                layer("prompt", "built in", 700, 4_000),
+                layer("project", "/w/AGENTS.md", 9_000, 12_000),
+            ],
+            tools: 2_000,
+            messages: 8_300,
+            exact: false,
+        }
+    }
+
+    fn opened(width: u16, height: u16) -> Robot {
+        let mut r = Robot::new(width, height);
+        r.app.model.environment.folders.config = Some("/home/me/.config/tiller".into());
+        assert!(r.app.act(Action("context.open")));
+        r.wait(Duration::from_secs(1));
+        r.reply(ReplyEvent::ContextReply { report: report() });
+        r
+    }
+
+    fn editor(r: &Robot) -> Option<&Path> {
+        r.tasks.iter().find_map(|t| match t {
+            Task::Suspend(External::Editor { file, .. }) => Some(file.as_path()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn each_layer_shows_its_cost_its_budget_and_its_file() {
+        for (width, height) in [(118, 25), (80, 24)] {
+            let mut r = opened(width, height);
+            let screen = r.screen();
+            let row = screen.lines().find(|l| l.contains("Project: AGENTS.md")).unwrap();
+            assert!(row.contains("9.0 %") && row.contains("9,000"), "{screen}");
+            assert!(width < 100 || row.contains("12,000"), "{screen}");
+            for name in ["Prompt: SOUL.md", "User: USER.md"] {
+                assert!(screen.contains(name), "{name}: {screen}");
+            }
+            r.run("down");
+            assert!(r.screen().contains("From /w/AGENTS.md, shortened to fit"), "{}", r.screen());
+        }
+    }
+
+    #[test]
+    fn enter_edits_the_file_of_a_layer_and_says_when_the_change_shows() {
+        let mut r = opened(118, 25);
+        r.run("down; enter");
+        assert_eq!(editor(&r), Some(Path::new("/w/AGENTS.md")));
+        assert!(r.screen().contains("takes effect in the next session"), "{}", r.screen());
+        // A file that does not exist yet is made by the editor.
+        let mut r = opened(118, 25);
+        r.run("type USER; enter");
+        assert_eq!(editor(&r), Some(Path::new("/home/me/.config/tiller/USER.md")));
+        let mut r = opened(118, 25);
+        r.run("enter");
+        assert_eq!(editor(&r), None);
+        assert!(r.screen().contains("Prompt has no file to edit"), "{}", r.screen());
+    }
+
+    #[test]
+    fn a_budget_is_written_after_its_line_was_shown() {
+        for (width, height) in [(118, 25), (80, 24)] {
+            let mut r = opened(width, height);
+            r.run("down; ctrl-b");
+            assert!(r.screen().contains("12000"), "the present one: {}", r.screen());
+            r.run("ctrl-u; type 9,500; enter");
+            let screen = r.screen();
+            assert!(screen.contains("[context.layers]") && screen.contains("project = 9500"), "{screen}");
+            let saved = |r: &Robot| {
+                r.tasks.iter().find_map(|t| match t {
+                    Task::SaveSetting { key, value } => Some((key.clone(), value.clone())),
+                    _ => None,
+                })
+            };
+            assert_eq!(saved(&r), None);
+            r.wait(Duration::from_secs(5)).run("y");
+            assert_eq!(saved(&r), Some(("context.layers.project".to_owned(), 9_500.into())));
+        }
+        for wrong in ["0", "-1", "many", "99999999"] {
+            let mut r = opened(118, 25);
+            r.run(&format!("down; ctrl-b; ctrl-u; type {wrong}; enter"));
+            assert!(r.screen().contains("A budget is a number of tokens"), "{wrong}: {}", r.screen());
+        }
+        let mut r = opened(118, 25);
+        r.run("type Messages; ctrl-b");
+        assert!(r.screen().contains("Only layers of the prompt have a budget"), "{}", r.screen());
+    }
+}
