@@ -61,48 +61,69 @@ pub(crate) fn open() -> Picker {
     Picker::new(ContextSource::default())
 }
 
+/// What a row shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    /// A layer of the report.
+    Layer(usize),
+    /// A file of [`FILES`] that does not exist yet.
+    Missing(usize),
+    /// Tools, messages, sums.
+    Other,
+}
+
 #[derive(Default)]
 struct ContextSource {
     report: Option<ContextReport>,
     /// The user's folder of settings.
     config: Option<PathBuf>,
+    /// What each item shows; the id of an item is its index.
+    rows: Vec<Row>,
 }
 
 impl ContextSource {
-    /// The layer that a row shows, and the file of the user that it is made from.
+    fn row(&self, item: &Item) -> Row {
+        item.id.parse().ok().and_then(|at: usize| self.rows.get(at).copied()).unwrap_or(Row::Other)
+    }
+
+    /// The layer that a row shows.
     fn layer(&self, item: &Item) -> Option<&LayerCost> {
-        let at: usize = item.id.strip_prefix("layer ")?.parse().ok()?;
-        self.report.as_ref()?.layers.get(at)
+        match self.row(item) {
+            Row::Layer(at) => self.report.as_ref()?.layers.get(at),
+            _ => None,
+        }
     }
 
     /// The file that a row can open.
     fn file(&self, item: &Item) -> Option<PathBuf> {
-        match item.id.strip_prefix("file ") {
-            Some(name) => Some(self.config.as_ref()?.join(name)),
-            None => self.layer(item).and_then(file_of),
+        match self.row(item) {
+            Row::Layer(_) => self.layer(item).and_then(file_of),
+            Row::Missing(at) => Some(self.config.as_ref()?.join(FILES[at].1)),
+            Row::Other => None,
         }
     }
 
     /// The name of the layer that a row belongs to.
     fn name(&self, item: &Item) -> Option<String> {
-        match item.id.strip_prefix("file ") {
-            Some(name) => {
-                FILES.iter().find(|(_, file, _)| *file == name).map(|(layer, ..)| (*layer).to_owned())
-            }
-            None => self.layer(item).map(|l| l.name.clone()),
+        match self.row(item) {
+            Row::Layer(_) => self.layer(item).map(|l| l.name.clone()),
+            Row::Missing(at) => Some(FILES[at].0.to_owned()),
+            Row::Other => None,
         }
     }
 
     /// Files that do not exist yet.
-    fn missing(&self, report: &ContextReport) -> Vec<Item> {
+    fn missing(&self, report: &ContextReport) -> Vec<(Row, Item)> {
         let has = |name: &str| report.layers.iter().any(|l| file_name(l).is_some_and(|n| n == name));
         let Some(config) = self.config.as_ref() else { return Vec::new() };
-        let row = |(layer, name, about): &(&str, &str, &str)| {
+        let row = |(at, (layer, name, about)): (usize, &(&str, &str, &str))| {
             let more = format!("{about}\nEnter makes {}", config.join(name).display());
-            let item = Item::new(format!("file {name}"), format!("{}: {name}", capital(layer)));
-            Item { more, ..item }.detail("none yet").detail("").cell(Cell::number("0", "")).detail("")
+            let item = Item::new("", format!("{}: {name}", capital(layer)));
+            let item =
+                Item { more, ..item }.detail("none yet").detail("").cell(Cell::number("0", "")).detail("");
+            (Row::Missing(at), item)
         };
-        FILES.iter().filter(|(_, name, _)| !has(name)).map(row).collect()
+        FILES.iter().enumerate().filter(|(_, (_, name, _))| !has(name)).map(row).collect()
     }
 }
 
@@ -122,12 +143,12 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-fn rows(r: &ContextReport) -> Vec<Item> {
-    let row = |id: String, name: String, n: u64, budget: Option<u64>, note: String| {
+fn rows(r: &ContextReport) -> Vec<(Row, Item)> {
+    let row = |name: String, n: u64, budget: Option<u64>, note: String| {
         let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
         let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
         let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
-        Item { more: note, ..Item::new(id, name) }
+        Item { more: note, ..Item::new("", name) }
             .cell(Cell::new(bar, Role::Dim))
             .cell(percent)
             .cell(Cell::number(grouped(n), ""))
@@ -139,17 +160,18 @@ fn rows(r: &ContextReport) -> Vec<Item> {
             Some(file) => format!("{}: {file}", capital(&l.name)),
             None => capital(&l.name),
         };
-        row(format!("layer {at}"), name, l.tokens, Some(l.budget), format!("From {}{cut}", l.source))
+        (Row::Layer(at), row(name, l.tokens, Some(l.budget), format!("From {}{cut}", l.source)))
     };
-    let mut rows: Vec<Item> = r.layers.iter().enumerate().map(layer).collect();
-    let plain = |id: &str, n, note: String| row(id.into(), capital(id), n, None, note);
+    let mut rows: Vec<(Row, Item)> = r.layers.iter().enumerate().map(layer).collect();
+    let plain = |name: &str, n, note: String| (Row::Other, row(capital(name), n, None, note));
     rows.push(plain("tools", r.tools, "Descriptions and schemas of the tools".into()));
     rows.push(plain("messages", r.messages, "The conversation since the last compaction".into()));
     let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
     let of = r.window.map_or("The model's context window is not known".into(), |w| {
         format!("The model's context window has {} tokens", grouped(w))
     });
-    rows.push(plain(all, r.used, of.clone()).strong());
+    let (kind, sum) = plain(all, r.used, of.clone());
+    rows.push((kind, sum.strong()));
     rows.extend(r.window.map(|w| plain("free", w.saturating_sub(r.used), of)));
     rows
 }
@@ -191,7 +213,9 @@ impl Source for ContextSource {
         let mut all = rows(report);
         let at = report.layers.len();
         all.splice(at..at, self.missing(report));
-        all
+        let (kinds, items): (Vec<Row>, Vec<Item>) = all.into_iter().unzip();
+        self.rows = kinds;
+        items.into_iter().enumerate().map(|(at, item)| Item { id: at.to_string(), ..item }).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
