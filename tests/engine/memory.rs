@@ -238,3 +238,136 @@ async fn the_user_s_own_entry_reaches_no_model_in_this_session() {
     assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
     assert_eq!(page(&mut rig).await.entries, []);
 }
+
+/// A model that keeps what it is asked to, summarises, and answers.
+fn saver(kept: &'static str) -> Arc<Fake> {
+    Fake::with(move |n, r| {
+        let tools: Vec<&str> = r.tools.iter().map(|t| t.name.as_str()).collect();
+        match tools.as_slice() {
+            ["memory"] => append("s1", kept),
+            [] => says("## Goal\nA summary"),
+            _ => says(&format!("answer {n}")),
+        }
+    })
+}
+
+/// Requests of a chance to save.
+fn chances(fake: &Fake) -> usize {
+    (0..fake.count()).filter(|n| fake.request(*n).tools.len() == 1).count()
+}
+
+async fn compact(rig: &mut Rig) {
+    rig.send(CommandBody::Context(tiller_protocol::command::ContextCommand::Compact { focus: None }));
+    rig.until("the compaction", |e| match e {
+        tiller_protocol::EventBody::Turn(tiller_protocol::event::TurnEvent::Compacted { .. }) => Some(()),
+        _ => None,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn before_a_compaction_the_agent_gets_one_chance_to_save_which_leaves_no_trace() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let fake = saver("the importer runs at night");
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    for text in ["one", "two", "three", "four"] {
+        rig.turn(text).await;
+    }
+    let (first, last) = (fake.request(0), fake.request(3));
+    assert_eq!((first.system.clone(), chances(&fake)), (last.system, 0));
+    compact(&mut rig).await;
+    assert_eq!(chances(&fake), 1);
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept), ["the importer runs at night"]);
+    rig.turn("five").await;
+    let after = fake.request(fake.count() - 1);
+    let said: Vec<String> = (0..after.messages.len()).map(|at| message_text(&after, at)).collect();
+    assert!(after.system.contains("the importer runs at night"), "the new prefix has it");
+    assert!(!said.concat().contains("importer") && !said.concat().contains("Already kept"), "{said:?}");
+    assert_eq!(first.tools, after.tools);
+    assert_valid(&after);
+    // Nothing happened since: one message is no reason for a request.
+    compact(&mut rig).await;
+    assert_eq!(chances(&fake), 1);
+    rig.quit().await;
+
+    // It can be turned off.
+    let fake = saver("never");
+    let change = |p: &mut EngineConfig| {
+        p.config.memory.save = false;
+        with(&memory)(p);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    for text in ["one", "two", "three", "four"] {
+        rig.turn(text).await;
+    }
+    compact(&mut rig).await;
+    assert_eq!(chances(&fake), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_quit_or_left_gets_its_chance_once_and_a_short_one_none() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let fake = saver("a fact of the first session");
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    for n in 0..6 {
+        rig.turn(&format!("prompt {n}")).await;
+    }
+    rig.quit().await;
+    assert_eq!(chances(&fake), 0, "quitting waits for no model");
+
+    let fake = saver("a fact of the first session");
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.notice("a fact of the first session").await;
+    assert_eq!(chances(&fake), 1);
+    let first = page(&mut rig).await.entries[0].clone();
+    assert_ne!(first.from.unwrap().session, Some(rig.session()), "it is of the session that was quit");
+    rig.turn("short").await;
+    rig.quit().await;
+
+    let fake = saver("another fact");
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    for n in 0..6 {
+        rig.turn(&format!("prompt {n}")).await;
+    }
+    assert_eq!(chances(&fake), 0, "the short one is not worth a request, the first had its chance");
+    rig.send(CommandBody::Session(tiller_protocol::command::SessionCommand::New));
+    rig.notice("another fact").await;
+    assert_eq!(chances(&fake), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_over_its_budget_is_shortened_by_the_fast_tier_or_without_it_and_loses_nothing() {
+    for fast in [false, true] {
+        let mut place = Place::new();
+        let memory = remembering(&mut place, MemoryApproval::Always);
+        let path = place.home().join("data/MEMORY.md");
+        std::fs::create_dir_all(place.home().join("data")).unwrap();
+        let lines: String =
+            (0..200).map(|n| format!("- 2026-01-01: fact {n} {}\n", "word ".repeat(10).trim())).collect();
+        std::fs::write(&path, &lines).unwrap();
+        let fake =
+            Fake::with(|_, r| if r.tools.is_empty() { says("- facts 0 to 99 in short") } else { says("hi") });
+        let change = |p: &mut EngineConfig| {
+            p.config.tiers.fast = fast.then(|| "fake/m".into());
+            with(&memory)(p);
+        };
+        let mut rig = place.start_with(&fake, change).await;
+        rig.turn("hi").await;
+        let end = std::time::Instant::now() + DEADLINE;
+        while !std::fs::read_to_string(&path).unwrap().contains("## Archive") {
+            assert!(std::time::Instant::now() < end, "it is not shortened");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!((0..200).all(|n| text.contains(&format!("fact {n} word"))), "an entry is lost");
+        assert_eq!(text.contains("facts 0 to 99 in short"), fast);
+        assert!(memory.over_budget().is_empty());
+        if !fast {
+            let system = fake.request(0).system;
+            assert!(system.contains("fact 199 ") && !system.contains("fact 0 "), "the layer has the newest");
+        }
+        rig.quit().await;
+    }
+}

@@ -14,6 +14,8 @@ pub(crate) struct ContextPart {
     /// Shared with the tools' ports, which read it.
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) news: News,
+    /// The last entry that the model was asked about what to keep in memory.
+    pub(crate) saved: Option<tiller_protocol::EntryId>,
     /// Titles that a model is making, with the fallback from the prompt in case the engine ends before.
     pub(crate) titling: HashMap<SessionId, String>,
     /// Ends the retry waits of side calls early.

@@ -13,7 +13,9 @@ use tiller_config::agents::Tier;
 use futures_util::StreamExt;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{Block, EntryBody, EventBody, ModelRef, Part, SessionId, StopReason, Usage};
+use tiller_protocol::{
+    Block, EntryBody, EventBody, ModelRef, Part, SessionId, StopReason, ToolCall, ToolSpec, Usage,
+};
 use tiller_provider::transport::retry;
 use tiller_provider::{Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request};
 use tiller_tool::ServerCost;
@@ -160,6 +162,22 @@ impl SideCall {
         Ok(self.request(system, text, self.room(answer, true)).await?.0)
     }
 
+    /// Sends one request with one tool. Returns the calls of it.
+    pub(crate) async fn ask_tool(
+        &self,
+        system: &str,
+        text: String,
+        tool: ToolSpec,
+        answer: u64,
+    ) -> Result<Vec<ToolCall>, ProviderError> {
+        let room = self.room(Some(answer), self.info.thinking == Some(true));
+        let (blocks, _) = self.exchange(system, text, vec![tool], room).await?;
+        Ok(blocks
+            .into_iter()
+            .filter_map(|b| if let Block::ToolCall(call) = b { Some(call) } else { None })
+            .collect())
+    }
+
     /// Output tokens that a request may use.
     fn room(&self, answer: Option<u64>, thinks: bool) -> Option<u64> {
         let room = answer?.saturating_add(if thinks { THINKING } else { 0 });
@@ -173,11 +191,28 @@ impl SideCall {
         text: String,
         max_output: Option<u64>,
     ) -> Result<(SideCallReply, bool), ProviderError> {
+        let (blocks, stop) = self.exchange(system, text, Vec::new(), max_output).await?;
+        let thought = blocks.iter().any(|b| matches!(b, Block::Thinking { .. } | Block::Redacted { .. }));
+        let texts: Vec<String> = blocks
+            .into_iter()
+            .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
+            .collect();
+        Ok((SideCallReply { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
+    }
+
+    /// The blocks of the answer, and why it ended.
+    async fn exchange(
+        &self,
+        system: &str,
+        text: String,
+        tools: Vec<ToolSpec>,
+        max_output: Option<u64>,
+    ) -> Result<(Vec<Block>, StopReason), ProviderError> {
         let asked = tokens::of_text(system) + tokens::of_text(&text);
         let request = Request {
             model: self.model.model().to_owned(),
             system: system.trim().into(),
-            tools: Vec::new().into(),
+            tools: tools.into(),
             messages: vec![ChatMessage::User { content: vec![Part::Text { text }] }].into(),
             max_output,
             effort: Effort::Default,
@@ -220,14 +255,7 @@ impl SideCall {
         if let StopReason::Refusal(why) = &stop {
             return Err(ProviderError::Rejected(crate::bus::notices::refusal(why).message));
         }
-        let thought =
-            whole.blocks.iter().any(|b| matches!(b, Block::Thinking { .. } | Block::Redacted { .. }));
-        let texts: Vec<String> = whole
-            .blocks
-            .into_iter()
-            .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
-            .collect();
-        Ok((SideCallReply { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
+        Ok((whole.blocks, stop))
     }
 
     /// Waits before attempt `attempt + 1` of `of`, where a retry may help. The wait is shown, and the user can skip

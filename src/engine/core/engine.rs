@@ -158,6 +158,10 @@ impl Engine {
             sandbox::start(&mut core, test, present);
         }
         record::finish_restore(&mut core);
+        crate::memory::condense::with_model(&mut core);
+        if !resumed {
+            crate::memory::save::earlier(&mut core);
+        }
         let session = core.session.id;
         let closing = Closing(Arc::clone(&core.bus));
         let task = tokio::spawn(async move {

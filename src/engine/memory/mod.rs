@@ -3,6 +3,8 @@
 
 pub(crate) mod branches;
 pub(crate) mod commands;
+pub(crate) mod condense;
 pub(crate) mod handle;
 pub(crate) mod msg;
 pub(crate) mod origin;
+pub(crate) mod save;

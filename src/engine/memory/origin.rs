@@ -33,27 +33,42 @@ pub(crate) fn origin(core: &Core, text: &str, entry: Option<EntryId>) -> MemoryO
     MemoryOrigin { provenance, rights: core.services.user.memory_rights }
 }
 
+/// The same for an entry that is made of a whole path.
+pub(crate) fn of_all(path: &[Arc<Entry>], text: &str, catalog: &ToolCatalog) -> Taint {
+    let own = taint(path, text, catalog);
+    if own == Taint::Agent && !is_of_person(path, text) {
+        return path.iter().map(|e| read_by(e, catalog)).max().unwrap_or(own);
+    }
+    own
+}
+
 /// How far the text of an entry can be trusted, by the path to the call that writes it.
 fn taint(path: &[Arc<Entry>], text: &str, catalog: &ToolCatalog) -> Taint {
-    let of_person =
-        |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if *origin != Origin::Engine);
-    let from = path.iter().rposition(|e| of_person(&e)).unwrap_or(0);
-    let words = words(text);
-    let share = |other: &str| {
-        let other = self::words(other);
-        words.iter().filter(|w| other.contains(*w)).count() * 100 / words.len().max(1)
-    };
-    let tells = words.len() >= WORDS;
-    let copied = |entry: &Entry, least: usize| tells && share(&entry.body.search_text()) >= least;
     // A text of a page is one of a page whenever it was read.
-    let from_page = |e: &&Arc<Entry>| read_by(e, catalog) == Taint::Web && copied(e, PAGE);
-    if path.iter().any(|e| from_page(&e)) {
+    let from_page = |e: &Arc<Entry>| read_by(e, catalog) == Taint::Web && has_words_of(text, e, PAGE);
+    if path.iter().any(from_page) {
         return Taint::Web;
     }
-    if path.iter().filter(of_person).any(|e| copied(e, PERSON)) {
+    if is_of_person(path, text) {
         return Taint::Agent;
     }
-    path[from.min(path.len())..].iter().map(|e| read_by(e, catalog)).max().unwrap_or(Taint::Agent)
+    let from = path.iter().rposition(|e| of_person(e)).unwrap_or(0);
+    path[from..].iter().map(|e| read_by(e, catalog)).max().unwrap_or(Taint::Agent)
+}
+
+fn of_person(entry: &Entry) -> bool {
+    matches!(&entry.body, EntryBody::User { origin, .. } if *origin != Origin::Engine)
+}
+
+/// Whether a text has the words of a message of the person's.
+fn is_of_person(path: &[Arc<Entry>], text: &str) -> bool {
+    path.iter().any(|e| of_person(e) && has_words_of(text, e, PERSON))
+}
+
+/// Whether at least `least` of 100 words of a text are in an entry. Few words say nothing.
+fn has_words_of(text: &str, entry: &Entry, least: usize) -> bool {
+    let (own, other) = (words(text), words(&entry.body.search_text()));
+    own.len() >= WORDS && own.iter().filter(|w| other.contains(*w)).count() * 100 / own.len() >= least
 }
 
 /// The least trusted text that an entry brought to the agent.
@@ -76,8 +91,7 @@ fn read_by(entry: &Entry, catalog: &ToolCatalog) -> Taint {
 /// The origin that entries of memory say in their text.
 fn kept(content: &[Part]) -> Taint {
     let says = |taint: Taint| {
-        let mark = format!("[from {}]", taint.label());
-        content.iter().any(|part| matches!(part, Part::Text { text } if text.contains(&mark)))
+        content.iter().any(|part| matches!(part, Part::Text { text } if text.contains(taint.mark())))
     };
     [Taint::Web, Taint::ToolOutput].into_iter().find(|taint| says(*taint)).unwrap_or(Taint::Agent)
 }

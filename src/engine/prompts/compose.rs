@@ -39,10 +39,12 @@ pub(crate) fn no_prefix() -> PrefixTask {
 }
 
 /// Starts to make the prefix.
-pub(crate) fn prefix(services: &Services, facts: PromptFacts) -> PrefixTask {
+pub(crate) fn prefix(services: &Arc<Services>, facts: PromptFacts) -> PrefixTask {
     let settings = services.config().context.clone();
     let (specs, tools) = (Arc::clone(&services.tools.specs), services.tools.visible.clone());
+    let all = Arc::clone(services);
     let made = tokio::task::spawn_blocking(move || {
+        crate::memory::condense::without_model(&all);
         // Derived here, so that the first message does not wait for them.
         specs.of(&tools);
         layers::layers(&facts, &settings)

@@ -88,6 +88,7 @@ pub(crate) fn leave_answered(
 
 fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<SessionId>) {
     hooks::left(core);
+    crate::memory::save::at_end(core);
     let Some(id) = id else {
         leave(core);
         core.session =

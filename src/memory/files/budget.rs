@@ -52,7 +52,9 @@ impl Memory {
         for text in summary {
             self.screened(text, from.taint)?;
         }
-        let added: Vec<Entry> = summary.iter().map(|text| Entry::new(&self.today(), text)).collect();
+        let mark = from.taint.mark();
+        let added: Vec<Entry> =
+            summary.iter().map(|text| Entry::new(&self.today(), &format!("{text}{mark}"))).collect();
         let moved = self.slot(target)?.change(|document| {
             // The person may have edited some meanwhile: these stay.
             let moved = surplus.entries.iter().filter(|entry| document.archive(entry, true)).count();

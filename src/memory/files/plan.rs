@@ -76,11 +76,7 @@ impl Memory {
         let mut added = None;
         if let Some(text) = text {
             self.screened(text, from.taint)?;
-            let mut text = text.trim().to_owned();
-            if from.taint.is_untrusted() {
-                text.push_str(&format!(" [from {}]", from.taint.label()));
-            }
-            let entry = Entry::new(&self.today(), &text);
+            let entry = Entry::new(&self.today(), &format!("{}{}", text.trim(), from.taint.mark()));
             let known = before.entries().find(|own| own.text == entry.text && Some(*own) != removed.as_ref());
             if let Some(known) = known {
                 let place = if known.archived { "in the archive of" } else { "in" };

@@ -49,6 +49,15 @@ impl Taint {
         Self::ALL.into_iter().find(|taint| taint.word() == word).unwrap_or(Self::Web)
     }
 
+    /// What stands behind a text of this origin, for people and models; empty where no text of others has a part in it.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Person | Self::Agent => "",
+            Self::ToolOutput => " [from tool output]",
+            Self::Web => " [from web]",
+        }
+    }
+
     /// Text of others may have a part in it.
     pub fn is_untrusted(self) -> bool {
         matches!(self, Self::ToolOutput | Self::Web)

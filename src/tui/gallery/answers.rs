@@ -135,6 +135,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         Query::Search { query } => ReplyEvent::SearchReply { query: query.clone(), page: found(query) },
         Query::Costs { .. } => costs(),
         Query::Hooks => hooks(),
+        Query::Memory(_) => ReplyEvent::MemoryReply { page: Box::new(crate::dialog::memory::sample_page()) },
         // The next picture comes when something changes: never.
         Query::Screen { since: 0 } => ReplyEvent::ScreenReply { screen: program_screen() },
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },

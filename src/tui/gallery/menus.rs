@@ -17,6 +17,9 @@ pub(super) const HELP_SEARCH: Scene = Scene::new("help_search", "Help, searched"
 pub(super) const CONTEXT: Scene = Scene::new("context", "Context report", |s| over(s, "context.open"));
 pub(super) const COST: Scene = Scene::new("cost", "Cost report", |s| over(s, "cost.open"));
 pub(super) const HOOKS: Scene = Scene::new("hooks", "Hooks and their last runs", |s| over(s, "hooks.open"));
+pub(super) const MEMORY: Scene =
+    Scene::new("memory", "What is kept across sessions", |s| over(s, "memory.open"));
+pub(super) const NOTE: Scene = Scene::new("note", "Text for memory in the composer", note);
 pub(super) const SANDBOX: Scene = Scene::new("sandbox", "Sandbox", sandbox);
 pub(super) const SANDBOX_MISSING: Scene =
     Scene::new("sandbox_missing", "A machine without a sandbox", sandbox_missing);
@@ -122,6 +125,12 @@ fn which_key(s: &mut Stage) {
     story::finished(s);
     s.press("ctrl-x");
     s.wait(400);
+}
+
+fn note(s: &mut Stage) {
+    story::finished(s);
+    s.write("# Reviews are short: two sentences and the risky lines");
+    s.wait(300);
 }
 
 fn mentions(s: &mut Stage) {

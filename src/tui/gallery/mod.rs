@@ -77,6 +77,8 @@ pub const SCENES: &[Scene] = &[
     menus::CONTEXT,
     menus::COST,
     menus::HOOKS,
+    menus::MEMORY,
+    menus::NOTE,
     menus::SANDBOX,
     menus::SANDBOX_MISSING,
     menus::KEYS,

@@ -33,6 +33,7 @@ use crate::core::hooks::{self, HookJob};
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
+use crate::memory::{condense, save};
 use crate::prompts::doing::JobKind;
 use crate::turn::Input;
 
@@ -68,18 +69,27 @@ pub(crate) fn compact(
     let provider = money::may_ask(core, &model)
         .and_then(|()| model::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e)));
     let (facts, settings) = (begin::facts(core), core.services.config().context.clone());
-    let tx = core.tx.clone();
+    let (tx, services) = (core.tx.clone(), Arc::clone(&core.services));
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let fast = shorten::fast(core);
     let no = if core.turn.live.is_none() { core.next_job() } else { 0 };
     let hook = hooks::job(core, HookEvent::ContextCompact);
+    // Too long a context leaves no time: the turn waits, and its next round summarises the same entries.
+    let chance = plan.as_ref().filter(|_| !overflow).and_then(|_| save::before_compaction(core));
     let trigger = if client.is_some() { "user" } else { "size" };
     let task = async move {
         let (denied, focus) = match (&plan, hook) {
             (Some(_), Some(hook)) => hooked(&hook, trigger, focus).await,
             _ => (None, focus),
         };
-        let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
+        if let Some(chance) = chance.filter(|_| denied.is_none()) {
+            // Before the layers are read: the new prefix has what was kept.
+            chance.take().await;
+        }
+        let prefix = tokio::task::spawn_blocking(move || {
+            condense::without_model(&services);
+            layers::layers(&facts, &settings)
+        });
         let result = match (&plan, denied) {
             (None, _) => Err(Notice::new(NoticeKind::User, nothing)),
             (Some(_), Some(denied)) => Err(denied),

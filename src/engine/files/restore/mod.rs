@@ -117,11 +117,31 @@ pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
     Some(Notice::new(NoticeKind::User, why))
 }
 
+/// What a restore of the conversation does to memory files.
+fn memory_notes(
+    memory: Option<Arc<tiller_memory::Memory>>,
+    session: tiller_protocol::SessionId,
+    entry: EntryId,
+) -> Vec<String> {
+    let Some(Ok(moved)) = memory.map(|memory| memory.would_move(session, Some(entry))) else {
+        return Vec::new();
+    };
+    let words = moved.words();
+    let texts = moved.aside.iter().chain(&moved.back).map(|text| format!("\"{text}\""));
+    let texts: Vec<String> = texts.take(3).collect();
+    if words.is_empty() {
+        Vec::new()
+    } else {
+        vec![format!("With the conversation, {words}: {}", texts.join(", "))]
+    }
+}
+
 pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
     let (bus, scope, store, session) =
         (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone(), core.session.id);
     let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     let head = core.session.head.name.clone();
+    let memory = core.services.user.memory.clone().filter(|_| core.identity.owns_session());
     core.spawn(async move {
         written.await;
         let path = store.clone();
@@ -151,8 +171,11 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
             made.await.map_err(|e| e.notice())
         };
         let reply = match made.await {
-            Ok(preview) => {
-                ReplyEvent::RestorePreviewReply { entry, preview: RestorePreview { messages, ..preview } }
+            Ok(mut preview) => {
+                preview.messages = messages;
+                let moves = off_thread(move || Ok(memory_notes(memory, session, entry))).await;
+                preview.notes.extend(moves.unwrap_or_default());
+                ReplyEvent::RestorePreviewReply { entry, preview }
             }
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };

@@ -3,6 +3,8 @@
 
 mod rows;
 
+pub(crate) use rows::sample as sample_page;
+
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::memory::MemoryPage;
