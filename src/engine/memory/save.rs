@@ -36,7 +36,7 @@ const TIME: Duration = Duration::from_secs(45);
 const ROOM: u64 = 1_000;
 /// Characters of the conversation that the model sees.
 const SEEN: usize = 60_000;
-/// From so many prompts or tokens on a session that ended is worth a request.
+/// Fewest prompts, or tokens, of a session that is worth a request at its end.
 const PROMPTS: usize = 6;
 const TOKENS: u64 = 8_000;
 

@@ -12,9 +12,7 @@ use crate::widget::table::{Cell, Column};
 pub(super) const COLUMNS: &[Column] = &[
     Column::text("Entry").grows(),
     Column::text("From").rank(1),
-    Column::number("Shown").rank(3),
-    Column::number("Followed").rank(4),
-    Column::number("Violated").rank(4),
+    Column::right("Rule").rank(3),
     Column::right("Kept").rank(2),
 ];
 
@@ -48,14 +46,17 @@ pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
     };
     let text = if line.is_empty() { "(removes an entry)".to_owned() } else { line };
     let counts = &entry.counts;
-    let count = |n: u32| if counts.is_none() { Cell::dim("") } else { Cell::number(n.to_string(), "") };
+    let rule = if counts.is_none() {
+        Cell::dim("")
+    } else {
+        let role = if counts.violated > 0 { Role::Error } else { Role::Dim };
+        Cell::new(format!("{}/{}/{}", counts.shown, counts.followed, counts.violated), role)
+    };
     let more = format!("{} {}", entry.target.label(), entry.date);
     Item { more, decides: pending, ..Item::new(n.to_string(), text) }
         .group(group)
         .cell(source(entry.from.as_ref(), pending))
-        .cell(count(counts.shown))
-        .cell(count(counts.followed))
-        .cell(count(counts.violated))
+        .cell(rule)
         .detail(entry.date.clone())
 }
 
@@ -75,6 +76,10 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
         lines.push(format!("Replaces: {}", entry.replaces));
     }
     lines.push(origin(entry.from.as_ref()));
+    if !entry.counts.is_none() {
+        let RuleCounts { shown, followed, violated } = entry.counts;
+        lines.push(format!("Shown {shown} times with a call, followed {followed}, violated {violated}"));
+    }
     if let Some(file) = page.files.iter().find(|f| f.target == entry.target) {
         let (bytes, budget) = (thousands(file.bytes), thousands(file.budget));
         lines.push(match file.fault.is_empty() {
