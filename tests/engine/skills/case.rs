@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
+use std::sync::Arc;
 
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_protocol::event::{AskEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AskReply, Decision, EventBody, Profile};
+use tiller_skills::change::{Editor, EditorSettings};
 
 use crate::rig::*;
 
@@ -109,6 +111,8 @@ impl Case {
 
 /// A call, and how its result is judged.
 struct Call {
+    /// Where the file of the skill that it returns is saved.
+    save: Option<PathBuf>,
     tool: String,
     args: Value,
     step: CaseStep,
@@ -131,17 +135,12 @@ pub(super) async fn play(name: &str, file: &str) {
     }
     let folder = case.skill(name);
     let skill = std::fs::read_to_string(folder.join("SKILL.md")).unwrap();
-    let place = Place::new();
+    let mut place = Place::new();
     make(&place, &case.fixture);
+    offer(&mut place, &case);
     let saved = place.tmp.path().canonicalize().unwrap().join("saved");
-    for script in &case.scripts {
-        assert!(skill.contains(script.as_str()), "{name} does not name its file {script}");
-        let target = saved.join(script);
-        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        std::fs::write(target, std::fs::read(folder.join(script)).unwrap()).unwrap();
-    }
-    let saved = saved.to_str().unwrap().to_owned();
-    let calls = all_calls(name, &place, case, &skill, &saved);
+    let mut calls = reading(name, &case, &skill, &saved);
+    calls.extend(all_calls(name, &place, case, &skill, saved.to_str().unwrap()));
     let total = calls.len();
     let scripted: Vec<(String, Value)> = calls.iter().map(|c| (c.tool.clone(), c.args.clone())).collect();
     let fake = Fake::with(move |n, _| match scripted.get(n) {
@@ -165,6 +164,15 @@ pub(super) async fn play(name: &str, file: &str) {
             ),
             Next::Result(output) => {
                 judge(name, &calls[judged], &output);
+                if let Some(target) = &calls[judged].save {
+                    // The first line says where it is from.
+                    let (_, text) = output.split_once('\n').unwrap();
+                    let original =
+                        std::fs::read_to_string(folder.join(target.strip_prefix(&saved).unwrap())).unwrap();
+                    assert_eq!(text.trim_end(), original.trim_end(), "{name}: the file as it ships");
+                    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+                    std::fs::write(target, text).unwrap();
+                }
                 judged += 1;
             }
             Next::End => break,
@@ -172,6 +180,38 @@ pub(super) async fn play(name: &str, file: &str) {
     }
     assert_eq!(judged, total, "{name}: every call has its result");
     rig.quit().await;
+}
+
+/// Gives the model the skills that come with the program, and those of the case's pack.
+fn offer(place: &mut Place, case: &Case) {
+    let packs = case.pack.iter().map(|p| root().join("skills/packs").join(p)).collect();
+    let sources = tiller_skills::Sources { built_in: true, packs, ..tiller_skills::Sources::default() };
+    let (skills, wrong) = tiller_skills::Skills::load(&sources);
+    assert_eq!(wrong, []);
+    let editor = Editor::new(EditorSettings {
+        user: place.home().join("config/skills"),
+        project: None,
+        versions: place.home().join("data/skill-versions"),
+        approve: tiller_config::schema::SkillApproval::default(),
+        screen: Arc::new(|_| None),
+        clock: Arc::new(tiller_protocol::SystemClock::default()),
+        step: None,
+    });
+    for tool in tiller_skills::tools(&tiller_skills::Library::new(skills), &editor) {
+        place.tools.push(tool);
+    }
+}
+
+/// The model loads the skill and the files that it needs.
+fn reading(name: &str, case: &Case, skill: &str, saved: &Path) -> Vec<Call> {
+    let step = CaseStep { r#match: Some("^## Done when".into()), ..CaseStep::default() };
+    let view = |args: Value, step, save| Call { save, tool: "skill_view".into(), args, step };
+    let mut calls = vec![view(json!({"name": name}), step, None)];
+    for file in &case.scripts {
+        assert!(skill.contains(file.as_str()), "{name} does not name its file {file}");
+        calls.push(view(json!({"name": name, "file": file}), CaseStep::default(), Some(saved.join(file))));
+    }
+    calls
 }
 
 /// Makes the project.
@@ -191,7 +231,7 @@ fn make(place: &Place, fixture: &str) {
 fn all_calls(name: &str, place: &Place, case: Case, skill: &str, saved: &str) -> Vec<Call> {
     let mut calls = Vec::new();
     let mut add = |tool: &str, args: Value, step: CaseStep| {
-        calls.push(Call { tool: tool.to_owned(), args, step });
+        calls.push(Call { save: None, tool: tool.to_owned(), args, step });
     };
     let terminal = |command: &str| json!({"command": command.replace("SKILL", saved), "timeout": 100});
     if let Some(folder) = &case.path {

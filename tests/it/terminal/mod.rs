@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod first_run;
 pub(crate) mod footer_hints;
 pub(crate) mod keys;
+pub(crate) mod layers;
 pub(crate) mod linear_commands;
 pub(crate) mod linear_output;
 pub(crate) mod pictures;
