@@ -51,6 +51,8 @@ pub struct Setup {
 pub(crate) struct SetupServices {
     /// Memory across sessions.
     pub(crate) memory: Arc<tiller_memory::Memory>,
+    /// Of the tools; filled when the database is open.
+    pub(crate) learnings: tiller_memory::LearningsSlot,
     /// MCP servers.
     pub(crate) mcp: McpSetup,
     /// Skills; empty until [`Setup::read_skills`].
@@ -114,6 +116,7 @@ impl Setup {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let memory =
             crate::app::tools::memory::add(&mut tools, &config.config, &places, &project, &clock, &secrets);
+        let learnings = crate::app::tools::learnings::add(&mut tools);
         let (redactor, library) = (Arc::new(Redactor::new(secrets.clone())), Library::default());
         let approve = config.config.skills.approve;
         let editor = crate::app::tools::skills::editor(&places, &project, approve, &redactor, &clock);
@@ -133,7 +136,7 @@ impl Setup {
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-            services: SetupServices { memory, mcp: McpSetup::none(), skills: library },
+            services: SetupServices { memory, learnings, mcp: McpSetup::none(), skills: library },
         };
         McpSetup::add_to(&mut setup);
         setup.folder_config = discover(&setup.project, &setup.tools.catalog());

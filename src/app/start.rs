@@ -277,6 +277,7 @@ impl Running {
                 crate::app::spill::sweep(&folder, &kept, std::time::SystemTime::now());
             }
         }));
+        let learnings = Some(crate::app::tools::learnings::service(&setup, &store, trusted));
         let parts = EngineConfig {
             session: SessionOptions {
                 open: start.open,
@@ -326,6 +327,7 @@ impl Running {
                 mcp: setup.services.mcp.hub.clone().map(|hub| hub as Arc<dyn tiller_tool::mcp::McpServers>),
                 memory: Some(Arc::clone(&setup.services.memory)),
                 memory_rights: tiller_protocol::MemoryRights::Write,
+                learnings,
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {

@@ -42,6 +42,7 @@ pub mod core;
 pub mod crew;
 pub mod files;
 mod goal;
+mod learning;
 mod lock;
 mod memory;
 pub mod money;

@@ -79,6 +79,7 @@ pub fn parts(
             mcp: None,
             memory: None,
             memory_rights: tiller_protocol::MemoryRights::Write,
+            learnings: None,
         },
         files: FileServices { snapshots: None, watcher: None },
         startup: Startup { trust: None, notices: Vec::new(), sandbox: None },

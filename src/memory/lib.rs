@@ -1,11 +1,21 @@
 //! What agents keep across sessions: memory files that the person and agents write, rules that are shown with the calls
 //! that they concern, and learnings from failures.
 //!
-//! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: what a model sees of it and when (`engine`),
+//! | folder | holds |
+//! | --- | --- |
+//! | `files` | memory files, and where their entries come from |
+//! | `learnings` | what failed and what worked instead: kinds of failures, pairs, finding, consolidation, JSON lines |
+//! | `rules` | matchers in entries of memory files, and the calls that they concern |
+//! | `tools` | what the model can do with them |
+//!
+//! It may use `protocol`, `fs`, `config`, `shell`, `store` and `tool`. What is not here: what a model sees of it and when (`engine`),
 //! and how it is searched by likeness (`search`).
 
 pub mod files;
+pub mod learnings;
+pub mod rules;
 mod tools;
 
 pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings};
-pub use tools::tools;
+pub use learnings::Learnings;
+pub use tools::{LearningsSlot, learning_tools, tools};

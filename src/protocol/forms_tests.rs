@@ -38,21 +38,22 @@ variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
     Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
+variants!(learning_command, LEARNING_COMMANDS, LearningCommand: Decide Edit Undo Promote Demote);
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
 variants!(memory_command, MEMORY_COMMANDS, MemoryCommand: Add Edit Delete Archive Decide Undo);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Hooks Workflows Mcp Screen Scrollback Tree Memory);
+    ToolOutput Processes Hooks Workflows Mcp Learnings Screen Scrollback Tree Memory);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress InnerCall ToolFinished ShellStarted ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
-    GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
+    GitChanged SandboxTested ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored LearningNews Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply McpReply
-    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply ScreenReply ScrollbackReply
+    LearningsReply ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced Repeats SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
@@ -81,6 +82,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Agent(c) => agent_command(c),
             CommandBody::Pane(c) => pane_command(c),
             CommandBody::Memory(c) => memory_command(c),
+            CommandBody::Learning(c) => learning_command(c),
             CommandBody::Query(c) => query(c),
         });
         if let CommandBody::Ask(AskCommand::Answer { reply, .. }) = &command.body {
@@ -100,6 +102,7 @@ fn every_command_keeps_its_form() {
         WATCH_COMMANDS,
         AGENT_COMMANDS,
         PANE_COMMANDS,
+        LEARNING_COMMANDS,
         MEMORY_COMMANDS,
         QUERIES,
         ANSWERS,

@@ -29,6 +29,7 @@
 //! | [`restore`] | restoring files to an earlier state |
 //! | [`search`] | full-text search over all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
+//! | [`learning`] | learnings, and rules that are shown with calls |
 //! | [`hook`] | commands of the settings that run when something happens |
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
@@ -52,7 +53,7 @@ mod turn;
 pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
-pub use knowledge::memory;
+pub use knowledge::{learning, memory};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{
     access, ask, catalog, feed, goal, hook, mcp, permission, process, review, sandbox, todo, tool,
@@ -76,6 +77,10 @@ pub use bus::command::{Command, CommandBody};
 pub use bus::event::{Delivery, Event, EventBody};
 pub use bus::queue::{Queued, QueuedState, SendMode};
 pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
+pub use knowledge::learning::{
+    FailureKind, Learning, LearningCommand, LearningNews, LearningSource, LearningState, LearningText,
+    LearningsQuery, LearningsReply, RuleReceipts, RuleView,
+};
 pub use knowledge::memory::{
     MemoryCommand, MemoryEntry, MemoryFile, MemoryPage, MemoryQuery, MemoryRights, MemoryScope, MemoryState,
     MemoryTarget, Provenance, Taint,

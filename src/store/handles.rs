@@ -134,7 +134,29 @@ pub struct MemoryChanges<'a> {
     pub(crate) store: &'a Store,
 }
 
+/// Learnings: what failed, and what worked instead.
+#[derive(Clone, Copy, Debug)]
+pub struct Learnings<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// What came of the rules of memory files.
+#[derive(Clone, Copy, Debug)]
+pub struct Receipts<'a> {
+    pub(crate) store: &'a Store,
+}
+
 impl Store {
+    /// Learnings: what failed, and what worked instead.
+    pub fn learnings(&self) -> Learnings<'_> {
+        Learnings { store: self }
+    }
+
+    /// What came of the rules of memory files.
+    pub fn receipts(&self) -> Receipts<'_> {
+        Receipts { store: self }
+    }
+
     /// Sessions: creating, finding, listing, naming, archiving.
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions { store: self }

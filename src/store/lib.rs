@@ -21,6 +21,7 @@
 //! | `write` | writing: one thread, batches, tickets, health |
 //! | `tree` | entries, heads, branches, paths, and the tree for the tree browser |
 //! | `session` | sessions and the tables that belong to one, a file each; the trash |
+//! | `knowledge` | what is kept across sessions: learnings, counts of rules |
 //! | `audit` | decisions and costs |
 //! | `knowledge` | what is kept across sessions |
 //! | `search` | full-text search, in a second database that can be deleted |
@@ -48,6 +49,7 @@ mod write;
 pub use audit::costs::{CostSum, ModelCall};
 pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
+pub use knowledge::learnings::LearningChange;
 pub use lease::process::Process;
 pub use lease::{AcquireMode, Lease};
 pub use open::doctor::Doctor;

@@ -15,6 +15,7 @@ mod budgets;
 mod faults;
 mod files;
 mod hooks;
+mod learning;
 mod media;
 mod memory;
 mod rig;

@@ -4,6 +4,7 @@ mod agents;
 mod batch;
 mod checkpoint;
 mod extensions;
+mod learnings;
 mod mcp;
 mod memory;
 mod sandbox;
@@ -21,6 +22,7 @@ pub use agents::{Agents, Workflow};
 pub use batch::{Batch, BatchLauncher};
 pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
 pub use extensions::{HooksCommand, PluginCommand};
+pub use learnings::{LearningStateArg, LearningsCommand};
 pub use mcp::{Mcp, McpAdd, McpLimits};
 pub use memory::{MemoryOf, MemoryWhat};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
@@ -130,6 +132,14 @@ pub enum Sub {
         limit: u32,
         /// Print one JSON object per line
         #[arg(long)]
+        json: bool,
+    },
+    /// List, export and import learnings, and decide about them
+    Learnings {
+        #[command(subcommand)]
+        what: LearningsCommand,
+        /// Print one JSON object per line
+        #[arg(long, global = true)]
         json: bool,
     },
     /// Show tokens and cost by model, agent or day

@@ -11,11 +11,13 @@ pub struct Memory {
     pub approve: MemoryApproval,
     /// Before a compaction, and at the end of a session that did something, ask the model once what it wants to keep.
     pub save: bool,
+    /// What happens when a call fails and a later one of the same kind succeeds.
+    pub learnings: LearningsSetting,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { approve: MemoryApproval::default(), save: true }
+        Self { approve: MemoryApproval::default(), save: true, learnings: LearningsSetting::default() }
     }
 }
 
@@ -30,5 +32,18 @@ pub enum MemoryApproval {
     /// You are asked, with the exact difference.
     Ask,
     /// It is refused.
+    Never,
+}
+
+/// What happens to learnings from failures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LearningsSetting {
+    /// Use them at once; those that come from the web wait for you.
+    Save,
+    /// Propose them: they wait in `/learnings`.
+    #[default]
+    Ask,
+    /// Make none.
     Never,
 }

@@ -26,7 +26,7 @@ pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Code, Context, Limits};
 pub use mcp::{McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
-pub use memory::{Memory, MemoryApproval};
+pub use memory::{LearningsSetting, Memory, MemoryApproval};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
 pub use skills::{SkillApproval, SkillSettings};

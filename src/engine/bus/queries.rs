@@ -57,6 +57,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             let (servers, prompts) = (crate::session::mcp::views(core), crate::session::mcp::prompts(core));
             core.bus.reply(client, &scope, ReplyEvent::McpReply { servers, prompts });
         }
+        Query::Learnings { query } => crate::learning::query(core, client, cause, query),
         Query::Screen { since } => core.external_driver().await_screen(client, cause, since),
         Query::Scrollback { lines } => core.external_driver().scrollback(client, cause, lines),
         Query::Memory(query) => crate::memory::commands::query(core, client, cause, query),

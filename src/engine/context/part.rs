@@ -20,4 +20,6 @@ pub(crate) struct ContextPart {
     pub(crate) titling: HashMap<SessionId, String>,
     /// Ends the retry waits of side calls early.
     pub(crate) side_skip: Arc<tokio::sync::Notify>,
+    /// Failed calls that wait for a later one that works.
+    pub(crate) pairs: tiller_memory::learnings::Pairs,
 }

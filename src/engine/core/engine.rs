@@ -157,6 +157,7 @@ impl Engine {
         if let Some(test) = sandbox {
             sandbox::start(&mut core, test, present);
         }
+        crate::learning::tend(&mut core);
         record::finish_restore(&mut core);
         crate::memory::condense::with_model(&mut core);
         if !resumed {

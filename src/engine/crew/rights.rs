@@ -81,6 +81,7 @@ impl Services {
                 mcp: None,
                 memory: self.user.memory.clone().filter(|_| memory_rights != MemoryRights::Off),
                 memory_rights,
+                learnings: self.user.learnings.clone(),
             },
             // Snapshots cover the workspace only.
             snapshots: Snapshots {

@@ -26,6 +26,7 @@ use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Services;
+use crate::learning::for_message;
 use crate::money;
 use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
@@ -125,6 +126,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let begins = core.identity.is_child() && core.session.last_message().is_none();
     let event = if begins { HookEvent::AgentStart } else { HookEvent::UserPrompt };
     let hook = hooks::job(core, event);
+    let learnings = core.services.user.learnings.clone().filter(|_| ours);
+    let (bus, scope, session) = (Arc::clone(&core.bus), core.scope(), core.session.id);
     let prompt = matches!(goal, Destination::Prompt { .. });
     let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
@@ -161,6 +164,16 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 None => Vec::new(),
             };
             let content = content.map(|content| hooks::with_texts(content, added));
+            let content = match (content, &learnings) {
+                (Ok(mut content), Some(learnings)) => {
+                    let text = message.text.clone();
+                    let found =
+                        for_message(Arc::clone(learnings), Arc::clone(&bus), scope.clone(), session, text);
+                    content.extend(found.await);
+                    Ok(content)
+                }
+                (content, _) => content,
+            };
             items.push(PreparedItem { id, message, content });
         }
         let prefix = match prefix {

@@ -175,6 +175,9 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
             done.wrote.iter().map(|p| tiller_protocol::names::written(p.strip_prefix(root).unwrap_or(p)));
         child.files.extend(names);
     }
+    if let Some(note) = done.note.take() {
+        crate::learning::seen(core, *note);
+    }
     if done.result.unanswered {
         core.child_driver().record_refusal();
     }

@@ -126,6 +126,7 @@ impl CallTask {
             let diff = self.tool.preview(&self.args, &self.cx).await;
             let outside = self.permit.outside(&question);
             let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
+            ask.effects.extend(self.rules_for_approval().await);
             if let Some(decided) = self.inner_consent(&ask) {
                 self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
                 return decided;

@@ -116,7 +116,7 @@ impl CallTask {
     }
 
     /// Whether a hook's rule is for the call with these arguments. What cannot be told counts as matching.
-    fn is_for(&self, rule: &Rule, args: &Value) -> bool {
+    pub(crate) fn is_for(&self, rule: &Rule, args: &Value) -> bool {
         let Ok(access) = self.tool.access(args, &self.cx) else { return true };
         let (verb, target) = (self.tool.verb(), self.tool.target(args));
         let question = Question { args, ..self.question(&verb, &target, &access) };

@@ -142,6 +142,9 @@ pub(crate) fn done(core: &mut Core, mut done: InnerDone) {
     if done.unanswered {
         core.child_driver().record_refusal();
     }
+    if let Some(note) = done.note.take() {
+        crate::learning::seen(core, *note);
+    }
     let mut call = done.row.clone();
     show(core, &done.outer, done.row, done.most);
     if let Some(audit) = done.audit {
@@ -253,7 +256,7 @@ impl CallTask {
     pub(crate) async fn run_inner(mut self) -> (InnerReply, InnerDone) {
         let mut row = self.row();
         let mut waits = None;
-        let CallDone { result, step, audit, wrote, .. } = self.run_to_end(&mut waits).await;
+        let CallDone { result, step, audit, wrote, note, .. } = self.run_to_end(&mut waits).await;
         let (outer, most) =
             self.inner.as_ref().map_or_else(Default::default, |inner| (inner.outer.clone(), inner.most));
         if let Some((ask, allowed)) = waits {
@@ -266,6 +269,7 @@ impl CallTask {
                 audit: None,
                 wrote: Vec::new(),
                 unanswered: false,
+                note: None,
             };
             return (InnerReply::Waits(Box::new(WaitingCall { ask, allowed, row })), done);
         }
@@ -286,7 +290,8 @@ impl CallTask {
             || self.cx.run.profile == CommandProfile::Read
             || result.outcome == ToolOutcome::Denied;
         let unanswered = result.unanswered;
-        let done = InnerDone { outer, row: row.clone(), most, step, audit: Some(audit), wrote, unanswered };
+        let done =
+            InnerDone { outer, row: row.clone(), most, step, audit: Some(audit), wrote, unanswered, note };
         (InnerReply::Ran(Box::new(InnerResult { text, exit, read, row })), done)
     }
 

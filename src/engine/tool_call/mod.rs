@@ -202,11 +202,12 @@ impl CallTask {
             result.content.insert(0, Part::Text { text });
         }
         self.hooked_words(&mut result);
+        let note = self.attach(&mut result).await;
         let replaced = self.changed.take().is_some() || !self.hooked.changed_by.is_empty();
         let args = replaced.then(|| std::mem::take(&mut self.args));
         self.files.writes.look(&self.cx.agent, &self.cx.workspace).await;
         let wrote = if result.outcome.ok() { std::mem::take(&mut self.files.written) } else { Vec::new() };
-        CallDone { result, step, audit, args, wrote }
+        CallDone { result, step, audit, args, wrote, note }
     }
 
     /// Runs it. A tool that ignores cancellation is detached after the grace period.

@@ -60,6 +60,7 @@ impl TurnStart {
 pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     let TurnStart { scope, prompt, entries, events, from_queue, in_history, calls } = start;
     core.turn.begun += 1;
+    core.context.pairs.turn_began();
     let no = core.turn.begun;
     let config = core.services.config();
     let l = &config.limits;

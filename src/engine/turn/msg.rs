@@ -81,6 +81,8 @@ pub(crate) struct CallDone {
     pub(crate) args: Option<Value>,
     /// Files that it declared to write, unless it failed.
     pub(crate) wrote: Vec<PathBuf>,
+    /// For pairs of failures and fixes. `None`: it says nothing.
+    pub(crate) note: Option<Box<crate::learning::CallNote>>,
 }
 
 /// A call that is ready to run for a running one, and what remains of it.
@@ -107,4 +109,6 @@ pub(crate) struct InnerDone {
     /// Files that it declared to write, unless it failed.
     pub(crate) wrote: Vec<PathBuf>,
     pub(crate) unanswered: bool,
+    /// As in [`CallDone`].
+    pub(crate) note: Option<Box<crate::learning::CallNote>>,
 }

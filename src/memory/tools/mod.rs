@@ -1,12 +1,38 @@
 //! Tools over what is kept across sessions.
 
 mod memory;
+mod save_learning;
+mod search_learnings;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tiller_tool::Tool;
+use tiller_tool::{Tool, ToolError};
 
+use crate::Learnings;
 use crate::files::Memory;
+
+/// The learnings of the process, once its database is open.
+#[derive(Clone, Default)]
+pub struct LearningsSlot(Arc<OnceLock<Arc<Learnings>>>);
+
+impl LearningsSlot {
+    /// Gives the tools their learnings. False: they have some already.
+    pub fn set(&self, learnings: Arc<Learnings>) -> bool {
+        self.0.set(learnings).is_ok()
+    }
+
+    fn get(&self) -> Result<Arc<Learnings>, ToolError> {
+        self.0.get().cloned().ok_or_else(|| ToolError::Tell("no learnings are kept here".into()))
+    }
+}
+
+/// The tools over learnings. They are made before the database is open.
+pub fn learning_tools(slot: &LearningsSlot) -> [&'static dyn Tool; 2] {
+    [
+        Box::leak(Box::new(save_learning::SaveLearning(slot.clone()))),
+        Box::leak(Box::new(search_learnings::SearchLearnings(slot.clone()))),
+    ]
+}
 
 /// The tools over memory files. They live as long as the process; the composition root makes them once.
 pub fn tools(memory: Arc<Memory>) -> Vec<&'static dyn Tool> {

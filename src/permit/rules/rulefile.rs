@@ -277,26 +277,61 @@ pub fn yaml_item(pattern: &str) -> String {
 /// # Errors
 /// When the file cannot be read, or the rule cannot be added to its form; nothing may be written then.
 pub fn with_allow(text: &str, pattern: &str, tools: &ToolCatalog) -> Result<String, RuleProblem> {
-    Rule::written(Effect::Allow, Source::User, pattern, tools)
-        .map_err(|text| RuleProblem { line: 0, text })?;
+    with_rule(text, Effect::Allow, pattern, tools)
+}
+
+/// The text of the person's file with one more `allow` or `deny` rule. Everything else stays as it is.
+///
+/// # Errors
+/// As [`with_allow`].
+pub fn with_rule(
+    text: &str,
+    effect: Effect,
+    pattern: &str,
+    tools: &ToolCatalog,
+) -> Result<String, RuleProblem> {
+    Rule::written(effect, Source::User, pattern, tools).map_err(|text| RuleProblem { line: 0, text })?;
+    let key = if effect == Effect::Deny { "deny:" } else { "allow:" };
     let before = load(text, Source::User, tools)?;
     let item = yaml_item(pattern);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    match lines.iter().position(|l| l.trim_end() == "allow:") {
+    match lines.iter().position(|l| l.trim_end() == key) {
         Some(at) => lines.insert(at + 1, item),
         None => {
-            lines.push("allow:".into());
+            lines.push(key.into());
             lines.push(item);
         }
     }
     let out = format!("{}\n", lines.join("\n"));
     let after = load(&out, Source::User, tools)?;
-    let added = after.rules.iter().any(|r| r.effect == Effect::Allow && r.text() == pattern);
+    let added = after.rules.iter().any(|r| r.effect == effect && r.text() == pattern);
     if added && after.rules.len() == before.rules.len() + 1 {
         Ok(out)
     } else {
         Err(RuleProblem { line: 0, text: "the rule cannot be added to this file; add it by hand".into() })
     }
+}
+
+/// The text of the person's file without a `deny` rule that [`with_rule`] added. A heading without rules goes with it.
+///
+/// # Errors
+/// When the file cannot be read, or the rule does not stand in it as it was added; nothing may be written then.
+pub fn without_deny(text: &str, pattern: &str, tools: &ToolCatalog) -> Result<String, RuleProblem> {
+    let before = load(text, Source::User, tools)?;
+    let (item, mut lines) = (yaml_item(pattern), text.lines().collect::<Vec<_>>());
+    let gone =
+        || RuleProblem { line: 0, text: "the rule does not stand in this file as it was written".into() };
+    let heading = lines.iter().position(|l| l.trim_end() == "deny:").ok_or_else(gone)?;
+    let below = lines.iter().skip(heading + 1).take_while(|l| l.starts_with([' ', '-', '#'])).count();
+    let at =
+        (heading + 1..=heading + below).find(|at| lines.get(*at) == Some(&item.as_str())).ok_or_else(gone)?;
+    lines.remove(at);
+    if below == 1 {
+        lines.remove(heading);
+    }
+    let out = if lines.is_empty() { String::new() } else { format!("{}\n", lines.join("\n")) };
+    let after = load(&out, Source::User, tools)?;
+    if after.rules.len() + 1 == before.rules.len() { Ok(out) } else { Err(gone()) }
 }
 
 #[cfg(test)]

@@ -182,3 +182,18 @@ fn a_rule_about_an_address_holds_for_every_tool_that_goes_there() {
     assert!(whole.matches("main", "web_fetch", &page, &roots));
     assert!(!whole.matches("main", "web_extract", &page, &roots));
 }
+
+#[test]
+fn a_deny_rule_is_added_and_taken_out_without_a_trace() {
+    let tools = crate::testing::tools();
+    for text in
+        ["", "allow:\n  - read_file\n", "# mine\ndeny:\n  - read_file(.env)\nask:\n  - terminal(git push*)\n"]
+    {
+        let with = with_rule(text, Effect::Deny, "terminal(git push* main*)", &tools).unwrap();
+        let rules = load(&with, Source::User, &tools).unwrap().rules;
+        assert!(rules.iter().any(|r| r.effect == Effect::Deny && r.text() == "terminal(git push* main*)"));
+        assert_eq!(without_deny(&with, "terminal(git push* main*)", &tools).unwrap(), text);
+        assert!(without_deny(text, "terminal(git push* main*)", &tools).is_err());
+    }
+    assert!(with_rule("", Effect::Deny, "treminal(x)", &tools).is_err());
+}

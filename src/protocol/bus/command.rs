@@ -7,6 +7,7 @@ use crate::agents::pane::PaneCommand;
 use crate::base::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::bus::queue::SendMode;
 use crate::bus::view::{ModelRef, Profile};
+use crate::knowledge::learning::{LearningCommand, LearningsQuery};
 use crate::knowledge::memory::{MemoryCommand, MemoryQuery};
 use crate::session::compare::{Pair, TakePart};
 use crate::session::effort::Effort;
@@ -55,6 +56,7 @@ pub enum CommandBody {
     Agent(AgentCommand),
     Pane(PaneCommand),
     Memory(MemoryCommand),
+    Learning(LearningCommand),
     Query(Query),
 }
 
@@ -392,6 +394,10 @@ pub enum Query {
     Workflows,
     /// MCP servers, answered by `mcp_reply`.
     Mcp,
+    /// Learnings and rules, answered by `learnings_reply`.
+    Learnings {
+        query: LearningsQuery,
+    },
     /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it differs from
     /// revision `since` (0: always), else as soon as it changes.
     Screen {

@@ -16,6 +16,7 @@ use crate::bus::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
     SessionSummary, ShellLineView, Snapshot,
 };
+use crate::knowledge::learning::{LearningNews, LearningsReply};
 use crate::knowledge::memory::MemoryPage;
 use crate::session::branch::{BranchName, BranchView, TagView};
 use crate::session::compare::{Comparison, Pair, SideRun, TakeConflict};
@@ -337,6 +338,10 @@ pub enum StateEvent {
     Restored {
         entry: EntryId,
     },
+    /// Learnings were proposed, used or changed.
+    LearningNews {
+        news: Box<LearningNews>,
+    },
     Notice {
         notice: Notice,
     },
@@ -442,6 +447,9 @@ pub enum ReplyEvent {
         /// The prompts that are known of them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prompts: Vec<McpPromptView>,
+    },
+    LearningsReply {
+        reply: LearningsReply,
     },
     ContextReply {
         report: ContextReport,

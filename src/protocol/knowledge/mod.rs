@@ -1,3 +1,4 @@
 //! What agents keep across sessions.
 
+pub mod learning;
 pub mod memory;

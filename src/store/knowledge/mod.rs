@@ -1,3 +1,7 @@
 //! Tables of what is kept across sessions, one file each.
 
+pub(crate) mod learnings;
+#[cfg(test)]
+mod learnings_tests;
 pub(crate) mod memory;
+pub(crate) mod receipts;

@@ -65,6 +65,8 @@ fn is_its_own(body: &CommandBody) -> bool {
                 | SessionCommand::UndoRestore { .. }
                 | SessionCommand::UndoOp { .. }
         ),
+        // They are the user's, whichever agent is on the screen.
+        CommandBody::Learning(_) => false,
         CommandBody::Query(q) => matches!(
             q,
             Query::Snapshot

@@ -234,6 +234,8 @@ pub struct UserServices {
     pub memory: Option<Arc<tiller_memory::Memory>>,
     /// What the agent may do with it.
     pub memory_rights: MemoryRights,
+    /// Learnings, and rules that are shown with calls. `None`: there are none.
+    pub learnings: Option<Arc<tiller_memory::Learnings>>,
 }
 
 /// What keeps and watches the files of the workspace.

@@ -1,0 +1,138 @@
+//! `tiller learnings`: what failed, and what worked instead.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde_json::json;
+use tiller_memory::learnings::lines;
+use tiller_protocol::{Learning, LearningState, Notice, NoticeKind};
+use tiller_store::Store;
+
+use crate::app::Setup;
+use crate::commands::args::{LearningStateArg, LearningsCommand};
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, say, say_beside};
+
+/// Most learnings of an export.
+const ALL: u32 = 1_000_000;
+/// `O_NONBLOCK`: opening a FIFO does not wait for its writer.
+const NONBLOCK: i32 = 0o4000;
+
+/// Runs one subcommand.
+pub(super) fn run(setup: &Setup, what: &LearningsCommand, json: bool) -> Result<Exit, Notice> {
+    let store = crate::commands::opened(setup)?;
+    match what {
+        LearningsCommand::List { filter, state, limit } => {
+            list(&store, filter.as_deref().unwrap_or_default(), *state, *limit, json)
+        }
+        LearningsCommand::Export { file } => export(&store, file.as_deref()),
+        LearningsCommand::Import { file } => import(setup, &store, file, json),
+        LearningsCommand::Accept { id } => change(&store, *id, Some(LearningState::Active), json),
+        LearningsCommand::Retire { id } => change(&store, *id, Some(LearningState::Retired), json),
+        LearningsCommand::Undo { id } => change(&store, *id, None, json),
+    }
+}
+
+fn list(
+    store: &Store,
+    filter: &str,
+    state: Option<LearningStateArg>,
+    limit: u32,
+    json: bool,
+) -> Result<Exit, Notice> {
+    let state = state.map(|state| match state {
+        LearningStateArg::Proposed => LearningState::Proposed,
+        LearningStateArg::Active => LearningState::Active,
+        LearningStateArg::Retired => LearningState::Retired,
+    });
+    let limit = if limit == 0 { ALL } else { limit };
+    let rows = store.learnings().list(filter, state.as_ref(), limit).map_err(|e| e.notice())?;
+    if json {
+        return say(&rows.iter().map(|l| lines::line(l) + "\n").collect::<String>());
+    }
+    if rows.is_empty() {
+        return say("There are no learnings.\n");
+    }
+    say(&rows.iter().map(row).collect::<String>())
+}
+
+fn row(l: &Learning) -> String {
+    format!(
+        "{:>5}  {:8}  {:>4} uses  {}  ->  {}\n",
+        l.id,
+        one_line(l.state.word()),
+        l.times_used,
+        one_line(&l.pattern),
+        one_line(&l.fix)
+    )
+}
+
+fn export(store: &Store, file: Option<&Path>) -> Result<Exit, Notice> {
+    let rows = store.learnings().list("", None, ALL).map_err(|e| e.notice())?;
+    let text: String = rows.iter().map(|l| lines::line(l) + "\n").collect();
+    let Some(file) = file else { return say(&text) };
+    tiller_config::write_private(file, &text).map_err(|e| {
+        Notice::new(NoticeKind::User, format!("{} could not be written: {e}", file.display()))
+    })?;
+    say(&format!("Wrote {} to {}.\n", counted(rows.len()), file.display()))
+}
+
+fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit, Notice> {
+    let read = lines::read(&text_of(file)?, setup.clock.now());
+    // Text of others may repeat a secret of this person.
+    let redact = |text: &mut String| *text = setup.redactor.redact(text).into_owned();
+    let mut learnings = read.learnings;
+    for l in &mut learnings {
+        [&mut l.pattern, &mut l.fix, &mut l.context].into_iter().for_each(redact);
+    }
+    let found = learnings.len();
+    let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;
+    if json {
+        let refused: Vec<_> =
+            read.refused.iter().map(|(line, why)| json!({"line": line, "why": why})).collect();
+        let row = json!({"new": new, "known": found - new, "left_out": read.left_out, "refused": refused});
+        return say(&json_line(&row));
+    }
+    for (line, why) in &read.refused {
+        say_beside(&format!("line {line}: {why}"));
+    }
+    let waits = if new > 0 { " They wait for you in /learnings." } else { "" };
+    say(&format!("{} new, {} known, {} left out.{waits}\n", new, found - new, read.left_out))
+}
+
+/// The text of a file or of standard input, of bounded size.
+fn text_of(file: &Path) -> Result<String, Notice> {
+    let wrong = |why: String| Notice::new(NoticeKind::User, format!("{} {why}", file.display()));
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().take(lines::FILE + 1).read_to_end(&mut bytes)
+    } else {
+        let open = File::options().read(true).custom_flags(NONBLOCK).open(file);
+        let open = open.map_err(|e| wrong(format!("could not be opened: {e}")))?;
+        if !open.metadata().is_ok_and(|m| m.is_file()) {
+            return Err(wrong("is no plain file".into()));
+        }
+        open.take(lines::FILE + 1).read_to_end(&mut bytes)
+    }
+    .map_err(|e| wrong(format!("could not be read: {e}")))?;
+    if bytes.len() as u64 > lines::FILE {
+        return Err(wrong(format!("is larger than {} MiB", lines::FILE >> 20)));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Changes the state, or undoes the last change (`None`).
+fn change(store: &Store, id: i64, state: Option<LearningState>, json: bool) -> Result<Exit, Notice> {
+    let done = match state {
+        Some(state) => store.learnings().change(id, Some(state), None).wait(),
+        None => store.learnings().undo(id).wait(),
+    };
+    let learning = done.map_err(|e| e.notice())?;
+    if json { say(&(lines::line(&learning) + "\n")) } else { say(&row(&learning)) }
+}
+
+fn counted(n: usize) -> String {
+    if n == 1 { "1 learning".into() } else { format!("{n} learnings") }
+}

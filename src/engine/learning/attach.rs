@@ -1,0 +1,207 @@
+//! What is attached to the end of a result or of the user's message: never earlier, so that no request changes what was sent.
+
+use std::sync::Arc;
+
+use tiller_config::Config;
+use tiller_config::schema::LearningsSetting;
+use tiller_memory::Learnings;
+use tiller_memory::learnings::{CallKind, LearningsMode, kind_of};
+use tiller_memory::rules::{BookRule, RuleHit};
+use tiller_permit::{Effect, Rule, Source};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    Access, EventBody, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet, ToolVerb, Touch,
+};
+
+use crate::bus::{Bus, EventScope};
+use crate::tool_call::{CallTask, text_of};
+use crate::turn::CallResult;
+
+/// Bytes of an output that are looked at, from its end.
+const OUTPUT: usize = 64 << 10;
+/// Most rules that are compared with a call exactly.
+const COMPARED: usize = 64;
+
+/// A call that has ended, for the pairs of failures and fixes.
+#[derive(Debug)]
+pub(crate) struct CallNote {
+    pub(crate) kind: CallKind,
+    pub(crate) ok: bool,
+    /// Redacted; its end.
+    pub(crate) output: String,
+    pub(crate) taint: Taint,
+    pub(crate) edits: bool,
+    pub(crate) reads: bool,
+    /// Texts for the model that a result could not take: that of a call of a script.
+    pub(crate) told: Vec<String>,
+}
+
+/// Applies the setting.
+pub(crate) fn set_mode(learnings: &Learnings, config: &Config) {
+    learnings.set_mode(match config.memory.learnings {
+        LearningsSetting::Save => LearningsMode::Save,
+        LearningsSetting::Ask => LearningsMode::Ask,
+        LearningsSetting::Never => LearningsMode::Never,
+    });
+}
+
+/// Learnings for the end of a message of the user's. They are counted and published.
+pub(crate) async fn for_message(
+    learnings: Arc<Learnings>,
+    bus: Arc<Bus>,
+    scope: EventScope,
+    session: SessionId,
+    text: String,
+) -> Vec<Part> {
+    let found = tokio::task::spawn_blocking(move || {
+        let attached = learnings.for_message(session, &text);
+        let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
+        if !ids.is_empty() {
+            drop(learnings.store().learnings().used(ids));
+        }
+        let pending = learnings.store().learnings().pending().unwrap_or(0);
+        (attached, pending)
+    });
+    let Ok((attached, pending)) = found.await else { return Vec::new() };
+    if attached.learnings.is_empty() {
+        return Vec::new();
+    }
+    let news = LearningNews { used: attached.learnings, call_id: None, rules: Vec::new(), pending };
+    bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news: Box::new(news) }));
+    attached.texts.into_iter().map(|text| Part::Text { text }).collect()
+}
+
+impl CallTask {
+    /// Attaches rules and learnings that concern the call to the end of its result.
+    pub(crate) async fn attach(&self, result: &mut CallResult) -> Option<Box<CallNote>> {
+        let learnings = self.services.user.learnings.clone()?;
+        if matches!(result.outcome, ToolOutcome::Interrupted) {
+            return None;
+        }
+        set_mode(&learnings, &self.services.config());
+        let whole = (self.services.redaction.redact)(&text_of(&result.content));
+        let output = whole[whole.ceil_char_boundary(whole.len().saturating_sub(OUTPUT))..].to_owned();
+        let mut kind = kind_of(self.tool, &self.args);
+        kind.text = (self.services.redaction.redact)(&kind.text);
+        let failed = matches!(result.outcome, ToolOutcome::Error | ToolOutcome::TimedOut);
+        let hits = self.concerned(&learnings).await;
+        let session = self.cx.session;
+        let looked = {
+            let (learnings, kind, output) = (Arc::clone(&learnings), kind.clone(), output.clone());
+            tokio::task::spawn_blocking(move || {
+                let attached =
+                    if failed { learnings.for_failure(&kind, &output) } else { Default::default() };
+                let (texts, counts) =
+                    learnings.rules().map_or_else(Default::default, |rules| rules.note(session, &hits));
+                let store = learnings.store();
+                let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
+                if !ids.is_empty() {
+                    drop(store.learnings().used(ids));
+                }
+                let rules: Vec<String> =
+                    counts.iter().filter(|(_, c)| c.shown > 0).map(|(rule, _)| rule.clone()).collect();
+                if !counts.is_empty() {
+                    drop(store.receipts().count(counts));
+                }
+                let pending = store.learnings().pending().unwrap_or(0);
+                (attached, texts, rules, pending)
+            })
+        };
+        let (attached, mut texts, rules, pending) = looked.await.ok()?;
+        texts.extend(attached.texts);
+        if !texts.is_empty() {
+            let news = LearningNews {
+                used: attached.learnings,
+                call_id: Some(self.cx.call_id.clone()),
+                rules,
+                pending,
+            };
+            let body = EventBody::State(StateEvent::LearningNews { news: Box::new(news) });
+            self.bus.publish(&self.origin.scope, body);
+        }
+        let mut told = Vec::new();
+        if self.inner.is_some() {
+            // A script is no model: the outer result says it.
+            told = texts;
+        } else {
+            result.content.extend(texts.into_iter().map(|text| Part::Text { text }));
+        }
+        let set = self.tool.info().set;
+        let access = self.tool.access(&self.args, &self.cx).unwrap_or_default();
+        let far = matches!(set, ToolSet::Web | ToolSet::Browser)
+            || access.iter().any(|a| matches!(a, Access::Mcp { .. } | Access::Net { .. }));
+        Some(Box::new(CallNote {
+            kind,
+            // A call that was refused has neither failed nor worked.
+            ok: result.outcome.ok(),
+            output,
+            taint: if far { Taint::Web } else { Taint::ToolOutput },
+            edits: matches!(self.tool.touch(), Touch::Write) || self.tool.verb() == ToolVerb::Patch,
+            reads: matches!(self.tool.touch(), Touch::Read | Touch::Plan),
+            told,
+        }))
+        .filter(|_| result.outcome != ToolOutcome::Denied)
+    }
+
+    /// Rules of memory files that the call is for.
+    pub(crate) async fn concerned(&self, learnings: &Arc<Learnings>) -> Vec<RuleHit> {
+        if learnings.rules().is_none() {
+            return Vec::new();
+        }
+        let all = {
+            let learnings = Arc::clone(learnings);
+            tokio::task::spawn_blocking(move || {
+                learnings.rules().map_or_else(Vec::new, |rules| rules.rules(learnings.store()))
+            })
+        };
+        let all: Vec<BookRule> = all.await.unwrap_or_default();
+        if all.is_empty() {
+            return Vec::new();
+        }
+        let catalog = self.services.tools.all.catalog();
+        let args = self.args.to_string();
+        let mut compared = 0;
+        let mut holds = |patterns: &[String]| {
+            patterns.iter().any(|pattern| {
+                if compared >= COMPARED || !may_match(pattern, self.tool.name(), &args) {
+                    return false;
+                }
+                compared += 1;
+                Rule::parse(Effect::Deny, Source::User, pattern, &catalog)
+                    .is_ok_and(|rule| self.is_for(&rule, &self.args))
+            })
+        };
+        all.into_iter()
+            .filter_map(|rule| {
+                let forbids = holds(&rule.rule.never);
+                (forbids || holds(&rule.rule.when)).then_some(RuleHit { rule, forbids })
+            })
+            .collect()
+    }
+
+    /// Rules that concern the call, for its approval.
+    pub(crate) async fn rules_for_approval(&self) -> Vec<String> {
+        let Some(learnings) = &self.services.user.learnings else { return Vec::new() };
+        let hits = self.concerned(learnings).await;
+        let line = |hit: &RuleHit| {
+            let verb = if hit.forbids { "forbids it" } else { "concerns it" };
+            (self.services.redaction.redact)(&format!(
+                "a rule of {} {verb}: {}",
+                hit.rule.origin, hit.rule.rule.text
+            ))
+        };
+        hits.iter().take(3).map(line).collect()
+    }
+}
+
+/// Whether a pattern may match a call, before it is compared exactly: the tool, and the first fixed word of the argument.
+fn may_match(pattern: &str, tool: &str, args: &str) -> bool {
+    let (name, argument) = pattern.split_once('(').unwrap_or((pattern, ""));
+    if !name.contains('*') && name != tool {
+        return false;
+    }
+    let fixed: String =
+        argument.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
+    // A path may be written in another way; the word of a command stands in it.
+    tool != "terminal" || fixed.is_empty() || args.contains(&fixed)
+}

@@ -1,0 +1,10 @@
+//! Learnings and rules in the loop: what is attached to results and messages, which failures and fixes are paired, and the
+//! person's decisions. What they are is in the room `memory`.
+
+mod attach;
+mod manage;
+mod pairing;
+
+pub(crate) use attach::{CallNote, for_message};
+pub(crate) use manage::{command, query, tend};
+pub(crate) use pairing::seen;

@@ -1,0 +1,134 @@
+//! A call failed and a later one of the same kind worked: the pair is offered as a learning.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use tiller_memory::learnings::{CallSeen, LearningsMode, Pair, WrittenLearning};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{EventBody, LearningNews, LearningSource, ModelRef, Taint};
+
+use crate::context::side_call::{self, SideCall};
+use crate::core::Core;
+use crate::money;
+use crate::session::model;
+
+use super::attach::{CallNote, set_mode};
+
+const PROMPT: &str = include_str!("../../../assets/prompts/learning.md");
+/// Bytes of the failed output that the model sees.
+const SEEN: usize = 3_000;
+
+/// Takes note of a call that has ended.
+pub(crate) fn seen(core: &mut Core, note: CallNote) {
+    let Some(learnings) = core.services.user.learnings.clone() else { return };
+    for text in &note.told {
+        core.context.news.add(text.clone());
+    }
+    set_mode(&learnings, &core.services.config());
+    if note.taint == Taint::Web {
+        learnings.taint(core.session.id);
+    }
+    let call = CallSeen {
+        kind: &note.kind,
+        ok: note.ok,
+        output: &note.output,
+        taint: note.taint.clone(),
+        edits: note.edits,
+        reads: note.reads,
+    };
+    let Some(pair) = core.context.pairs.seen(&call) else { return };
+    if learnings.mode() == LearningsMode::Never || !pair.teaches() || core.session.read_only {
+        return;
+    }
+    let source = LearningSource {
+        session: Some(core.session.id),
+        entry: core.head_id(),
+        agent: core.identity.id.0.clone(),
+        branch: core.session.head.name.clone(),
+        taint: learnings.taint_of(core.session.id, pair.taint.clone()),
+    };
+    let (writer, bus, scope) = (fast(core), Arc::clone(&core.bus), core.scope());
+    let redact = Arc::clone(&core.services.redaction.redact);
+    core.spawn(async move {
+        let written = match &writer {
+            Some(side) => match written(side, &pair).await {
+                Some(Answer::Nothing) => return,
+                Some(Answer::Learning(learning)) => Some(learning),
+                // The model failed: what the difference says is kept.
+                None => None,
+            },
+            None => None,
+        };
+        let kept = tokio::task::spawn_blocking(move || {
+            let mut learning = learnings.of_pair(&pair, written, source)?;
+            for text in [
+                &mut learning.pattern,
+                &mut learning.fix,
+                &mut learning.context,
+                &mut learning.kind.error_type,
+            ] {
+                *text = redact(text);
+            }
+            let kept = learnings.offer(learning, learnings.mode());
+            if let Err(why) = &kept {
+                tracing::info!(why, "a learning is not kept");
+            }
+            kept.ok().flatten()?;
+            learnings.store().learnings().pending().ok()
+        });
+        if let Ok(Some(pending)) = kept.await {
+            let news = Box::new(LearningNews { used: Vec::new(), call_id: None, rules: Vec::new(), pending });
+            bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news }));
+        }
+    });
+}
+
+/// The fast tier, where one is configured and may be asked.
+fn fast(core: &Core) -> Option<SideCall> {
+    let model = ModelRef(core.services.config().tiers.fast.clone()?);
+    let provider = model::provider(core, &model).ok()?;
+    let usable = !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok();
+    usable.then(|| side_call::side_call(core, provider, &model))
+}
+
+enum Answer {
+    Nothing,
+    Learning(WrittenLearning),
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    pattern: String,
+    fix: String,
+    #[serde(default)]
+    context: String,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+/// What the model wrote of a pair; `None`: it failed, or its answer has another form.
+async fn written(side: &SideCall, pair: &Pair) -> Option<Answer> {
+    let output = &pair.output[pair.output.ceil_char_boundary(pair.output.len().saturating_sub(SEEN))..];
+    let mut text = format!("Failed: {}\nOutput:\n{output}\n", pair.failed);
+    for call in &pair.between {
+        text.push_str(&format!("Then ran: {call}\n"));
+    }
+    if pair.edited {
+        text.push_str("Then files were edited.\n");
+    }
+    text.push_str(&format!("Worked: {}\n", pair.worked));
+    let got = side.ask(PROMPT, text, None).await.ok()?;
+    let answer = got.text.trim();
+    if answer.len() < 20 && answer.to_lowercase().contains("none") {
+        return Some(Answer::Nothing);
+    }
+    let (start, end) = (answer.find('{')?, answer.rfind('}')?);
+    let reply: Reply = serde_json::from_str(answer.get(start..=end)?).ok()?;
+    let tags = reply.tags.into_iter().take(10).collect();
+    Some(Answer::Learning(WrittenLearning {
+        pattern: reply.pattern,
+        fix: reply.fix,
+        context: reply.context,
+        tags,
+    }))
+}

@@ -1,0 +1,118 @@
+//! Near-duplicates are merged and their uses add up; unused learnings are retired. Nothing is deleted.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tiller_protocol::{Learning, LearningState, Time};
+use tiller_store::LearningChange;
+
+use super::words::{likeness, words};
+
+/// Days without use after which a learning that was never used is retired; each use adds as many again.
+pub const FADE_DAYS: i64 = 90;
+/// Longest life without use, in days.
+const LONGEST_DAYS: i64 = 730;
+/// Days that a proposal waits.
+const PROPOSAL_DAYS: i64 = 60;
+const DAY: i64 = 24 * 3_600 * 1_000;
+/// Least likeness of errors and of fixes that are the same.
+const SAME: f64 = 0.8;
+/// Most learnings of one kind that each is compared with.
+const COMPARED: usize = 200;
+
+/// A learning that others are merged into.
+struct Leader<'a> {
+    learning: &'a Learning,
+    error: BTreeSet<String>,
+    fix: BTreeSet<String>,
+    times: u32,
+    used: Option<Time>,
+    merged: bool,
+}
+
+/// What changes, each with the learning that it was decided on.
+pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<(Learning, LearningChange)> {
+    let mut changes = Vec::new();
+    let mut groups: HashMap<(&str, &str, &str), Vec<&Learning>> = HashMap::new();
+    for learning in learnings {
+        if learning.state == LearningState::Retired {
+            continue;
+        }
+        if faded(learning, now) {
+            changes.push((learning.clone(), retired(learning, None)));
+            continue;
+        }
+        // A proposal is never merged into what the person accepted, nor the other way round.
+        let key = (learning.kind.tool.as_str(), learning.kind.subject.as_str(), learning.state.word());
+        groups.entry(key).or_default().push(learning);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(key, _)| *key);
+    for (_, mut group) in groups {
+        // The most used one stays, of equals the oldest.
+        group.sort_by_key(|l| (std::cmp::Reverse(l.times_used), l.id));
+        let mut leaders: Vec<Leader<'_>> = Vec::new();
+        for learning in group {
+            let (error, fix) = (words(&learning.kind.error_type), words(&learning.fix));
+            let same = leaders.iter_mut().take(COMPARED).find(|leader| {
+                let details = &leader.learning.kind.details;
+                likeness(&leader.error, &error) >= SAME
+                    && likeness(&leader.fix, &fix) >= SAME
+                    && (details == &learning.kind.details
+                        || details.is_empty()
+                        || learning.kind.details.is_empty())
+            });
+            match same {
+                Some(leader) => {
+                    leader.times = leader.times.saturating_add(learning.times_used);
+                    leader.used = leader.used.max(learning.last_used_at);
+                    leader.merged = true;
+                    changes.push((learning.clone(), retired(learning, Some(leader.learning.id))));
+                }
+                None => leaders.push(Leader {
+                    learning,
+                    error,
+                    fix,
+                    times: learning.times_used,
+                    used: learning.last_used_at,
+                    merged: false,
+                }),
+            }
+        }
+        for leader in leaders.iter().filter(|l| l.merged) {
+            let change = LearningChange {
+                id: leader.learning.id,
+                state: leader.learning.state.clone(),
+                times_used: leader.times,
+                last_used_at: leader.used,
+                context: None,
+            };
+            changes.push((leader.learning.clone(), change));
+        }
+    }
+    changes
+}
+
+/// Whether its time without use is over: it is retired.
+fn faded(learning: &Learning, now: Time) -> bool {
+    let days = match learning.state {
+        LearningState::Proposed => PROPOSAL_DAYS,
+        _ => (FADE_DAYS * (1 + i64::from(learning.times_used))).min(LONGEST_DAYS),
+    };
+    let since = learning.last_used_at.unwrap_or(learning.created_at).max(learning.created_at);
+    now.millis().saturating_sub(since.millis()) > days * DAY
+}
+
+fn retired(learning: &Learning, into: Option<i64>) -> LearningChange {
+    let why = match into {
+        Some(id) => format!("merged into {id}"),
+        None => "not used for long".to_owned(),
+    };
+    let context = if learning.context.is_empty() { why } else { format!("{} ({why})", learning.context) };
+    LearningChange {
+        id: learning.id,
+        state: LearningState::Retired,
+        times_used: learning.times_used,
+        last_used_at: learning.last_used_at,
+        context: Some(context),
+    }
+}

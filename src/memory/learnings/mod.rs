@@ -1,0 +1,34 @@
+//! Learnings: what failed, and what worked instead.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `kind` | the kind of a failure: program and subcommand, and the line of the error without paths and numbers |
+//! | `error_line` | the line of an output that says why it failed |
+//! | `pair` | failed calls that wait for a later call of the same kind that succeeds |
+//! | `find` | which learnings concern a failed call or a message |
+//! | `consolidate` | near-duplicates are merged, unused ones are retired |
+//! | `lines` | JSON lines, out and in |
+//! | `screen` | text that may not be kept |
+
+mod consolidate;
+mod error_line;
+mod find;
+mod kind;
+pub mod lines;
+mod pair;
+mod screen;
+mod service;
+mod words;
+
+pub use consolidate::{FADE_DAYS, consolidate};
+pub use find::{Relevance, relevance};
+pub use kind::{CallKind, command_subjects, failure_kind, kind_of};
+pub use pair::{CallSeen, Pair, Pairs};
+pub use screen::screen;
+pub use service::{
+    Attached, Learnings, LearningsMode, Promotion, SavedLearning, WriteRule, WrittenLearning, note,
+};
+
+#[cfg(test)]
+#[path = "learnings_tests.rs"]
+mod tests;

@@ -1,0 +1,355 @@
+//! The learnings of this person: saving, finding, attaching.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiller_protocol::{Clock, Learning, LearningSource, LearningState, SessionId, Taint};
+use tiller_store::Store;
+
+use super::consolidate::consolidate;
+use super::find::{has_word, relevance};
+use super::kind::{CallKind, command_subjects, failure_kind};
+use super::pair::Pair;
+use super::screen::screen;
+use super::words::{likeness, one_line, words};
+use crate::rules::RuleBook;
+
+/// Most learnings that are attached at once, and bytes of them together (about 400 tokens).
+const ATTACHED: usize = 3;
+const BUDGET: usize = 1_600;
+/// Most learnings about one subject that are compared.
+const COMPARED: u32 = 200;
+/// Most subjects of a message.
+const SUBJECTS: usize = 4;
+/// Time between two consolidations, in milliseconds.
+const DAY: i64 = 24 * 3_600 * 1_000;
+/// Most learnings of one consolidation.
+const ALL: u32 = 50_000;
+
+/// What happens to a learning that the engine offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LearningsMode {
+    /// It is used at once, unless it comes from the web.
+    Save,
+    /// It waits for the person.
+    #[default]
+    Ask,
+    /// None is made.
+    Never,
+}
+
+/// Learnings for the end of a result or a message.
+#[derive(Clone, Debug, Default)]
+pub struct Attached {
+    /// One text for each.
+    pub texts: Vec<String>,
+    pub learnings: Vec<Learning>,
+}
+
+/// The learnings of this person. One for a process; shared by all agents.
+pub struct Learnings {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    /// Learnings that stand at the end of a message of the session already.
+    with_messages: Mutex<HashMap<SessionId, HashSet<i64>>>,
+    /// Sessions whose model has read text of the web or of an MCP server.
+    tainted: Mutex<HashSet<SessionId>>,
+    mode: Mutex<LearningsMode>,
+    rules: Option<RuleBook>,
+    promotion: Option<Promotion>,
+}
+
+/// Writes a rule to the person's file of permission rules, or takes it out (`false`). An error is a sentence.
+pub type WriteRule = Arc<dyn Fn(&str, bool) -> Result<(), String> + Send + Sync>;
+
+/// How rules become permission rules.
+#[derive(Clone)]
+pub struct Promotion {
+    /// The file, as it is shown.
+    pub file: String,
+    pub write: WriteRule,
+}
+
+impl Learnings {
+    /// Over the main database.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            clock,
+            with_messages: Mutex::default(),
+            tainted: Mutex::default(),
+            mode: Mutex::default(),
+            rules: None,
+            promotion: None,
+        }
+    }
+
+    /// With the rules of memory files.
+    #[must_use]
+    pub fn with_rules(mut self, rules: RuleBook, promotion: Option<Promotion>) -> Self {
+        (self.rules, self.promotion) = (Some(rules), promotion);
+        self
+    }
+
+    /// The rules of memory files and of learnings.
+    pub fn rules(&self) -> Option<&RuleBook> {
+        self.rules.as_ref()
+    }
+
+    /// How rules become permission rules.
+    pub fn promotion(&self) -> Option<&Promotion> {
+        self.promotion.as_ref()
+    }
+
+    /// What happens to learnings that are offered.
+    pub fn mode(&self) -> LearningsMode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The settings were read.
+    pub fn set_mode(&self, mode: LearningsMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// The model of this session has read text of the web or of an MCP server: what it saves is proposed only.
+    pub fn taint(&self, session: SessionId) {
+        self.tainted.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+    }
+
+    /// The least trusted text that the model of this session has read, if it is `usual` otherwise.
+    pub fn taint_of(&self, session: SessionId, usual: Taint) -> Taint {
+        let tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
+        if tainted.contains(&session) { Taint::Web } else { usual }
+    }
+
+    /// The database that they are in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Active learnings that fit a failed call. Blocks.
+    pub fn for_failure(&self, kind: &CallKind, output: &str) -> Attached {
+        let mut subjects = kind.subjects.clone();
+        subjects.push(String::new());
+        let Ok(known) = self.store.learnings().about(&kind.tool, &subjects, true, COMPARED) else {
+            return Attached::default();
+        };
+        let mut found: Vec<(f64, Learning)> = known
+            .into_iter()
+            .filter_map(|learning| {
+                let failed = failure_kind(&kind.tool, &learning.kind.subject, output);
+                let fit = relevance(&learning, &failed, output);
+                // What failed again as it is cannot be the fix.
+                let tried = learning.fix == format!("`{}`", kind.text);
+                (fit.fits() && !tried).then_some((fit.0, learning))
+            })
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.times_used.cmp(&a.1.times_used)));
+        attach(found.into_iter().map(|(_, learning)| learning))
+    }
+
+    /// Active learnings about commands that a message names; each once in a session. Blocks.
+    pub fn for_message(&self, session: SessionId, text: &str) -> Attached {
+        let low = text[..text.floor_char_boundary(8_000)].to_lowercase();
+        let all = self.store.learnings().subjects("terminal").unwrap_or_default();
+        // One word alone is too common in prose; in backquotes it is a command.
+        let mut named: Vec<String> = all
+            .into_iter()
+            .filter(|s| {
+                let s = s.to_lowercase();
+                if s.contains(' ') { has_word(&low, &s) } else { low.contains(&format!("`{s} ")) }
+            })
+            .collect();
+        named.truncate(SUBJECTS);
+        if named.is_empty() {
+            return Attached::default();
+        }
+        let Ok(known) = self.store.learnings().about("terminal", &named, true, COMPARED) else {
+            return Attached::default();
+        };
+        let told = words(&low);
+        let mut given = self.with_messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = given.entry(session).or_default();
+        let fits = |l: &&Learning| {
+            let alone = known.iter().filter(|o| o.kind.subject == l.kind.subject).count() == 1;
+            let subject = words(&l.kind.subject.to_lowercase());
+            let own = words(&format!("{} {}", l.pattern, l.kind.details.join(" ")));
+            let shared = own.intersection(&told).any(|w| !subject.contains(w) && w.len() > 2);
+            (alone || shared) && !given.contains(&l.id)
+        };
+        let attached = attach(known.iter().filter(fits).cloned());
+        given.extend(attached.learnings.iter().map(|l| l.id));
+        attached
+    }
+
+    /// The learning of a pair; `written`: what a model wrote of it, else it is made by rule. `None`: nothing to learn.
+    pub fn of_pair(
+        &self,
+        pair: &Pair,
+        written: Option<WrittenLearning>,
+        source: LearningSource,
+    ) -> Option<Learning> {
+        let (pattern, fix, context, tags) = match written {
+            Some(w) => (w.pattern, w.fix, w.context, w.tags),
+            None => {
+                let (fix, context) = pair.fix_by_rule()?;
+                (format!("`{}`", one_line(&pair.failed, 400)), fix, context, Vec::new())
+            }
+        };
+        Some(Learning {
+            id: 0,
+            kind: pair.kind.clone(),
+            pattern: one_line(&pattern, 600),
+            fix: one_line(&fix, 1_000),
+            context: one_line(&context, 600),
+            tags,
+            state: LearningState::Proposed,
+            created_at: self.clock.now(),
+            last_used_at: None,
+            times_used: 0,
+            source,
+        })
+    }
+
+    /// Keeps a learning, as the person's setting says. `None`: it is known already, or nothing is kept. Blocks.
+    ///
+    /// # Errors
+    /// Why it may not be kept.
+    pub fn offer(&self, mut learning: Learning, mode: LearningsMode) -> Result<Option<Learning>, String> {
+        if mode == LearningsMode::Never {
+            return Ok(None);
+        }
+        for text in [&learning.pattern, &learning.fix, &learning.context, &learning.kind.error_type] {
+            screen(text)?;
+        }
+        screen(&learning.tags.join(" "))?;
+        if learning.fix.trim().is_empty() || learning.pattern.trim().is_empty() {
+            return Err("pattern or fix is empty".into());
+        }
+        let kind = &learning.kind;
+        let subjects = [kind.subject.clone()];
+        let known = self
+            .store
+            .learnings()
+            .about(&kind.tool, &subjects, false, COMPARED)
+            .map_err(|e| e.notice().message)?;
+        let fix = words(&learning.fix);
+        if known.iter().any(|k| relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9) {
+            return Ok(None);
+        }
+        learning.state = match (mode, &learning.source.taint) {
+            // A matcher makes it a rule, and that only the person does.
+            (LearningsMode::Save, taint)
+                if *taint != Taint::Person
+                    && has_matcher(&format!("{} {}", learning.fix, learning.context)) =>
+            {
+                LearningState::Proposed
+            }
+            (LearningsMode::Save, Taint::Person | Taint::Agent | Taint::ToolOutput) => LearningState::Active,
+            _ => LearningState::Proposed,
+        };
+        let (id, new) =
+            self.store.learnings().add(learning.clone()).wait().map_err(|e| e.notice().message)?;
+        learning.id = id;
+        Ok(new.then_some(learning))
+    }
+
+    /// Keeps what an agent saves by a call. `None`: it is known already. Blocks.
+    ///
+    /// # Errors
+    /// Why it may not be kept.
+    pub fn save(
+        &self,
+        saved: SavedLearning,
+        session: SessionId,
+        agent: String,
+    ) -> Result<Option<Learning>, String> {
+        let subject = command_subjects(&saved.pattern).into_iter().next_back().unwrap_or_default();
+        let kind = failure_kind("terminal", &subject, &saved.error);
+        let taint = self.taint_of(session, Taint::Agent);
+        let source =
+            LearningSource { session: Some(session), entry: None, agent, branch: String::new(), taint };
+        let learning = Learning {
+            id: 0,
+            kind,
+            pattern: one_line(&saved.pattern, 600),
+            fix: one_line(&saved.fix, 1_000),
+            context: one_line(&saved.context, 600),
+            tags: saved.tags.iter().take(10).map(|t| one_line(t, 80)).collect(),
+            state: LearningState::Proposed,
+            created_at: self.clock.now(),
+            last_used_at: None,
+            times_used: 0,
+            source,
+        };
+        self.offer(learning, self.mode())
+    }
+
+    /// Consolidates, at most once a day; how many were changed. Blocks.
+    pub fn tend(&self) -> usize {
+        if !self.store.learnings().consolidation_due(DAY).wait().unwrap_or(false) {
+            return 0;
+        }
+        let Ok(all) = self.store.learnings().list("", None, ALL) else { return 0 };
+        let changes = consolidate(&all, self.clock.now());
+        self.store.learnings().consolidate(changes).wait().unwrap_or(0)
+    }
+}
+
+fn has_matcher(text: &str) -> bool {
+    text.contains("[when:") || text.contains("[never:")
+}
+
+/// What an agent saves by a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedLearning {
+    pub pattern: String,
+    /// The line of the error; empty: any error of the command.
+    pub error: String,
+    pub fix: String,
+    pub context: String,
+    pub tags: Vec<String>,
+}
+
+/// What a model wrote of a pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WrittenLearning {
+    pub pattern: String,
+    pub fix: String,
+    pub context: String,
+    pub tags: Vec<String>,
+}
+
+/// The first ones within the budget, with the text of each.
+fn attach(found: impl Iterator<Item = Learning>) -> Attached {
+    let mut attached = Attached::default();
+    let mut bytes = 0;
+    for learning in found {
+        let text = note(&learning);
+        if bytes + text.len() > BUDGET {
+            continue;
+        }
+        bytes += text.len();
+        attached.texts.push(text);
+        attached.learnings.push(learning);
+        if attached.learnings.len() == ATTACHED {
+            break;
+        }
+    }
+    attached
+}
+
+/// A learning for the model: a note, and no instruction.
+pub fn note(l: &Learning) -> String {
+    let quiet = |text: &str, most: usize| one_line(text, most).replace(['[', ']'], "'");
+    let mut text = format!("[Learning {}: {} failed before", l.id, quiet(&l.pattern, 200));
+    if !l.kind.error_type.is_empty() {
+        text.push_str(&format!(" ({})", quiet(&l.kind.error_type, 120)));
+    }
+    text.push_str(&format!(". What worked: {}.", quiet(&l.fix, 400)));
+    if !l.context.is_empty() {
+        text.push_str(&format!(" {}.", quiet(&l.context, 200)));
+    }
+    text.push_str(" A note of an earlier session: use it only where it fits.]");
+    text
+}

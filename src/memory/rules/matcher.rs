@@ -1,0 +1,113 @@
+//! Matchers in the text of an entry of a memory file.
+//!
+//! ```text
+//! - Never push to main by hand. [when: terminal "git push*"] [never: terminal "git push* main*"]
+//! - Generated files are not edited. [never: edit src/gen/**]
+//! ```
+//!
+//! A matcher becomes patterns of permission rules: what they match is decided in one place (`permit`).
+
+use tiller_protocol::{RuleArgument, ToolCatalog};
+
+/// Longest text of a rule that is shown with a call, in bytes.
+pub const SHOWN: usize = 600;
+/// Most matchers of an entry, and patterns of a matcher.
+const MATCHERS: usize = 8;
+/// Bytes of a matcher's argument.
+const ARGUMENT: usize = 200;
+
+/// An entry with matchers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActionRule {
+    /// The text without its matchers.
+    pub text: String,
+    /// Calls that it is shown with, each as a pattern of a permission rule.
+    pub when: Vec<String>,
+    /// Calls that it forbids.
+    pub never: Vec<String>,
+}
+
+/// The rule in the text of an entry. `None`: it has no matcher.
+///
+/// # Errors
+/// What is wrong with a matcher.
+pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, String> {
+    let mut rule = ActionRule::default();
+    let (mut text, mut rest, mut found) = (String::new(), entry, 0);
+    while let Some((at, word)) = next(rest) {
+        text.push_str(&rest[..at]);
+        let inner = &rest[at + word.len()..];
+        let end = close(inner).ok_or_else(|| format!("'{word}' has no ']'"))?;
+        found += 1;
+        if found > MATCHERS {
+            return Err(format!("more than {MATCHERS} matchers"));
+        }
+        let patterns = patterns(inner[..end].trim(), tools)?;
+        if word == NEVER {
+            rule.never.extend(patterns);
+        } else {
+            rule.when.extend(patterns);
+        }
+        rest = &inner[end + 1..];
+    }
+    text.push_str(rest);
+    if found == 0 {
+        return Ok(None);
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    rule.text = words.join(" ");
+    rule.text.truncate(rule.text.floor_char_boundary(SHOWN));
+    Ok(Some(rule))
+}
+
+const WHEN: &str = "[when:";
+const NEVER: &str = "[never:";
+
+fn next(text: &str) -> Option<(usize, &'static str)> {
+    let all = [WHEN, NEVER].map(|word| Some((text.find(word)?, word)));
+    all.into_iter().flatten().min_by_key(|(at, _)| *at)
+}
+
+/// The bracket that closes a matcher; one in quotes does not.
+fn close(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `terminal "git push*"`, `edit src/**`, `read`, or the name of a tool.
+fn patterns(matcher: &str, tools: &ToolCatalog) -> Result<Vec<String>, String> {
+    let (word, argument) = matcher.split_once(char::is_whitespace).unwrap_or((matcher, ""));
+    let argument = argument.trim();
+    let argument = argument.strip_prefix('"').and_then(|a| a.strip_suffix('"')).unwrap_or(argument);
+    if word.is_empty() {
+        return Err("a matcher names a tool, or edit, read, run, web".into());
+    }
+    if argument.len() > ARGUMENT || argument.contains(['(', ')', '\n']) && argument.contains('\n') {
+        return Err(format!("the argument of '{word}' is too long"));
+    }
+    let with = |tool: &str| if argument.is_empty() { tool.to_owned() } else { format!("{tool}({argument})") };
+    let of = |wanted: &dyn Fn(RuleArgument) -> bool| -> Vec<String> {
+        tools.iter().filter(|t| wanted(t.rule)).map(|t| with(t.name)).collect()
+    };
+    let found = match word {
+        "edit" | "write" => of(&RuleArgument::changes_path),
+        "read" => of(&|r| r == RuleArgument::ReadPath),
+        "run" | "command" => of(&|r| r == RuleArgument::Command),
+        "web" => of(&|r| r == RuleArgument::Address),
+        tool if tool.contains('*') || tools.get(tool).is_some() => vec![with(tool)],
+        other => {
+            return Err(format!(
+                "there is no tool '{other}'; a matcher names a tool, or edit, read, run, web"
+            ));
+        }
+    };
+    Ok(found)
+}

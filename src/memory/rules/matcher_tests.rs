@@ -1,0 +1,46 @@
+use tiller_protocol::ToolCatalog;
+use tiller_tool::Registry;
+
+use super::matcher::{ActionRule, parse};
+
+fn tools() -> ToolCatalog {
+    Registry::built_in().catalog()
+}
+
+#[test]
+fn matchers_become_patterns_of_permission_rules() {
+    let rule = |text: &str| parse(text, &tools()).unwrap().unwrap();
+    assert_eq!(
+        rule(
+            "Never push to main by hand. [when: terminal \"git push*\"] [never: terminal \"git push* main*\"]"
+        ),
+        ActionRule {
+            text: "Never push to main by hand.".into(),
+            when: vec!["terminal(git push*)".into()],
+            never: vec!["terminal(git push* main*)".into()],
+        }
+    );
+    let edit = rule("Generated. [never: edit src/gen/**]");
+    assert!(edit.never.contains(&"write_file(src/gen/**)".to_owned()), "{edit:?}");
+    assert!(edit.never.contains(&"edit_file(src/gen/**)".to_owned()), "{edit:?}");
+    assert_eq!(rule("x [when: web_fetch]").when, ["web_fetch"]);
+    assert_eq!(rule("x [when: mcp__github__*]").when, ["mcp__github__*"]);
+    // A bracket inside quotes is part of the pattern.
+    assert_eq!(rule("x [when: terminal \"test [a-z]*\"]").when, ["terminal(test [a-z]*)"]);
+}
+
+#[test]
+fn text_without_matchers_is_no_rule_and_wrong_ones_say_why() {
+    let tools = tools();
+    assert_eq!(parse("Prefers tabs [sic].", &tools), Ok(None));
+    for (text, part) in [
+        ("x [when: terminal \"a\"", "no ']'"),
+        ("x [when: treminal \"a\"]", "no tool 'treminal'"),
+        ("x [never: ]", "names a tool"),
+    ] {
+        let why = parse(text, &tools).unwrap_err();
+        assert!(why.contains(part), "{text}: {why}");
+    }
+    assert!(parse(&"[when: read]".repeat(99), &tools).is_err());
+    assert!(parse(&format!("[when: read {}]", "a".repeat(999)), &tools).is_err());
+}

@@ -1,0 +1,16 @@
+//! Rules at the point of action: entries of memory files, and learnings, with matchers.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `matcher` | matchers in the text of an entry |
+//! | `book` | the rules of all files and learnings, which were shown in which session, and their counts |
+
+pub mod book;
+pub mod matcher;
+
+pub use book::{BookRule, RuleBook, RuleHit};
+pub use matcher::ActionRule;
+
+#[cfg(test)]
+#[path = "matcher_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! Learnings: what failed, and what worked instead. The room `memory` makes and finds them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Time;
+use crate::base::ids::{EntryId, SessionId};
+use crate::base::word::word_enum;
+use crate::knowledge::memory::Taint;
+
+word_enum! {
+    /// Whether a learning is used.
+    pub enum LearningState {
+        /// It waits for the person's yes.
+        Proposed = "proposed",
+        /// It is attached to calls that it concerns.
+        Active = "active",
+        /// It is kept, and no longer used.
+        Retired = "retired",
+    }
+}
+
+/// Where a learning comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningSource {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The last entry of the session when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// The head of the session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub branch: String,
+    pub taint: Taint,
+}
+
+/// What is compared with later calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureKind {
+    pub tool: String,
+    /// Of a command its program and subcommand (`git push`), of other tools a path or a host; empty: any.
+    pub subject: String,
+    /// The line of the error, with paths, numbers and hashes replaced.
+    #[serde(default)]
+    pub error_type: String,
+    /// Names in the error that tell causes apart, such as that of a missing module.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+}
+
+/// What failed, and what worked instead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learning {
+    /// Its number; 0 before it is stored.
+    pub id: i64,
+    pub kind: FailureKind,
+    /// What was tried.
+    pub pattern: String,
+    /// What to do instead.
+    pub fix: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    pub state: LearningState,
+    pub created_at: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Time>,
+    #[serde(default)]
+    pub times_used: u32,
+    pub source: LearningSource,
+}
+
+/// A rule that is shown with the calls that it concerns, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleView {
+    /// The text of the rule without its matchers.
+    pub text: String,
+    /// Calls that it is shown with, each as a pattern of a permission rule.
+    pub when: Vec<String>,
+    /// Calls that it forbids, in the same form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub never: Vec<String>,
+    /// The file that it stands in.
+    pub origin: String,
+    #[serde(default)]
+    pub receipts: RuleReceipts,
+    /// The permission rule that the person made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promoted: Option<String>,
+}
+
+/// How often a rule was shown, followed and violated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleReceipts {
+    /// Attached to the result of a call, or shown with its approval.
+    pub shown: u32,
+    /// A later call that it concerns, and that it does not forbid.
+    pub followed: u32,
+    /// A later call that it forbids.
+    pub violated: u32,
+}
+
+/// What of a learning the person may change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningText {
+    pub pattern: String,
+    pub fix: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+}
+
+/// The person's decisions about learnings and rules. Each is answered by `done_reply` or `error_reply`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LearningCommand {
+    /// Use it, or retire it.
+    Decide {
+        id: i64,
+        state: LearningState,
+    },
+    Edit {
+        id: i64,
+        text: LearningText,
+    },
+    /// Bring back what the last change of it replaced.
+    Undo {
+        id: i64,
+    },
+    /// Make a permission rule of a rule; `line`: as it was shown to the person.
+    Promote {
+        rule: String,
+        line: String,
+    },
+    /// Take back the last promotion of this rule.
+    Demote {
+        rule: String,
+    },
+}
+
+/// Which learnings are asked for, answered by `learnings_reply`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningsQuery {
+    /// Words that must occur.
+    #[serde(default)]
+    pub filter: String,
+    /// `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<LearningState>,
+    pub limit: u32,
+}
+
+/// Learnings, newest use first, and the rules of memory files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningsReply {
+    pub learnings: Vec<Learning>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleView>,
+    /// The file that a promotion is written to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule_file: String,
+}
+
+/// Something happened to learnings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningNews {
+    /// Learnings that were attached to a result or a message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<Learning>,
+    /// The call whose result they were attached to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// Rules that were shown with the call, by their text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// How many learnings wait for the person.
+    pub pending: u32,
+}

@@ -1,0 +1,340 @@
+//! Learnings: what failed, and what worked instead. They outlive the sessions that they come from.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, LearningText, Taint, Time};
+
+use crate::error::{Result, StoreError};
+use crate::handles::Learnings;
+use crate::write::ticket::Ticket;
+
+const COLUMNS: &str = "id, tool, subject, error_type, details, pattern, fix, context, tags, state, created, used, times, source";
+/// Bytes that the largest learning of the database may have; larger ones were written by another program.
+const LARGEST: usize = 64 << 10;
+
+/// What the consolidation changes in one learning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LearningChange {
+    pub id: i64,
+    pub state: LearningState,
+    pub times_used: u32,
+    pub last_used_at: Option<Time>,
+    /// `None`: it stays as it is.
+    pub context: Option<String>,
+}
+
+/// Unreadable JSON counts as empty: a learning is a hint, not a record.
+fn from_row(row: &Row<'_>) -> rusqlite::Result<Learning> {
+    let text = |at: usize| -> rusqlite::Result<String> {
+        let mut text: String = row.get(at)?;
+        text.truncate(text.floor_char_boundary(LARGEST));
+        Ok(text)
+    };
+    let unknown = || LearningSource {
+        session: None,
+        entry: None,
+        agent: String::new(),
+        branch: String::new(),
+        taint: Taint::Web,
+    };
+    Ok(Learning {
+        id: row.get(0)?,
+        kind: FailureKind {
+            tool: text(1)?,
+            subject: text(2)?,
+            error_type: text(3)?,
+            details: serde_json::from_str(&text(4)?).unwrap_or_default(),
+        },
+        pattern: text(5)?,
+        fix: text(6)?,
+        context: text(7)?,
+        tags: serde_json::from_str(&text(8)?).unwrap_or_default(),
+        state: LearningState::from(text(9)?.as_str()),
+        created_at: Time(row.get(10)?),
+        last_used_at: row.get::<_, Option<i64>>(11)?.map(Time),
+        times_used: row.get(12)?,
+        source: serde_json::from_str(&text(13)?).unwrap_or_else(|_| unknown()),
+    })
+}
+
+fn get(conn: &Connection, id: i64) -> Result<Learning> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM learnings WHERE id = ?1"))?
+        .query_row([id], from_row)
+        .optional()?
+        .ok_or_else(|| StoreError::NotFound(format!("learning {id}")))
+}
+
+/// Adds a learning, or finds the one with the same text; whether it is new.
+fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
+    let kind = &l.kind;
+    let added = conn
+        .prepare_cached(
+            "INSERT INTO learnings(tool, subject, error_type, details, pattern, fix, context, tags, state, created, used,
+               times, source)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT(tool, subject, error_type, fix) DO NOTHING",
+        )?
+        .execute(params![
+            kind.tool,
+            kind.subject,
+            kind.error_type,
+            serde_json::to_string(&kind.details)?,
+            l.pattern,
+            l.fix,
+            l.context,
+            serde_json::to_string(&l.tags)?,
+            l.state.word(),
+            l.created_at.millis(),
+            l.last_used_at.map(Time::millis),
+            l.times_used,
+            serde_json::to_string(&l.source)?,
+        ])?;
+    if added > 0 {
+        return Ok((conn.last_insert_rowid(), true));
+    }
+    let id = conn
+        .prepare_cached(
+            "SELECT id FROM learnings WHERE tool = ?1 AND subject = ?2 AND error_type = ?3 AND fix = ?4",
+        )?
+        .query_row(params![kind.tool, kind.subject, kind.error_type, l.fix], |r| r.get(0))?;
+    Ok((id, false))
+}
+
+impl Learnings<'_> {
+    /// Adds a learning, unless there is one with the same kind and fix. Its number, and whether it is new.
+    pub fn add(&self, learning: Learning) -> Ticket<(i64, bool)> {
+        self.store.write(move |conn| put(conn, &learning))
+    }
+
+    /// Adds many in one transaction; the number of new ones.
+    pub fn add_all(&self, learnings: Vec<Learning>) -> Ticket<usize> {
+        self.store.write(move |conn| {
+            let mut new = 0;
+            for learning in &learnings {
+                new += usize::from(put(conn, learning)?.1);
+            }
+            Ok(new)
+        })
+    }
+
+    /// One learning.
+    ///
+    /// # Errors
+    /// When no learning has this number.
+    pub fn get(&self, id: i64) -> Result<Learning> {
+        self.store.read(|conn| get(conn, id))
+    }
+
+    /// Learnings about a tool and one of these subjects, the newest first; at most `limit` for each. `active`: only those.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn about(&self, tool: &str, subjects: &[String], active: bool, limit: u32) -> Result<Vec<Learning>> {
+        self.store.read(|conn| {
+            let mut all = Vec::new();
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM learnings WHERE tool = ?1 AND subject = ?2
+                 AND (state = 'active' OR NOT ?4) ORDER BY id DESC LIMIT ?3"
+            ))?;
+            for subject in subjects {
+                let rows = statement.query_map(params![tool, subject, limit, active], from_row)?;
+                all.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// The subjects of active learnings about a tool.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn subjects(&self, tool: &str) -> Result<Vec<String>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT DISTINCT subject FROM learnings WHERE tool = ?1 AND state = 'active' AND subject <> ''",
+            )?;
+            let rows = statement.query_map([tool], |r| r.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Learnings in which each word of `filter` occurs, last used or made first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn list(&self, filter: &str, state: Option<&LearningState>, limit: u32) -> Result<Vec<Learning>> {
+        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM learnings WHERE ?1 IS NULL OR state = ?1
+                 ORDER BY coalesce(used, created) DESC, id DESC"
+            ))?;
+            let rows = statement.query_map([state.map(LearningState::word)], from_row)?;
+            let mut found = Vec::new();
+            for row in rows {
+                let row = row?;
+                let text = format!(
+                    "{} {} {} {} {} {} {}",
+                    row.kind.tool,
+                    row.kind.subject,
+                    row.kind.error_type,
+                    row.pattern,
+                    row.fix,
+                    row.context,
+                    row.tags.join(" ")
+                )
+                .to_lowercase();
+                if words.iter().all(|w| text.contains(w.as_str())) {
+                    found.push(row);
+                    if found.len() >= limit as usize {
+                        break;
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Active learnings whose text has a matcher; at most some.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn with_matchers(&self) -> Result<Vec<Learning>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM learnings WHERE state = 'active'
+                 AND (instr(fix || context, '[when:') OR instr(fix || context, '[never:')) ORDER BY id LIMIT 200"
+            ))?;
+            let rows = statement.query_map([], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// How many wait for the person.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn pending(&self) -> Result<u32> {
+        self.store.read(|conn| {
+            Ok(conn
+                .prepare_cached("SELECT count(*) FROM learnings WHERE state = 'proposed'")?
+                .query_row([], |r| r.get(0))?)
+        })
+    }
+
+    /// Counts that these were attached now.
+    pub fn used(&self, ids: Vec<i64>) -> Ticket<()> {
+        let now = self.store.now();
+        self.store.write(move |conn| {
+            for id in &ids {
+                conn.prepare_cached("UPDATE learnings SET used = ?2, times = times + 1 WHERE id = ?1")?
+                    .execute(params![id, now.millis()])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes state or text, and keeps what was there for [`Self::undo`]. The learning after it.
+    pub fn change(
+        &self,
+        id: i64,
+        state: Option<LearningState>,
+        text: Option<LearningText>,
+    ) -> Ticket<Learning> {
+        self.store.write(move |conn| {
+            let before = get(conn, id)?;
+            let mut after = before.clone();
+            if let Some(state) = &state {
+                after.state = state.clone();
+            }
+            if let Some(text) = &text {
+                (after.pattern, after.fix, after.context) =
+                    (text.pattern.clone(), text.fix.clone(), text.context.clone());
+            }
+            write(conn, &after, Some(&before))?;
+            Ok(after)
+        })
+    }
+
+    /// Brings back state and text from before the last change; done twice, it is as if it was not done.
+    pub fn undo(&self, id: i64) -> Ticket<Learning> {
+        self.store.write(move |conn| {
+            let now = get(conn, id)?;
+            let kept: Option<String> =
+                conn.query_row("SELECT before FROM learnings WHERE id = ?1", [id], |r| r.get(0))?;
+            let before: Learning = kept
+                .and_then(|text| serde_json::from_str(&text).ok())
+                .ok_or_else(|| StoreError::NotFound(format!("an earlier state of learning {id}")))?;
+            let after = Learning { times_used: now.times_used, last_used_at: now.last_used_at, id, ..before };
+            write(conn, &after, Some(&now))?;
+            Ok(after)
+        })
+    }
+
+    /// Applies a consolidation. A learning that was changed since it was read (`seen`) stays as it is.
+    pub fn consolidate(&self, changes: Vec<(Learning, LearningChange)>) -> Ticket<usize> {
+        self.store.write(move |conn| {
+            let mut done = 0;
+            for (seen, change) in &changes {
+                let Some(now) = get(conn, change.id).ok().filter(|now| now == seen) else { continue };
+                let context = change.context.clone().unwrap_or_else(|| now.context.clone());
+                let after = Learning {
+                    state: change.state.clone(),
+                    times_used: change.times_used,
+                    last_used_at: change.last_used_at,
+                    context,
+                    ..now.clone()
+                };
+                write(conn, &after, Some(&now))?;
+                done += 1;
+            }
+            Ok(done)
+        })
+    }
+
+    /// Whether a day has passed since the last consolidation; if so, this one counts as made. One process gets the yes.
+    pub fn consolidation_due(&self, every_millis: i64) -> Ticket<bool> {
+        let now = self.store.now().millis();
+        self.store.write(move |conn| {
+            let last: Option<String> = conn
+                .query_row("SELECT value FROM meta WHERE key = 'learnings_consolidated'", [], |r| r.get(0))
+                .optional()?;
+            let last = last.and_then(|t| t.parse::<i64>().ok()).filter(|t| *t <= now);
+            if last.is_some_and(|t| now.saturating_sub(t) < every_millis) {
+                return Ok(false);
+            }
+            conn.execute(
+                "INSERT OR REPLACE INTO meta(key, value) VALUES('learnings_consolidated', ?1)",
+                [now.to_string()],
+            )?;
+            Ok(true)
+        })
+    }
+}
+
+/// Writes state, text and counts. A change to the text of another learning is refused.
+fn write(conn: &Connection, l: &Learning, before: Option<&Learning>) -> Result<()> {
+    let before = before.map(serde_json::to_string).transpose()?;
+    let same: bool = conn.query_row(
+        "SELECT EXISTS(SELECT 1 FROM learnings WHERE tool = ?1 AND subject = ?2 AND error_type = ?3 AND fix = ?4 AND id <> ?5)",
+        params![l.kind.tool, l.kind.subject, l.kind.error_type, l.fix, l.id],
+        |r| r.get(0),
+    )?;
+    if same {
+        return Err(StoreError::Conflict("there is a learning with this fix already".into()));
+    }
+    conn.prepare_cached(
+        "UPDATE learnings SET pattern = ?2, fix = ?3, context = ?4, state = ?5, used = ?6, times = ?7, before = ?8
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        l.id,
+        l.pattern,
+        l.fix,
+        l.context,
+        l.state.word(),
+        l.last_used_at.map(Time::millis),
+        l.times_used,
+        before
+    ])?;
+    Ok(())
+}

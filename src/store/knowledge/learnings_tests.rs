@@ -1,0 +1,131 @@
+use rusqlite::Connection;
+use tiller_protocol::{
+    FailureKind, Learning, LearningSource, LearningState, LearningText, RuleReceipts, Taint, Time,
+};
+
+use crate::Store;
+use crate::open::migrate::{self, DatabaseKind};
+use crate::testing::{NOW, options, scratch};
+
+fn learning(subject: &str, error: &str, fix: &str) -> Learning {
+    Learning {
+        id: 0,
+        kind: FailureKind {
+            tool: "terminal".into(),
+            subject: subject.into(),
+            error_type: error.into(),
+            details: vec!["x".into()],
+        },
+        pattern: format!("{subject} --all"),
+        fix: fix.into(),
+        context: String::new(),
+        tags: vec!["git".into()],
+        state: LearningState::Active,
+        created_at: NOW,
+        last_used_at: None,
+        times_used: 0,
+        source: LearningSource {
+            session: None,
+            entry: None,
+            agent: "main".into(),
+            branch: "main".into(),
+            taint: Taint::ToolOutput,
+        },
+    }
+}
+
+#[test]
+fn a_learning_is_kept_found_by_its_subject_and_counted() {
+    let (_dir, store) = scratch();
+    let l = store.learnings();
+    let (id, new) = l.add(learning("git push", "rejected", "git pull first")).wait().unwrap();
+    assert!(new);
+    assert_eq!(l.add(learning("git push", "rejected", "git pull first")).wait().unwrap(), (id, false));
+    l.add(learning("cargo test", "no such package", "-p store")).wait().unwrap();
+    let found = l.about("terminal", &["git push".into(), "ls".into()], true, 9).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0], Learning { id, ..learning("git push", "rejected", "git pull first") });
+    l.used(vec![id]).wait().unwrap();
+    let used = l.get(id).unwrap();
+    assert_eq!((used.times_used, used.last_used_at), (1, Some(NOW)));
+    assert_eq!(l.list("PUSH pull", None, 9).unwrap().len(), 1);
+    assert_eq!(l.list("", Some(&LearningState::Proposed), 9).unwrap(), []);
+    let mut subjects = l.subjects("terminal").unwrap();
+    subjects.sort();
+    assert_eq!(subjects, ["cargo test", "git push"]);
+}
+
+#[test]
+fn a_change_can_be_undone_and_done_again() {
+    let (_dir, store) = scratch();
+    let l = store.learnings();
+    let (id, _) = l.add(learning("git push", "rejected", "git pull first")).wait().unwrap();
+    l.change(id, Some(LearningState::Retired), None).wait().unwrap();
+    assert_eq!(l.about("terminal", &["git push".into()], true, 9).unwrap(), []);
+    assert_eq!(l.undo(id).wait().unwrap().state, LearningState::Active);
+    assert_eq!(l.undo(id).wait().unwrap().state, LearningState::Retired);
+    let text = LearningText { pattern: "push".into(), fix: "pull".into(), context: "shared".into() };
+    let edited = l.change(id, None, Some(text)).wait().unwrap();
+    assert_eq!((edited.fix.as_str(), edited.context.as_str()), ("pull", "shared"));
+    assert_eq!(l.undo(id).wait().unwrap().fix, "git pull first");
+    assert!(l.change(99, None, None).wait().is_err());
+    assert!(l.undo(99).wait().is_err());
+}
+
+#[test]
+fn receipts_add_up() {
+    let (_dir, store) = scratch();
+    let one = |shown, followed, violated| RuleReceipts { shown, followed, violated };
+    store.receipts().count(vec![("a".into(), one(1, 0, 0)), ("b".into(), one(1, 0, 0))]).wait().unwrap();
+    store.receipts().count(vec![("a".into(), one(0, 1, 2))]).wait().unwrap();
+    store.receipts().promote("b", Some("terminal(git push*)".into())).wait().unwrap();
+    let all = store.receipts().all().unwrap();
+    assert_eq!(all["a"], (one(1, 1, 2), None));
+    assert_eq!(all["b"], (one(1, 0, 0), Some("terminal(git push*)".into())));
+}
+
+/// Two processes look after the learnings; one of them consolidates a day.
+#[test]
+fn one_of_two_processes_consolidates() {
+    let (dir, one) = scratch();
+    let two = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();
+    let due = |s: &Store| s.learnings().consolidation_due(1_000).wait().unwrap();
+    assert_eq!([due(&one), due(&two), due(&one)], [true, false, false]);
+}
+
+/// Two processes save at once: each learning is there once, and no count is lost.
+#[test]
+fn two_processes_save_and_count_at_once() {
+    let (dir, one) = scratch();
+    let two = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();
+    let work = |store: &Store, from: u32| {
+        let mut tickets = Vec::new();
+        for n in 0..100 {
+            let fix = format!("fix {}", if n % 2 == 0 { n } else { n + from });
+            tickets.push(store.learnings().add(learning("git push", "rejected", &fix)));
+        }
+        let ids: Vec<i64> = tickets.into_iter().map(|t| t.wait().unwrap().0).collect();
+        store.learnings().used(ids).wait().unwrap();
+    };
+    std::thread::scope(|s| {
+        s.spawn(|| work(&one, 1_000));
+        s.spawn(|| work(&two, 2_000));
+    });
+    let all = one.learnings().list("", None, 1_000).unwrap();
+    assert_eq!(all.len(), 150);
+    assert_eq!(all.iter().map(|l| l.times_used).sum::<u32>(), 200);
+}
+
+/// Version 14 has learnings; older databases have none, and keep what they have.
+#[test]
+fn a_database_of_version_13_gets_the_tables() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..13], Time(1)).unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.learnings().list("", None, 9).unwrap(), []);
+    assert!(store.learnings().add(learning("git push", "rejected", "pull")).wait().unwrap().1);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}
