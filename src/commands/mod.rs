@@ -19,7 +19,7 @@ mod detach;
 mod doctor;
 mod exec;
 mod extensions;
-mod learnings;
+mod knowledge;
 mod mcp;
 mod memory;
 mod sandbox;
@@ -148,7 +148,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Batch(what)) => batch::run(plain, &what),
         Some(Sub::Workflow { what }) => workflow::run(plain, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
-        Some(Sub::Learnings { what, json }) => learnings::run(&here()?, &what, json),
+        Some(Sub::Learnings { what, json }) => knowledge::learnings::run(&here()?, &what, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),
         Some(Sub::Doctor { json }) => doctor::run(&here()?, json),

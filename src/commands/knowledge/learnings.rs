@@ -21,7 +21,7 @@ const ALL: u32 = 1_000_000;
 const NONBLOCK: i32 = 0o4000;
 
 /// Runs one subcommand.
-pub(super) fn run(setup: &Setup, what: &LearningsCommand, json: bool) -> Result<Exit, Notice> {
+pub(in crate::commands) fn run(setup: &Setup, what: &LearningsCommand, json: bool) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
     match what {
         LearningsCommand::List { filter, state, limit } => {

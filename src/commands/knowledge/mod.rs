@@ -1,0 +1,3 @@
+//! What is kept across sessions, without a screen.
+
+pub(super) mod learnings;
