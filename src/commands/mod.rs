@@ -153,7 +153,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),
         Some(Sub::Doctor { json }) => doctor::run(&here()?, json),
         Some(Sub::Plugin { what }) => extensions::plugins::run(&here()?, &what),
-        Some(Sub::Skills(args)) => extensions::skills::run(&here()?, &args),
+        Some(Sub::Skills(args)) => extensions::skills::run(&plain(&args.common())?, &args),
         Some(Sub::Hooks { what }) => extensions::hooks::run(&here()?, &what),
         Some(Sub::Sandbox { what }) => sandbox::run(&what),
         Some(Sub::Mcp { what }) => mcp::run(&here()?, &what),

@@ -20,6 +20,12 @@ pub struct Agents<'a> {
     pub(crate) store: &'a Store,
 }
 
+/// Turns that used a skill, and trials of skills.
+#[derive(Clone, Copy, Debug)]
+pub struct SkillUses<'a> {
+    pub(crate) store: &'a Store,
+}
+
 /// Workflow runs and their steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Workflows<'a> {
@@ -175,6 +181,11 @@ impl Store {
     /// Workflow runs and their steps.
     pub fn workflows(&self) -> Workflows<'_> {
         Workflows { store: self }
+    }
+
+    /// Turns that used a skill, and trials of skills.
+    pub fn skill_uses(&self) -> SkillUses<'_> {
+        SkillUses { store: self }
     }
 
     /// States of the workspace's files as a session saw them: ids of the snapshot store.

@@ -21,9 +21,8 @@
 //! | `write` | writing: one thread, batches, tickets, health |
 //! | `tree` | entries, heads, branches, paths, and the tree for the tree browser |
 //! | `session` | sessions and the tables that belong to one, a file each; the trash |
-//! | `knowledge` | what is kept across sessions: learnings, counts of rules |
+//! | `knowledge` | what is kept across sessions: memory, learnings, counts of rules and of skills |
 //! | `audit` | decisions and costs |
-//! | `knowledge` | what is kept across sessions |
 //! | `search` | full-text search, in a second database that can be deleted |
 //! | `transfer` | export and import of sessions as JSON lines |
 //! | `schema` | the migrations; old ones never change |
@@ -50,6 +49,7 @@ pub use audit::costs::{CostSum, ModelCall};
 pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
 pub use knowledge::learnings::LearningChange;
+pub use knowledge::skill_uses::{SkillTotals, SkillUse, SkillUseKind};
 pub use lease::process::Process;
 pub use lease::{AcquireMode, Lease};
 pub use open::doctor::Doctor;

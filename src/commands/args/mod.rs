@@ -27,7 +27,7 @@ pub use mcp::{Mcp, McpAdd, McpLimits};
 pub use memory::{MemoryOf, MemoryWhat};
 pub use sandbox::{Sandbox, SandboxMethod, SandboxProfile, SandboxRun};
 pub use sessions::{Compare, Search, Sessions};
-pub use skills::{SkillsArgs, SkillsCommand};
+pub use skills::{SkillTrial, SkillsArgs, SkillsCommand};
 
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
@@ -324,6 +324,9 @@ pub struct Exec {
     /// Do not keep a session of this run; its cost is still recorded
     #[arg(long, conflicts_with_all = ["session", "cont"])]
     pub ephemeral: bool,
+    /// Leave this skill out, for `tiller skills try`
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub without_skill: Vec<String>,
     #[command(flatten)]
     pub common: Common,
 }

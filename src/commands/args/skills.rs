@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::{Common, dollars};
+
 /// `tiller skills`.
 #[derive(Debug, Args)]
 pub struct SkillsArgs {
@@ -12,6 +14,16 @@ pub struct SkillsArgs {
     /// Print one JSON object per line
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl SkillsArgs {
+    /// The options of a run; those of other commands are the usual ones.
+    pub fn common(&self) -> Common {
+        match &self.what {
+            SkillsCommand::Try(trial) => trial.common.clone(),
+            _ => Common::default(),
+        }
+    }
 }
 
 /// What is done with skills and packs.
@@ -77,6 +89,8 @@ pub enum SkillsCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Run a skill on your own past prompts, with and without it, in copies of this folder
+    Try(Box<SkillTrial>),
     /// Fetch packs again, and show what differs before it is used
     Update {
         /// Name of the pack; all packs by default
@@ -85,4 +99,28 @@ pub enum SkillsCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+/// `tiller skills try`.
+#[derive(Debug, Args)]
+pub struct SkillTrial {
+    /// Name of a skill, or the folder of one that is not in use yet
+    pub skill: String,
+    /// How many prompts that it should answer to
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub prompts: u8,
+    /// How many prompts that it should not answer to
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=20))]
+    pub others: u8,
+    /// Command that tells by exit code 0 that a run went well, in the sandbox and the copy of that run
+    #[arg(long, value_name = "CMD")]
+    pub check: Option<String>,
+    /// Maximum cost of all runs in US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true, default_value = "1")]
+    pub max_cost: f64,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub common: Common,
 }

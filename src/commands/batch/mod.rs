@@ -14,7 +14,7 @@
 mod budget;
 mod cases;
 mod launch;
-mod results;
+pub(in crate::commands) mod results;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;

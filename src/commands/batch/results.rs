@@ -14,10 +14,10 @@ const ERROR: usize = 2000;
 
 /// How a case ended.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct CaseResult {
+pub(in crate::commands) struct CaseResult {
     pub(super) id: String,
     /// `done`, or why it did not succeed: the status of its turn, `failed` without a turn, or `lost`.
-    pub(super) status: String,
+    pub(in crate::commands) status: String,
     /// Exit code of its process; `None`: not known.
     #[serde(default)]
     pub(super) exit: Option<i32>,
@@ -26,12 +26,12 @@ pub(super) struct CaseResult {
     text: String,
     /// Of all its agents; `None`: not known.
     #[serde(default)]
-    pub(super) cost_usd: Option<f64>,
+    pub(in crate::commands) cost_usd: Option<f64>,
     #[serde(default)]
-    usage: Usage,
+    pub(in crate::commands) usage: Usage,
     /// From its start to its end, as far as this is known.
     #[serde(default)]
-    pub(super) seconds: f64,
+    pub(in crate::commands) seconds: f64,
     #[serde(default)]
     session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ impl CaseResult {
     }
 
     /// From the events that `tiller exec --json` printed; `None`: its turn has not ended.
-    pub(super) fn read(events: &str) -> Option<Self> {
+    pub(in crate::commands) fn read(events: &str) -> Option<Self> {
         let (result, ended) = Self::read_so_far(events);
         ended.then_some(result)
     }
@@ -129,7 +129,7 @@ impl CaseResult {
         (result, ended)
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::commands) fn is_done(&self) -> bool {
         self.status == "done"
     }
 

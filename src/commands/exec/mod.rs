@@ -40,7 +40,8 @@ const LOOK: u64 = 4;
 const AGAIN: u64 = 5;
 
 /// Runs the turn to its end; `role`: with this agent definition.
-pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
+pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
+    setup.config.config.skills.disabled.extend(exec.without_skill.iter().cloned());
     let message = message(exec)?;
     setup.check_config()?;
     // A script waits: a failed write ends the turn, with exit code 5.

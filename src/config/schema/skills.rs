@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Skills, own commands and output styles.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkillSettings {
     /// Whether agents may write skills: `always` without a question, `ask` after you have seen the difference, `never`.
@@ -15,6 +15,20 @@ pub struct SkillSettings {
     pub style: Option<String>,
     /// Address of a registry: a JSON file that says which packs of skills there are. Asked only by `tiller skills`.
     pub registry: Option<String>,
+    /// After a task of five tool calls or more that succeeded, offer to save how it was done as a skill.
+    pub offer: bool,
+}
+
+impl Default for SkillSettings {
+    fn default() -> Self {
+        Self {
+            approve: SkillApproval::default(),
+            disabled: Vec::new(),
+            style: None,
+            registry: None,
+            offer: true,
+        }
+    }
 }
 
 /// What happens when an agent wants to write a skill.

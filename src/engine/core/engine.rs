@@ -225,6 +225,7 @@ impl Core {
                 inputs: VecDeque::new(),
                 prefix: compose::no_prefix(),
                 max_requests: None,
+                offered: None,
             },
             prompts: PromptPart {
                 queue: Vec::new(),

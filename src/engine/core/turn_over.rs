@@ -7,6 +7,7 @@ use crate::files::record;
 use crate::goal;
 use crate::prompts::queue;
 use crate::prompts::titles;
+use crate::questions::skill_offer;
 use serde_json::json;
 use tiller_protocol::HookEvent;
 use tiller_protocol::event::TurnStatus;
@@ -16,8 +17,11 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     if !core.is_live(turn) {
         return;
     }
-    let (prompt, text, why) =
-        core.turn.live.take().map(|l| (l.prompt, l.end.text, l.end.notice)).unwrap_or_default();
+    let live = core.turn.live.take();
+    if let Some(live) = &live {
+        skill_offer::turn_over(core, live, status);
+    }
+    let (prompt, text, why) = live.map(|l| (l.prompt, l.end.text, l.end.notice)).unwrap_or_default();
     core.turn.inputs.clear();
     record::settle_files(core);
     agent_view::agent_changed(core);

@@ -22,6 +22,8 @@ pub(crate) enum About {
     Unpriced {
         turn: u64,
     },
+    /// Saving how a task was done as a skill.
+    SkillOffer,
     Busy {
         session: SessionId,
         /// The session's branch.

@@ -3,6 +3,7 @@
 use crate::money;
 use crate::questions::asking;
 use crate::questions::planning;
+use crate::questions::skill_offer;
 use crate::session::model;
 use crate::session::open;
 use crate::turn::prepare;
@@ -50,6 +51,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         _ => None,
     };
     match about {
+        About::SkillOffer => skill_offer::answered(core, &reply),
         About::Busy { session, head } => open::busy_answered(core, session, &head, &reply),
         About::Leave { client, cause, id } => open::leave_answered(core, client, cause, id, &reply),
         About::Budget { turn, which } if core.is_live(turn) => {

@@ -5,6 +5,7 @@ use crate::questions::answers;
 use crate::questions::asking;
 use crate::questions::keys;
 use crate::questions::msg::QuestionMsg;
+use crate::questions::skill_offer;
 use crate::questions::trust;
 use crate::session::settings;
 use tiller_protocol::EventBody;
@@ -21,6 +22,7 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
         }
         QuestionMsg::Settled(audit) => core.external_driver().audit_decided(*audit),
         QuestionMsg::Trusted { yes, result } => trust::trusted(core, yes, result),
+        QuestionMsg::SkillOffer => skill_offer::ask(core),
         QuestionMsg::KeyTried(tried) => keys::key_tried(core, *tried),
         QuestionMsg::SettingsRead(read) => settings::settings_read(core, *read),
     }

@@ -9,4 +9,5 @@ pub mod keys;
 pub(crate) mod msg;
 pub(crate) mod permission;
 pub(crate) mod planning;
+pub(crate) mod skill_offer;
 pub mod trust;

@@ -38,6 +38,8 @@ pub(crate) enum QuestionMsg {
         yes: bool,
         result: Result<TrustGrant, String>,
     },
+    /// The user has not refused offers of skills for good: ask.
+    SkillOffer,
     KeyTried(Box<KeyReport>),
     SettingsRead(Box<SettingsReport>),
 }

@@ -201,6 +201,9 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         .as_mut()
         .and_then(|l| l.calls.args.remove(call_id))
         .unwrap_or(Value::Object(serde_json::Map::new()));
+    if let Some(live) = &mut core.turn.live {
+        live.record.call_ended(&name, &arguments, result.outcome.ok());
+    }
     // The tools of the list itself are not counted.
     if !core.services.tools.all.find(&name).is_some_and(|t| t.verb() == ToolVerb::Todo)
         && let Some(hint) = lock(&core.context.todo).called(result.outcome)

@@ -14,6 +14,7 @@ use crate::context::prefix::layers::{AgentRole, PromptFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
+use crate::questions::skill_offer::TurnRecord;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
@@ -94,6 +95,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         deltas: Deltas::new(&core.services.redaction),
         deferred_check: None,
         end: TurnEnd::default(),
+        record: TurnRecord::default(),
     });
     core.session.interrupted = None;
     let spoken = record::spoken(&entries);

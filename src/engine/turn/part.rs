@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Cost, EntryId, Notice, Time, Usage};
+use tiller_protocol::{Cost, EntryId, Notice, SessionId, Time, Usage};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
+use crate::questions::skill_offer::TurnRecord;
 use crate::turn::{Input, Turn};
 
 /// The turn in flight, and what turns share.
@@ -24,6 +25,8 @@ pub(crate) struct TurnPart {
     pub(crate) prefix: crate::prompts::msg::PrefixTask,
     /// Requests that this run may make.
     pub(crate) max_requests: Option<u32>,
+    /// The session in which a skill was offered: once in each.
+    pub(crate) offered: Option<SessionId>,
 }
 
 /// The turn in flight. Dropping it stops everything that it runs.
@@ -45,6 +48,7 @@ pub(crate) struct RunningTurn {
     /// `may_compact`.
     pub(crate) deferred_check: Option<bool>,
     pub(crate) end: TurnEnd,
+    pub(crate) record: TurnRecord,
 }
 
 /// The tasks of the turn, its calls aside. Dropping one stops it.

@@ -5,3 +5,4 @@ pub(crate) mod learnings;
 mod learnings_tests;
 pub(crate) mod memory;
 pub(crate) mod receipts;
+pub(crate) mod skill_uses;

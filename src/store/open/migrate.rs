@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0012_git_branch.sql"),
     include_str!("../schema/0013_memory.sql"),
     include_str!("../schema/0014_learnings.sql"),
+    include_str!("../schema/0015_skill_uses.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

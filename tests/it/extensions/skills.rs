@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
+
 use crate::common::{Out, Place, run};
 
 fn skill(name: &str, body: &str) -> String {
@@ -425,4 +427,88 @@ fn a_kill_at_any_write_of_an_installation_leaves_old_or_new() {
             assert_eq!(left, 0, "step {step}");
         }
     }
+}
+
+/// A pack of one skill, used in a prompt and then tried: counts of both.
+#[test]
+fn uses_are_counted_and_a_trial_compares_runs_with_and_without() {
+    let rounds = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&rounds);
+    let server = ScriptServer::with(move |request: &Recorded, _| {
+        let body = request.json();
+        let text = body["messages"].to_string();
+        let listed = body.to_string().contains("How we do deploy");
+        let reply = Script::new();
+        let reply = match text.contains("tool_result") {
+            // With the skill the agent does what the check asks for.
+            false if listed && text.contains("deploy the new version") => {
+                seen.lock().unwrap().push("with");
+                reply.call("v1", "skill_view", json!({"name": "deploy"})).call(
+                    "w1",
+                    "write_file",
+                    json!({"path": "deployed.txt", "content": "yes\n"}),
+                )
+            }
+            false => {
+                seen.lock().unwrap().push("without");
+                reply.text("I do not know how.")
+            }
+            true => reply.text("Done."),
+        };
+        Reply::script(Wire::Anthropic, &reply)
+    });
+    let place = Place::anthropic(&server);
+    pack(&place);
+    place.ok(&["skills", "install", "team", "--yes"]);
+    std::fs::remove_dir_all(place.work.join("team")).unwrap();
+    place.file("a.txt", "a\n");
+    refused(&place.run(&["skills", "try", "deploy", "--yes"]), "None of your past prompts");
+    for prompt in ["please deploy the new version", "rename the field in the parser"] {
+        place.ok(&["exec", "--profile", "auto-edit", prompt]);
+    }
+    let rows = place.lines(&["skills", "list", "--json"]);
+    let of = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap()["uses"].clone();
+    assert_eq!((of("deploy"), of("rollback")), (json!(1), json!(0)), "{rows:?}");
+    let shown = place.ok(&["skills", "show", "deploy"]);
+    assert!(shown.contains("Record: used once, 1 in turns that succeeded"), "{shown}");
+    std::fs::remove_file(place.work.join("deployed.txt")).unwrap();
+
+    let out = place.run(&["skills", "try", "deploy"]);
+    refused(&out, "no terminal to ask on");
+    for said in ["please deploy the new version", "rename the field", "3 runs", "$1.00 in all"] {
+        assert!(out.stdout.contains(said), "{said}: {out:?}");
+    }
+    let confined = place.run(&["sandbox", "run", "--", "/bin/sh", "-c", "test -f a.txt"]).code == Some(0);
+    let before = rounds.lock().unwrap().len();
+    let mut args = vec!["skills", "try", "deploy", "--yes", "--json"];
+    args.extend(["--check", "test -f deployed.txt"]);
+    let lines = place.lines(&args);
+    let sum = lines.last().unwrap();
+    assert_eq!(
+        (&sum["with"]["runs"], &sum["without"]["runs"], &sum["others"]["runs"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!((&sum["with"]["used"], &sum["others"]["used"]), (&json!(1), &json!(0)), "{lines:?}");
+    assert_eq!((&sum["with"]["done"], &sum["without"]["done"]), (&json!(1), &json!(1)));
+    assert!(sum["with"]["tokens"].as_u64() > sum["without"]["tokens"].as_u64(), "{sum}");
+    if confined {
+        assert_eq!((&sum["with"]["passed"], &sum["without"]["passed"]), (&json!(1), &json!(0)), "{lines:?}");
+    } else {
+        eprintln!("skipped: nothing confines the check here");
+    }
+    assert_eq!(rounds.lock().unwrap()[before..], ["with", "without", "without"]);
+    assert!(!place.work.join("deployed.txt").exists(), "the folder itself is not changed");
+    // Trials are no uses.
+    let rows = place.lines(&["skills", "list", "--json"]);
+    assert_eq!(rows.iter().find(|row| row["name"] == "deploy").unwrap()["uses"], json!(1));
+    let text = place.ok(&["skills", "try", "deploy", "--yes", "--others", "0"]);
+    assert!(
+        text.contains("With it") && text.contains("Without it") && text.contains("with: used, done"),
+        "{text}"
+    );
+    // A skill that is not in use yet, in a copy of a folder that is trusted.
+    place.file("draft/audit/SKILL.md", &skill("audit", "Look at the parser."));
+    refused(&place.run(&["skills", "try", "nothing"]), "There is no skill");
+    let out = place.run(&["skills", "try", "draft/audit", "--yes", "--json", "--others", "0"]);
+    refused(&out, "None of your past prompts");
 }

@@ -1,5 +1,6 @@
 //! What there is, and one skill.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
 use tiller_skills::packs::{Contents, Pack, PackState, Packs};
 use tiller_skills::{Skill, Skills, Sources};
+use tiller_store::SkillTotals;
 
 use super::fetch::{self, Interrupt, shown};
 use super::install::{body, contents_json, count, describe, short};
@@ -21,13 +23,18 @@ use crate::commands::{Exit, json_line, say};
 const ABOUT: usize = 90;
 
 /// The skills of this folder; those of the project only when it is trusted.
-fn skills(setup: &Setup) -> Result<Skills, Notice> {
+pub(super) fn skills(setup: &Setup) -> Result<Skills, Notice> {
     let trusted = setup.trust(&setup.open_store()?).may_load();
     let mut places = setup.places.clone();
     places.plugins = plugins::folders(setup);
     let disabled = &setup.config.config.skills.disabled;
     // What is left out is listed with its reason.
     Ok(definitions::skills::read(&places, &setup.folder_config, trusted, disabled).0)
+}
+
+/// The sums of uses, by name of the skill.
+fn totals(setup: &Setup) -> Result<BTreeMap<String, SkillTotals>, Notice> {
+    setup.open_store()?.skill_uses().totals().map_err(|e| e.notice())
 }
 
 /// Where a skill is from, for people; `pack`: the pack that it is of.
@@ -64,6 +71,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let all = skills(setup)?;
     let home = packs::home(setup);
     let installed = home.list().map_err(|why| user(format!("{why}.")))?;
+    let totals = totals(setup)?;
     let mut text = String::new();
     let rows: Vec<(&Arc<Skill>, &str)> = all
         .iter()
@@ -79,11 +87,17 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             text.push_str(&json_line(&json!({
                 "kind": "skill", "name": skill.name, "description": skill.description, "from": from,
                 "pack": pack, "file": skill.file.display().to_string(), "used": *used == "used", "state": used,
+                "uses": totals.get(&skill.name).map_or(0, |totals| totals.uses),
             })));
             continue;
         }
         let about = match *used {
-            "used" => skill.description.chars().take(ABOUT).collect::<String>(),
+            "used" => {
+                let uses = totals.get(&skill.name).map_or(0, |totals| totals.uses);
+                let uses =
+                    if uses == 0 { String::new() } else { format!(" ({})", count(uses as usize, "use")) };
+                skill.description.chars().take(ABOUT).collect::<String>() + &uses
+            }
             other => format!("({other})"),
         };
         text.push_str(&format!("{:wide$}  {:14}  {}\n", one_line(&skill.name), from, one_line(&about)));
@@ -158,7 +172,8 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     let installed = home.list().map_err(|why| user(format!("{why}.")))?;
     if let Some(skill) = all.get(name) {
         let pack = pack_of(&home, &installed, &skill.file);
-        return say(&if json { skill_json(skill, pack) } else { skill_text(skill, pack) });
+        let totals = totals(setup)?.get(&skill.name).copied().unwrap_or_default();
+        return say(&if json { skill_json(skill, pack, &totals) } else { skill_text(skill, pack, &totals) });
     }
     let Some(pack) = installed.iter().find(|pack| pack.name == name) else {
         let flaw = all.flaws().iter().find(|flaw| flaw.skipped && flaw.skill == name);
@@ -188,23 +203,24 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     say(&format!("{}{}{}\n", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn skill_json(skill: &Skill, pack: Option<&str>) -> String {
+fn skill_json(skill: &Skill, pack: Option<&str>, totals: &SkillTotals) -> String {
     let params: Vec<_> =
         skill.params.iter().map(|param| json!({ "name": param.name, "default": param.default })).collect();
     json_line(&json!({
         "kind": "skill", "name": skill.name, "description": skill.description, "from": place(skill, pack), "pack": pack,
         "file": skill.file.display().to_string(), "license": skill.license, "compatibility": skill.compatibility,
         "metadata": skill.metadata, "allowed_tools": skill.allowed_tools, "params": params,
-        "requires": skill.requires, "body": skill.body,
+        "requires": skill.requires, "body": skill.body, "uses": totals.uses, "uses_done": totals.done,
+        "uses_cost_usd": totals.cost.usd(), "uses_tokens": totals.tokens,
     }))
 }
 
-fn skill_text(skill: &Skill, pack: Option<&str>) -> String {
+fn skill_text(skill: &Skill, pack: Option<&str>, totals: &SkillTotals) -> String {
     let mut text =
         format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
     let mut row = |what: &str, value: String| {
@@ -218,6 +234,7 @@ fn skill_text(skill: &Skill, pack: Option<&str>) -> String {
     row("Parameters", skill.params.iter().map(|param| param.name.as_str()).collect::<Vec<_>>().join(", "));
     row("Requires", skill.requires.join(", "));
     row("Tools it names", skill.allowed_tools.join(" "));
+    row("Record", totals.words());
     text.push('\n');
     text.push_str(&tiller_text::clean::plain_lines(&skill.body));
     text.push('\n');

@@ -5,11 +5,13 @@
 //! | --- | --- |
 //! | `list` | what there is, and one skill |
 //! | `install` | packs: the question, and what follows from the answer |
+//! | `trial` | a skill on past prompts, with and without it |
 //! | `fetch` | bringing the files of a source; the one place with a network |
 
 mod fetch;
 mod install;
 mod list;
+mod trial;
 
 use std::path::Path;
 
@@ -37,6 +39,7 @@ pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit,
         SkillsCommand::Install { source, name, yes } => {
             install::install(setup, source, name.as_deref(), install::Asking { yes: *yes, json })
         }
+        SkillsCommand::Try(trial) => trial::run(setup, trial, json),
         SkillsCommand::Trust { name, yes } => {
             install::trust(setup, name, install::Asking { yes: *yes, json })
         }

@@ -1,0 +1,189 @@
+//! What follows for skills from the end of a turn: the skills that it used are counted, and after a long task that
+//! succeeded the user is asked once whether to save how it was done as a skill.
+
+use serde_json::Value;
+use tiller_config::schema::SkillApproval;
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{
+    AskBody, AskReply, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
+};
+use tiller_store::{SkillUse, SkillUseKind};
+
+use crate::core::Core;
+use crate::core::follow_up::FollowUp;
+use crate::core::msg::Msg;
+use crate::core::services::Human;
+use crate::prompts::queue;
+use crate::questions::about::About;
+use crate::questions::asking;
+use crate::questions::msg::QuestionMsg;
+use crate::turn::part::RunningTurn;
+
+/// Successful calls of a turn after which the offer is made.
+const CALLS: u32 = 5;
+/// Skills of one turn that are counted.
+const SKILLS: usize = 20;
+/// The name of the fact that holds a refusal for good.
+const KEY: &str = "skill-offer";
+const NEVER: &str = "never";
+/// The tools that load a skill, and write one.
+const VIEW: &str = "skill_view";
+const WRITE: &str = "skill_manage";
+
+const SAVE: &str = "Save it: the agent writes a draft, and you see it before it is stored";
+const NOT_NOW: &str = "Not now";
+const NEVER_AGAIN: &str = "Never offer this again";
+
+/// What the model is told after a yes.
+const TASK: &str = "Save how this task was done as a skill with skill_manage, so that the next task of this kind goes \
+                    faster. Say in its description when to use it. Give the exact steps, commands and pitfalls that \
+                    mattered, and how to know that it is done. Leave out what was particular to this case.";
+
+/// What a turn did, for its skills.
+#[derive(Default)]
+pub(crate) struct TurnRecord {
+    /// Calls that succeeded.
+    calls: u32,
+    /// Names of skills that were loaded.
+    skills: Vec<String>,
+    /// A skill was written.
+    wrote: bool,
+}
+
+impl TurnRecord {
+    /// Notes a call that has ended.
+    pub(crate) fn call_ended(&mut self, name: &str, arguments: &Value, ok: bool) {
+        if !ok {
+            return;
+        }
+        self.calls = self.calls.saturating_add(1);
+        self.wrote |= name == WRITE;
+        let skill = arguments.get("name").and_then(Value::as_str).filter(|_| name == VIEW);
+        if let Some(skill) = skill
+            && self.skills.len() < SKILLS
+            && !self.skills.iter().any(|known| known == skill)
+        {
+            self.skills.push(skill.to_owned());
+        }
+    }
+}
+
+/// The turn has ended.
+pub(crate) fn turn_over(core: &mut Core, turn: &RunningTurn, status: TurnStatus) {
+    count(core, turn, status);
+    if offers(core, &turn.record, status) {
+        core.turn.offered = Some(core.session.id);
+        let (tx, store) = (core.tx.clone(), core.services.store.clone());
+        core.spawn(async move {
+            let kept = tokio::task::spawn_blocking(move || store.meta(KEY)).await;
+            if matches!(kept, Ok(Ok(None))) {
+                let _ = tx.send(Msg::Question(QuestionMsg::SkillOffer)).await;
+            }
+        });
+    }
+}
+
+/// Stores which skills the turn used, how it ended and what it cost.
+fn count(core: &Core, turn: &RunningTurn, status: TurnStatus) {
+    let skills = core.services.skills();
+    let known = |name: &str| skills.get(name).is_some();
+    let named = turn.prompt.split_whitespace().filter_map(|word| word.strip_prefix('$'));
+    let mut named: Vec<&str> = named.map(|word| word.trim_end_matches([',', '.', ':', '?', '!'])).collect();
+    named.retain(|name| known(name));
+    named.sort_unstable();
+    named.dedup();
+    let person = named.iter().map(|name| ((*name).to_owned(), SkillUseKind::Person));
+    let own = turn.record.skills.iter().filter(|name| known(name) && !named.contains(&name.as_str()));
+    let own = own.map(|name| (name.clone(), SkillUseKind::Agent));
+    let row = |(skill, kind)| SkillUse {
+        skill,
+        session: Some(core.session.id),
+        kind,
+        done: status == TurnStatus::Done,
+        checked: None,
+        cost: turn.spent.cost(),
+        tokens: turn.spent.usage.context().saturating_add(turn.spent.usage.output),
+    };
+    let rows: Vec<SkillUse> = person.take(SKILLS).chain(own).map(row).collect();
+    if !rows.is_empty() {
+        // Only a count is lost when it cannot be stored.
+        drop(core.services.store.skill_uses().add(rows));
+    }
+}
+
+/// Whether the question is asked.
+fn offers(core: &Core, record: &TurnRecord, status: TurnStatus) -> bool {
+    let settings = &core.services.config().skills;
+    status == TurnStatus::Done
+        && record.calls >= CALLS
+        && !record.wrote
+        && record.skills.is_empty()
+        && settings.offer
+        && settings.approve != SkillApproval::Never
+        && core.identity.owns_session()
+        && core.identity.external().is_none()
+        && !core.session.read_only
+        && core.services.user.human == Human::Present
+        && core.services.tools.all.find(WRITE).is_some()
+        && core.session.goal.as_ref().is_none_or(|goal| !goal.view.state.active())
+        && core.turn.offered != Some(core.session.id)
+}
+
+/// Asks, unless the user is already at the next thing.
+pub(crate) fn ask(core: &mut Core) {
+    if core.occupied() || !core.prompts.queue.is_empty() || !core.asks.is_empty() {
+        return;
+    }
+    let body = AskBody::Clarify {
+        question: "This task took several steps and succeeded. Save how it was done as a skill, for the next one like it?"
+            .into(),
+        choices: vec![SAVE.into(), NOT_NOW.into(), NEVER_AGAIN.into()],
+        allow_freetext: false,
+        multiple: false,
+        default: Some(1),
+        decides: vec![2],
+    };
+    asking::ask_self(core, About::SkillOffer, body);
+}
+
+/// Applies the answer.
+pub(crate) fn answered(core: &mut Core, reply: &Result<AskReply, String>) {
+    let Ok(AskReply::Choice { answers }) = reply else { return };
+    if answers.iter().any(|answer| answer == NEVER_AGAIN) {
+        drop(core.services.store.set_meta(KEY, Some(NEVER.into())));
+        let notice = Notice::new(NoticeKind::Info, "skills are not offered after tasks any more");
+        return core.notice(notice.hint("ask the agent to save how a task was done whenever you like"));
+    }
+    if answers.iter().any(|answer| answer == SAVE) {
+        let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
+        let message = Message::text(TASK);
+        core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+        queue::queue_changed(core, None);
+        if !core.occupied() {
+            core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_and_loaded_skills_are_noted_once() {
+        let mut record = TurnRecord::default();
+        record.call_ended(VIEW, &json!({"name": "a"}), true);
+        record.call_ended(VIEW, &json!({"name": "a"}), true);
+        record.call_ended(VIEW, &json!({"name": "b"}), false);
+        record.call_ended("read_file", &json!({"name": "c"}), true);
+        record.call_ended(VIEW, &json!({"name": 1}), true);
+        assert_eq!((record.calls, record.skills, record.wrote), (4, vec!["a".to_owned()], false));
+        for n in 0..50 {
+            let mut record = TurnRecord::default();
+            (0..n).for_each(|n| record.call_ended(VIEW, &json!({"name": format!("s{n}")}), true));
+            assert!(record.skills.len() <= SKILLS);
+        }
+    }
+}
