@@ -1,7 +1,6 @@
 //! What follows for skills from the end of a turn: the skills that it used are counted, and after a long task that
 //! succeeded the user is asked once whether to save how it was done as a skill.
 
-use serde_json::Value;
 use tiller_config::schema::SkillApproval;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{
@@ -18,55 +17,24 @@ use crate::questions::about::About;
 use crate::questions::asking;
 use crate::questions::msg::QuestionMsg;
 use crate::turn::part::RunningTurn;
+use crate::turn::record::{SKILLS, TurnRecord};
 
 /// Successful calls of a turn after which the offer is made.
 const CALLS: u32 = 5;
-/// Skills of one turn that are counted.
-const SKILLS: usize = 20;
 /// The name of the fact that holds a refusal for good.
 const KEY: &str = "skill-offer";
 const NEVER: &str = "never";
-/// The tools that load a skill, and write one.
-const VIEW: &str = "skill_view";
+/// The tool that writes a skill.
 const WRITE: &str = "skill_manage";
 
 const SAVE: &str = "Save it: the agent writes a draft, and you see it before it is stored";
 const NOT_NOW: &str = "Not now";
 const NEVER_AGAIN: &str = "Never offer this again";
 
-/// What the model is told after a yes.
+/// The message to the model after a yes.
 const TASK: &str = "Save how this task was done as a skill with skill_manage, so that the next task of this kind goes \
                     faster. Say in its description when to use it. Give the exact steps, commands and pitfalls that \
                     mattered, and how to know that it is done. Leave out what was particular to this case.";
-
-/// What a turn did, for its skills.
-#[derive(Default)]
-pub(crate) struct TurnRecord {
-    /// Calls that succeeded.
-    calls: u32,
-    /// Names of skills that were loaded.
-    skills: Vec<String>,
-    /// A skill was written.
-    wrote: bool,
-}
-
-impl TurnRecord {
-    /// Notes a call that has ended.
-    pub(crate) fn call_ended(&mut self, name: &str, arguments: &Value, ok: bool) {
-        if !ok {
-            return;
-        }
-        self.calls = self.calls.saturating_add(1);
-        self.wrote |= name == WRITE;
-        let skill = arguments.get("name").and_then(Value::as_str).filter(|_| name == VIEW);
-        if let Some(skill) = skill
-            && self.skills.len() < SKILLS
-            && !self.skills.iter().any(|known| known == skill)
-        {
-            self.skills.push(skill.to_owned());
-        }
-    }
-}
 
 /// The turn has ended.
 pub(crate) fn turn_over(core: &mut Core, turn: &RunningTurn, status: TurnStatus) {
@@ -161,29 +129,6 @@ pub(crate) fn answered(core: &mut Core, reply: &Result<AskReply, String>) {
         queue::queue_changed(core, None);
         if !core.occupied() {
             core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn calls_and_loaded_skills_are_noted_once() {
-        let mut record = TurnRecord::default();
-        record.call_ended(VIEW, &json!({"name": "a"}), true);
-        record.call_ended(VIEW, &json!({"name": "a"}), true);
-        record.call_ended(VIEW, &json!({"name": "b"}), false);
-        record.call_ended("read_file", &json!({"name": "c"}), true);
-        record.call_ended(VIEW, &json!({"name": 1}), true);
-        assert_eq!((record.calls, record.skills, record.wrote), (4, vec!["a".to_owned()], false));
-        for n in 0..50 {
-            let mut record = TurnRecord::default();
-            (0..n).for_each(|n| record.call_ended(VIEW, &json!({"name": format!("s{n}")}), true));
-            assert!(record.skills.len() <= SKILLS);
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::context::prefix::layers::{AgentRole, PromptFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
-use crate::questions::skill_offer::TurnRecord;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
+use crate::turn::record::TurnRecord;
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
 /// The tool that loads skills.

@@ -9,6 +9,7 @@ pub mod machine;
 pub(crate) mod msg;
 pub(crate) mod part;
 pub(crate) mod prepare;
+pub(crate) mod record;
 mod stream;
 
 pub use machine::{

@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
-use crate::questions::skill_offer::TurnRecord;
+use crate::turn::record::TurnRecord;
 use crate::turn::{Input, Turn};
 
 /// The turn in flight, and what turns share.

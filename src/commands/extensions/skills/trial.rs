@@ -82,7 +82,7 @@ pub(super) fn run(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit,
             others.iter().for_each(|prompt| text.push_str(&format!("  {}\n", brief(prompt, 90))));
         }
         text.push_str(&format!(
-            "{} in copies of this folder, at most ${:.2} in all; what they do outside of the copies is judged as usual.\n",
+            "{} in copies of this folder, at most ${:.2} in all; what they do elsewhere is judged as usual.\n",
             count(runs, "run"),
             trial.max_cost
         ));
