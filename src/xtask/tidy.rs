@@ -75,6 +75,7 @@ const STARTERS: &[&str] = &[
     "src/terminals/",
     "src/sandbox/",
     "src/commands/batch/launch/",
+    "src/commands/extensions/skills/trial.rs",
     "src/external/check.rs",
     "src/app/agents.rs",
     "src/app/screen/editor.rs",
