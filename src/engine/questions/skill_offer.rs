@@ -92,6 +92,8 @@ fn offers(core: &Core, record: &TurnRecord, status: TurnStatus) -> bool {
         && core.identity.external().is_none()
         && !core.session.read_only
         && core.services.user.human == Human::Present
+        // Its tasks are a tour.
+        && core.session.model.provider() != "demo"
         && core.services.tools.all.find(WRITE).is_some()
         && core.session.goal.as_ref().is_none_or(|goal| !goal.view.state.active())
         && core.turn.offered != Some(core.session.id)

@@ -38,7 +38,9 @@ pub fn is_url(url: &str) -> bool {
     let plain =
         |text: &str| text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '\\' | '"' | '\'' | '`'));
     let rest = match url.split_once("://") {
-        Some(("https" | "ssh", rest)) => !rest.starts_with(['-', '/']) && !rest.contains("@-"),
+        Some(("https" | "ssh", rest)) => {
+            !rest.is_empty() && !rest.starts_with(['-', '/']) && !rest.contains("@-")
+        }
         Some(("file", rest)) => rest.starts_with('/'),
         Some(_) => false,
         None => url.strip_prefix("git@").is_some_and(|rest| {

@@ -66,6 +66,7 @@ fn nothing_of_a_hostile_repository_runs() {
         "git@-oProxyCommand=x:y".into(),
         "ssh://-oProxyCommand=x/y".into(),
         "ssh://a@-oProxyCommand=x/y".into(),
+        "https://".into(),
         "https://a b/c".into(),
         "https://a/b\n--c".into(),
         "http://example.com/a".into(),

@@ -144,7 +144,7 @@ fn a_repository_is_pinned_and_an_update_shows_what_differs() {
         assert!(out.stdout.contains(said), "{said}: {out:?}");
     }
     let said = place.ok(&["skills", "update", "--yes"]);
-    assert!(said.contains("old is up to date") && said.contains("team is installed"), "{said}");
+    assert!(said.contains("old is up to date") && said.contains("team is updated"), "{said}");
     assert_ne!(commit("team"), first);
     assert_eq!(commit("old"), first, "a tag stays where it is");
     assert!(place.ok(&["skills", "show", "deploy"]).contains("Deploy it twice."));

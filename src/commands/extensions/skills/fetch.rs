@@ -89,10 +89,12 @@ pub(super) fn fetch(
     };
     let packed = matches!(source, Source::Archive(_) | Source::Download(_) | Source::Registry(_));
     let at = scratch.path();
-    let origin = files(setup, source, text, at, stop)
-        .map_err(|why| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.'))))?;
-    let fail =
-        |why: String| user(format!("{} was not installed: {}.", shown(text), why.trim_end_matches('.')));
+    let origin = files(setup, source, text, at, stop).map_err(|why| {
+        user(format!("The pack {} was not installed: {}.", shown(text), why.trim_end_matches('.')))
+    })?;
+    let fail = |why: String| {
+        user(format!("The pack {} was not installed: {}.", shown(text), why.trim_end_matches('.')))
+    };
     let (from, pack) = (at.join("files"), at.join("pack"));
     // An archive is often made of one folder.
     let from = if packed { archive::root(&from, "SKILL.md") } else { from };

@@ -63,7 +63,7 @@ pub(super) fn install(
     if !agreed("Install exactly these files?", asking)? {
         return say("Nothing was installed.\n");
     }
-    put(setup, &fetched, asking)
+    put(setup, &fetched, "installed", asking)
 }
 
 /// Fetches installed packs again.
@@ -135,17 +135,17 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Fetched, asking: Asking) -> Res
     if !agreed("Use exactly the new files?", asking)? {
         return say(&format!("{name} stays as it is.\n"));
     }
-    put(setup, fetched, asking)
+    put(setup, fetched, "updated", asking)
 }
 
-fn put(setup: &Setup, fetched: &Fetched, asking: Asking) -> Result<Exit, Notice> {
+fn put(setup: &Setup, fetched: &Fetched, what: &str, asking: Asking) -> Result<Exit, Notice> {
     let pack = packs::home(setup)
         .install(&fetched.staged, fetched.origin.clone(), packs::now(setup))
         .map_err(|why| user(format!("It was not installed: {why}.")))?;
     done(
         &pack,
-        "installed",
-        &format!("{} is installed. Its skills are used from the next session on.", pack.name),
+        what,
+        &format!("{} is {what}. Its skills are used from the next session on.", pack.name),
         asking,
     )
 }
@@ -312,7 +312,9 @@ pub(super) fn body(contents: &Contents) -> String {
     if contents.scripts.is_empty() {
         text.push_str("\nNo scripts\n");
     } else {
-        text.push_str("\nScripts: nothing runs them now; an agent can, and is judged as for any command\n");
+        text.push_str(
+            "\nScripts, none of which is run now; when an agent runs one, it is judged like any command\n",
+        );
         list(&mut text, &contents.scripts, script);
     }
     text.push_str("\nSkills\n");

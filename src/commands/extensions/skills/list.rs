@@ -20,7 +20,7 @@ use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
 /// Characters of a description that are shown.
-const ABOUT: usize = 90;
+const ABOUT: usize = 110;
 
 /// The skills of this folder; those of the project only when it is trusted.
 pub(super) fn skills(setup: &Setup) -> Result<Skills, Notice> {
@@ -200,7 +200,7 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
         return say(&json_line(&contents_json(name, &pack.origin, &contents)));
     }
     let now = state(&home.state(pack));
-    say(&format!("{}{}{}\n", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
+    say(&format!("{}{}\n{}", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
 }
 
 pub(super) fn capital(text: &str) -> String {

@@ -1,0 +1,138 @@
+//! The offer to save how a task was done as a skill.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tiller_config::schema::SkillApproval;
+use tiller_engine::EngineConfig;
+use tiller_protocol::event::{AskEvent, TurnStatus};
+use tiller_protocol::{Ask, AskBody, AskReply, EventBody};
+use tiller_skills::change::{Editor, EditorSettings};
+use tiller_skills::{Library, Skills, Sources};
+
+use crate::rig::*;
+
+/// A place with the tools for skills of the folder `roles`.
+fn place() -> (Place, Library) {
+    let mut place = Place::new();
+    let config = place.tmp.path().join("roles");
+    let read = move || Skills::load(&Sources { config: Some(config.clone()), ..Sources::default() }).0;
+    let library = Library::new(read());
+    library.reload_with(Arc::new(read));
+    let editor = Editor::new(EditorSettings {
+        user: place.tmp.path().join("roles/skills"),
+        project: None,
+        versions: place.tmp.path().join("versions"),
+        approve: SkillApproval::Always,
+        screen: Arc::new(|_| None),
+        clock: Arc::new(tiller_protocol::SystemClock::default()),
+        step: None,
+    });
+    for tool in tiller_skills::tools(&library, &editor) {
+        place.tools.push(tool);
+    }
+    place.file("a.txt", "one\n");
+    (place, library)
+}
+
+/// A model that reads a file so many times, then ends; after the wish for a skill it writes one.
+fn model(reads: usize) -> Arc<Fake> {
+    let content = "---\nname: reading\ndescription: How files are read\n---\nRead them.\n";
+    Fake::with(move |_, r| {
+        let text = |at: usize| message_text(r, at);
+        let last = text(r.messages.len() - 1);
+        // Only what came after the last task counts.
+        let task = |at: &usize| ["go", "again"].iter().any(|task| text(*at).starts_with(task));
+        let since = (0..r.messages.len()).rev().find(task).unwrap_or(0);
+        let has = |part: &str| (since..r.messages.len()).any(|at| text(at).contains(part));
+        let (asked, wrote) = (has("with skill_manage"), has("the skill `reading` is created"));
+        match (asked, wrote) {
+            (true, false) => calls(&[(
+                "m1",
+                "skill_manage",
+                json!({"action": "create", "name": "reading", "content": content}),
+            )]),
+            (true, true) => says("Saved."),
+            _ if last.contains("one") => says("Read."),
+            _ => {
+                let all: Vec<(String, serde_json::Value)> =
+                    (0..reads).map(|n| (format!("r{}-{n}", r.messages.len()), read_args("a.txt"))).collect();
+                let all: Vec<_> =
+                    all.iter().map(|(id, args)| (id.as_str(), "read_file", args.clone())).collect();
+                calls(&all)
+            }
+        }
+    })
+}
+
+fn roles(library: &Library) -> impl FnOnce(&mut EngineConfig) + use<> {
+    let library = library.clone();
+    move |parts| {
+        parts.crew.roles = tiller_engine::Roles::with_skills(parts.crew.roles.now(), library);
+        parts.config.profile = tiller_protocol::Profile::Full;
+    }
+}
+
+fn choices(ask: &Ask) -> Vec<String> {
+    match &ask.body {
+        AskBody::Clarify { question, choices, .. } => {
+            assert!(question.contains("as a skill"), "{question}");
+            choices.clone()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn asked(seen: &[Arc<tiller_protocol::Event>]) -> usize {
+    seen.iter().filter(|e| matches!(&e.body, EventBody::Ask(AskEvent::QuestionAsked { .. }))).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_long_task_a_skill_is_offered_once_written_after_a_yes_and_never_after_a_refusal() {
+    let (place, library) = place();
+    // A yes: the agent writes the skill.
+    let mut rig = place.start_with(&model(5), roles(&library)).await;
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
+    let ask = rig.asked().await;
+    let save = choices(&ask)[0].clone();
+    rig.answer(&ask, AskReply::Choice { answers: vec![save] });
+    let (status, text, _) = rig.finished().await;
+    assert_eq!((status, text.as_str()), (TurnStatus::Done, "Saved."));
+    assert!(place.tmp.path().join("roles/skills/reading/SKILL.md").is_file());
+    // Not a second time in this session, and not for the turn that wrote it.
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
+    assert_eq!(asked(&rig.quit().await), 1);
+
+    // Few calls: no offer. No: nothing is stored.
+    let mut rig = place.start_with(&model(4), roles(&library)).await;
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
+    assert_eq!(rig.turn("again").await.0, TurnStatus::Done);
+    assert_eq!(asked(&rig.quit().await), 0);
+
+    // Never again: also not in the next session.
+    let mut rig = place.start_with(&model(5), roles(&library)).await;
+    rig.turn("go").await;
+    let ask = rig.asked().await;
+    let never = choices(&ask)[2].clone();
+    rig.answer(&ask, AskReply::Choice { answers: vec![never] });
+    rig.notice("skills are not offered").await;
+    rig.quit().await;
+    let mut rig = place.start_with(&model(5), roles(&library)).await;
+    rig.turn("go").await;
+    rig.turn("again").await;
+    assert_eq!(asked(&rig.quit().await), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_setting_turns_offers_off() {
+    let (place, library) = place();
+    let change = roles(&library);
+    let off = |parts: &mut EngineConfig| {
+        change(parts);
+        parts.config.skills.offer = false;
+    };
+    let mut rig = place.start_with(&model(5), off).await;
+    rig.turn("go").await;
+    rig.turn("again").await;
+    assert_eq!(asked(&rig.quit().await), 0);
+}
