@@ -26,6 +26,9 @@ pub struct Common {
     /// It is the demo, which has a hook of its own.
     #[arg(skip)]
     pub demo: bool,
+    /// Skills that this run leaves out.
+    #[arg(skip)]
+    pub without_skills: Vec<String>,
 }
 
 /// [`Profile`] on the command line.

@@ -153,7 +153,8 @@ impl Setup {
     /// with those that are left out.
     pub(crate) fn read_skills(&self, trusted: &Arc<AtomicBool>) -> Vec<Problem> {
         let (places, found, trusted) = (self.places.clone(), self.folder_config.clone(), Arc::clone(trusted));
-        let disabled = self.config.config.skills.disabled.clone();
+        let mut disabled = self.config.config.skills.disabled.clone();
+        disabled.extend(self.common.without_skills.iter().cloned());
         let read = move || skills::read(&places, &found, trusted.load(Ordering::Relaxed), &disabled);
         let (skills, wrong) = read();
         self.services.skills.replace(skills);

@@ -41,7 +41,7 @@ const AGAIN: u64 = 5;
 
 /// Runs the turn to its end; `role`: with this agent definition.
 pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
-    setup.config.config.skills.disabled.extend(exec.without_skill.iter().cloned());
+    setup.common.without_skills.clone_from(&exec.without_skill);
     let message = message(exec)?;
     setup.check_config()?;
     // A script waits: a failed write ends the turn, with exit code 5.
