@@ -29,7 +29,7 @@ pub use media::{Media, MediaMixture, MediaServer};
 pub use memory::{LearningsSetting, Memory, MemoryApproval};
 pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
 pub use screen::{BranchSummary, Detach, EnterWhileRunning, Images, OnHangup, Ui};
-pub use skills::{SkillApproval, SkillSettings};
+pub use skills::{SkillApproval, SkillOffer, SkillSettings};
 pub use terminals::{Terminal, TerminalFiles, TerminalKind};
 pub use web::{SearchEngine, Web};
 

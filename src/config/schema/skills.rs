@@ -15,8 +15,9 @@ pub struct SkillSettings {
     pub style: Option<String>,
     /// Address of a registry: a JSON file that says which packs of skills there are. Asked only by `tiller skills`.
     pub registry: Option<String>,
-    /// After a task of five tool calls or more that succeeded, offer to save how it was done as a skill.
-    pub offer: bool,
+    /// After a task of five tool calls or more that succeeded, offer to save how it was done as a skill, once in a
+    /// session: `hint` says so in a line, `ask` opens a question, `never` does neither.
+    pub offer: SkillOffer,
 }
 
 impl Default for SkillSettings {
@@ -26,9 +27,22 @@ impl Default for SkillSettings {
             disabled: Vec::new(),
             style: None,
             registry: None,
-            offer: true,
+            offer: SkillOffer::default(),
         }
     }
+}
+
+/// How a skill is offered after a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SkillOffer {
+    /// By a line that says how.
+    #[default]
+    Hint,
+    /// By a question.
+    Ask,
+    /// Not at all.
+    Never,
 }
 
 /// What happens when an agent wants to write a skill.

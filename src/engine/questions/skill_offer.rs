@@ -1,7 +1,7 @@
 //! What follows for skills from the end of a turn: the skills that it used are counted, and after a long task that
 //! succeeded the user is asked once whether to save how it was done as a skill.
 
-use tiller_config::schema::SkillApproval;
+use tiller_config::schema::{SkillApproval, SkillOffer};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{
     AskBody, AskReply, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
@@ -86,7 +86,7 @@ fn offers(core: &Core, record: &TurnRecord, status: TurnStatus) -> bool {
         && record.calls >= CALLS
         && !record.wrote
         && record.skills.is_empty()
-        && settings.offer
+        && settings.offer != SkillOffer::Never
         && settings.approve != SkillApproval::Never
         && core.identity.owns_session()
         && core.identity.external().is_none()
@@ -103,6 +103,12 @@ fn offers(core: &Core, record: &TurnRecord, status: TurnStatus) -> bool {
 pub(crate) fn ask(core: &mut Core) {
     if core.occupied() || !core.prompts.queue.is_empty() || !core.asks.is_empty() {
         return;
+    }
+    if core.services.config().skills.offer == SkillOffer::Hint {
+        let text = "how this task was done can be saved as a skill, for the next one like it";
+        let hint = "tell the agent to save it; you see the draft before it is stored";
+        let off = "`offer = \"never\"` in [skills] of config.toml ends these hints";
+        return core.notice(Notice::new(NoticeKind::Info, text).hint(hint).hint(off));
     }
     let body = AskBody::Clarify {
         question: "This task took several steps and succeeded. Save how it was done as a skill, for the next one like it?"

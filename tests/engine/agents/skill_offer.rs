@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tiller_config::schema::SkillApproval;
+use tiller_config::schema::{SkillApproval, SkillOffer};
 use tiller_engine::EngineConfig;
 use tiller_protocol::event::{AskEvent, TurnStatus};
 use tiller_protocol::{Ask, AskBody, AskReply, EventBody};
@@ -70,6 +70,7 @@ fn roles(library: &Library) -> impl FnOnce(&mut EngineConfig) + use<> {
     move |parts| {
         parts.crew.roles = tiller_engine::Roles::with_skills(parts.crew.roles.now(), library);
         parts.config.profile = tiller_protocol::Profile::Full;
+        parts.config.skills.offer = SkillOffer::Ask;
     }
 }
 
@@ -124,15 +125,24 @@ async fn after_a_long_task_a_skill_is_offered_once_written_after_a_yes_and_never
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_setting_turns_offers_off() {
+async fn the_setting_makes_a_line_of_it_or_nothing() {
     let (place, library) = place();
-    let change = roles(&library);
-    let off = |parts: &mut EngineConfig| {
-        change(parts);
-        parts.config.skills.offer = false;
+    let with = |offer: SkillOffer| {
+        let change = roles(&library);
+        move |parts: &mut EngineConfig| {
+            change(parts);
+            parts.config.skills.offer = offer;
+        }
     };
-    let mut rig = place.start_with(&model(5), off).await;
+    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    rig.turn("go").await;
+    let notice = rig.notice("can be saved as a skill").await;
+    assert!(notice.hints[0].contains("tell the agent to save it"), "{notice:?}");
+    assert_eq!(asked(&rig.quit().await), 0);
+    let mut rig = place.start_with(&model(5), with(SkillOffer::Never)).await;
     rig.turn("go").await;
     rig.turn("again").await;
-    assert_eq!(asked(&rig.quit().await), 0);
+    let seen = rig.quit().await;
+    let said = seen.iter().any(|event| format!("{:?}", event.body).contains("can be saved as a skill"));
+    assert!(asked(&seen) == 0 && !said);
 }
