@@ -6,7 +6,7 @@ use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{
     AskBody, AskReply, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
-use tiller_store::{SkillUse, SkillUseKind};
+use tiller_store::{MadeBy, SkillUse, SkillUseKind};
 
 use crate::core::Core;
 use crate::core::follow_up::FollowUp;
@@ -53,6 +53,10 @@ pub(crate) fn turn_over(core: &mut Core, turn: &RunningTurn, status: TurnStatus)
 
 /// Stores which skills the turn used, how it ended and what it cost.
 fn count(core: &Core, turn: &RunningTurn, status: TurnStatus) {
+    // A run that leaves no trace, such as that of a trial.
+    if core.services.made_by == MadeBy::Ephemeral {
+        return;
+    }
     let skills = core.services.skills();
     let known = |name: &str| skills.get(name).is_some();
     let named = turn.prompt.split_whitespace().filter_map(|word| word.strip_prefix('$'));
