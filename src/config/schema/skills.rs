@@ -37,11 +37,11 @@ impl Default for SkillSettings {
 #[serde(rename_all = "lowercase")]
 pub enum SkillOffer {
     /// By a line that says how.
-    #[default]
     Hint,
     /// By a question.
     Ask,
     /// Not at all.
+    #[default]
     Never,
 }
 

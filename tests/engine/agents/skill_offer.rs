@@ -134,12 +134,12 @@ async fn the_setting_makes_a_line_of_it_or_nothing() {
             parts.config.skills.offer = offer;
         }
     };
-    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    let mut rig = place.start_with(&model(5), with(SkillOffer::Hint)).await;
     rig.turn("go").await;
     let notice = rig.notice("can be saved as a skill").await;
     assert!(notice.hints[0].contains("tell the agent to save it"), "{notice:?}");
     assert_eq!(asked(&rig.quit().await), 0);
-    let mut rig = place.start_with(&model(5), with(SkillOffer::Never)).await;
+    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
     rig.turn("go").await;
     rig.turn("again").await;
     let seen = rig.quit().await;
