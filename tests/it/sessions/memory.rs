@@ -167,6 +167,14 @@ fn x3_no_tool_but_memory_writes_a_memory_file() {
             place.work.join(".tiller/USER.md"),
         ]
     };
+    let hidden = place.env.iter().any(|(name, value)| name == "TILLER_TEST_BUBBLEWRAP" && value == "none");
+    let confined = !hidden
+        && place.env.iter().any(|(name, value)| {
+            name == "PATH" && std::env::split_paths(value).any(|dir| dir.join("bwrap").exists())
+        });
+    if !confined {
+        eprintln!("skipped: scripts, since there is no bubblewrap");
+    }
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     for present in [false, true] {
         for path in files(&place).iter().filter(|_| present) {
@@ -188,9 +196,11 @@ fn x3_no_tool_but_memory_writes_a_memory_file() {
                 shell(format!("echo '{poison}' | tee -a {at}")),
                 shell(format!("sed -i s/mine/approve/ {at}")),
                 shell(format!("echo x > x.md && mv x.md {at}")),
+                // A script is confined by the kernel alone.
                 ("execute_code", json!({ "code": python })),
             ];
-            for (n, (tool, arguments)) in calls.into_iter().enumerate() {
+            let calls = calls.into_iter().filter(|(tool, _)| confined || *tool != "execute_code");
+            for (n, (tool, arguments)) in calls.enumerate() {
                 model.push(Script::new().call(&format!("c{n}"), tool, arguments));
                 tried += 1;
             }
@@ -200,6 +210,6 @@ fn x3_no_tool_but_memory_writes_a_memory_file() {
         place.run(&["exec", "--profile", "full", "go"]);
         let after: Vec<_> = files(&place).iter().map(|path| read(path)).collect();
         assert_eq!(before, after, "present: {present}");
-        assert_eq!((tried, model.left()), (45, 0), "each call was made");
+        assert_eq!((tried, model.left()), (if confined { 45 } else { 40 }, 0), "each call was made");
     }
 }
