@@ -33,8 +33,6 @@ fn entries_are_listed_with_their_origin() {
             assert!(screen.contains(part), "{part}\n{screen}");
         }
     }
-    insta::assert_snapshot!("memory_118x32", open(118, 32).screen());
-    insta::assert_snapshot!("memory_80x24", open(80, 24).screen());
 }
 
 #[test]
