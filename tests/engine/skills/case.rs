@@ -135,6 +135,9 @@ pub(super) async fn play(name: &str, file: &str) {
     }
     let folder = case.skill(name);
     let skill = std::fs::read_to_string(folder.join("SKILL.md")).unwrap();
+    // As it is shown where no value is given: the default of a parameter is its name in capitals.
+    let parameter = Regex::new(r"\{\{([a-z]+)\}\}").unwrap();
+    let skill = parameter.replace_all(&skill, |c: &regex::Captures<'_>| c[1].to_uppercase()).into_owned();
     let mut place = Place::new();
     make(&place, &case.fixture);
     offer(&mut place, &case);
@@ -204,7 +207,8 @@ fn offer(place: &mut Place, case: &Case) {
 
 /// The model loads the skill and the files that it needs.
 fn reading(name: &str, case: &Case, skill: &str, saved: &Path) -> Vec<Call> {
-    let step = CaseStep { r#match: Some("^## Done when".into()), ..CaseStep::default() };
+    let (wanted, absent) = (Some("^## Done when".into()), Some(r"\{\{[a-z]+\}\}".into()));
+    let step = CaseStep { r#match: wanted, absent, ..CaseStep::default() };
     let view = |args: Value, step, save| Call { save, tool: "skill_view".into(), args, step };
     let mut calls = vec![view(json!({"name": name}), step, None)];
     for file in &case.scripts {
