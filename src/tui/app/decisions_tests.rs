@@ -94,7 +94,8 @@ fn accident(task: &Task) -> Option<String> {
         | CommandBody::Goal(_)
         | CommandBody::Compare(_)
         | CommandBody::Pane(_)
-        | CommandBody::Memory(_) => false,
+        | CommandBody::Memory(_)
+        | CommandBody::Learning(_) => false,
     };
     (!harmless).then(|| format!("{body:?}"))
 }
