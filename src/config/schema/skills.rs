@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Skills, own commands and output styles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkillSettings {
     /// Whether agents may write skills: `always` without a question, `ask` after you have seen the difference, `never`.
@@ -18,18 +18,6 @@ pub struct SkillSettings {
     /// After a task of five tool calls or more that succeeded, offer to save how it was done as a skill, once in a
     /// session: `hint` says so in a line, `ask` opens a question, `never` does neither.
     pub offer: SkillOffer,
-}
-
-impl Default for SkillSettings {
-    fn default() -> Self {
-        Self {
-            approve: SkillApproval::default(),
-            disabled: Vec::new(),
-            style: None,
-            registry: None,
-            offer: SkillOffer::default(),
-        }
-    }
 }
 
 /// How a skill is offered after a task.
