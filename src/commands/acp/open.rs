@@ -16,7 +16,7 @@ use tiller_protocol::{
 use tiller_store::Store;
 
 use super::modes::Choices;
-use super::{params, servers};
+use super::params;
 use crate::app::definitions::mcp::McpSetup;
 use crate::app::{Running, Setup, Start};
 use crate::commands::args::Common;

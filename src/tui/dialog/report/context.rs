@@ -32,7 +32,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 };
 
 /// Its action, besides those of a picker.
-pub const ACTIONS: &[ActionSpec] =
+pub(crate) const ACTIONS: &[ActionSpec] =
     &[ActionSpec::key_only("context.budget", "budget", "Set the budget of this layer")];
 
 /// Cells of the gauge of a share.
