@@ -34,6 +34,9 @@ pub enum PackState {
     Broken(String),
 }
 
+/// Packs that are not used, with their state.
+type Unused = Vec<(Pack, PackState)>;
+
 impl Packs {
     /// `home`: their folder. `lock`: the lock file, in the data folder.
     pub fn new(home: PathBuf, lock: PathBuf) -> Self {
@@ -82,7 +85,7 @@ impl Packs {
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub fn verified(&self) -> Result<(Vec<PathBuf>, Vec<(Pack, PackState)>), String> {
+    pub fn verified(&self) -> Result<(Vec<PathBuf>, Unused), String> {
         let (mut used, mut others) = (Vec::new(), Vec::new());
         for pack in self.list()? {
             match self.state(&pack) {

@@ -509,6 +509,6 @@ fn uses_are_counted_and_a_trial_compares_runs_with_and_without() {
     // A skill that is not in use yet, in a copy of a folder that is trusted.
     place.file("draft/audit/SKILL.md", &skill("audit", "Look at the parser."));
     refused(&place.run(&["skills", "try", "nothing"]), "There is no skill");
-    let out = place.run(&["skills", "try", "draft/audit", "--yes", "--json", "--others", "0"]);
-    refused(&out, "None of your past prompts");
+    let lines = place.lines(&["skills", "try", "draft/audit", "--yes", "--json", "--others", "0"]);
+    assert_eq!(lines.last().unwrap()["with"]["runs"], json!(1), "{lines:?}");
 }
