@@ -39,7 +39,7 @@
 //! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, fs, config, shell, store, tool |
 //! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, config, store |
 //! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, fs, config, store, tool |
-//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory |
+//! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |

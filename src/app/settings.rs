@@ -103,6 +103,7 @@ impl SharedSettings {
             .filter_map(|p| p.api_key_env.as_deref())
             .chain(web)
             .chain(config.media.key_variables())
+            .chain(config.embeddings.key_env.as_deref())
         {
             if let Some(key) = (self.env)(variable) {
                 self.learn(&key);

@@ -97,6 +97,7 @@ impl Setup {
         let web = &config.config.web;
         secrets.extend([&web.brave_key_env, &web.tavily_key_env].into_iter().filter_map(|name| env(name)));
         secrets.extend(config.config.media.key_variables().filter_map(|name| env(name)));
+        secrets.extend(config.config.embeddings.key_env.as_deref().and_then(&*env));
         let file = tiller_config::KeyFile::usual(&places);
         // An unreadable file is reported where its keys are needed.
         for name in file.names().unwrap_or_default() {

@@ -146,6 +146,8 @@ impl Running {
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
         crate::app::tools::memory::open(&setup, &store, &status, shared.secrets());
+        let (finder, fault) = crate::app::tools::search::finder(&setup, &store);
+        notices.extend(fault);
         let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);
         notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
@@ -328,6 +330,7 @@ impl Running {
                 memory: Some(Arc::clone(&setup.services.memory)),
                 memory_rights: tiller_protocol::MemoryRights::Write,
                 learnings,
+                search: Some(finder),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {

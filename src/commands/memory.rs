@@ -32,6 +32,7 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
         MemoryWhat::Export { of } => {
             list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Pending, true)
         }
+        MemoryWhat::Embed { import } => embed(setup, &store, import.as_deref()),
         MemoryWhat::Add { text, of } => {
             let target = target(of, may_use(setup, &store, &status), &status)?;
             memory.write(target, &Edit::Append(text.clone()), by_person()).map_err(|e| notice(&e))?;
@@ -50,6 +51,27 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             import(memory, file, target, of.user || of.project)
         }
     }
+}
+
+/// Imports a table of vectors and makes those of all entries, or says what is in use.
+fn embed(setup: &Setup, store: &tiller_store::Store, import: Option<&Path>) -> Result<Exit, Notice> {
+    let place = crate::app::tools::search::table(setup);
+    if let Some(from) = import {
+        let table = tiller_search::table::import(from, &place).map_err(|e| {
+            Notice::new(NoticeKind::User, e.0)
+                .hint("A folder with model.safetensors and tokenizer.json is needed.")
+        })?;
+        let (rows, dimensions) = table.size();
+        say_beside(&format!("Imported {rows} pieces of words with {dimensions} dimensions."));
+    }
+    let (finder, fault) = crate::app::tools::search::finder(setup, store);
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if import.is_some() {
+        finder.index_blocking().map_err(|e| e.notice())?;
+    }
+    say(&format!("{}\n", finder.described()))
 }
 
 /// Whether an entry is of the files that were asked for; without a choice all are.

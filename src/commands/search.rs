@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::{
-    Notice, NoticeKind, SearchHit, SearchOrder, SearchPage, SearchQuery, SearchRole, Time,
+    Notice, NoticeKind, SearchHit, SearchMeaning, SearchOrder, SearchPage, SearchQuery, SearchRole, Time,
 };
 use tiller_store::Store;
 use tiller_store::search::Lookup;
@@ -18,7 +18,11 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
     let query = query(setup, store, search)?;
     // After an import many entries are new: what is found so far is shown at once.
     let lookup = if search.complete { Lookup::most(u64::MAX) } else { Lookup::prompt() };
-    let page = store.search().look_up(&query, &lookup).map_err(|e| e.notice())?;
+    let (finder, fault) = crate::app::tools::search::finder(setup, store);
+    if let Some(fault) = fault {
+        say_beside(&fault.message);
+    }
+    let page = finder.search_blocking(&query, &lookup).map_err(|e| e.notice())?;
     for line in beside(&page) {
         say_beside(&line);
     }
@@ -62,7 +66,11 @@ fn beside(page: &SearchPage) -> Vec<String> {
         n => Some(format!("{n} entries are not indexed yet (--complete waits for them).")),
     };
     let suggestion = page.suggestion.as_ref().map(|text| format!("Did you mean: {}", one_line(text.trim())));
-    behind.into_iter().chain(suggestion).collect()
+    let meaning = match &page.meaning {
+        SearchMeaning::Failed { why } => Some(format!("Searched by keywords only: {}.", one_line(why))),
+        SearchMeaning::Keywords | SearchMeaning::Used => None,
+    };
+    behind.into_iter().chain(meaning).chain(suggestion).collect()
 }
 
 fn row(h: &SearchHit) -> serde_json::Value {

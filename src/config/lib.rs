@@ -41,7 +41,7 @@ pub use load::{
 };
 pub use places::Places;
 pub use problem::{ConfigError, Problem};
-pub use schema::{Config, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
+pub use schema::{Config, Embeddings, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
 pub use write::write_private;
 
 #[cfg(test)]

@@ -80,6 +80,7 @@ pub fn parts(
             memory: None,
             memory_rights: tiller_protocol::MemoryRights::Write,
             learnings: None,
+            search: None,
         },
         files: FileServices { snapshots: None, watcher: None },
         startup: Startup { trust: None, notices: Vec::new(), sandbox: None },

@@ -91,7 +91,9 @@ pub use session::entry::{Entry, EntryBody, ShellRecord};
 pub use session::message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
 pub use session::op::Op;
 pub use session::restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
-pub use session::search::{SearchHit, SearchOrder, SearchPage, SearchQuery, SearchRole};
+pub use session::search::{
+    DocumentHit, DocumentKind, SearchHit, SearchMeaning, SearchOrder, SearchPage, SearchQuery, SearchRole,
+};
 pub use session::tree::{SessionTree, TreeQuery, TreeReply};
 pub use turn::access::{Access, ShellState};
 pub use turn::ask::{Ask, AskBody, AskReason, AskReply, Decision, Risk, TrustItem, TrustKind};

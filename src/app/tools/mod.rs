@@ -4,4 +4,5 @@ pub(crate) mod browser;
 pub(crate) mod learnings;
 pub(crate) mod media;
 pub(crate) mod memory;
+pub(crate) mod search;
 pub(crate) mod skills;

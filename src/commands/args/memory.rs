@@ -24,6 +24,12 @@ pub enum MemoryWhat {
         #[arg(long)]
         json: bool,
     },
+    /// Show how sessions are searched by meaning, or import a table of vectors for it
+    Embed {
+        /// A folder with model.safetensors and tokenizer.json of a static embedding model
+        #[arg(long, value_name = "FILE")]
+        import: Option<PathBuf>,
+    },
     /// Write an entry
     Add {
         /// What to keep: one short fact

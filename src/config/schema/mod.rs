@@ -2,6 +2,7 @@
 //! from these types, and their comments are the descriptions in it.
 
 mod browser;
+mod embeddings;
 mod files;
 mod hooks;
 mod limits;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::{Effort, Profile};
 
 pub use browser::{Browser, BrowserBackend};
+pub use embeddings::Embeddings;
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
 pub use limits::{Agents, Budget, Code, Context, Limits};
@@ -84,6 +86,8 @@ pub struct Config {
     pub web: Web,
     /// Images, speech, and questions to several models.
     pub media: Media,
+    /// A model that makes vectors of texts, for search by meaning.
+    pub embeddings: Embeddings,
     /// Skills.
     pub skills: SkillSettings,
     /// Memory across sessions.

@@ -10,6 +10,7 @@ mod mailbox;
 pub(crate) mod notices;
 pub(crate) mod queries;
 pub(crate) mod read;
+pub(crate) mod search;
 pub(crate) mod view;
 
 use std::sync::atomic::{AtomicU64, Ordering};

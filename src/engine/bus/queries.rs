@@ -1,6 +1,7 @@
 //! Queries of clients. They change nothing; the store is read away from the engine's task.
 
 use crate::bus::read;
+use crate::bus::search;
 use crate::bus::view;
 use crate::compare::look;
 use crate::files::restore;
@@ -26,7 +27,7 @@ use crate::core::Core;
 use crate::tool_call::text_of;
 
 /// Rows of a list, at most.
-const ROWS: u32 = 1_000;
+pub(crate) const ROWS: u32 = 1_000;
 /// Largest page of a path, in entries: a search asks for many at once.
 const PAGE: u32 = 10_000;
 /// Entries that are indexed before one search; the rest of a long history is indexed by later searches.
@@ -116,6 +117,9 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                 prompts: store.prompts().list(session, scope, &filter, limit.min(ROWS))?,
             })
         }),
+        Query::Search { query } if core.services.user.search.is_some() => {
+            search::search(core, client, cause, query);
+        }
         Query::Search { mut query } => read::read(core, client, cause, move || {
             query.limit = query.limit.min(ROWS);
             let page = store.search().look_up(&query, &Lookup { most: INDEXED, ..Lookup::prompt() })?;

@@ -37,6 +37,9 @@ pub(crate) struct CallPorts {
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) writes: Writes,
     pub(crate) store: Store,
+    pub(crate) search: Option<Arc<tiller_search::Finder>>,
+    /// The agent may see memory and learnings.
+    pub(crate) remembers: bool,
     /// To the crew of the main agent.
     pub(crate) main: CrewMailbox,
     /// The main agent's session.
@@ -123,6 +126,12 @@ impl Ports for CallPorts {
     }
 
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
+        if let Some(finder) = &self.search {
+            let found = finder.search(query, Lookup::prompt(), None).await;
+            let mut page = found.map_err(|e| e.notice().message)?;
+            page.documents.retain(|d| self.remembers || d.kind == tiller_protocol::DocumentKind::Skill);
+            return Ok(page);
+        }
         let store = self.store.clone();
         let found =
             tokio::task::spawn_blocking(move || store.search().look_up(&query, &Lookup::prompt())).await;

@@ -100,7 +100,12 @@ impl Core {
             Then::StartTurn(turn) if self.is_live(turn) => begin::turn_started(self),
             Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}
-            Then::TurnOver { turn, status } => turn_over::turn_over(self, turn, status),
+            Then::TurnOver { turn, status } => {
+                if let Some(finder) = &self.services.user.search {
+                    finder.refresh();
+                }
+                turn_over::turn_over(self, turn, status);
+            }
             Then::Accepted(ids) => queue::accepted(self, &ids),
             Then::AgentCreated { session, view } => self.row_stored(session, view, true),
             Then::Leased(lease)

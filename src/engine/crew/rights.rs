@@ -82,6 +82,7 @@ impl Services {
                 memory: self.user.memory.clone().filter(|_| memory_rights != MemoryRights::Off),
                 memory_rights,
                 learnings: self.user.learnings.clone(),
+                search: self.user.search.clone(),
             },
             // Snapshots cover the workspace only.
             snapshots: Snapshots {

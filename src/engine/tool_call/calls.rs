@@ -50,6 +50,8 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         todo: Arc::clone(&core.context.todo),
         writes: core.watching.writes.clone(),
         store: core.services.store.clone(),
+        search: core.services.user.search.clone(),
+        remembers: core.services.user.memory_rights != tiller_protocol::MemoryRights::Off,
         main: CrewMailbox::new(
             core.identity.child().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
         ),

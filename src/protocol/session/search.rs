@@ -130,6 +130,69 @@ pub struct SearchPage {
     /// The query in the spelling of the sessions, when a word was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// What fits besides sessions, best first; with the first page only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<DocumentHit>,
+    #[serde(default, skip_serializing_if = "SearchMeaning::is_keywords")]
+    pub meaning: SearchMeaning,
+}
+
+/// What a hit is that is no entry of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentKind {
+    Memory,
+    Learning,
+    Skill,
+}
+
+impl DocumentKind {
+    /// As people and models read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Learning => "learning",
+            Self::Skill => "skill",
+        }
+    }
+}
+
+/// A memory entry, learning or skill that fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentHit {
+    pub kind: DocumentKind,
+    /// What its part of the program knows it by: the id of an entry, the name of a skill.
+    pub key: String,
+    pub title: String,
+    /// Text around the first match, in one line.
+    pub preview: String,
+    /// The match in `preview`, as in [`SearchHit::mark`].
+    pub mark: (usize, usize),
+    /// The session that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The entry that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+}
+
+/// Whether a search looked for the meaning, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
+pub enum SearchMeaning {
+    /// By keywords only: no model for vectors is configured, or it knows none of the words.
+    #[default]
+    Keywords,
+    /// By vectors, too.
+    Used,
+    /// By keywords only: the model cannot be reached or failed.
+    Failed { why: String },
+}
+
+impl SearchMeaning {
+    fn is_keywords(&self) -> bool {
+        *self == Self::Keywords
+    }
 }
 
 /// Parses a time as people and models write it: RFC 3339, a day (its start in `zone`), or an age before `now` (`30m`,

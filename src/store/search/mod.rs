@@ -13,7 +13,7 @@ mod vectors;
 pub mod words;
 
 use rusqlite::params;
-use tiller_protocol::{SearchOrder, SearchPage, SearchQuery};
+use tiller_protocol::{SearchOrder, SearchPage, SearchQuery, Time};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -37,6 +37,11 @@ pub struct Ranking {
     pub suggestion: Option<String>,
     /// Entries that are not indexed yet.
     pub behind: u64,
+}
+
+/// The part of a text around the first match of a query, in one line, and the match in it in bytes.
+pub fn preview_of(text: &str, query: &str) -> (String, (usize, usize)) {
+    preview::preview(text, &Words::parse(query).with)
 }
 
 impl Search<'_> {
@@ -136,6 +141,11 @@ impl Search<'_> {
             }
             page => page,
         }
+    }
+
+    /// The time by the clock of the store.
+    pub fn now(&self) -> Time {
+        self.store.inner.options.clock.now()
     }
 
     /// Indexes all new entries.

@@ -6,7 +6,6 @@ use tiller_protocol::{
 };
 
 use super::*;
-use tiller_protocol::Time;
 
 use crate::testing::{NOW, entry, entry_id, options, scratch, session, session_id, user};
 use crate::{Append, Options, Store};

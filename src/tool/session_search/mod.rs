@@ -8,8 +8,8 @@ use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, RuleArgument, SearchOrder, SearchPage, SearchQuery, SearchRole, Time, ToolGrant, ToolInfo,
-    ToolSet, ToolSpec, Touch,
+    Access, RuleArgument, SearchMeaning, SearchOrder, SearchPage, SearchQuery, SearchRole, Time, ToolGrant,
+    ToolInfo, ToolSet, ToolSpec, Touch,
 };
 
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -150,20 +150,26 @@ impl Tool for SessionSearch {
 }
 
 fn written(page: &SearchPage, offset: u32) -> String {
+    let documents: String = page
+        .documents
+        .iter()
+        .map(|d| {
+            let from = d.session.map_or_else(String::new, |s| format!(" (from session {s})"));
+            format!("{} {}{from}\n   {}\n", d.kind.name(), d.title, marked(&d.preview, d.mark))
+        })
+        .collect();
     if page.hits.is_empty() {
+        if !documents.is_empty() {
+            return documents;
+        }
         let hint =
             if offset > 0 { "no more hits" } else { "no hits; try fewer or other words, or project \"all\"" };
         let spelling = suggestion(page);
         return format!("{hint}\n{spelling}");
     }
-    let mut text = String::new();
+    let mut text = documents;
     for (n, h) in (offset + 1..).zip(&page.hits) {
-        let (a, b) = h.mark;
-        let marked = if a < b {
-            format!("{}**{}**{}", &h.preview[..a], &h.preview[a..b], &h.preview[b..])
-        } else {
-            h.preview.clone()
-        };
+        let marked = marked(&h.preview, h.mark);
         let when = &h.time.to_rfc3339()[..16];
         let title = h.title.lines().next().unwrap_or_default();
         text.push_str(&format!(
@@ -179,10 +185,20 @@ fn written(page: &SearchPage, offset: u32) -> String {
         text.push_str(&format!("more: offset {}\n", offset + page.hits.len() as u32));
     }
     text.push_str(&suggestion(page));
+    if let SearchMeaning::Failed { why } = &page.meaning {
+        text.push_str(&format!("keywords only: {why}\n"));
+    }
     if page.behind > 0 {
         text.push_str(&format!("{} entries are not indexed yet\n", page.behind));
     }
     text
+}
+
+fn marked(preview: &str, (a, b): (usize, usize)) -> String {
+    match a < b {
+        true => format!("{}**{}**{}", &preview[..a], &preview[a..b], &preview[b..]),
+        false => preview.to_owned(),
+    }
 }
 
 fn suggestion(page: &SearchPage) -> String {

@@ -236,6 +236,8 @@ pub struct UserServices {
     pub memory_rights: MemoryRights,
     /// Learnings, and rules that are shown with calls. `None`: there are none.
     pub learnings: Option<Arc<tiller_memory::Learnings>>,
+    /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
+    pub search: Option<Arc<tiller_search::Finder>>,
 }
 
 /// What keeps and watches the files of the workspace.

@@ -231,11 +231,23 @@ impl Picker {
         // Below a table it begins where the texts of the rows begin.
         let indent = if self.source.spec().table.is_some() { self.indent() } else { 0 };
         let area = Rect { x: area.x + indent, width: area.width.saturating_sub(indent), ..area };
-        let lines: Vec<Line> = text
+        let mut lines: Vec<Line> = text
             .lines()
             .take(usize::from(area.height))
             .map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word))
             .collect();
+        if let (Some(first), Some((from, to))) = (text.lines().next(), item.mark)
+            && let (Some(before), Some(found), Some(after)) =
+                (first.get(..from), first.get(from..to), first.get(to..))
+        {
+            let mut line = Line::new(Wrap::Word);
+            line.push_strict(before, Look::of(Role::Text));
+            line.push_strict(found, Look::of(Role::Match));
+            line.push_strict(after, Look::of(Role::Text));
+            if let Some(slot) = lines.first_mut() {
+                *slot = line;
+            }
+        }
         let sheet = Sheet::new(lines, usize::from(area.width).max(1));
         for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
             let Some(line) = sheet.lines.get(row.line as usize) else { continue };

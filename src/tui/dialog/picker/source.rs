@@ -29,6 +29,8 @@ pub struct Item {
     pub more: String,
     /// Why it cannot be chosen; shown in place of the other columns.
     pub disabled: Option<String>,
+    /// The part of the preview's first line that is marked: start and end in bytes.
+    pub mark: Option<(usize, usize)>,
     /// What is in force now: the list starts on it.
     pub current: bool,
     /// It stands out: the sum of the others.
@@ -60,6 +62,13 @@ impl Item {
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.group = group.into();
+        self
+    }
+
+    /// With a part of the preview's first line marked, unless it is empty.
+    #[must_use]
+    pub fn marked(mut self, mark: (usize, usize)) -> Self {
+        self.mark = (mark.0 < mark.1).then_some(mark);
         self
     }
 

@@ -4,7 +4,8 @@
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    CommandBody, Event, EventBody, SearchHit, SearchOrder, SearchPage, SearchQuery, SearchRole, SessionId,
+    CommandBody, DocumentHit, EntryId, Event, EventBody, SearchHit, SearchMeaning, SearchOrder, SearchPage,
+    SearchQuery, SearchRole, SessionId,
 };
 
 use crate::app::effect::{Effect, EntryAction, Navigation, Token};
@@ -128,10 +129,27 @@ impl Search {
         self.page.hits.iter().find(|h| h.entry.to_string() == item.id)
     }
 
-    fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
-        let then = if branch { EntryAction::Branch } else { EntryAction::Show };
-        vec![Effect::Navigate(Navigation::Entry { session: hit.session, entry: hit.entry, then })]
+    fn document(&self, item: &Item) -> Option<&DocumentHit> {
+        self.page.documents.iter().find(|d| row_id(d) == item.id)
     }
+
+    /// The entry that a row leads to.
+    fn place(&self, item: &Item) -> Option<(SessionId, EntryId)> {
+        match self.document(item) {
+            Some(document) => document.session.zip(document.entry),
+            None => self.hit(item).map(|h| (h.session, h.entry)),
+        }
+    }
+
+    fn visit((session, entry): (SessionId, EntryId), branch: bool) -> Vec<Effect> {
+        let then = if branch { EntryAction::Branch } else { EntryAction::Show };
+        vec![Effect::Navigate(Navigation::Entry { session, entry, then })]
+    }
+}
+
+/// What the row of a document is known by; an entry's row by its id.
+fn row_id(document: &DocumentHit) -> String {
+    format!("{} {}", document.kind.name(), document.key)
 }
 
 /// As in the tree of sessions.
@@ -166,7 +184,11 @@ impl Source for Search {
             Some(text) => format!(": did you mean \"{}\"?", text.trim()),
             None => String::new(),
         };
-        format!("Find in {place}{who}{order}{more}{behind}{spelling}")
+        let words = match self.page.meaning {
+            SearchMeaning::Failed { .. } => ", by keywords only",
+            SearchMeaning::Keywords | SearchMeaning::Used => "",
+        };
+        format!("Find in {place}{who}{order}{words}{more}{behind}{spelling}")
     }
 
     fn spec(&self) -> ListSpec {
@@ -217,12 +239,28 @@ impl Source for Search {
                 .cell(Cell::dim(title))
                 .cell(Cell::dim(folder))
                 .cell(Cell::dim(ago(h.time, model.now)))
+                .marked(h.mark)
         };
-        self.page.hits.iter().map(row).collect()
+        let documents = self.page.documents.iter().map(|d| {
+            let item = Item::new(row_id(d), d.preview.trim_start())
+                .sign(draw::sign(sign::DOT), Role::Dim)
+                .cell(Cell::dim(d.title.as_str()))
+                .cell(Cell::dim(""))
+                .cell(Cell::dim(d.kind.name()))
+                .marked(d.mark);
+            match d.session.zip(d.entry) {
+                Some(_) => item,
+                None => {
+                    let why = format!("{} {}, not of a session", d.kind.name(), d.title);
+                    Item { disabled: Some(why), ..item }
+                }
+            }
+        });
+        documents.chain(self.page.hits.iter().map(row)).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        self.hit(item).map_or_else(Vec::new, |h| Self::visit(h, false))
+        self.place(item).map_or_else(Vec::new, |place| Self::visit(place, false))
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
@@ -253,8 +291,8 @@ impl Source for Search {
             }
             "search.spelling" => self.page.suggestion.take().map(Outcome::Filter),
             "search.branch" => {
-                let hit = self.hit(item?)?;
-                Some(Outcome::Close(Self::visit(hit, true)))
+                let place = self.place(item?)?;
+                Some(Outcome::Close(Self::visit(place, true)))
             }
             _ => None,
         }
@@ -268,6 +306,9 @@ impl Source for Search {
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
+        if let Some(d) = self.document(item) {
+            return Some(format!("{}\n\nSource   {}\nTitle    {}", d.preview, d.kind.name(), d.title));
+        }
         let h = self.hit(item)?;
         let when = h.time.to_rfc3339()[..16].replace('T', " ");
         let who = if h.agent.is_main() { String::new() } else { format!(" ({})", h.agent) };

@@ -1,7 +1,7 @@
 //! The search, driven by the robot.
 
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{EntryId, SeqIds, Time};
+use tiller_protocol::{DocumentKind, SeqIds, Time};
 
 use super::*;
 use crate::app::msg::Msg;
@@ -153,4 +153,32 @@ fn the_order_can_be_chosen_and_a_spelling_taken() {
     assert!(r.screen().contains("did you mean \"certificate"), "{}", r.screen());
     r.run("ctrl-x s");
     assert!(asked(&r).pop().unwrap().text.starts_with("certificate"), "{}", r.screen());
+}
+
+#[test]
+fn memory_and_skills_stand_first_and_lead_to_their_entries() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x F; paste mism");
+    let query = asked(&r).pop().unwrap();
+    let all = hits();
+    let document = |kind, from: Option<&SearchHit>| DocumentHit {
+        kind,
+        key: "k".into(),
+        title: "MEMORY.md\u{1b}[2J".into(),
+        preview: "types that mismatch".into(),
+        mark: (11, 15),
+        session: from.map(|h| h.session),
+        entry: from.map(|h| h.entry),
+    };
+    let documents = vec![document(DocumentKind::Memory, Some(&all[2])), document(DocumentKind::Skill, None)];
+    let meaning = SearchMeaning::Failed { why: "the server died".into() };
+    let page = SearchPage { hits: all.clone(), documents, meaning, ..SearchPage::default() };
+    r.reply(ReplyEvent::SearchReply { query, page });
+    let screen = r.screen();
+    assert!(screen.contains("by keywords only") && screen.contains("Source   memory"), "{screen}");
+    assert!(screen.contains("skill MEMORY.md"), "what leads nowhere says why: {screen}");
+    r.clear();
+    r.run("enter");
+    let open = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { id }) if *id == all[2].session);
+    assert!(r.commands().iter().any(open), "{:?}", r.commands());
 }

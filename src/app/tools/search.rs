@@ -1,0 +1,98 @@
+//! What is searched, and the model that makes vectors, by the settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tiller_memory::Memory;
+use tiller_protocol::{
+    DocumentKind, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Notice, NoticeKind, Time,
+};
+use tiller_search::{Document, Embedder, Endpoint, Finder, Source, Table};
+use tiller_skills::Library;
+use tiller_store::Store;
+
+use crate::app::Setup;
+
+/// Where the imported table of vectors is.
+pub(crate) fn table(setup: &Setup) -> PathBuf {
+    setup.places.data.join("embeddings.table")
+}
+
+/// The search of this process. With a notice where the settings ask for vectors that cannot be made; keywords are
+/// searched all the same.
+pub(crate) fn finder(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notice>) {
+    let settings = &setup.config.config.embeddings;
+    let keys = tiller_config::KeyFile::usual(&setup.places);
+    let kept = |name: &str| keys.get(name).ok().flatten().map(|s| s.reveal().to_owned());
+    let variable = |name: &str| (setup.env)(name).or_else(|| kept(name));
+    let embedder = match Endpoint::new(settings, &variable) {
+        Ok(Some(endpoint)) => Ok(Some(Embedder::Endpoint(endpoint))),
+        Ok(None) => Table::open(&table(setup)).map(|table| table.map(Embedder::Table)).map_err(|e| e.0),
+        Err(fault) => Err(fault.0),
+    };
+    let (embedder, notice) = match embedder {
+        Ok(embedder) => (embedder, None),
+        Err(why) => {
+            let notice = Notice::new(NoticeKind::Config, why).hint("Search goes on by keywords.");
+            (None, Some(notice))
+        }
+    };
+    let finder = Finder::new(store.clone(), embedder).weighted(settings.weight);
+    finder.add(Arc::new(MemoryEntries {
+        memory: Arc::clone(&setup.services.memory),
+        project: setup.project_name(),
+    }));
+    finder.add(Arc::new(SkillFiles(setup.services.skills.clone())));
+    (Arc::new(finder), notice)
+}
+
+/// Entries of the memory files.
+struct MemoryEntries {
+    memory: Arc<Memory>,
+    /// The folder of the project's own entries.
+    project: String,
+}
+
+impl Source for MemoryEntries {
+    fn kind(&self) -> DocumentKind {
+        DocumentKind::Memory
+    }
+
+    fn documents(&self) -> Vec<Document> {
+        // The browser of memory says which file cannot be read.
+        let Ok(page) = self.memory.page(&MemoryQuery { filter: String::new() }) else { return Vec::new() };
+        let kept =
+            page.entries.into_iter().filter(|e| matches!(e.state, MemoryState::Kept | MemoryState::Archived));
+        kept.map(|e| Document {
+            key: format!("{} {}", e.target.label(), blake3::hash(e.text.as_bytes()).to_hex().split_at(12).0),
+            title: e.target.label().to_owned(),
+            time: Time::parse(&format!("{}T00:00:00Z", e.date)).ok(),
+            from: e.from.as_ref().and_then(|from| from.session.zip(from.entry)),
+            lasting: e.target.file == MemoryFile::Memory,
+            project: (e.target.scope == MemoryScope::Project).then(|| self.project.clone()),
+            text: e.text,
+        })
+        .collect()
+    }
+}
+
+/// Skills by their names, descriptions and bodies.
+struct SkillFiles(Library);
+
+impl Source for SkillFiles {
+    fn kind(&self) -> DocumentKind {
+        DocumentKind::Skill
+    }
+
+    fn documents(&self) -> Vec<Document> {
+        let skills = self.0.now();
+        let document = |skill: &Arc<tiller_skills::Skill>| Document {
+            key: skill.name.clone(),
+            title: skill.name.clone(),
+            text: format!("{}\n{}", skill.description, skill.body),
+            lasting: true,
+            ..Document::default()
+        };
+        skills.iter().map(document).collect()
+    }
+}

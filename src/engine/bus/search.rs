@@ -1,0 +1,26 @@
+//! Search for a client that types: a later search of the same client cancels the one before.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, SearchQuery};
+use tiller_store::search::Lookup;
+
+use crate::bus::ClientId;
+use crate::bus::queries::{INDEXED, ROWS};
+use crate::core::Core;
+
+/// Searches and replies. A search that was cancelled is answered with an error, which its client no longer waits for.
+pub(crate) fn search(core: &mut Core, client: ClientId, cause: CommandId, query: SearchQuery) {
+    let Some(finder) = core.services.user.search.clone() else { return };
+    let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
+    let query = SearchQuery { limit: query.limit.min(ROWS), ..query };
+    core.spawn(async move {
+        let lookup = Lookup { most: INDEXED, ..Lookup::prompt() };
+        let reply = match finder.search(query.clone(), lookup, Some(client.0)).await {
+            Ok(page) => ReplyEvent::SearchReply { query, page },
+            Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
+        };
+        bus.reply(client, &scope, reply);
+    });
+}

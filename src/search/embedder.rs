@@ -1,0 +1,101 @@
+//! Which model makes vectors, and how they are stored: as one signed byte for each dimension, of length 1.
+
+use tiller_store::search::stem::words;
+use tiller_store::search::words::is_stop;
+
+use crate::endpoint::{Endpoint, Fault, Patience};
+use crate::table::Table;
+
+/// Dimensions that are kept; of more the first are, which hold most in the models that are trained for it.
+pub const DIMENSIONS: usize = 512;
+
+/// Makes vectors of texts.
+#[derive(Debug)]
+pub enum Embedder {
+    Endpoint(Endpoint),
+    Table(Table),
+}
+
+/// How rare a word is: greater for a rarer one. Words are in lower case.
+pub type Rarity<'a> = &'a (dyn Fn(&str) -> f32 + Sync);
+
+impl Embedder {
+    /// What its vectors can be compared with: vectors of the same model only.
+    pub fn identity(&self) -> String {
+        match self {
+            Self::Endpoint(endpoint) => endpoint.identity(),
+            Self::Table(table) => format!("table {}", table.identity()),
+        }
+    }
+
+    /// Texts in one request.
+    pub(crate) fn batch(&self) -> u32 {
+        match self {
+            Self::Endpoint(endpoint) => endpoint.batch(),
+            Self::Table(_) => 500,
+        }
+    }
+
+    /// A vector for each text, in their order; empty for one that has none.
+    pub(crate) async fn embed(
+        &self,
+        texts: &[String],
+        rarity: Rarity<'_>,
+        patience: Patience,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        match self {
+            Self::Table(table) => Ok(texts
+                .iter()
+                .map(|t| table.pool(t, rarity).map_or_else(Vec::new, |v| packed(&v)))
+                .collect()),
+            Self::Endpoint(endpoint) => {
+                let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
+                if asked.is_empty() {
+                    return Ok(vec![Vec::new(); texts.len()]);
+                }
+                let mut made = endpoint.embed(&asked, patience).await?.into_iter();
+                let vectors = texts.iter().map(|t| match t.trim().is_empty() {
+                    true => Vec::new(),
+                    false => made.next().map_or_else(Vec::new, |v| packed(&v)),
+                });
+                Ok(vectors.collect())
+            }
+        }
+    }
+}
+
+/// Different words of a text that carry meaning, in lower case.
+pub(crate) fn spoken(text: &str) -> Vec<String> {
+    let mut found: Vec<String> =
+        words(text).map(|(a, b)| text[a..b].to_lowercase()).filter(|w| !is_stop(w)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// As it is stored. Empty for a vector without length.
+pub(crate) fn packed(vector: &[f32]) -> Vec<u8> {
+    let vector = &vector[..vector.len().min(DIMENSIONS)];
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if !length.is_finite() || length <= f32::EPSILON {
+        return Vec::new();
+    }
+    let byte = |x: &f32| {
+        #[allow(clippy::cast_possible_truncation, reason = "it is within -127 and 127")]
+        let x = (x / length * 127.0).round().clamp(-127.0, 127.0) as i8;
+        x.to_le_bytes()[0]
+    };
+    vector.iter().map(byte).collect()
+}
+
+/// The cosine of two stored vectors: 1 for the same direction.
+pub(crate) fn cosine(a: &[u8], b: &[u8]) -> f32 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    let signed = |x: u8| i32::from(i8::from_le_bytes([x]));
+    let dot: i32 = a.iter().zip(b).map(|(x, y)| signed(*x) * signed(*y)).sum();
+    #[allow(clippy::cast_precision_loss, reason = "a cosine is rounded")]
+    let dot = dot as f32;
+    dot / (127.0 * 127.0)
+}

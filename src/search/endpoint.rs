@@ -1,0 +1,209 @@
+//! A server with the embeddings API of OpenAI. What it answers is bounded and checked: a wrong number of vectors, numbers
+//! that are none, or another length than before is a fault, never a vector.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode, Url, header, redirect};
+use serde_json::{Value, json};
+use tiller_config::Embeddings;
+
+/// Bytes of an answer.
+const BYTES: usize = 64 << 20;
+/// Numbers of a vector at most.
+const LONGEST: usize = 8192;
+/// Bytes of a text that are sent.
+const TEXT: usize = 8 << 10;
+/// Characters of a server's error that are shown.
+const SHOWN: usize = 200;
+
+/// Why there are no vectors, as a sentence for the person without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// A person waits for a search.
+    Search,
+    /// Texts are indexed in the background.
+    Index,
+}
+
+impl Patience {
+    fn limit(self) -> Duration {
+        match self {
+            Self::Search => Duration::from_secs(2),
+            Self::Index => Duration::from_secs(60),
+        }
+    }
+}
+
+/// A server, and the model that it is asked for.
+pub struct Endpoint {
+    url: Url,
+    model: String,
+    key: Option<String>,
+    dimensions: Option<u32>,
+    batch: u32,
+    client: Client,
+    /// Length of the vectors that came first.
+    length: Mutex<Option<usize>>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url.as_str())
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// From the settings; `None`: they name no server.
+    ///
+    /// # Errors
+    /// When the address or the model is missing or wrong.
+    pub fn new(
+        settings: &Embeddings,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some(base) = settings.url.as_deref().map(str::trim).filter(|u| !u.is_empty()) else {
+            return Ok(None);
+        };
+        let wrong = |why: &str| Fault(format!("[embeddings] {why}"));
+        let model = settings.model.clone().filter(|m| !m.trim().is_empty());
+        let model = model.ok_or_else(|| wrong("needs a model"))?;
+        let url = format!("{}/embeddings", base.trim_end_matches('/'));
+        let url = Url::parse(&url).map_err(|e| wrong(&format!("url is not an address: {e}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong("url must begin with http:// or https://"));
+        }
+        let key = match &settings.key_env {
+            None => None,
+            Some(name) => {
+                let key = variable(name).map(|k| k.trim().to_owned()).filter(|k| !k.is_empty());
+                Some(key.ok_or_else(|| wrong(&format!("needs its key in the variable {name}")))?)
+            }
+        };
+        let client = client(&url)?;
+        let batch = settings.batch.clamp(1, 512);
+        let (dimensions, length) = (settings.dimensions.filter(|d| *d > 0), Mutex::default());
+        Ok(Some(Self { url, model, key, dimensions, batch, client, length }))
+    }
+
+    pub(crate) fn identity(&self) -> String {
+        let dimensions = self.dimensions.map_or_else(String::new, |d| format!(" {d}"));
+        format!("{} {}{dimensions}", self.url, self.model)
+    }
+
+    pub(crate) fn batch(&self) -> u32 {
+        self.batch
+    }
+
+    /// A vector for each text, in their order.
+    pub(crate) async fn embed(&self, texts: &[&str], patience: Patience) -> Result<Vec<Vec<f32>>, Fault> {
+        match tokio::time::timeout(patience.limit(), self.ask(texts)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.fault(&format!("gave no answer within {} s", patience.limit().as_secs()))),
+        }
+    }
+
+    async fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Fault> {
+        let texts: Vec<&str> = texts.iter().map(|t| &t[..t.floor_char_boundary(TEXT)]).collect();
+        let mut body = json!({"model": self.model, "input": texts, "encoding_format": "float"});
+        if let Some(dimensions) = self.dimensions {
+            body["dimensions"] = dimensions.into();
+        }
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.to_string());
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        let mut response = request.send().await.map_err(|e| self.unreachable(&e))?;
+        let status = response.status();
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|e| self.unreachable(&e))? {
+            if bytes.len() + piece.len() > BYTES {
+                return Err(self.fault("sent a too large answer"));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        if !status.is_success() {
+            return Err(self.refused(status, &bytes));
+        }
+        self.read(&bytes, texts.len())
+    }
+
+    fn read(&self, bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, Fault> {
+        let answer: Value =
+            serde_json::from_slice(bytes).map_err(|_| self.fault("sent an answer that is not JSON"))?;
+        let data = answer["data"].as_array().filter(|d| d.len() == count);
+        let data = data.ok_or_else(|| self.fault("sent another number of vectors than texts"))?;
+        let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); count];
+        let mut known = self.length.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut length = *known;
+        for (n, item) in data.iter().enumerate() {
+            let at = item["index"].as_u64().map_or(n, |i| usize::try_from(i).unwrap_or(usize::MAX));
+            let slot = vectors.get_mut(at).filter(|v| v.is_empty());
+            let slot = slot.ok_or_else(|| self.fault("sent vectors of unknown texts"))?;
+            let numbers = item["embedding"].as_array().filter(|n| (1..=LONGEST).contains(&n.len()));
+            let numbers = numbers.ok_or_else(|| self.fault("sent a vector without numbers"))?;
+            #[allow(clippy::cast_possible_truncation, reason = "checked to be finite")]
+            let vector: Option<Vec<f32>> =
+                numbers.iter().map(|x| x.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect();
+            let vector = vector.ok_or_else(|| self.fault("sent a vector without numbers"))?;
+            if *length.get_or_insert(vector.len()) != vector.len() {
+                return Err(self.fault("sent vectors of different lengths"));
+            }
+            *slot = vector;
+        }
+        *known = length;
+        Ok(vectors)
+    }
+
+    fn fault(&self, what: &str) -> Fault {
+        Fault(format!("{} {what}", self.url.host_str().unwrap_or("the server")))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Fault {
+        self.fault(if error.is_connect() { "cannot be reached" } else { "ended the connection" })
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> Fault {
+        let said = serde_json::from_slice::<Value>(body).ok();
+        let said =
+            said.as_ref().and_then(|v| v.pointer("/error/message").or_else(|| v.get("error"))?.as_str());
+        let said: String = said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(SHOWN).collect();
+        let said = match &self.key {
+            Some(key) => said.replace(key.as_str(), "(the key)"),
+            None => said,
+        };
+        let colon = if said.is_empty() { "" } else { ": " };
+        self.fault(&format!("answered {}{colon}{said}", status.as_u16()))
+    }
+}
+
+fn client(url: &Url) -> Result<Client, Fault> {
+    // Another part of the program may have installed the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
+        // A key could go with a redirect.
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .pool_max_idle_per_host(0)
+        .connect_timeout(Duration::from_secs(10));
+    let local = url.host_str().is_some_and(|host| {
+        host == "localhost"
+            || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    });
+    if local {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|e| Fault(format!("[embeddings] has no client: {e}")))
+}

@@ -1,0 +1,92 @@
+//! Memory, learnings and skills beside sessions.
+
+use std::sync::{Arc, Mutex};
+
+use tiller_protocol::{DocumentKind, EntryId, IdSource, SearchRole, SeqIds, SessionId, Time};
+use tiller_store::search::Lookup;
+
+use super::{NOW, ask, scratch, talk};
+use crate::documents::{Document, Source};
+use crate::finder::Finder;
+
+struct List(DocumentKind, Mutex<Vec<Document>>);
+
+impl Source for List {
+    fn kind(&self) -> DocumentKind {
+        self.0
+    }
+
+    fn documents(&self) -> Vec<Document> {
+        self.1.lock().unwrap().clone()
+    }
+}
+
+fn document(key: &str, text: &str) -> Document {
+    Document { key: key.into(), title: key.into(), text: text.into(), ..Document::default() }
+}
+
+#[tokio::test]
+async fn what_is_remembered_learned_and_written_down_is_found_with_its_source() {
+    let (_dir, store) = scratch();
+    let ids = SeqIds::default();
+    talk(&store, &ids, &["the deploy needs a tunnel"]);
+    let from = (SessionId(ids.next(NOW)), EntryId(ids.next(NOW)));
+    let memory = Arc::new(List(
+        DocumentKind::Memory,
+        Mutex::new(vec![
+            Document { from: Some(from), ..document("m1", "Deploys go through the tunnel on bastion-2.") },
+            Document {
+                project: Some("/other".into()),
+                ..document("m2", "Deploys of another project need a tunnel.")
+            },
+            document("m3", "The person prefers tabs."),
+        ]),
+    ));
+    let finder = Arc::new(Finder::new(store, None));
+    finder.add(Arc::clone(&memory) as Arc<dyn Source>);
+    finder.add(Arc::new(List(
+        DocumentKind::Skill,
+        Mutex::new(vec![document("deploying", "How a deploy is made.")]),
+    )));
+    let search = async |query| finder.search(query, Lookup::most(u64::MAX), None).await.unwrap();
+    let mut query = ask("deploy tunnel");
+    query.project = Some("/work/p".into());
+    let page = search(query.clone()).await;
+    assert_eq!(page.hits.len(), 1);
+    let keys: Vec<(&str, DocumentKind)> = page.documents.iter().map(|d| (d.key.as_str(), d.kind)).collect();
+    assert_eq!(keys[0], ("m1", DocumentKind::Memory));
+    assert!(!keys.iter().any(|(k, _)| *k == "m2" || *k == "m3"), "{keys:?}");
+    let hit = &page.documents[0];
+    assert_eq!((hit.session, hit.entry), (Some(from.0), Some(from.1)));
+    assert_eq!(&hit.preview[hit.mark.0..hit.mark.1].to_lowercase(), "deploy");
+    // What changed is found at once.
+    memory.1.lock().unwrap().push(document("m4", "A tunnel for every deploy; tunnels are cheap."));
+    assert!(search(query.clone()).await.documents.iter().any(|d| d.key == "m4"));
+    // Phrases are required, excluded words are absent, and a page of sessions only has none.
+    let keys = async |text: &str| -> Vec<String> {
+        search(ask(text)).await.documents.into_iter().map(|d| d.key).collect()
+    };
+    assert_eq!(keys("\"tunnel on bastion-2\"").await, ["m1"]);
+    assert!(!keys("tunnel -bastion").await.contains(&"m1".to_owned()));
+    assert_eq!(keys("unrelated words").await, Vec::<String>::new());
+    query.roles = vec![SearchRole::User];
+    assert!(search(query.clone()).await.documents.is_empty());
+    query.roles.clear();
+    query.offset = 10;
+    assert!(search(query).await.documents.is_empty());
+}
+
+#[tokio::test]
+async fn old_documents_come_later_unless_they_last() {
+    let (_dir, store) = scratch();
+    let old = Some(Time(NOW.millis() - 400 * 86_400_000));
+    let list = vec![
+        Document { time: old, ..document("old", "use the staging bucket") },
+        Document { time: Some(NOW), ..document("new", "use the staging bucket") },
+        Document { time: old, lasting: true, ..document("rule", "use the staging bucket") },
+    ];
+    let finder = Arc::new(Finder::new(store, None));
+    finder.add(Arc::new(List(DocumentKind::Learning, Mutex::new(list))));
+    let keys: Vec<String> = finder.documents("staging bucket", None, 9).into_iter().map(|d| d.key).collect();
+    assert_eq!(keys, ["new", "rule", "old"]);
+}

@@ -1,0 +1,237 @@
+//! A server for vectors: good, dead, slow, wrong, and one whose model changes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tiller_config::Embeddings;
+use tiller_protocol::{SearchMeaning, SearchPage, SeqIds};
+use tiller_store::Store;
+use tiller_store::search::Lookup;
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use super::{ask, open, scratch, talk};
+use crate::embedder::Embedder;
+use crate::endpoint::Endpoint;
+use crate::finder::Finder;
+
+/// Knows that some words mean the same.
+fn meaning(text: &str) -> Vec<f32> {
+    let about = |words: &[&str]| words.iter().filter(|w| text.contains(**w)).count() as f32;
+    vec![about(&["cat", "kitten", "feline"]), about(&["car", "automobile", "vehicle"]), 0.05]
+}
+
+fn answer(request: &Request) -> ResponseTemplate {
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    let texts = body["input"].as_array().unwrap();
+    // In reverse: the index says which is which.
+    let data = texts
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(n, t)| json!({"index": n, "embedding": meaning(t.as_str().unwrap())}));
+    ResponseTemplate::new(200).set_body_json(json!({"data": data.collect::<Vec<_>>()}))
+}
+
+fn embedder(url: &str, model: &str, batch: u32) -> Embedder {
+    let settings = Embeddings {
+        url: Some(url.into()),
+        model: Some(model.into()),
+        key_env: Some("KEY".into()),
+        batch,
+        ..Embeddings::default()
+    };
+    let key = |name: &str| (name == "KEY").then(|| "sesame-open-12345".to_owned());
+    Embedder::Endpoint(Endpoint::new(&settings, &key).unwrap().unwrap())
+}
+
+async fn server(respond: impl Respond + 'static) -> MockServer {
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).and(path("/v1/embeddings")).respond_with(respond).mount(&server).await;
+    server
+}
+
+fn base(server: &MockServer) -> String {
+    format!("{}/v1", server.uri())
+}
+
+fn pets(store: &Store) -> Vec<tiller_protocol::EntryId> {
+    let ids = SeqIds::default();
+    let mut made = talk(store, &ids, &["my kitten sleeps all day"]);
+    made.extend(talk(store, &ids, &["the automobile needs petrol"]));
+    made.extend(talk(store, &ids, &["a list of words about lunch"]));
+    made
+}
+
+async fn search(finder: &Arc<Finder>, text: &str) -> SearchPage {
+    finder.search(ask(text), Lookup::most(u64::MAX), None).await.unwrap()
+}
+
+#[tokio::test]
+async fn meaning_finds_what_has_none_of_the_words() {
+    let server = MockServer::start().await;
+    Mock::given(path("/v1/embeddings"))
+        .and(header("authorization", "Bearer sesame-open-12345"))
+        .respond_with(answer)
+        .mount(&server)
+        .await;
+    let (_dir, store) = scratch();
+    let made = pets(&store);
+    let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&server), "m", 2))));
+    finder.index().await;
+    let page = search(&finder, "feline").await;
+    assert_eq!(page.hits[0].entry, made[0]);
+    assert_eq!(page.meaning, SearchMeaning::Used);
+    // Words decide: an entry with the word comes before one with the meaning.
+    let page = search(&finder, "automobile cat").await;
+    assert_eq!(page.hits[0].entry, made[1]);
+    let mut elsewhere = ask("feline");
+    elsewhere.project = Some("/other".into());
+    let page = finder.search(elsewhere, Lookup::most(u64::MAX), None).await.unwrap();
+    assert!(page.hits.is_empty(), "filters hold for what is found by its meaning");
+    // Without a model nothing pretends.
+    let plain = Arc::new(Finder::new(store, None));
+    let page = search(&plain, "feline").await;
+    assert_eq!((page.hits.len(), page.meaning), (0, SearchMeaning::Keywords));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_the_midst_of_indexing_is_gone_on_with_later() {
+    // Answers the first two batches, and fails then.
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let failing = server(move |request: &Request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => answer(request),
+        _ => ResponseTemplate::new(500)
+            .set_body_json(json!({"error": {"message": "no memory for sesame-open-12345"}})),
+    })
+    .await;
+    let (_dir, store) = scratch();
+    let ids = SeqIds::default();
+    let texts: Vec<String> = (0..10).map(|n| format!("cat number {n}")).collect();
+    talk(&store, &ids, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&failing), "m", 2))));
+    finder.index().await;
+    let model = embedder(&base(&failing), "m", 2).identity();
+    assert_eq!(store.search().vectors(&model, 0).unwrap().len(), 4);
+    let page = search(&finder, "number").await;
+    assert!(!page.hits.is_empty(), "words are searched all the same");
+    let SearchMeaning::Failed { why } = &page.meaning else { panic!("{page:?}") };
+    assert!(why.contains("500") && why.contains("no memory for (the key)"), "{why}");
+    let before = asked.load(Ordering::SeqCst);
+    search(&finder, "number cat").await;
+    assert_eq!(asked.load(Ordering::SeqCst), before, "it is left alone for a while");
+    // The same model at the same address, in another process: only the rest is asked for.
+    failing.reset().await;
+    let texts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&texts);
+    let counting = move |request: &Request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        seen.lock().unwrap().extend(body["input"].as_array().unwrap().clone());
+        answer(request)
+    };
+    Mock::given(path("/v1/embeddings")).respond_with(counting).mount(&failing).await;
+    let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&failing), "m", 2))));
+    finder.index().await;
+    assert_eq!(store.search().vectors(&model, 0).unwrap().len(), 10);
+    assert_eq!(texts.lock().unwrap().len(), 6, "what has a vector is not asked for again");
+}
+
+#[tokio::test]
+async fn garbage_silence_and_floods_are_faults_and_words_are_searched() {
+    let long = json!({"data": [{"embedding": vec![1.0; 10_000]}]});
+    let cases: HashMap<&str, ResponseTemplate> = HashMap::from([
+        ("no JSON", ResponseTemplate::new(200).set_body_string("<html>")),
+        ("no data", ResponseTemplate::new(200).set_body_json(json!({"data": []}))),
+        (
+            "too many",
+            ResponseTemplate::new(200)
+                .set_body_json(json!({"data": [{"embedding": [1]}, {"embedding": [1]}]})),
+        ),
+        ("words", ResponseTemplate::new(200).set_body_json(json!({"data": [{"embedding": ["a"]}]}))),
+        ("no numbers", ResponseTemplate::new(200).set_body_json(json!({"data": [{"embedding": []}]}))),
+        ("not finite", ResponseTemplate::new(200).set_body_string("{\"data\": [{\"embedding\": [1e300]}]}")),
+        ("too long", ResponseTemplate::new(200).set_body_json(long)),
+        (
+            "elsewhere",
+            ResponseTemplate::new(200).set_body_json(json!({"data": [{"index": 7, "embedding": [1]}]})),
+        ),
+        ("redirect", ResponseTemplate::new(302).insert_header("location", "http://127.0.0.1:1/")),
+        ("refused", ResponseTemplate::new(401).set_body_string("no")),
+        ("flood", ResponseTemplate::new(200).set_body_bytes(vec![b' '; 65 << 20])),
+        ("silence", ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(600))),
+    ]);
+    for (name, response) in cases {
+        let server = server(response).await;
+        let (_dir, store) = scratch();
+        let made = pets(&store);
+        let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 8))));
+        let page = search(&finder, "kitten").await;
+        assert_eq!(page.hits[0].entry, made[0], "{name}");
+        assert!(matches!(page.meaning, SearchMeaning::Failed { .. }), "{name}: {:?}", page.meaning);
+    }
+    // Nothing listens.
+    let (_dir, store) = scratch();
+    pets(&store);
+    let finder = Arc::new(Finder::new(store, Some(embedder("http://127.0.0.1:9/v1", "m", 8))));
+    finder.index().await;
+    let page = search(&finder, "kitten").await;
+    assert!(page.hits.len() == 1 && matches!(page.meaning, SearchMeaning::Failed { .. }));
+}
+
+#[tokio::test]
+async fn another_model_has_its_own_vectors_and_a_lost_index_is_made_again() {
+    let server = server(answer).await;
+    let (dir, store) = scratch();
+    let made = pets(&store);
+    let first = embedder(&base(&server), "first", 8);
+    let (one, two) = (first.identity(), embedder(&base(&server), "second", 8).identity());
+    let finder = Arc::new(Finder::new(store.clone(), Some(first)));
+    finder.index().await;
+    assert_eq!(store.search().vectors(&one, 0).unwrap().len(), 3);
+    // Another process with another model takes over; this one does not mix them.
+    let other = Arc::new(Finder::new(open(dir.path()), Some(embedder(&base(&server), "second", 8))));
+    other.index().await;
+    assert_eq!(search(&other, "feline").await.hits[0].entry, made[0]);
+    assert!(store.search().vectors(&one, 0).unwrap().is_empty());
+    assert_eq!(store.search().vectors(&two, 0).unwrap().len(), 3);
+    assert_eq!(search(&finder, "kitten").await.hits[0].entry, made[0]);
+    // The index is deleted while both work: other rows, and no vectors.
+    store.search().forget_index();
+    assert_eq!(search(&finder, "kitten").await.hits[0].entry, made[0]);
+    finder.index().await;
+    assert_eq!(search(&finder, "feline").await.hits[0].entry, made[0]);
+}
+
+#[tokio::test]
+async fn a_later_search_of_the_same_typist_cancels_the_one_before() {
+    let server = server(ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(600))).await;
+    let (_dir, store) = scratch();
+    pets(&store);
+    let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 8))));
+    let typing = |text: &str, typist| finder.search(ask(text), Lookup::most(u64::MAX), Some(typist));
+    // Both wait for the server; the first is cancelled before it reads the index.
+    let (first, other, second) = tokio::join!(typing("kit", 1), typing("kitten", 2), typing("kitte", 1));
+    assert!(matches!(first, Err(tiller_store::StoreError::Cancelled)), "{first:?}");
+    assert_eq!(other.unwrap().hits.len(), 1, "another client's");
+    assert!(second.is_ok());
+}
+
+#[test]
+fn settings_that_cannot_be_are_said() {
+    let of = |url: &str, model: Option<&str>, key: Option<&str>| {
+        let settings = Embeddings {
+            url: Some(url.into()),
+            model: model.map(Into::into),
+            key_env: key.map(Into::into),
+            ..Embeddings::default()
+        };
+        Endpoint::new(&settings, &|_| None).map_err(|e| e.0)
+    };
+    assert!(of("", None, None).unwrap().is_none());
+    assert!(of("http://x", None, None).unwrap_err().contains("needs a model"));
+    assert!(of("file:///x", Some("m"), None).unwrap_err().contains("http://"));
+    assert!(of("http://x", Some("m"), Some("NAME")).unwrap_err().contains("NAME"));
+}
