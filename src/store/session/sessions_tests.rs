@@ -101,7 +101,9 @@ fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
         all += tail.len();
     }
     assert_eq!(all, 1_000);
-    let query = tiller_protocol::SearchQuery { text: "jump".into(), limit: 1_000, ..Default::default() };
+    let order = tiller_protocol::SearchOrder::Newest;
+    let query =
+        tiller_protocol::SearchQuery { text: "jump".into(), order, limit: 1_000, ..Default::default() };
     let hits = store.search().find(&query, u64::MAX).unwrap().hits;
     assert!(hits.len() == 1_000 && hits.windows(2).all(|w| w[0].entry > w[1].entry), "newest first, by acts");
     let days = store.costs().by(None, tiller_protocol::command::CostBy::Day).unwrap();

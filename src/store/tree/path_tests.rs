@@ -151,7 +151,9 @@ fn s16_a_long_session_opens_like_a_small_one() {
     // The first search indexes everything; the next ones only query.
     store.search().index().unwrap();
     let began = Instant::now();
-    let query = tiller_protocol::SearchQuery { text: "message 777".into(), limit: 20, ..Default::default() };
+    let order = tiller_protocol::SearchOrder::Newest;
+    let query =
+        tiller_protocol::SearchQuery { text: "message 777".into(), order, limit: 20, ..Default::default() };
     let hits = store.search().find(&query, u64::MAX).unwrap().hits;
     let found = began.elapsed();
     assert_eq!((hits.len(), hits.last().map(|h| h.preview.as_str())), (11, Some("message 777")));
