@@ -41,6 +41,8 @@ const FOLDERS: &[(&str, TrustKind)] = &[
     (".tiller/workflows", TrustKind::Workflow),
     (".tiller/hooks", TrustKind::Hook),
     (".tiller/commands", TrustKind::Command),
+    (".claude/commands", TrustKind::Command),
+    (".tiller/styles", TrustKind::Style),
     (".tiller/plugins", TrustKind::Plugin),
 ];
 
@@ -347,7 +349,7 @@ fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {
         TrustKind::Settings | TrustKind::Plugin | TrustKind::Hooks => keys(text),
         TrustKind::McpServers => servers(text),
         TrustKind::Hook => format!("runs: {}", first_text(text)),
-        TrustKind::Agent | TrustKind::Skill | TrustKind::Workflow | TrustKind::Command => {
+        TrustKind::Agent | TrustKind::Skill | TrustKind::Workflow | TrustKind::Command | TrustKind::Style => {
             let described = text
                 .lines()
                 .take(40)

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::bus::command::*;
 use crate::bus::event::*;
+use crate::skill::*;
 use crate::*;
 
 const COMMANDS: &str = include_str!("fixtures/commands.jsonl");
@@ -40,10 +41,11 @@ variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume Resume
     Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
 variants!(learning_command, LEARNING_COMMANDS, LearningCommand: Decide Edit Undo Promote Demote);
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
+variants!(skill_command, SKILL_COMMANDS, SkillCommand: Switch Restore Style Reload);
 variants!(memory_command, MEMORY_COMMANDS, MemoryCommand: Add Edit Delete Archive Decide Undo);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Hooks Workflows Mcp Learnings Screen Scrollback Tree Memory);
+    ToolOutput Processes Hooks Workflows Mcp Learnings Screen Scrollback Tree Memory Skills);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress InnerCall ToolFinished ShellStarted ShellLine);
@@ -53,7 +55,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Workfl
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply HooksReply WorkflowsReply McpReply
-    LearningsReply ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply ScreenReply ScrollbackReply
+    LearningsReply ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply MemoryReply SkillsReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced Repeats SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
@@ -83,6 +85,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Pane(c) => pane_command(c),
             CommandBody::Memory(c) => memory_command(c),
             CommandBody::Learning(c) => learning_command(c),
+            CommandBody::Skill(c) => skill_command(c),
             CommandBody::Query(c) => query(c),
         });
         if let CommandBody::Ask(AskCommand::Answer { reply, .. }) = &command.body {
@@ -103,6 +106,7 @@ fn every_command_keeps_its_form() {
         AGENT_COMMANDS,
         PANE_COMMANDS,
         LEARNING_COMMANDS,
+        SKILL_COMMANDS,
         MEMORY_COMMANDS,
         QUERIES,
         ANSWERS,

@@ -34,6 +34,7 @@
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
 //! | [`mcp`] | MCP servers as a client shows them |
+//! | [`skill`] | skills, own commands and output styles |
 //! | [`sandbox`] | what confines commands on this machine |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
@@ -53,7 +54,7 @@ mod turn;
 pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
-pub use knowledge::{learning, memory};
+pub use knowledge::{learning, memory, skill};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{
     access, ask, catalog, feed, goal, hook, mcp, permission, process, review, sandbox, todo, tool,

@@ -29,6 +29,7 @@
 //! | `files` | the other files of a skill, bounded |
 //! | `graph` | which skills need which others |
 //! | `packs` | packs: what a user installs from a folder, an archive, a repository or a registry |
+//! | `extras` | own commands and output styles |
 //! | `fill` | parameters and arguments |
 //! | `index` | the list for a system prompt |
 //! | `tools` | the tools for models |
@@ -38,6 +39,7 @@
 //! whether a person agrees to a change (`permit`).
 
 pub mod change;
+mod extras;
 mod files;
 mod fill;
 mod graph;
@@ -50,6 +52,7 @@ mod skill;
 mod strict;
 mod tools;
 
+pub use extras::{OwnCommand, Style};
 pub use files::{SkillFile, SkillFiles};
 pub use fill::fill;
 pub use index::index;

@@ -1,5 +1,6 @@
 //! The skills of a process, as they are now.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::change::Editor;
@@ -18,6 +19,8 @@ struct Shared {
     skills: RwLock<Skills>,
     reload: RwLock<Option<Reload>>,
     editor: RwLock<Option<Editor>>,
+    /// Names of skills that were turned off or on since the start.
+    switched: RwLock<BTreeMap<String, bool>>,
 }
 
 impl Library {
@@ -35,7 +38,14 @@ impl Library {
 
     /// Replaces the skills, for all clones.
     pub fn replace(&self, skills: Skills) {
+        let skills = skills.switched(&self.0.switched.read().unwrap_or_else(PoisonError::into_inner));
         *self.0.skills.write().unwrap_or_else(PoisonError::into_inner) = skills;
+    }
+
+    /// Turns a skill off or on until the end of the process.
+    pub fn switch(&self, name: &str, on: bool) {
+        self.0.switched.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), on);
+        self.replace(self.now());
     }
 
     /// How they are read again.

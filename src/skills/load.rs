@@ -8,6 +8,7 @@ use tiller_config::Problem;
 use tiller_config::agents::{Origin, ProjectFile};
 use tiller_protocol::nearest::nearest;
 
+use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
 use crate::read;
@@ -63,6 +64,7 @@ struct Loaded {
     hidden: Vec<Arc<Skill>>,
     disabled: BTreeMap<String, Arc<Skill>>,
     flaws: Vec<Flaw>,
+    extras: Extras,
 }
 
 /// A skill's file before it is read.
@@ -96,6 +98,7 @@ impl Skills {
                 loaded.disabled.insert(name.clone(), skill);
             }
         }
+        loaded.extras(sources);
         loaded.check_requirements();
         let problems = loaded.flaws.iter().filter(|f| f.skipped).map(|f| f.problem.clone()).collect();
         (Self(Arc::new(loaded)), problems)
@@ -124,6 +127,46 @@ impl Skills {
     /// What is wrong with skills.
     pub fn flaws(&self) -> &[Flaw] {
         &self.0.flaws
+    }
+
+    /// Own commands, by name.
+    pub fn commands(&self) -> impl Iterator<Item = &Arc<OwnCommand>> {
+        self.0.extras.commands.values()
+    }
+
+    /// The own command of this name.
+    pub fn command(&self, name: &str) -> Option<&Arc<OwnCommand>> {
+        self.0.extras.commands.get(name)
+    }
+
+    /// Output styles, by name.
+    pub fn styles(&self) -> impl Iterator<Item = &Arc<Style>> {
+        self.0.extras.styles.values()
+    }
+
+    /// The output style of this name.
+    pub fn style(&self, name: &str) -> Option<&Arc<Style>> {
+        self.0.extras.styles.get(name)
+    }
+
+    /// What to say of the name of a style that is none.
+    pub fn no_such_style(&self, name: &str) -> String {
+        let names: Vec<&str> = self.0.extras.styles.keys().map(String::as_str).collect();
+        format!("there is no output style `{}`; available: {}", name.escape_default(), names.join(", "))
+    }
+
+    /// The same with some turned off, or on.
+    pub(crate) fn switched(&self, switched: &BTreeMap<String, bool>) -> Self {
+        let now = &*self.0;
+        let (mut skills, mut disabled) = (now.skills.clone(), now.disabled.clone());
+        for (name, on) in switched {
+            let (from, to) = if *on { (&mut disabled, &mut skills) } else { (&mut skills, &mut disabled) };
+            if let Some(skill) = from.remove(name) {
+                to.insert(name.clone(), skill);
+            }
+        }
+        let (hidden, flaws, extras) = (now.hidden.clone(), now.flaws.clone(), now.extras.clone());
+        Self(Arc::new(Loaded { skills, hidden, disabled, flaws, extras }))
     }
 
     /// The skill of this name after all that it requires, each once.
@@ -175,6 +218,22 @@ impl Skills {
 }
 
 impl Loaded {
+    /// Reads own commands and output styles.
+    fn extras(&mut self, sources: &Sources<'_>) {
+        if sources.built_in {
+            self.extras.built_in();
+        }
+        for pack in &sources.packs {
+            self.extras.folder(pack, Origin::Plugin);
+        }
+        if let Some(config) = &sources.config {
+            self.extras.folder(config, Origin::User);
+        }
+        self.extras.project(&sources.project);
+        let wrong = std::mem::take(&mut self.extras.problems).into_iter();
+        self.flaws.extend(wrong.map(|(skill, problem)| Flaw { skill, problem, skipped: true }));
+    }
+
     /// Puts the skills of one place over those of the places before.
     fn layer(&mut self, found: Vec<Candidate>) {
         let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();

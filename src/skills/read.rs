@@ -76,6 +76,11 @@ pub(crate) fn skill(
     Ok((skill, reader.warnings))
 }
 
+/// Takes a file apart; text that should be in quotes is read as the text that it is.
+pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
+    Reader { path, warnings: Vec::new(), above: 0 }.split(bytes)
+}
+
 struct Reader<'a> {
     path: &'a Path,
     warnings: Vec<Problem>,
@@ -192,12 +197,12 @@ pub(crate) fn find<'a>(pairs: &'a Pairs, key: &str) -> Option<&'a Value> {
     pairs.iter().find(|(k, _)| k.value == key).map(|(_, value)| &value.value)
 }
 
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text and numbers as text.
-fn scalar(value: &Value) -> Option<String> {
+pub(crate) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.trim().to_owned()),
         Value::Number(n) => Some(n.to_string()),
@@ -226,8 +231,10 @@ fn quoted(text: &str) -> String {
         let (key, value) = line.split_once(": ").filter(|_| fences == 1)?;
         let value = value.trim();
         let plain = !value.is_empty() && !value.starts_with(['"', '\'', '|', '>', '[', '{', '&', '*', '!']);
-        let known = matches!(key, "name" | "description" | "license" | "compatibility" | "allowed-tools");
-        (plain && known).then(|| format!("{key}: {}", serde_json::Value::from(value)))
+        let known =
+            matches!(key, "name" | "description" | "license" | "compatibility" | "allowed-tools" | "model");
+        (plain && known || key == "argument-hint")
+            .then(|| format!("{key}: {}", serde_json::Value::from(value)))
     };
     let mut line = line;
     text.lines().map(|l| line(l).unwrap_or_else(|| l.to_owned())).collect::<Vec<_>>().join("\n")
@@ -246,7 +253,7 @@ pub(crate) fn words(value: &Value) -> Vec<String> {
 }
 
 /// Tools, between which there are commas or blanks outside of parentheses: `read_file, terminal(git log *)`.
-fn tool_words(value: &Value) -> Vec<String> {
+pub(crate) fn tool_words(value: &Value) -> Vec<String> {
     let Value::Text(text) = value else { return words(value) };
     let (mut all, mut depth) = (vec![String::new()], 0_u32);
     for c in text.chars() {

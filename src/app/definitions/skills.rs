@@ -19,7 +19,8 @@ pub(crate) fn read(
     disabled: &[String],
 ) -> (Skills, Vec<Problem>) {
     let of_skill = |f: &&tiller_permit::trust::FoundFile| {
-        trusted && !folder_config.too_much && f.item.kind == TrustKind::Skill
+        let ours = matches!(f.item.kind, TrustKind::Skill | TrustKind::Command | TrustKind::Style);
+        trusted && !folder_config.too_much && ours
     };
     let project = folder_config.found.iter().filter(of_skill);
     let packs = places.plugins.iter().cloned().chain(crate::app::extensions::packs::folders(places));

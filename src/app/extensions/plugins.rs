@@ -1,20 +1,20 @@
 //! The plugins of a start: those that are exactly as the user agreed to them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_hooks::ChangedFile;
 use tiller_mcp::{Origin, ServerSettings, StartCheck};
 use tiller_permit::trust::{Choice, TrustDecision};
 use tiller_plugins::{Installed, PluginState, ToolServices};
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{Notice, NoticeKind, TrustKind};
 use tiller_store::Store;
 use tiller_tool::shell::Confiner;
 use tiller_tui::slash::PromptCommand;
 
 use crate::app::Setup;
-use crate::app::definitions::mcp::McpSetup;
 use crate::app::definitions::programs::stored;
+use crate::app::definitions::{self, mcp::McpSetup};
 
 /// All installed plugins.
 pub(crate) fn installed(setup: &Setup, store: &Store) -> Vec<Installed> {
@@ -127,12 +127,18 @@ pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
     used(setup, &store).into_iter().map(|plugin| plugin.folder).collect()
 }
 
-/// `/` commands from files: the user's `commands/`, then those of plugins.
-pub(crate) fn commands(config: &Path, plugins: &[PathBuf]) -> Vec<PromptCommand> {
-    let of =
-        |c: tiller_plugins::PluginCommand| PromptCommand { name: c.name, about: c.about, prompt: c.prompt };
-    let places = std::iter::once(config).chain(plugins.iter().map(PathBuf::as_path));
-    places.flat_map(tiller_plugins::commands).map(of).collect()
+/// `/` commands from files: the user's, those of these plugins, and the folder's while it is trusted.
+pub(crate) fn commands(setup: &Setup, plugins: &[PathBuf]) -> Vec<PromptCommand> {
+    let places = tiller_config::Places { plugins: plugins.to_vec(), ..setup.places.clone() };
+    let brings = setup.folder_config.found.iter().any(|f| f.item.kind == TrustKind::Command);
+    let trusted = brings && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
+    let (skills, _) = definitions::skills::read(&places, &setup.folder_config, trusted, &[]);
+    let of = |c: &Arc<tiller_skills::OwnCommand>| PromptCommand {
+        name: c.name.clone(),
+        about: c.description.clone(),
+        usage: c.hint.clone(),
+    };
+    skills.commands().map(of).collect()
 }
 
 /// Tells, before each run, whether a plugin is still as it was loaded.

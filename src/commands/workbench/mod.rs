@@ -161,7 +161,7 @@ pub(crate) fn show(
     options.config = setup.config.config.ui.clone();
     options.folders.config = Some(setup.places.config.clone());
     options.folders.plugins = plugins::folders(&setup);
-    options.commands = plugins::commands(&setup.places.config, &options.folders.plugins);
+    options.commands = plugins::commands(&setup, &options.folders.plugins);
     options.folders.state = Some(setup.places.state.clone());
     options.folders.draft = Some(setup.drafts());
     options.folders.scratch = setup.places.cache.join("editor");

@@ -16,6 +16,8 @@ pub(crate) struct ContextPart {
     pub(crate) news: News,
     /// The last entry that the model was asked about what to keep in memory.
     pub(crate) saved: Option<tiller_protocol::EntryId>,
+    /// The output style that the user chose in this session (`None` in it: none); else that of the settings holds.
+    pub(crate) style: Option<Option<String>>,
     /// Titles that a model is making, with the fallback from the prompt in case the engine ends before.
     pub(crate) titling: HashMap<SessionId, String>,
     /// Ends the retry waits of side calls early.

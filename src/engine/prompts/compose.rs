@@ -32,6 +32,7 @@ use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
+use crate::session::skills;
 use crate::turn::Input;
 
 /// Before a session is open.
@@ -117,8 +118,9 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         .into_iter()
         .map(|(id, message)| {
             let mut files = message.clone();
+            let taken = skills::take(core, &mut files);
             let texts = named::texts(core, named::take(&mut files, &root, &names));
-            (id, message, files, texts)
+            (id, message, files, texts, taken)
         })
         .collect();
     let (store, me) = (core.services.store.clone(), core.identity.id.clone());
@@ -132,7 +134,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
         let mut items = Vec::new();
-        for (id, message, files, texts) in messages {
+        for (id, message, files, texts, taken) in messages {
             // Text typed by hand may name a file as well.
             let reads = files.text.contains('@')
                 || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
@@ -148,6 +150,10 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 })
             } else {
                 mentions::freeze(&files, &workspace)
+            };
+            let content = match content {
+                Ok(mut content) => taken.add_to(&mut content).await.map(|()| content),
+                wrong => wrong,
             };
             let content = match (content, &servers) {
                 (Ok(mut content), Some(servers)) => {

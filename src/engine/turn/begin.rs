@@ -10,7 +10,7 @@ use tiller_protocol::{Entry, EventBody, HookEvent, ToolCall};
 use tiller_skills::Skill;
 
 use crate::bus::EventScope;
-use crate::context::prefix::layers::{AgentRole, PromptFacts};
+use crate::context::prefix::layers::{AgentRole, PromptFacts, SkillFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -141,7 +141,10 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
         memory: core.services.user.memory.clone(),
-        skills: skill_index(core),
+        skills: SkillFacts {
+            list: skill_index(core),
+            style: (!core.identity.is_child()).then(|| crate::session::skills::current_style(core)).flatten(),
+        },
         unreadable: Some(core.services.workspace.forbidden()),
         terminal: core.services.workspace.terminal().map(|t| t.describe()),
         ..PromptFacts::default()

@@ -9,6 +9,7 @@ use crate::bus::queue::SendMode;
 use crate::bus::view::{ModelRef, Profile};
 use crate::knowledge::learning::{LearningCommand, LearningsQuery};
 use crate::knowledge::memory::{MemoryCommand, MemoryQuery};
+use crate::knowledge::skill::{SkillCommand, SkillQuery};
 use crate::session::compare::{Pair, TakePart};
 use crate::session::effort::Effort;
 use crate::session::message::Message;
@@ -57,6 +58,7 @@ pub enum CommandBody {
     Pane(PaneCommand),
     Memory(MemoryCommand),
     Learning(LearningCommand),
+    Skill(SkillCommand),
     Query(Query),
 }
 
@@ -410,6 +412,10 @@ pub enum Query {
     /// A query of the tree browser, answered by `tree_reply`.
     Tree {
         query: TreeQuery,
+    },
+    /// Skills and output styles, answered by `skills_reply`.
+    Skills {
+        query: SkillQuery,
     },
     /// Memory files, answered by `memory_reply`.
     Memory(MemoryQuery),

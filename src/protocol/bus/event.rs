@@ -18,6 +18,7 @@ use crate::bus::view::{
 };
 use crate::knowledge::learning::{LearningNews, LearningsReply};
 use crate::knowledge::memory::MemoryPage;
+use crate::knowledge::skill::SkillReply;
 use crate::session::branch::{BranchName, BranchView, TagView};
 use crate::session::compare::{Comparison, Pair, SideRun, TakeConflict};
 use crate::session::effort::EffortView;
@@ -477,6 +478,9 @@ pub enum ReplyEvent {
     },
     TreeReply {
         reply: TreeReply,
+    },
+    SkillsReply {
+        reply: SkillReply,
     },
     MemoryReply {
         page: Box<MemoryPage>,

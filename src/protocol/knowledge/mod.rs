@@ -2,3 +2,4 @@
 
 pub mod learning;
 pub mod memory;
+pub mod skill;

@@ -229,6 +229,8 @@ word_enum! {
         Skill = "skill",
         Workflow = "workflow",
         Command = "command",
+        /// An output style.
+        Style = "style",
         /// It configures an external program and nothing of Tiller's own.
         ProgramSettings = "program settings",
         /// A rule of the person that an external program cannot enforce.

@@ -10,6 +10,7 @@ use tiller_protocol::command::{
     AskCommand, ContextCommand, QueueCommand, ReviewCommand, SessionCommand, TurnCommand,
 };
 use tiller_protocol::event::{AskEvent, StateEvent};
+use tiller_protocol::skill::SkillCommand;
 use tiller_protocol::{
     AskReply, CommandBody, Decision, EventBody, Message, Profile, QueueId, Queued, QueuedState, SendMode,
 };
@@ -88,6 +89,7 @@ fn accident(task: &Task) -> Option<String> {
         CommandBody::Agent(a) => {
             matches!(a, AgentCommand::Diff { .. } | AgentCommand::Pause { .. } | AgentCommand::Spawn { .. })
         }
+        CommandBody::Skill(c) => matches!(c, SkillCommand::Style { .. } | SkillCommand::Reload),
         // A question on the side goes with its dialog, and can be asked again.
         CommandBody::Turn(TurnCommand::StopTool { id }) => id == "aside",
         CommandBody::Turn(_)

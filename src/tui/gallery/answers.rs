@@ -4,6 +4,7 @@ use tiller_protocol::command::{ContextCommand, Query, ReviewCommand};
 use tiller_protocol::compare::{ComparedSide, Comparison, SaidLine};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::StepFile;
+use tiller_protocol::skill::{SkillReply, SkillRow, SkillUse};
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::view::{
     ContextReport, CostRow, GitOperation, GitState, LayerCost, Mention, ModelChoice,
@@ -136,6 +137,7 @@ fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
         Query::Costs { .. } => costs(),
         Query::Hooks => hooks(),
         Query::Memory(_) => ReplyEvent::MemoryReply { page: Box::new(crate::dialog::memory::sample_page()) },
+        Query::Skills { .. } => skills(),
         // The next picture comes when something changes: never.
         Query::Screen { since: 0 } => ReplyEvent::ScreenReply { screen: program_screen() },
         Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
@@ -385,6 +387,35 @@ fn hooks() -> ReplyEvent {
         row(HookEvent::AgentEnd, "log", "", "plugin team", None),
     ];
     ReplyEvent::HooksReply { rows }
+}
+
+fn skills() -> ReplyEvent {
+    let row = |name: &str, description: &str, source: &str, state| SkillRow {
+        name: name.into(),
+        description: description.into(),
+        source: source.into(),
+        file: format!("/home/ann/.config/tiller/skills/{name}/SKILL.md"),
+        text: description.into(),
+        state,
+        ..SkillRow::default()
+    };
+    let broken = SkillRow {
+        problems: vec!["skills/lint/SKILL.md:3:1: the description is missing".into()],
+        ..row("lint", "the description is missing", "yours", SkillUse::Broken)
+    };
+    let rows = vec![
+        row("code-review", "Reviews a change for faults before it is merged", "built in", SkillUse::Used),
+        row(
+            "debug-by-bisection",
+            "Finds the commit or line that broke something",
+            "built in",
+            SkillUse::Used,
+        ),
+        row("deploy", "How this service is deployed, and what to check first", "yours", SkillUse::Used),
+        broken,
+        row("notes", "How notes are taken", "project", SkillUse::Off),
+    ];
+    ReplyEvent::SkillsReply { reply: SkillReply::Skills { rows } }
 }
 
 fn context() -> ContextReport {

@@ -20,6 +20,7 @@ pub(super) const HOOKS: Scene = Scene::new("hooks", "Hooks and their last runs",
 pub(super) const MEMORY: Scene =
     Scene::new("memory", "What is kept across sessions", |s| over(s, "memory.open"));
 pub(super) const NOTE: Scene = Scene::new("note", "Text for memory in the composer", note);
+pub(super) const SKILLS: Scene = Scene::new("skills", "Skills", |s| over(s, "skills.open"));
 pub(super) const SANDBOX: Scene = Scene::new("sandbox", "Sandbox", sandbox);
 pub(super) const SANDBOX_MISSING: Scene =
     Scene::new("sandbox_missing", "A machine without a sandbox", sandbox_missing);

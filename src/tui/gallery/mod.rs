@@ -79,6 +79,7 @@ pub const SCENES: &[Scene] = &[
     menus::HOOKS,
     menus::MEMORY,
     menus::NOTE,
+    menus::SKILLS,
     menus::SANDBOX,
     menus::SANDBOX_MISSING,
     menus::KEYS,

@@ -4,6 +4,7 @@ use tiller_protocol::command::{
     ContextCommand, CostBy, HistoryScope, Query, QueueCommand, ReviewCommand, SessionCommand, TodoCommand,
     TurnCommand, WatchCommand,
 };
+use tiller_protocol::skill::SkillQuery;
 use tiller_protocol::{CommandBody, Effort, Message, ModelRef, Profile, SearchQuery, SendMode, TodoStatus};
 
 use super::Plain;
@@ -234,6 +235,11 @@ pub(super) const ALL: &[PlainCommand] = &[
         name: "hooks",
         help: "hooks and how their last runs ended",
         run: |p, _| send(p, CommandBody::Query(Query::Hooks)),
+    },
+    PlainCommand {
+        name: "skills",
+        help: "skills, where they are from and what is wrong with them",
+        run: |p, _| send(p, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })),
     },
     PlainCommand {
         name: "mcp",

@@ -4,6 +4,7 @@ use tiller_protocol::entry::EntryBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::notice::sentence;
 use tiller_protocol::permission::denied_for_person;
+use tiller_protocol::skill::SkillReply;
 use tiller_protocol::tool::{Display, InnerCall};
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
@@ -388,6 +389,9 @@ impl Plain {
                 self.say(&format!("Processes: {}\n{}", rows.len(), all.join("\n")))
             }
             ReplyEvent::McpReply { servers, .. } => self.say(&crate::dialog::report::mcp::lines(servers)),
+            ReplyEvent::SkillsReply { reply: SkillReply::Skills { rows } } => {
+                self.say(&crate::dialog::report::skills::lines(rows));
+            }
             ReplyEvent::HooksReply { rows } => self.say(&super::command::hooks(rows)),
             ReplyEvent::WorkflowsReply { files } => self.say(&super::flow::files(files)),
             ReplyEvent::OpsReply { ops, .. } => {

@@ -6,7 +6,7 @@ use super::alias::Alias;
 use super::session::{
     branch, checkpoint, compact, compare, goal, init, new, plan, rename, resume, todo, undo,
 };
-use super::settings::{budget, effort, model, mute, permissions, theme};
+use super::settings::{budget, effort, model, mute, permissions, skill, theme};
 
 /// All commands, by name.
 pub(super) const ALL: &[&dyn SlashCommand] = &[
@@ -54,8 +54,11 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("sessions", "Open another session", "sessions.open"),
     &Alias("settings", "Change screen settings", "settings.open"),
     &Alias("setup", "Set up a model: key, server or demo", "setup.open"),
+    &skill::Skill,
+    &Alias("skills", "Skills: read, edit, turn off, restore versions", "skills.open"),
     &spawn::Spawn,
     &stop::Stop,
+    &skill::SetStyle,
     &theme::Theme,
     &todo::Todo,
     &Alias("tour", "Start the guided tour", "tour.open"),

@@ -1,4 +1,4 @@
-//! Commands from files, of plugins and of the user: each sends a prompt.
+//! Commands from files, of plugins, of the user and of the project: the engine puts their text in place of their name.
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{CommandBody, Message, SendMode};
@@ -7,8 +7,6 @@ use super::{Commands, SlashCommand};
 use crate::app::effect::Effect;
 use crate::model::Model;
 
-/// Stands for what is typed behind the command.
-const ARGUMENTS: &str = "$ARGUMENTS";
 /// Longest help, in characters.
 const HELP: usize = 70;
 
@@ -19,14 +17,14 @@ pub struct PromptCommand {
     pub name: String,
     /// What it does.
     pub about: String,
-    /// `$ARGUMENTS` in it stands for what is typed behind the command.
-    pub prompt: String,
+    /// How its arguments are written; may be empty.
+    pub usage: String,
 }
 
 struct Sends {
     name: &'static str,
     help: &'static str,
-    prompt: &'static str,
+    usage: &'static str,
 }
 
 impl SlashCommand for Sends {
@@ -38,12 +36,13 @@ impl SlashCommand for Sends {
         self.help
     }
 
+    fn usage(&self) -> &'static str {
+        self.usage
+    }
+
+    /// The engine puts the command's text in place of its name.
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
-        let text = match self.prompt.contains(ARGUMENTS) {
-            true => self.prompt.replace(ARGUMENTS, args),
-            false => format!("{}\n\n{args}", self.prompt),
-        };
-        let message = Message::text(text.trim());
+        let message = Message::text(format!("/{} {args}", self.name).trim_end());
         Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))])
     }
 }
@@ -63,7 +62,10 @@ impl Commands {
             all.push(Box::leak(Box::new(Sends {
                 name: leak(command.name.clone()),
                 help: leak(about.chars().take(HELP).collect()),
-                prompt: leak(command.prompt.clone()),
+                usage: leak(match command.usage.trim() {
+                    "" => String::new(),
+                    usage => format!("/{} {}", command.name, usage.chars().take(HELP).collect::<String>()),
+                }),
             })));
         }
         all.sort_by_key(|c| c.name());
@@ -75,8 +77,8 @@ impl Commands {
 mod tests {
     use super::*;
 
-    fn command(name: &str, prompt: &str) -> PromptCommand {
-        PromptCommand { name: name.into(), about: "of the team".into(), prompt: prompt.into() }
+    fn command(name: &str, usage: &str) -> PromptCommand {
+        PromptCommand { name: name.into(), about: "of the team".into(), usage: usage.into() }
     }
 
     fn sent(commands: Commands, name: &str, args: &str) -> String {
@@ -87,16 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn a_command_from_a_file_sends_its_prompt_with_the_arguments() {
-        let more = [
-            command("deploy", "Deploy to $ARGUMENTS. Then check $ARGUMENTS."),
-            command("standup", "Say what was done."),
-            command("quit", "never"),
-        ];
+    fn a_command_from_a_file_is_sent_by_its_name() {
+        let more = [command("deploy", "[stage]"), command("standup", ""), command("quit", "never")];
         let all = crate::slash::COMMANDS.with(&more);
-        assert_eq!(sent(all, "deploy", "staging"), "Deploy to staging. Then check staging.");
-        assert_eq!(sent(all, "standup", ""), "Say what was done.");
-        assert_eq!(sent(all, "standup", "in German"), "Say what was done.\n\nin German");
+        assert_eq!(sent(all, "deploy", "staging"), "/deploy staging");
+        assert_eq!(sent(all, "standup", ""), "/standup");
+        assert_eq!(all.find("deploy").unwrap().usage(), "/deploy [stage]");
         assert_eq!(all.find("quit").unwrap().help(), "Quit Tiller", "a name that is taken stays");
         assert!(all.0.iter().map(|c| c.name()).is_sorted());
     }

@@ -39,8 +39,8 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
 /// main agent.
 fn is_its_own(body: &CommandBody) -> bool {
     match body {
-        // Memory is one for all agents.
-        CommandBody::Memory(_) => false,
+        // Memory and skills are one for all agents.
+        CommandBody::Memory(_) | CommandBody::Skill(_) => false,
         CommandBody::Turn(_)
         | CommandBody::Queue(_)
         | CommandBody::Context(_)

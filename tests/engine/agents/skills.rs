@@ -4,6 +4,7 @@ use serde_json::json;
 use tiller_config::agents::{DefinitionContext, Definitions};
 use tiller_config::schema::SkillApproval;
 use tiller_protocol::event::TurnStatus;
+use tiller_protocol::skill::SkillCommand;
 use tiller_protocol::{AgentCommand, AgentState, CommandBody};
 use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, Skills, Sources};
@@ -163,5 +164,53 @@ async fn a_model_finds_a_skill_in_its_prompt_loads_it_and_writes_another() {
     }
     let child = &requests.iter().find(|r| first(r) == "one").unwrap().system;
     assert!(child.contains("- fresh: Written in the session"), "who begins later sees it: {child}");
+    rig.quit().await;
+}
+
+/// `$name` loads a skill by hand, `/name` sends an own command, a style comes with the next message; no request changes what
+/// was sent before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_loads_a_skill_calls_a_command_and_chooses_a_style_by_hand() {
+    let place = Place::new();
+    let config = place.tmp.path().join("roles");
+    let roles = taught(&place);
+    std::fs::create_dir_all(config.join("commands")).unwrap();
+    std::fs::write(
+        config.join("commands/standup.md"),
+        "Say what $1 did.\n!git log --oneline\nSee @notes.txt",
+    )
+    .unwrap();
+    place.file("notes.txt", "it rained");
+    let (skills, _) = Skills::load(&Sources { built_in: true, config: Some(config), ..Sources::default() });
+    let roles = tiller_engine::Roles::with_skills(roles.now(), Library::new(skills));
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = roles).await;
+    rig.turn("$notes, please; $PATH and $nothing stay").await;
+    rig.turn("/standup Ann").await;
+    rig.send(CommandBody::Skill(SkillCommand::Style { name: Some("concise".into()) }));
+    rig.turn("and now").await;
+    let requests = fake.requests.lock().unwrap().clone();
+    let last = |n: usize| format!("{:?}", requests[n].messages.last().unwrap());
+    assert!(last(0).contains("$notes, please; $PATH and $nothing stay"), "{}", last(0));
+    assert!(
+        last(0).contains("<skill name=\\\"notes\\\"") && last(0).contains("Write everything down."),
+        "{}",
+        last(0)
+    );
+    assert_eq!(last(0).matches("<skill ").count(), 1);
+    for part in
+        ["Say what Ann did.", "run this command with the tool terminal", "`git log --oneline`", "it rained"]
+    {
+        assert!(last(1).contains(part), "{part}: {}", last(1));
+    }
+    assert!(
+        last(2).contains("output style concise") && last(2).contains("Write the shortest answer"),
+        "{}",
+        last(2)
+    );
+    for pair in requests.windows(2) {
+        assert_eq!(pair[0].system, pair[1].system);
+        assert_eq!(pair[0].messages[..], pair[1].messages[..pair[0].messages.len()], "only added to");
+    }
     rig.quit().await;
 }

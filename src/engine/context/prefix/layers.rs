@@ -12,7 +12,7 @@ use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, MemoryFile, Profile, Time};
-use tiller_skills::Skill;
+use tiller_skills::{Skill, Style};
 
 use crate::context::prefix::project;
 use crate::context::prefix::project::Instructions;
@@ -87,8 +87,8 @@ pub(crate) struct PromptFacts {
     pub budget_left: Option<Cost>,
     /// Definition and identity of the agent; `None`: the built-in main agent.
     pub role: Option<AgentRole>,
-    /// The list of skills; empty for an agent that cannot load them.
-    pub skills: String,
+    /// What comes from skills and output styles.
+    pub skills: SkillFacts,
     /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
     /// Memory files; `None`: the agent sees none.
@@ -109,6 +109,15 @@ impl PromptFacts {
 
 /// Replaces the text of a file that a permission rule forbids to read.
 const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
+
+/// What the prompt has of skills and output styles.
+#[derive(Clone, Default)]
+pub(crate) struct SkillFacts {
+    /// The list of skills; empty for an agent that cannot load them.
+    pub list: String,
+    /// How answers are written.
+    pub style: Option<Arc<Style>>,
+}
 
 /// An agent other than the built-in main one.
 #[derive(Clone, Debug, Default)]
@@ -285,7 +294,11 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
             add(layer, source, heading, text);
         }
     };
-    add(Layer::Skills, "built in".into(), "# Skills".into(), facts.skills.trim_end().to_owned());
+    add(Layer::Skills, "built in".into(), "# Skills".into(), facts.skills.list.trim_end().to_owned());
+    if let Some(style) = &facts.skills.style {
+        let heading = format!("# Output style {}", style.name);
+        add(Layer::User, style.file.display().to_string(), heading, style.body.clone());
+    }
     for plugin in &facts.plugins {
         let Some(i) = project::read(&plugin.join("prompt.md")) else { continue };
         let i = facts.readable(i);

@@ -195,6 +195,11 @@ impl Roles {
         Self { definitions: Arc::new(RwLock::new(definitions)), skills }
     }
 
+    /// The skills, which are replaced as a whole.
+    pub(crate) fn library(&self) -> &Library {
+        &self.skills
+    }
+
     /// The skills as they are now.
     pub fn skills(&self) -> Skills {
         self.skills.now()

@@ -1,4 +1,4 @@
-//! Choosing settings: the screen, the theme, the model, the permission mode, keys.
+//! Choosing settings: the screen, the output style, the theme, the model, the permission mode, keys.
 
 use crate::registry::Dialog;
 
@@ -7,6 +7,7 @@ pub(crate) mod model;
 pub(crate) mod personality;
 pub(crate) mod profile;
 pub mod screen;
+pub(crate) mod style;
 pub mod theme;
 
 /// The dialogs of this group, those that open by an action in the order of help.
@@ -17,4 +18,5 @@ pub(crate) const DIALOGS: &[Dialog] = &[
     model::DIALOG,
     profile::DIALOG,
     personality::DIALOG,
+    style::DIALOG,
 ];

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use tiller_config::schema::EnterWhileRunning;
 use tiller_protocol::command::{Query, QueueCommand};
 use tiller_protocol::mcp::McpPromptView;
+use tiller_protocol::skill::{SkillQuery, SkillRow};
 use tiller_protocol::{
     CommandBody, MemoryCommand, MemoryTarget, Message, Notice, NoticeKind, SendMode, WorkflowFile,
 };
@@ -129,6 +130,7 @@ const ARRIVED: Token = Token(5);
 const FLOWS: Token = Token(6);
 const RECENT: Token = Token(7);
 const PROMPTS: Token = Token(8);
+const SKILLS: Token = Token(90);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -162,6 +164,8 @@ pub struct Composer {
 struct Reported {
     memory: MemoryTarget,
     flows: Vec<WorkflowFile>,
+    /// Skills, as the engine last said.
+    skills: Vec<SkillRow>,
     /// Prompts of MCP servers.
     prompts: Vec<McpPromptView>,
 }
@@ -264,6 +268,15 @@ impl Composer {
                 }
                 Reply::with(Effect::ask(CommandBody::Query(Query::Workflows), FLOWS))
             }
+            Some(p) if p.kind == PopupKind::Skill => {
+                p.skills(&self.reported.skills);
+                // They are read once for each list that opens.
+                if before == Some(PopupKind::Skill) {
+                    return Reply::done();
+                }
+                let query = Query::Skills { query: SkillQuery::Skills };
+                Reply::with(Effect::ask(CommandBody::Query(query), SKILLS))
+            }
             _ => Reply::done(),
         }
     }
@@ -360,7 +373,9 @@ impl Composer {
             // A complete name is used as it is, also an alias from another program.
             PopupKind::Slash => other(p) && (p.moved || !self.commands.exists(&p.word)),
             // Without a word the command stands for itself, unless a row was gone to.
-            PopupKind::Workflow | PopupKind::Effort => (p.moved || !p.word.is_empty()) && other(p),
+            PopupKind::Workflow | PopupKind::Effort | PopupKind::Skill => {
+                (p.moved || !p.word.is_empty()) && other(p)
+            }
         };
         if self.popup.as_ref().is_some_and(begun)
             && let Some(reply) = self.take_row()
@@ -406,6 +421,10 @@ impl Composer {
                 return Some(self.look());
             }
             PopupKind::Workflow | PopupKind::Effort => self.content.edit.replace(popup.range, &row.name),
+            PopupKind::Skill => {
+                self.content.edit.replace(popup.range, &format!("${} ", row.name));
+                self.gap = Some(self.content.edit.caret());
+            }
             PopupKind::Mention => {
                 if !row.agent {
                     self.content.mention(&row.name);

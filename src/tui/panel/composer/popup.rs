@@ -1,7 +1,8 @@
-//! The list over the composer: commands after `/`, files and more after `@`. One at a time.
+//! The list over the composer: commands after `/`, files and more after `@`, skills after `$`. One at a time.
 
 use std::ops::Range;
 use tiller_protocol::mcp::McpPromptView;
+use tiller_protocol::skill::{SkillRow, SkillUse};
 use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
@@ -33,6 +34,8 @@ pub(crate) enum PopupKind {
     Workflow,
     /// Levels of effort, after their command.
     Effort,
+    /// Skills, after `$`.
+    Skill,
 }
 
 /// An open list.
@@ -101,6 +104,10 @@ impl Popup {
         let start = head
             .rfind(char::is_whitespace)
             .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
+        if let Some(word) = head[start..].strip_prefix('$') {
+            let plain = word.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
+            return plain.then(|| Self::new(PopupKind::Skill, word, start..head.len()));
+        }
         let word = head[start..].strip_prefix('@')?;
         // A line range is being typed: the name is settled. Other text behind a colon is the address of a resource.
         let range = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '-');
@@ -187,6 +194,24 @@ impl Popup {
         self.rows = fit.into_iter().map(row).collect();
     }
 
+    /// Takes the skills; those that begin with the word come first.
+    pub(crate) fn skills(&mut self, rows: &[SkillRow]) {
+        let at = |r: &&SkillRow| r.name.find(&self.word);
+        let used = |r: &&SkillRow| r.state == SkillUse::Used;
+        let mut fit: Vec<&SkillRow> = rows.iter().filter(used).filter(|r| at(r).is_some()).collect();
+        fit.sort_by_key(|r| at(r) != Some(0));
+        let row = |r: &SkillRow| {
+            let usage = format!("${} {}", r.name, r.arguments);
+            PopupRow {
+                name: r.name.clone(),
+                detail: r.description.clone(),
+                preview: format!("{}\n{}", usage.trim_end(), r.source),
+                ..PopupRow::default()
+            }
+        };
+        self.rows = fit.into_iter().map(row).collect();
+    }
+
     pub(crate) fn step(&mut self, down: bool) {
         let n = self.rows.len();
         self.moved = true;
@@ -248,7 +273,7 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
     let left = match popup.kind {
         _ if !previews || area.width < WIDE => area.width,
         // A command's preview is its usage, which is short; the words beside its name need the room more.
-        PopupKind::Slash => area.width / 4 * 3,
+        PopupKind::Slash | PopupKind::Skill => area.width / 4 * 3,
         _ => area.width / 2,
     };
     let cells: Vec<[Cell; 4]> = rows

@@ -3,12 +3,13 @@
 
 use tiller_protocol::command::{HistoryScope, Query, QueueCommand};
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::skill::SkillReply;
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState};
 
 use super::content::Content;
 use super::draft::Draft;
 use super::popup::{Popup, PopupKind};
-use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, PROMPTS, RECENT, TAKEN};
+use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, PROMPTS, RECENT, SKILLS, TAKEN};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -241,6 +242,12 @@ impl Composer {
                 self.reported.flows.clone_from(files);
                 if let Some(p) = self.popup.as_mut().filter(|p| p.kind == PopupKind::Workflow) {
                     p.workflows(files);
+                }
+            }
+            (SKILLS, ReplyEvent::SkillsReply { reply: SkillReply::Skills { rows } }) => {
+                self.reported.skills.clone_from(rows);
+                if let Some(p) = self.popup.as_mut().filter(|p| p.kind == PopupKind::Skill) {
+                    p.skills(rows);
                 }
             }
             (PROMPTS, ReplyEvent::McpReply { prompts, .. }) => {

@@ -5,4 +5,5 @@ pub(crate) mod effort;
 pub(super) mod model;
 pub(super) mod mute;
 pub(super) mod permissions;
+pub(super) mod skill;
 pub(super) mod theme;

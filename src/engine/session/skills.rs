@@ -1,0 +1,232 @@
+//! Skills, own commands and output styles of a session: what a client asks of them, and what a message takes from them.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::skill::{
+    SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
+};
+use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Time};
+use tiller_skills::change::Scope;
+use tiller_skills::{Library, Skill, SkillFiles, Skills, Style};
+
+use crate::bus::{ClientId, read};
+use crate::core::Core;
+
+/// Skills that one message loads at most.
+const LOADED: usize = 5;
+/// Versions that are listed at most, and bytes of a skill's text in a list.
+const VERSIONS: usize = 50;
+const TEXT: usize = 64 * 1024;
+
+/// Carries out a command of a client.
+pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, command: SkillCommand) {
+    let library = core.services.crew.roles.library().clone();
+    match command {
+        SkillCommand::Style { name } => style(core, client, cause, name),
+        SkillCommand::Switch { name, on } => {
+            library.switch(&name, on);
+            let word = if on { "on" } else { "off" };
+            core.done(client, cause, format!("The skill {name} is turned {word}"));
+        }
+        SkillCommand::Reload => read::read(core, client, cause, move || {
+            library.reload();
+            Ok(ReplyEvent::DoneReply { said: "Skills are read again".into() })
+        }),
+        SkillCommand::Restore { name, project, version } => read::read(core, client, cause, move || {
+            let restored = restore(&library, &name, scope(project), version);
+            Ok(match restored {
+                Ok(said) => ReplyEvent::DoneReply { said },
+                Err(why) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
+            })
+        }),
+    }
+}
+
+fn scope(project: bool) -> Scope {
+    if project { Scope::Project } else { Scope::User }
+}
+
+/// Brings a version back; blocks.
+fn restore(library: &Library, name: &str, scope: Scope, version: u64) -> Result<String, String> {
+    let editor = library.editor().ok_or("skills cannot be changed here")?;
+    let said = editor.apply(&editor.plan_restore(scope, name, version)?, "you")?;
+    library.reload();
+    Ok(said)
+}
+
+/// Writes answers in another style from now on: the model is told with the next message, and by the next prefix.
+fn style(core: &mut Core, client: ClientId, cause: CommandId, name: Option<String>) {
+    let skills = core.services.skills();
+    let news = match &name {
+        None => "The user turned the output style off: write answers as usual.".to_owned(),
+        Some(name) => match skills.style(name) {
+            Some(style) => format!("The user chose the output style {name}. From now on:\n{}", style.body),
+            None => {
+                let notice = Notice::new(NoticeKind::User, skills.no_such_style(name));
+                return core.refuse(client, cause, notice);
+            }
+        },
+    };
+    core.context.news.set("style", news);
+    let said = match &name {
+        Some(name) => format!("Answers are written in the style {name} from the next message on"),
+        None => "Answers are written as usual from the next message on".into(),
+    };
+    core.context.style = Some(name);
+    core.done(client, cause, said);
+}
+
+/// The style in force: the session's, else that of the settings.
+pub(crate) fn current_style(core: &Core) -> Option<Arc<Style>> {
+    let name = match &core.context.style {
+        Some(chosen) => chosen.clone(),
+        None => core.services.config().skills.style.clone(),
+    };
+    core.services.skills().style(&name?).cloned()
+}
+
+/// Answers a question of a client.
+pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: SkillQuery) {
+    let library = core.services.crew.roles.library().clone();
+    let current = current_style(core).map(|s| s.name.clone());
+    let root = core.services.workspace.root.clone();
+    read::read(core, client, cause, move || {
+        // A file may have been edited.
+        let skills = library.reload();
+        let reply = match query {
+            SkillQuery::Skills => SkillReply::Skills { rows: rows(&skills, &root) },
+            SkillQuery::Versions { name, project } => {
+                let editor = library.editor();
+                let versions = editor.as_ref().map_or_else(Vec::new, |e| e.versions(scope(project), &name));
+                let row = |v: tiller_skills::change::Version| SkillVersionRow {
+                    diff: editor
+                        .as_ref()
+                        .and_then(|e| e.plan_restore(scope(project), &name, v.number).ok())
+                        .map_or_else(String::new, |plan| plan.diff()),
+                    version: v.number,
+                    time: Time(i64::try_from(v.time).unwrap_or_default()),
+                    action: v.action,
+                    by: v.by,
+                };
+                let rows = versions.into_iter().take(VERSIONS).map(row).collect();
+                SkillReply::Versions { rows, name }
+            }
+            SkillQuery::Styles => {
+                let row = |s: &Arc<Style>| StyleRow {
+                    name: s.name.clone(),
+                    description: s.description.clone(),
+                    source: s.from.word().into(),
+                    current: current.as_ref() == Some(&s.name),
+                    text: s.body.clone(),
+                };
+                SkillReply::Styles { rows: skills.styles().map(row).collect() }
+            }
+        };
+        Ok(ReplyEvent::SkillsReply { reply })
+    });
+}
+
+/// All skills for a list, by name: also those that are hidden, turned off or broken.
+fn rows(skills: &Skills, root: &std::path::Path) -> Vec<SkillRow> {
+    let row = |skill: &Arc<Skill>, state| SkillRow {
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        source: skill.from.word().into(),
+        file: match skill.files {
+            SkillFiles::Embedded(_) => String::new(),
+            _ => root.join(&skill.file).display().to_string(),
+        },
+        state,
+        uses: 0,
+        problems: skills
+            .flaws()
+            .iter()
+            .filter(|f| f.problem.source == skill.file)
+            .map(|f| f.problem.to_string())
+            .collect(),
+        arguments: skill.params.iter().map(|p| format!("[{}]", p.name)).collect::<Vec<_>>().join(" "),
+        text: skill.body[..skill.body.floor_char_boundary(TEXT)].to_owned(),
+    };
+    let mut all: Vec<SkillRow> = skills.iter().map(|s| row(s, SkillUse::Used)).collect();
+    all.extend(skills.disabled().map(|s| row(s, SkillUse::Off)));
+    all.extend(skills.hidden().iter().map(|s| row(s, SkillUse::Hidden)));
+    all.extend(skills.flaws().iter().filter(|f| f.skipped).map(|f| SkillRow {
+        name: f.skill.clone(),
+        description: f.problem.message.clone(),
+        source: String::new(),
+        file: root.join(&f.problem.source).display().to_string(),
+        state: SkillUse::Broken,
+        problems: vec![f.problem.to_string()],
+        ..SkillRow::default()
+    }));
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// What a message takes from skills and own commands.
+#[derive(Default)]
+pub(crate) struct Taken {
+    skills: Skills,
+    /// Names of skills with their arguments.
+    loads: Vec<(String, String)>,
+}
+
+/// Puts the text of an own command in place of `/name words`, and notes the skills that the message names as `$name`.
+/// Skills that are named take what follows as their arguments where the message begins with the name.
+pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
+    let skills = core.services.skills();
+    if let Some(rest) = message.text.trim_start().strip_prefix('/') {
+        let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if let Some(command) = skills.command(name) {
+            message.text = command.text(words);
+        }
+    }
+    let mut loads: Vec<(String, String)> = Vec::new();
+    let text = message.text.trim_start();
+    for word in text.split_whitespace() {
+        let word = word.trim_start_matches(['(', '[', '"', '\'']);
+        let Some(name) = word.strip_prefix('$') else { continue };
+        let end = name.find(|c: char| !matches!(c, 'a'..='z' | '0'..='9' | '-')).unwrap_or(name.len());
+        let (name, behind) = name.split_at(end);
+        // `$name_x` and `$name/x` are no skills but variables.
+        let ends = behind.chars().all(|c| ",;!?)].:\"'".contains(c));
+        if ends && skills.get(name).is_some() && loads.iter().all(|(n, _)| n != name) && loads.len() < LOADED
+        {
+            let begins = text.strip_prefix('$').and_then(|t| t.strip_prefix(name));
+            let arguments = begins.filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim);
+            loads.push((name.to_owned(), arguments.unwrap_or_default().to_owned()));
+        }
+    }
+    Taken { skills, loads }
+}
+
+impl Taken {
+    /// Adds the texts of the skills to the message's own. Reads folders, so it does not run on the engine's task.
+    ///
+    /// # Errors
+    /// When one cannot be loaded; nothing is sent then.
+    pub(crate) async fn add_to(self, content: &mut [Part]) -> Result<(), Notice> {
+        if self.loads.is_empty() {
+            return Ok(());
+        }
+        let work = move || {
+            let mut texts = String::new();
+            for (name, arguments) in &self.loads {
+                let text = tiller_skills::shown(&self.skills, name, arguments).map_err(|why| {
+                    Notice::new(NoticeKind::User, format!("${name} cannot be loaded: {why}"))
+                })?;
+                texts.push_str("\n\n");
+                texts.push_str(text.trim_end());
+            }
+            Ok(texts)
+        };
+        let texts = tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|_| Err(Notice::new(NoticeKind::Internal, "the skills could not be read")))?;
+        if let Some(Part::Text { text }) = content.first_mut() {
+            text.push_str(&texts);
+        }
+        Ok(())
+    }
+}
