@@ -132,7 +132,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
         },
         CommandBody::Agent(c) => core.with_crew(|crew, host| crew.command(host, client, id, c)),
         CommandBody::Pane(c) => core.external_driver().terminal_command(c),
-        CommandBody::Skill(c) => crate::session::skills::command(core, client, id, c),
+        CommandBody::Skill(c) => crate::prompts::skills::command(core, client, id, c),
         CommandBody::Memory(c) => crate::memory::commands::command(core, client, id, c),
         CommandBody::Learning(c) => crate::learning::command(core, client, id, c),
         CommandBody::Query(q) => queries::query(core, client, id, q),

@@ -61,7 +61,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         Query::Learnings { query } => crate::learning::query(core, client, cause, query),
         Query::Screen { since } => core.external_driver().await_screen(client, cause, since),
         Query::Scrollback { lines } => core.external_driver().scrollback(client, cause, lines),
-        Query::Skills { query } => crate::session::skills::query(core, client, cause, query),
+        Query::Skills { query } => crate::prompts::skills::query(core, client, cause, query),
         Query::Memory(query) => crate::memory::commands::query(core, client, cause, query),
         Query::Models => model_choices::models(core, client, cause),
         Query::Mentions { text, limit } => {

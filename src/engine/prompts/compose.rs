@@ -32,7 +32,7 @@ use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
-use crate::session::skills;
+use crate::prompts::skills;
 use crate::turn::Input;
 
 /// Before a session is open.

@@ -13,4 +13,5 @@ pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod servers;
 pub(crate) mod shell_line;
+pub(crate) mod skills;
 pub(crate) mod titles;

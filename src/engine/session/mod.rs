@@ -14,7 +14,6 @@ pub(crate) mod msg;
 pub(crate) mod open;
 pub(crate) mod recover;
 pub(crate) mod settings;
-pub(crate) mod skills;
 pub(crate) mod turn_entries;
 
 use std::collections::{HashSet, VecDeque};

@@ -143,7 +143,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         memory: core.services.user.memory.clone(),
         skills: SkillFacts {
             list: skill_index(core),
-            style: (!core.identity.is_child()).then(|| crate::session::skills::current_style(core)).flatten(),
+            style: (!core.identity.is_child()).then(|| crate::prompts::skills::current_style(core)).flatten(),
         },
         unreadable: Some(core.services.workspace.forbidden()),
         terminal: core.services.workspace.terminal().map(|t| t.describe()),

@@ -47,6 +47,8 @@ pub struct SkillRow {
     pub description: String,
     /// Where it is from, in words: built in, plugin, yours, project.
     pub source: String,
+    /// It is the project's.
+    pub project: bool,
     /// Its file; empty where it has none on this machine.
     pub file: String,
     pub state: SkillUse,

@@ -12,5 +12,12 @@ pub(crate) mod skills;
 pub mod tables;
 
 /// The dialogs of this group, those that open by an action in the order of help.
-pub(crate) const DIALOGS: &[Dialog] =
-    &[errors::DIALOG, context::DIALOG, tables::DIALOG, sandbox::DIALOG, hooks::DIALOG, mcp::DIALOG, skills::DIALOG];
+pub(crate) const DIALOGS: &[Dialog] = &[
+    errors::DIALOG,
+    context::DIALOG,
+    tables::DIALOG,
+    sandbox::DIALOG,
+    hooks::DIALOG,
+    mcp::DIALOG,
+    skills::DIALOG,
+];

@@ -238,8 +238,8 @@ impl Source for SkillList {
             },
             _ if row.file.is_empty() => toast("A built-in skill has one version only."),
             _ => {
-                let project = row.source == "project";
-                let versions = Versions { name: row.name, project, rows: Vec::new(), loaded: false };
+                let versions =
+                    Versions { name: row.name, project: row.project, rows: Vec::new(), loaded: false };
                 let push = Effect::Push(Box::new(Picker::new(versions)));
                 Outcome::Stay { effects: vec![push], reload: false }
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_config::agents::Origin;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::skill::{
     SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
@@ -55,7 +56,7 @@ fn restore(library: &Library, name: &str, scope: Scope, version: u64) -> Result<
     Ok(said)
 }
 
-/// Writes answers in another style from now on: the model is told with the next message, and by the next prefix.
+/// Writes answers in another style from now on: the next message says so to the model, and the next prefix has the style.
 fn style(core: &mut Core, client: ClientId, cause: CommandId, name: Option<String>) {
     let skills = core.services.skills();
     let news = match &name {
@@ -133,6 +134,7 @@ fn rows(skills: &Skills, root: &std::path::Path) -> Vec<SkillRow> {
         name: skill.name.clone(),
         description: skill.description.clone(),
         source: skill.from.word().into(),
+        project: skill.from == Origin::Project,
         file: match skill.files {
             SkillFiles::Embedded(_) => String::new(),
             _ => root.join(&skill.file).display().to_string(),
