@@ -34,6 +34,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("hooks", "Hooks: what runs for which events", "hooks.open"),
     &init::Init,
     &Alias("keys", "Bind another key to an action", "keys.open"),
+    &Alias("learnings", "Learnings: what failed, and what worked", "learnings.open"),
     &Alias("mcp", "MCP servers: tools, state, restart", "mcp.open"),
     &Alias("memory", "Memory: what is kept across sessions", "memory.open"),
     &model::PickModel,

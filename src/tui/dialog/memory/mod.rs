@@ -1,6 +1,7 @@
 //! The memory browser: what is kept across sessions, and where each entry comes from. Enter goes to the message that wrote an
 //! entry; keys edit, remove and archive entries, and decide about those that wait.
 
+pub(crate) mod learnings;
 mod rows;
 
 pub(crate) use rows::sample as sample_page;
@@ -21,7 +22,7 @@ use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
 /// The dialogs of this group.
-pub(crate) const DIALOGS: &[Dialog] = &[DIALOG];
+pub(crate) const DIALOGS: &[Dialog] = &[DIALOG, learnings::DIALOG];
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
