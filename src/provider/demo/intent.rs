@@ -12,6 +12,14 @@ pub(crate) enum Intent {
     Search(String),
     /// Search earlier conversations.
     Recall(String),
+    /// Write an entry of the memory.
+    Remember(String),
+    /// Show the memory.
+    Remembered,
+    /// Make a mistake and correct it.
+    Mistake,
+    /// Load the skill of this name.
+    Skill(String),
     Run(String),
     /// Count the lines of the files, by a script.
     Count,
@@ -113,6 +121,24 @@ pub(crate) fn read(prompt: &str) -> Intent {
     }
     if matches!(first, "start" | "watch") {
         return Intent::Start(bare(&after_word(prompt)));
+    }
+    if first == "remember" {
+        let text = after_word(prompt);
+        let of = prompt.split_once(':').filter(|(head, _)| head.eq_ignore_ascii_case("remember"));
+        let that = text.get(..5).filter(|that| that.eq_ignore_ascii_case("that ")).map(|_| &text[5..]);
+        if let Some(text) = of.map(|(_, text)| text).or(that).map(str::trim).filter(|t| !t.is_empty()) {
+            return Intent::Remember(text.to_owned());
+        }
+    }
+    if low.starts_with("what do you remember") {
+        return Intent::Remembered;
+    }
+    if low.starts_with("make a mistake") || low.starts_with("learn from a mistake") {
+        return Intent::Mistake;
+    }
+    if let Some((_, name)) = low.split_once("use the skill ").filter(|_| first == "use") {
+        let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        return Intent::Skill(name.to_owned());
     }
     if matches!(first, "recall" | "remember") {
         let what = bare(&after_word(prompt));
@@ -246,6 +272,12 @@ mod tests {
             ("where is op_div", Intent::Search(s("op_div"))),
             ("recall the walnut", Intent::Recall(s("the walnut"))),
             ("count the lines", Intent::Count),
+            ("remember: tabs, not spaces", Intent::Remember(s("tabs, not spaces"))),
+            ("Remember that I like tabs", Intent::Remember(s("I like tabs"))),
+            ("remember the walnut", Intent::Recall(s("the walnut"))),
+            ("what do you remember?", Intent::Remembered),
+            ("learn from a mistake", Intent::Mistake),
+            ("use the skill `code-review`.", Intent::Skill(s("code-review"))),
             ("file an issue: div by zero", Intent::AddIssue(s("div by zero"))),
             ("file an issue", Intent::Unknown),
             ("list the issues", Intent::Issues),

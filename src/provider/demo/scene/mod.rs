@@ -7,6 +7,7 @@ mod fix;
 mod init;
 mod issues;
 mod look;
+mod memory;
 mod moment;
 mod talk;
 
@@ -40,6 +41,10 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Explain(file) => look::explain(&turn, file.as_deref()),
         Intent::Search(what) => look::search(&turn, what),
         Intent::Recall(what) => look::recall(&turn, what),
+        Intent::Remember(text) => memory::remember(&turn, text),
+        Intent::Remembered => memory::remembered(&turn),
+        Intent::Mistake => memory::mistake(&turn),
+        Intent::Skill(name) => memory::skill(&turn, name),
         Intent::Count => look::count(&turn),
         Intent::AddIssue(title) => issues::add(&turn, title),
         Intent::Issues => issues::list(&turn),

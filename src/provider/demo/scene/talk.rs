@@ -17,6 +17,7 @@ I am the built-in demo: a small planner with a few rules, not a language model. 
 - `add a max operation` (in the sample), or `add notes.md with TEXT`\n\
 - `explain` the project, or `explain FILE`\n\
 - `search TEXT`, `recall TEXT` (in earlier sessions), `rename A to B`, `replace A with B in FILE`, `edit FILE`\n\
+- `remember: TEXT`, `what do you remember`, `make a mistake` (twice: it is learned from), `use the skill code-review`\n\
 - `checkpoint NAME`, `restore NAME` (the files as they were then)\n\
 - `run COMMAND`, `start COMMAND` (in the background)\n\
 - `plan: one, two, three` and `ask me something`\n\

@@ -1,0 +1,85 @@
+//! What outlasts a session: memory, learnings, skills.
+
+use serde_json::json;
+
+use super::fix::{passed, plan};
+use super::look::tail;
+use super::shorten;
+use crate::demo::Step;
+use crate::demo::turn::Turn;
+
+/// A command that fails in every folder, and what works instead.
+const MISTAKE: &str = "sh tests.sh";
+const INSTEAD: &str = "sh test.sh";
+/// Steps of a skill that become todos.
+const STEPS: usize = 8;
+
+/// Writes an entry of MEMORY.md, or of USER.md where it is about the user.
+pub(super) fn remember(turn: &Turn<'_>, text: &str) -> Step {
+    let Some(done) = turn.last("memory") else {
+        let low = format!(" {} ", text.to_lowercase());
+        let user = [" i ", " my ", " me ", " i'm "].iter().any(|word| low.contains(word));
+        let file = if user { "user" } else { "memory" };
+        return Step::call("", "memory", json!({"action": "append", "file": file, "text": text}));
+    };
+    Step::say(format!("{} Every later session begins with it; `/memory` shows it.", shorten(&done.text, 200)))
+}
+
+/// Shows what is remembered.
+pub(super) fn remembered(turn: &Turn<'_>) -> Step {
+    match turn.last("memory") {
+        None => Step::call("", "memory", json!({"action": "read"})),
+        Some(done) => Step::say(format!("This is remembered:\n\n{}", tail(&done.text, true))),
+    }
+}
+
+/// Makes a mistake and corrects it, unless a learning of an earlier one names the correction.
+pub(super) fn mistake(turn: &Turn<'_>) -> Step {
+    let mut runs = turn.of("terminal");
+    let Some(first) = runs.next() else {
+        return Step::call("A command with a typing error:", "terminal", json!({"command": MISTAKE}));
+    };
+    let known = first.text.contains(INSTEAD);
+    let Some(second) = runs.next() else {
+        let text = if known {
+            "The result came with a learning from the last time, which names what worked."
+        } else {
+            "There is no such file. The tests are in another one."
+        };
+        return Step::call(text, "terminal", json!({"command": INSTEAD}));
+    };
+    let ran = if passed(second) { "it passed" } else { "it ran, and its checks fail" };
+    Step::say(if known {
+        format!("`{MISTAKE}` failed as before, its learning said what to do, and `{INSTEAD}` was right: {ran}.")
+    } else {
+        format!(
+            "`{MISTAKE}` failed, then `{INSTEAD}` was right: {ran}. When it passes, Tiller proposes a learning from both; \
+             `/learnings` shows it. Accept it, and send this again: the learning comes with the failure."
+        )
+    })
+}
+
+/// Loads a skill and makes a todo list of its steps.
+pub(super) fn skill(turn: &Turn<'_>, name: &str) -> Step {
+    let Some(view) = turn.last("skill_view") else {
+        return Step::call(format!("Loading the skill `{name}`."), "skill_view", json!({"name": name}));
+    };
+    let steps: Vec<&str> = view
+        .text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|head| head.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' '))
+        .take(STEPS)
+        .collect();
+    if !view.ok || steps.is_empty() {
+        return Step::say(format!("The skill `{name}` cannot be used: {}", shorten(&view.text, 160)));
+    }
+    if turn.times("todo_write") == 0 {
+        let text = format!("It has {} parts. They become the todo list.", steps.len());
+        return Step::call(text, "todo_write", plan(&steps, 0));
+    }
+    Step::say(format!(
+        "The skill `{name}` is in the conversation, and its parts are in the todo list. A real model would follow them now; \
+         the demo stops here."
+    ))
+}
