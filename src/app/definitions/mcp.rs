@@ -110,12 +110,11 @@ fn own_servers(setup: &Setup) -> (Vec<ServerSettings>, Vec<String>) {
 
 /// The server of `tiller demo`: this program itself. `None`: it cannot be found any more.
 fn demo_server(setup: &Setup) -> Option<ServerSettings> {
-    let program = std::env::current_exe().ok()?;
-    let server = McpServer {
-        command: Some(program.display().to_string()),
-        args: vec!["demo-server".into()],
-        ..McpServer::default()
-    };
+    let program = std::env::current_exe().ok()?.display().to_string();
+    // Linux adds this where the file was replaced while it ran: the new one has its name.
+    let program = program.strip_suffix(" (deleted)").unwrap_or(&program).to_owned();
+    let server =
+        McpServer { command: Some(program), args: vec!["demo-server".into()], ..McpServer::default() };
     ServerSettings::new("issues", Origin::Demo, &server, &|name| (setup.env)(name)).ok()
 }
 

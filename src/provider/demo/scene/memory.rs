@@ -50,7 +50,9 @@ pub(super) fn mistake(turn: &Turn<'_>) -> Step {
     };
     let ran = if passed(second) { "it passed" } else { "it ran, and its checks fail" };
     Step::say(if known {
-        format!("`{MISTAKE}` failed as before, its learning said what to do, and `{INSTEAD}` was right: {ran}.")
+        format!(
+            "`{MISTAKE}` failed as before, its learning said what to do, and `{INSTEAD}` was right: {ran}."
+        )
     } else {
         format!(
             "`{MISTAKE}` failed, then `{INSTEAD}` was right: {ran}. When it passes, Tiller proposes a learning from both; \

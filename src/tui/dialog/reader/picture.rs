@@ -4,9 +4,10 @@
 use std::any::Any;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,6 +46,10 @@ const KEPT: u32 = 1024;
 /// Pixels in a row or column that are decoded at most, and bytes of memory for it.
 const LARGEST: u32 = 16_384;
 const MEMORY: u64 = 256 << 20;
+
+/// What the names of copies for other programs begin with, and how long the copies stay at least.
+const COPY: &str = "tiller-picture-";
+const KEPT_COPIES: Duration = Duration::from_secs(24 * 60 * 60);
 
 type Decoded = Result<Arc<RgbaImage>, String>;
 /// The result of opening it elsewhere.
@@ -102,7 +107,9 @@ fn open(data: &str) -> Opened {
         image::ImageFormat::WebP => "webp",
         _ => return Err("this kind of image is not known".into()),
     };
-    let path = private_copy(&bytes, ending)?;
+    let folder = std::env::temp_dir();
+    remove_old(&folder, SystemTime::now());
+    let path = private_copy(&folder, &bytes, ending)?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let done = Command::new(program)
         .arg(&path)
@@ -118,10 +125,23 @@ fn open(data: &str) -> Opened {
     }
 }
 
+/// Removes copies that were made more than [`KEPT_COPIES`] before `now`. What another user owns stays: that is not allowed.
+fn remove_old(folder: &Path, now: SystemTime) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(COPY));
+        let Ok(meta) = entry.metadata() else { continue };
+        let old = meta.modified().is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > KEPT_COPIES));
+        if ours && old && meta.is_file() {
+            // It may be gone already.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// A new file with these bytes, which only this user can read.
-fn private_copy(bytes: &[u8], ending: &str) -> Result<PathBuf, String> {
+fn private_copy(folder: &Path, bytes: &[u8], ending: &str) -> Result<PathBuf, String> {
     for n in 0..100 {
-        let path = std::env::temp_dir().join(format!("tiller-picture-{}-{n}.{ending}", std::process::id()));
+        let path = folder.join(format!("{COPY}{}-{n}.{ending}", std::process::id()));
         let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         match made.and_then(|mut file| file.write_all(bytes)) {
             Ok(()) => return Ok(path),
@@ -291,6 +311,22 @@ mod tests {
         let mut out = std::io::Cursor::new(Vec::new());
         image.write_to(&mut out, image::ImageFormat::Png).unwrap();
         STANDARD.encode(out.into_inner())
+    }
+
+    #[test]
+    fn copies_for_other_programs_are_private_and_leave_after_a_day() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = [1, 2].map(|_| private_copy(folder.path(), b"bytes", "png").unwrap());
+        assert_ne!(one, two);
+        assert_eq!(std::fs::metadata(&one).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::write(folder.path().join("other.png"), b"mine").unwrap();
+        remove_old(folder.path(), SystemTime::now());
+        assert!(one.exists() && two.exists(), "another program may still read them");
+        remove_old(folder.path(), SystemTime::now() + KEPT_COPIES + Duration::from_secs(60));
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["other.png"]);
     }
 
     #[test]
