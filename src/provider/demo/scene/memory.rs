@@ -8,9 +8,9 @@ use super::shorten;
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// A command that fails in every folder, and what works instead.
-const MISTAKE: &str = "sh tests.sh";
-const INSTEAD: &str = "sh test.sh";
+/// A command that fails, and what works instead in the sample project.
+const MISTAKE: &str = "sh calc add 2 3";
+const INSTEAD: &str = "sh calc.sh add 2 3";
 /// Steps of a skill that become todos.
 const STEPS: usize = 8;
 
@@ -44,19 +44,18 @@ pub(super) fn mistake(turn: &Turn<'_>) -> Step {
         let text = if known {
             "The result came with a learning from the last time, which names what worked."
         } else {
-            "There is no such file. The tests are in another one."
+            "There is no such file: its name ends in .sh."
         };
         return Step::call(text, "terminal", json!({"command": INSTEAD}));
     };
-    let ran = if passed(second) { "it passed" } else { "it ran, and its checks fail" };
-    Step::say(if known {
-        format!(
-            "`{MISTAKE}` failed as before, its learning said what to do, and `{INSTEAD}` was right: {ran}."
-        )
+    Step::say(if !passed(second) {
+        "Both failed: this works in the sample project of `tiller demo`.".to_owned()
+    } else if known {
+        format!("`{MISTAKE}` failed as before, its learning said what to do, and `{INSTEAD}` worked.")
     } else {
         format!(
-            "`{MISTAKE}` failed, then `{INSTEAD}` was right: {ran}. When it passes, Tiller proposes a learning from both; \
-             `/learnings` shows it. Accept it, and send this again: the learning comes with the failure."
+            "`{MISTAKE}` failed, then `{INSTEAD}` worked. Tiller proposes a learning from both; `/learnings` shows it. \
+             Accept it, and send this again: the learning comes with the failure."
         )
     })
 }
