@@ -177,3 +177,74 @@ fn the_guided_tour_can_be_done_as_it_says() {
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }
+
+/// Answers the question about this command once.
+fn allow(term: &mut Term, command: &str) {
+    answer(term, command, "y");
+}
+
+/// What is remembered, learned and known outlasts a session: a story over three of them.
+#[test]
+fn a_story_over_three_sessions() {
+    let place = Place::new();
+    let at = place.user.join("sample");
+    let args = ["demo", "--no-tour", "--at", at.to_str().unwrap()];
+    let leave = |mut term: Term| {
+        idle(&term);
+        term.keys("\x04");
+        assert_eq!(term.wait_exit(), 0);
+    };
+    let begin = || {
+        let term = place.term(&args, 118, 25);
+        term.wait_text("demo model");
+        idle(&term);
+        term
+    };
+    // The first session remembers, and makes a mistake.
+    let mut term = begin();
+    say(&mut term, "remember: calc.sh knows whole numbers only");
+    term.wait_text("Every later session begins with it");
+    idle(&term);
+    say(&mut term, "make a mistake");
+    allow(&mut term, "sh calc add 2 3");
+    allow(&mut term, "sh calc.sh add 2 3");
+    term.wait_text("Tiller proposes a learning");
+    idle(&term);
+    say(&mut term, "/learnings");
+    let list = term.wait_text("sh calc");
+    assert!(list.contains("proposed"), "{list}");
+    term.keys("\x18a");
+    term.wait("an active learning", |s| s.contains("active") && !s.contains("proposed"));
+    term.keys("\x1b");
+    leave(term);
+    // The second one knows both.
+    let mut term = begin();
+    say(&mut term, "what do you remember");
+    term.wait_text("whole numbers only");
+    idle(&term);
+    say(&mut term, "make a mistake");
+    allow(&mut term, "sh calc add 2 3");
+    term.wait_text("came with a learning");
+    allow(&mut term, "sh calc.sh add 2 3");
+    term.wait_text("failed as before");
+    idle(&term);
+    say(&mut term, "/learnings");
+    term.wait("its use is counted", |s| s.contains("sh calc") && s.contains("active"));
+    term.keys("\x1b");
+    leave(term);
+    // The third one works with a skill, and the person removes what was remembered.
+    let mut term = begin();
+    say(&mut term, "use the skill code-review");
+    term.wait_text("its parts are in the todo list");
+    idle(&term);
+    say(&mut term, "/memory");
+    term.wait_text("whole numbers only");
+    term.keys("\x18d");
+    term.wait_gone("whole numbers only");
+    term.keys("\x1b");
+    idle(&term);
+    say(&mut term, "what do you remember");
+    let screen = term.wait_text("This is remembered");
+    assert!(!screen.contains("whole numbers only"), "{screen}");
+    leave(term);
+}

@@ -22,7 +22,15 @@ pub(super) fn remember(turn: &Turn<'_>, text: &str) -> Step {
         let file = if user { "user" } else { "memory" };
         return Step::call("", "memory", json!({"action": "append", "file": file, "text": text}));
     };
-    Step::say(format!("{} Every later session begins with it; `/memory` shows it.", shorten(&done.text, 200)))
+    let said = shorten(&done.text, 200);
+    Step::say(if done.ok {
+        format!(
+            "It was {}. Every later session begins with it; `/memory` shows it.",
+            said.trim_end_matches('.')
+        )
+    } else {
+        format!("It was not kept: {said}")
+    })
 }
 
 /// Shows what is remembered.
