@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_protocol::{RuleReceipts, SessionId, ToolCatalog};
+use tiller_protocol::{RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
 use super::matcher::{ActionRule, parse};
@@ -62,6 +62,10 @@ impl RuleBook {
         let mut all: Vec<BookRule> = self.of_files().iter().cloned().collect();
         for learning in store.learnings().with_matchers().unwrap_or_default() {
             let text = format!("{} {}", learning.fix, learning.context);
+            // Output of a command must not write a rule by being learned from.
+            if !matches!(learning.source.taint, Taint::Person | Taint::Agent) {
+                continue;
+            }
             if let Ok(Some(rule)) = parse(&text, &self.tools) {
                 all.push(BookRule { rule, origin: format!("learning {}", learning.id) });
             }
@@ -82,8 +86,9 @@ impl RuleBook {
         for (path, name) in &self.files {
             let Some(text) = text(path) else { continue };
             for entry in entries(&text) {
-                // A faulty matcher is shown by `faults`.
-                if let Ok(Some(rule)) = parse(&entry, &self.tools)
+                // A faulty matcher is shown by `faults`, and so is one in a text of others.
+                if !of_others(&entry)
+                    && let Ok(Some(rule)) = parse(&entry, &self.tools)
                     && rules.len() < RULES
                 {
                     rules.push(BookRule { rule, origin: name.clone() });
@@ -100,8 +105,14 @@ impl RuleBook {
         let mut faults = Vec::new();
         for (path, name) in &self.files {
             for entry in text(path).iter().flat_map(|text| entries(text)) {
-                if let Err(why) = parse(&entry, &self.tools) {
-                    faults.push(format!("{name}: {why}"));
+                match parse(&entry, &self.tools) {
+                    Err(why) => faults.push(format!("{name}: {why}")),
+                    Ok(Some(rule)) if of_others(&entry) => faults.push(format!(
+                        "{name}: this entry is no rule, since text of others had a part in it; remove the mark at its end to \
+                         make it one: {}",
+                        rule.text
+                    )),
+                    Ok(_) => {}
                 }
             }
         }
@@ -204,6 +215,12 @@ fn entries(text: &str) -> Vec<String> {
         open = true;
     }
     all
+}
+
+/// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
+fn of_others(entry: &str) -> bool {
+    let untrusted = Taint::ALL.into_iter().filter(|taint| taint.is_untrusted());
+    untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
 }
 
 /// Without `2026-11-26: ` at its beginning.
