@@ -48,7 +48,10 @@ pub enum LearningsCommand {
 /// The state of a learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LearningStateArg {
+    /// It waits for your decision
     Proposed,
+    /// It is attached to calls
     Active,
+    /// It is not used any more
     Retired,
 }

@@ -97,6 +97,7 @@ impl Slot {
     ) -> Result<bool, MemoryError> {
         let io = |e: std::io::Error| self.fault(&e.to_string());
         let mut expected = old.map(str::to_owned);
+        let mut first = true;
         for _ in 0..ROUNDS {
             let new = mine.render();
             if new.len() as u64 > LARGEST {
@@ -112,6 +113,11 @@ impl Slot {
                     done => done.map(|()| true).map_err(|e| io(e.into())),
                 };
             };
+            // Writing takes long: what was saved meanwhile is read anew. The exchange is for what comes after this look.
+            if first && read_file(path).map_err(|why| self.fault(&why))?.is_none_or(|(now, _)| now != *old) {
+                return Ok(false);
+            }
+            first = false;
             match temp.exchange(path) {
                 Ok(()) => {}
                 Err(Errno::NOENT) => return Ok(false),

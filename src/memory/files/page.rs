@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse, RuleCounts};
-use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget};
+use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
+use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 
 use super::document::Entry;
 use super::{Memory, MemoryError, name};
+use crate::rules::matcher::without_matchers;
 
 impl Memory {
     /// All entries that contain the words of the query: pending ones first, then those of the files, then those that were set
@@ -42,7 +43,21 @@ impl Memory {
             let text = format!("{} {} {}", e.text, e.date, e.target.label()).to_lowercase();
             words.iter().all(|w| text.contains(w))
         });
+        self.count(&mut page)?;
         Ok(page)
+    }
+
+    /// What came of the entries that are rules.
+    fn count(&self, page: &mut MemoryPage) -> Result<(), MemoryError> {
+        let rule = |e: &&mut MemoryEntry| e.text.contains("[when:") || e.text.contains("[never:");
+        let mut rules = page.entries.iter_mut().filter(rule).peekable();
+        let Some(store) = self.store.get().filter(|_| rules.peek().is_some()) else { return Ok(()) };
+        let receipts = store.receipts().all()?;
+        for entry in rules {
+            let counts = without_matchers(&entry.text).and_then(|text| receipts.get(&text));
+            entry.counts = counts.map(|(counts, _)| *counts).unwrap_or_default();
+        }
+        Ok(())
     }
 
     fn of_change(&self, change: &MemoryChange, state: MemoryState) -> Option<MemoryEntry> {
@@ -57,7 +72,7 @@ impl Memory {
             change: Some(change.id),
             from: Some(change.from.clone()),
             replaces: change.removed.as_deref().map(|line| Entry::of_line(line).text).unwrap_or_default(),
-            counts: RuleCounts::default(),
+            counts: RuleReceipts::default(),
         })
     }
 }
@@ -78,6 +93,6 @@ fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<&str, &MemoryChang
         change: source.map(|c| c.id),
         from: source.map(|c| c.from.clone()),
         replaces: String::new(),
-        counts: RuleCounts::default(),
+        counts: RuleReceipts::default(),
     }
 }

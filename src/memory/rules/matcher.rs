@@ -54,10 +54,30 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
     if found == 0 {
         return Ok(None);
     }
-    let words: Vec<&str> = text.split_whitespace().collect();
-    rule.text = words.join(" ");
-    rule.text.truncate(rule.text.floor_char_boundary(SHOWN));
+    rule.text = shown(&text);
     Ok(Some(rule))
+}
+
+/// The text of an entry without its matchers, by which its counts are stored; `None`: it has no matcher that is closed.
+pub fn without_matchers(entry: &str) -> Option<String> {
+    let (mut text, mut rest) = (String::new(), entry);
+    while let Some((at, word)) = next(rest) {
+        text.push_str(&rest[..at]);
+        let inner = &rest[at + word.len()..];
+        rest = &inner[close(inner)? + 1..];
+    }
+    if rest.len() == entry.len() {
+        return None;
+    }
+    text.push_str(rest);
+    Some(shown(&text))
+}
+
+/// One line, cut.
+fn shown(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.truncate(line.floor_char_boundary(SHOWN));
+    line
 }
 
 const WHEN: &str = "[when:";

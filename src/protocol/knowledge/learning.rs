@@ -102,6 +102,13 @@ pub struct RuleReceipts {
     pub violated: u32,
 }
 
+impl RuleReceipts {
+    /// It was never shown.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What of a learning the person may change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearningText {

@@ -1,5 +1,6 @@
 //! Memory files as a client shows and changes them, and where an entry comes from.
 
+use crate::knowledge::learning::RuleReceipts;
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
@@ -255,23 +256,8 @@ pub struct MemoryEntry {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replaces: String,
     /// How often a rule was shown with a call, followed, and violated.
-    #[serde(default, skip_serializing_if = "RuleCounts::is_none")]
-    pub counts: RuleCounts,
-}
-
-/// How often a rule had an effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RuleCounts {
-    pub shown: u32,
-    pub followed: u32,
-    pub violated: u32,
-}
-
-impl RuleCounts {
-    /// It was never shown.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
+    #[serde(default, skip_serializing_if = "RuleReceipts::is_none")]
+    pub counts: RuleReceipts,
 }
 
 /// What a memory file takes up.

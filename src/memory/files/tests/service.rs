@@ -206,3 +206,22 @@ fn a_file_of_the_project_counts_only_when_it_is_trusted() {
     std::fs::write(dir.path().join("config/USER.md"), "I am Robin.\n").unwrap();
     assert_eq!(memory.live(MemoryFile::User)[0].1, "I am Robin.");
 }
+
+#[test]
+fn an_entry_that_is_a_rule_shows_what_came_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let text = "Never push by hand. [never: terminal \"git push*\"]";
+    let target = MemoryTarget { file: MemoryFile::Memory, scope: MemoryScope::User };
+    let from = Provenance { taint: Taint::Person, ..Provenance::default() };
+    for text in [text, "likes tea"] {
+        let planned = memory.plan(target, &Edit::Append(text.into()), from.clone()).unwrap();
+        memory.carry_out(&planned).unwrap();
+    }
+    let counts = tiller_protocol::RuleReceipts { shown: 3, followed: 2, violated: 1 };
+    let store = Store::open(&dir.path().join("data/tiller.db"), Options::default()).unwrap();
+    store.receipts().count(vec![("Never push by hand.".into(), counts)]).wait().unwrap();
+    let page = memory.page(&MemoryQuery::default()).unwrap();
+    let of = |word: &str| page.entries.iter().find(|e| e.text.contains(word)).unwrap().counts;
+    assert_eq!((of("push"), of("tea")), (counts, tiller_protocol::RuleReceipts::default()));
+}

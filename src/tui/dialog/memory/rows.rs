@@ -1,6 +1,7 @@
 //! The rows of the memory browser.
 
-use tiller_protocol::memory::{MemoryPage, RuleCounts};
+use tiller_protocol::RuleReceipts;
+use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint};
 
 use crate::cell::thousands;
@@ -77,7 +78,7 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     }
     lines.push(origin(entry.from.as_ref()));
     if !entry.counts.is_none() {
-        let RuleCounts { shown, followed, violated } = entry.counts;
+        let RuleReceipts { shown, followed, violated } = entry.counts;
         lines.push(format!("Shown {shown} times with a call, followed {followed}, violated {violated}"));
     }
     if let Some(file) = page.files.iter().find(|f| f.target == entry.target) {
@@ -131,7 +132,7 @@ pub(crate) fn sample() -> MemoryPage {
         change: from.as_ref().map(|_| 1),
         from,
         replaces: String::new(),
-        counts: RuleCounts::default(),
+        counts: RuleReceipts::default(),
     };
     let mut rule = entry(
         project,
@@ -140,7 +141,7 @@ pub(crate) fn sample() -> MemoryPage {
         "Files in src/gen are generated: run make gen",
         from(Taint::Person),
     );
-    rule.counts = RuleCounts { shown: 9, followed: 8, violated: 1 };
+    rule.counts = RuleReceipts { shown: 9, followed: 8, violated: 1 };
     sorted(MemoryPage {
         entries: vec![
             entry(
