@@ -74,28 +74,31 @@ impl Finder {
         self.sources.write().unwrap_or_else(PoisonError::into_inner).push(source);
     }
 
-    /// Searches. With a `typist` an earlier search of the same one is cancelled.
+    /// Searches. With a `typist` an earlier search of the same one is cancelled: by this call, not by the future that it
+    /// returns, which may be polled after that of a later call.
     ///
     /// # Errors
     /// When a database cannot be read, or the search was cancelled.
-    pub async fn search(
+    pub fn search(
         self: &Arc<Self>,
         query: SearchQuery,
         mut lookup: Lookup,
         typist: Option<u64>,
-    ) -> Result<SearchPage, StoreError> {
+    ) -> impl Future<Output = Result<SearchPage, StoreError>> + Send + use<> {
         if let Some(typist) = typist {
             lookup.cancel = Cancel::new();
             let before = lock(&self.running).insert(typist, lookup.cancel.clone());
             before.iter().for_each(Cancel::cancel);
         }
-        let wanted = match query.order {
-            SearchOrder::Best => self.vector_of(&query.text).await,
-            SearchOrder::Newest => Ok(None),
-        };
         let finder = Arc::clone(self);
-        let page = tokio::task::spawn_blocking(move || finder.page(&query, &lookup, wanted)).await;
-        page.map_err(|_| StoreError::Internal("the search ended early".into()))?
+        async move {
+            let wanted = match query.order {
+                SearchOrder::Best => finder.vector_of(&query.text).await,
+                SearchOrder::Newest => Ok(None),
+            };
+            let page = tokio::task::spawn_blocking(move || finder.page(&query, &lookup, wanted)).await;
+            page.map_err(|_| StoreError::Internal("the search ended early".into()))?
+        }
     }
 
     /// Searches and waits, for a thread without a runtime. A server for vectors is asked, too.

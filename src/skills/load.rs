@@ -21,11 +21,18 @@ const PROJECT: [&str; 3] = [".claude/skills/", ".agents/skills/", ".tiller/skill
 /// Skills of one folder at most.
 const MOST: usize = 500;
 
+/// A file of a built-in skill: its path in the folder, and its bytes.
+pub type BuiltInFile = (&'static str, &'static [u8]);
+/// The folder of a built-in skill: its name, and its files.
+pub type BuiltInFolder = (&'static str, &'static [BuiltInFile]);
+/// A file of a project: its path in its folder; `None` for one that is a link, or too large.
+type ProjectPart<'a> = (&'a str, Option<&'a [u8]>);
+
 /// The folders of the program's own skills, by name, with their files.
-static BUILT_IN: &[(&str, &[(&str, &[u8])])] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+static BUILT_IN: &[BuiltInFolder] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The names of the built-in skills' folders, with their files.
-pub fn built_in_folders() -> &'static [(&'static str, &'static [(&'static str, &'static [u8])])] {
+pub fn built_in_folders() -> &'static [BuiltInFolder] {
     BUILT_IN
 }
 
@@ -326,14 +333,14 @@ fn built_in(name: &str, files: &'static [(&'static str, &'static [u8])]) -> Cand
 
 /// The project's skills in one of its folders, made of the bytes that were trusted.
 fn project(place: &str, files: &[ProjectFile<'_>]) -> Vec<Candidate> {
-    let mut folders: BTreeMap<&str, Vec<(&str, Option<&[u8]>)>> = BTreeMap::new();
+    let mut folders: BTreeMap<&str, Vec<ProjectPart<'_>>> = BTreeMap::new();
     for file in files {
         let inside = file.path.strip_prefix(place).and_then(|rest| rest.split_once('/'));
         if let Some((folder, below)) = inside {
             folders.entry(folder).or_default().push((below, file.bytes));
         }
     }
-    let candidate = |(folder, files): (&str, Vec<(&str, Option<&[u8]>)>)| {
+    let candidate = |(folder, files): (&str, Vec<ProjectPart<'_>>)| {
         let main = files.iter().find(|(below, _)| *below == FILE)?.1;
         let held = files.iter().filter_map(|(below, b)| Some(((*below).to_owned(), b.as_ref()?.to_vec())));
         Some(Candidate {

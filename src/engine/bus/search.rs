@@ -15,9 +15,11 @@ pub(crate) fn search(core: &mut Core, client: ClientId, cause: CommandId, query:
     let Some(finder) = core.services.user.search.clone() else { return };
     let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let query = SearchQuery { limit: query.limit.min(ROWS), ..query };
+    let lookup = Lookup { most: INDEXED, ..Lookup::prompt() };
+    // Called here: tasks may begin in another order than that of the keystrokes.
+    let found = finder.search(query.clone(), lookup, Some(client.0));
     core.spawn(async move {
-        let lookup = Lookup { most: INDEXED, ..Lookup::prompt() };
-        let reply = match finder.search(query.clone(), lookup, Some(client.0)).await {
+        let reply = match found.await {
             Ok(page) => ReplyEvent::SearchReply { query, page },
             Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
         };

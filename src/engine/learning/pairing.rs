@@ -32,7 +32,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
         kind: &note.kind,
         ok: note.ok,
         output: &note.output,
-        taint: note.taint.clone(),
+        taint: note.taint,
         edits: note.edits,
         reads: note.reads,
     };
@@ -45,7 +45,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
         entry: core.head_id(),
         agent: core.identity.id.0.clone(),
         branch: core.session.head.name.clone(),
-        taint: learnings.taint_of(core.session.id, pair.taint.clone()),
+        taint: learnings.taint_of(core.session.id, pair.taint),
     };
     let (writer, bus, scope) = (fast(core), Arc::clone(&core.bus), core.scope());
     let redact = Arc::clone(&core.services.redaction.redact);

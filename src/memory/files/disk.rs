@@ -146,6 +146,7 @@ impl Slot {
     }
 
     /// Holds the lock of the file until it is dropped, or the process ends.
+    #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
     fn lock(&self) -> Result<File, MemoryError> {
         let io = |e: std::io::Error| self.fault(&format!("cannot be locked: {e}"));
         if let Some(parent) = self.path.parent() {

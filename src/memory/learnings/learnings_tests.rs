@@ -240,7 +240,7 @@ fn lines_go_out_and_come_in_as_proposals() {
     let first = &read.learnings[0];
     assert_eq!((first.kind.clone(), first.fix.clone()), (l.kind.clone(), l.fix.clone()));
     assert_eq!(
-        (first.state.clone(), first.times_used, first.source.taint.clone()),
+        (first.state.clone(), first.times_used, first.source.taint),
         (LearningState::Proposed, 0, Taint::Web)
     );
     assert_eq!(lines::read("\u{feff}", NOW).learnings, []);

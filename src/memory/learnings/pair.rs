@@ -79,7 +79,7 @@ impl Pairs {
             self.failed.push_back(Failed {
                 kind: call.kind.clone(),
                 output: tail(call.output, OUTPUT),
-                taint: call.taint.clone(),
+                taint: call.taint,
                 turn: self.turn,
                 between: Vec::new(),
                 edited: false,

@@ -212,8 +212,9 @@ async fn a_later_search_of_the_same_typist_cancels_the_one_before() {
     pets(&store);
     let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 8))));
     let typing = |text: &str, typist| finder.search(ask(text), Lookup::most(u64::MAX), Some(typist));
-    // Both wait for the server; the first is cancelled before it reads the index.
-    let (first, other, second) = tokio::join!(typing("kit", 1), typing("kitten", 2), typing("kitte", 1));
+    // They wait for the server; the first is cancelled before it reads the index, although it is polled last.
+    let (first, other, second) = (typing("kit", 1), typing("kitten", 2), typing("kitte", 1));
+    let (second, other, first) = tokio::join!(second, other, first);
     assert!(matches!(first, Err(tiller_store::StoreError::Cancelled)), "{first:?}");
     assert_eq!(other.unwrap().hits.len(), 1, "another client's");
     assert!(second.is_ok());

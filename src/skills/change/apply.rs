@@ -119,6 +119,7 @@ fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Holds the lock until it is dropped.
+#[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
 fn lock(path: &Path) -> Result<File, String> {
     let wrong = |e: io::Error| format!("the lock of the skills cannot be taken: {e}");
     let file =

@@ -42,7 +42,8 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
     assert!(!listed.contains("How verse is made"), "it came after the yes: {listed}");
     place.ok(&["trust", "--yes"]);
     let listed = place.ok(&["agents", "list"]);
-    assert!(listed.contains("Skills for agents:\nverse ") && listed.contains("How verse is made"));
+    let skills = listed.split_once("Skills for agents:").map_or("", |(_, skills)| skills);
+    assert!(skills.contains("\nverse ") && skills.contains("How verse is made"), "{listed}");
     std::fs::write(own.join("worker.md"), definition("Mine", "toolz: [read]\ntier: fsat")).unwrap();
     let wrong = place.run(&["agents", "list"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

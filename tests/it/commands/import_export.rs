@@ -95,8 +95,12 @@ fn transcripts_of_other_programs_come_in_and_go_on() {
     let again = place.run(&["sessions", "import", "old", "--json"]);
     let rows = json_lines(&again.stdout);
     assert_eq!((rows.len(), rows.iter().filter(|r| r["entries"] == 0).count()), (4, 3), "{rows:?}");
+    // The entry with the word is first; its neighbours follow.
     let hits = place.lines(&["sessions", "search", "tongs", "--all", "--json"]);
-    assert_eq!((hits.len(), &hits[0]["title"]), (1, &Value::from("shell the almonds [image]")), "{hits:?}");
+    assert!(hits.iter().all(|h| h["title"] == "shell the almonds [image]"), "{hits:?}");
+    assert_eq!(hits[0]["preview"], "hammer tongs", "{hits:?}");
+    let newest = place.lines(&["sessions", "search", "tongs", "--all", "--newest", "--json"]);
+    assert_eq!((newest.len(), &newest[0]["preview"]), (1, &Value::from("hammer tongs")), "{newest:?}");
 
     let pi = rows.iter().find(|r| r["program"] == "Pi").unwrap()["session"].as_str().unwrap().to_owned();
     let said = place.ok(&["exec", "--session", &pi, "-m", "anthropic/claude-sonnet-4-5", "and now?"]);
