@@ -57,7 +57,7 @@ pub use files::{SkillFile, SkillFiles};
 pub use fill::fill;
 pub use index::index;
 pub use library::{Library, Reload};
-pub use load::{Flaw, Skills, Sources, built_in_folders};
+pub use load::{BuiltInFile, BuiltInFolder, Flaw, Skills, Sources, built_in_folders};
 pub use skill::{Param, Skill};
 pub use strict::{validate, validate_bytes};
 pub use tools::{shown, tools};

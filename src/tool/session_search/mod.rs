@@ -25,7 +25,7 @@ pub struct SessionSearch;
 #[serde(deny_unknown_fields)]
 struct Args {
     query: String,
-    /// newest first, all words
+    /// Newest first
     #[serde(default)]
     newest: bool,
     /// user, assistant, tool, summary, note

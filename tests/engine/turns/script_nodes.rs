@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tiller_protocol::command::{Query, TurnCommand};
-use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::restore::RestoreWhat;
 use tiller_protocol::tool::InnerCall;
 use tiller_protocol::{CommandBody, Entry, EntryBody, EntryId, EventBody, Profile, ToolOutcome};
@@ -180,6 +180,12 @@ async fn files_of_inner_calls_go_back_and_a_branch_takes_the_calls_along() {
     session_command(&mut rig, back(made[1].0, RestoreWhat::Both)).await;
     let there = |n: usize| place.work.join(format!("out{n}.txt")).exists();
     assert_eq!((there(0), there(1), there(2)), (true, true, false));
+    // The reply is about the files; the conversation follows.
+    rig.until("the head moves", |e| match e {
+        EventBody::State(StateEvent::HeadMoved { .. }) => Some(()),
+        _ => None,
+    })
+    .await;
     let on_branch = nodes(&rig.snapshot().await.entries);
     assert_eq!(on_branch.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), [made[0].0, made[1].0]);
     let said = messages(&mut rig).await;
