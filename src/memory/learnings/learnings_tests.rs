@@ -238,7 +238,7 @@ fn lines_go_out_and_come_in_as_proposals() {
     assert_eq!(read.left_out, 4);
     assert_eq!(read.learnings.len(), 2, "the same line twice is one learning");
     let first = &read.learnings[0];
-    assert_eq!((first.kind.clone(), first.fix.clone()), (l.kind.clone(), l.fix.clone()));
+    assert_eq!((first.kind.clone(), first.fix.clone()), (l.kind.clone(), l.fix));
     assert_eq!(
         (first.state.clone(), first.times_used, first.source.taint),
         (LearningState::Proposed, 0, Taint::Web)
@@ -257,7 +257,7 @@ fn near_duplicates_are_merged_and_their_uses_add_up() {
     let other = learning(3, "git push", "error: no upstream branch", "`git push -u origin HEAD`");
     let elsewhere =
         learning(4, "git fetch", "error: rejected, fetch first", "run `git pull --rebase` before");
-    let changes = consolidate(&[b.clone(), a.clone(), other, elsewhere], Time(NOW.0 + 2 * DAY));
+    let changes = consolidate(&[b.clone(), a, other, elsewhere], Time(NOW.0 + 2 * DAY));
     let of = |id: i64| changes.iter().find(|(l, _)| l.id == id).map(|(_, c)| c.clone());
     let kept = of(1).unwrap();
     assert_eq!((kept.times_used, kept.last_used_at, kept.state), (5, b.last_used_at, LearningState::Active));

@@ -57,7 +57,7 @@ fn text_of_others_is_no_rule() {
             entry: None,
             agent: "main".into(),
             branch: "main".into(),
-            taint: taint,
+            taint,
         };
         let learning = tiller_protocol::Learning {
             id: 0,

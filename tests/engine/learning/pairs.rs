@@ -50,10 +50,7 @@ async fn a_learning_waits_for_the_person_is_used_and_can_be_called_wrong() {
     fail_and_fix(&bench, &mut rig, &fake).await;
     let learning = learned(&learnings, 1).await.remove(0);
     assert_eq!(learning.state, LearningState::Proposed);
-    assert_eq!(
-        (learning.source.taint.clone(), learning.source.session),
-        (Taint::ToolOutput, Some(rig.session()))
-    );
+    assert_eq!((learning.source.taint, learning.source.session), (Taint::ToolOutput, Some(rig.session())));
     assert_eq!(learning.fix, "`git push --force-with-lease`");
     // The end of the offer is published once it is kept.
     rig.snapshot().await;

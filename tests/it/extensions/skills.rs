@@ -289,10 +289,13 @@ fn hostile_repositories_and_addresses_run_nothing() {
     assert!(!canary.exists());
 }
 
+/// Files by their paths, and whether each is marked.
+type SharedFiles = Arc<Mutex<BTreeMap<String, (Vec<u8>, bool)>>>;
+
 /// A server of files. A file that is marked ends in the middle.
 struct Files {
     url: String,
-    files: Arc<Mutex<BTreeMap<String, (Vec<u8>, bool)>>>,
+    files: SharedFiles,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -300,7 +303,7 @@ impl Files {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let files: Arc<Mutex<BTreeMap<String, (Vec<u8>, bool)>>> = Arc::default();
+        let files: SharedFiles = Arc::default();
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let (known, log) = (Arc::clone(&files), Arc::clone(&asked));
         std::thread::spawn(move || {

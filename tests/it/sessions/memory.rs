@@ -192,7 +192,7 @@ fn x3_no_tool_but_memory_writes_a_memory_file() {
             let at = path.display().to_string();
             let python = format!("open({at:?}, 'w').write({poison:?})");
             let shell = |command: String| ("terminal", json!({ "command": command }));
-            let patch = format!("*** Begin Patch\n*** Add File: {at}\n+{}*** End Patch\n", poison);
+            let patch = format!("*** Begin Patch\n*** Add File: {at}\n+{poison}*** End Patch\n");
             let calls = [
                 ("write_file", json!({"path": at, "content": poison})),
                 ("edit_file", json!({"path": at, "old_string": "- mine", "new_string": poison})),

@@ -69,8 +69,8 @@ fn an_entry_is_found_by_a_part_of_its_text() {
     );
     assert_eq!(doc.find("makefiles").unwrap().text, "Tabs in Makefiles");
     assert_eq!(doc.find("tabs"), Err(FindError::Several(2)));
-    assert_eq!(doc.find("last").unwrap().archived, false);
-    assert_eq!(doc.find("last one").unwrap().archived, true);
+    assert!(!doc.find("last").unwrap().archived);
+    assert!(doc.find("last one").unwrap().archived);
     assert_eq!(doc.find("2026-01-02: Tabs in Makefiles").unwrap().date, "2026-01-02");
     assert_eq!(doc.find("nothing"), Err(FindError::Nothing));
     assert_eq!(doc.find(" "), Err(FindError::Nothing));

@@ -107,8 +107,11 @@ fn a_pending_entry_is_accepted_declined_or_changed() {
     assert_eq!(of.unwrap().taint, Taint::Web);
 }
 
+/// The name of a branch, and its entries with their parents.
+type Branch<'a> = (&'a str, &'a [(u128, Option<u128>)]);
+
 /// A session with entries: id and parent of each, on a head of its own for each branch.
-fn tree(dir: &Path, branches: &[(&str, &[(u128, Option<u128>)])]) {
+fn tree(dir: &Path, branches: &[Branch<'_>]) {
     let store = Store::open(&dir.join("data/tiller.db"), Options::default()).unwrap();
     let session = SessionId(Uuid::from_u128(1));
     let new = NewSession {
@@ -149,7 +152,7 @@ fn entries_follow_the_branch_that_wrote_them() {
     append(&memory, "mine", Provenance { entry: None, taint: Taint::Person, ..from(0) });
     let all = text(&memory);
     let preview = memory.would_move(session, head(4)).unwrap();
-    assert_eq!((preview.aside.len(), text(&memory)), (2, all.clone()), "a preview changes nothing");
+    assert_eq!((preview.aside.len(), text(&memory)), (2, all), "a preview changes nothing");
     let moved = memory.head_moved(session, head(4)).unwrap();
     assert_eq!(moved.aside, ["after", "on two"]);
     assert_eq!(text(&memory), "- 2026-11-18: before\n- 2026-11-18: mine\n");

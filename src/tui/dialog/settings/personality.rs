@@ -21,13 +21,8 @@ use crate::registry::{Dialog, Opener};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new(
-        "personality.open",
-        "personality",
-        "Choose how the agent speaks: SOUL.md",
-        |app| open(app),
-    )
-    .menu(Menu::View)],
+    openers: &[Opener::new("personality.open", "personality", "Choose how the agent speaks: SOUL.md", open)
+        .menu(Menu::View)],
     scopes: &[Scope::new("personality", Some("text"), "Personality", false)
         .keys(&[("y", "confirm.yes"), ("n", "confirm.no")])],
     ..Dialog::NONE
