@@ -174,8 +174,8 @@ fn story(inner: bool) {
     // An old message is found, and another branch begins there.
     term.keys("\x18F");
     term.wait_text("Find in");
-    term.keys("done a");
-    term.wait_text("Way a is");
+    term.keys("\"way a\"");
+    term.wait("the hit", |s| s.contains("Way a is") && !s.contains("Loading"));
     term.keys("\x18f");
     term.wait_gone("Find in");
     term.wait("the end of the first way", |s| s.contains("Way a is done.") && !s.contains("Way b is done."));

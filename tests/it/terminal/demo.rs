@@ -188,20 +188,20 @@ fn allow(term: &mut Term, command: &str) {
 fn a_story_over_three_sessions() {
     let place = Place::new();
     let at = place.user.join("sample");
-    let args = ["demo", "--no-tour", "--at", at.to_str().unwrap()];
+    let at = at.to_str().unwrap();
     let leave = |mut term: Term| {
         idle(&term);
         term.keys("\x04");
         assert_eq!(term.wait_exit(), 0);
     };
-    let begin = || {
-        let term = place.term(&args, 118, 25);
-        term.wait_text("demo model");
+    let begin = |args: &[&str]| {
+        let term = place.term(args, 118, 25);
+        term.wait_text("Type what you want done");
         idle(&term);
         term
     };
     // The first session remembers, and makes a mistake.
-    let mut term = begin();
+    let mut term = begin(&["demo", "--no-tour", "--at", at]);
     say(&mut term, "remember: calc.sh knows whole numbers only");
     term.wait_text("Every later session begins with it");
     idle(&term);
@@ -218,7 +218,8 @@ fn a_story_over_three_sessions() {
     term.keys("\x1b");
     leave(term);
     // The second one knows both.
-    let mut term = begin();
+    let later = ["-C", at, "-m", "demo/demo"];
+    let mut term = begin(&later);
     say(&mut term, "what do you remember");
     term.wait_text("whole numbers only");
     idle(&term);
@@ -233,7 +234,7 @@ fn a_story_over_three_sessions() {
     term.keys("\x1b");
     leave(term);
     // The third one works with a skill, and the person removes what was remembered.
-    let mut term = begin();
+    let mut term = begin(&later);
     say(&mut term, "use the skill code-review");
     term.wait_text("its parts are in the todo list");
     idle(&term);

@@ -256,7 +256,8 @@ impl Source for Search {
                 }
             }
         });
-        documents.chain(self.page.hits.iter().map(row)).collect()
+        // What was said is searched first of all.
+        self.page.hits.iter().map(row).chain(documents).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
