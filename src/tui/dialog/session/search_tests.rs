@@ -156,7 +156,7 @@ fn the_order_can_be_chosen_and_a_spelling_taken() {
 }
 
 #[test]
-fn memory_and_skills_stand_first_and_lead_to_their_entries() {
+fn memory_and_skills_follow_what_was_said_and_lead_to_their_entries() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-x F; paste mism");
     let query = asked(&r).pop().unwrap();
@@ -174,6 +174,8 @@ fn memory_and_skills_stand_first_and_lead_to_their_entries() {
     let meaning = SearchMeaning::Failed { why: "the server died".into() };
     let page = SearchPage { hits: all.clone(), documents, meaning, ..SearchPage::default() };
     r.reply(ReplyEvent::SearchReply { query, page });
+    assert!(!r.screen().contains("Source   memory"), "{}", r.screen());
+    r.run(&vec!["down"; all.len()].join("; "));
     let screen = r.screen();
     assert!(screen.contains("by keywords only") && screen.contains("Source   memory"), "{screen}");
     assert!(screen.contains("skill MEMORY.md"), "what leads nowhere says why: {screen}");
