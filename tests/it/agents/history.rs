@@ -50,7 +50,11 @@ fn inside(cols: u16, rows: u16) {
     term.wait("its conversation", |s| s.contains("It is planted.") && s.contains("Esc back to main"));
     say(&mut term, "plant the chestnut instead");
     crate::common::wait("the chestnut", planted("chestnut"));
-    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
+    // On a small screen the first answer may have left it.
+    term.wait("the end", |s| {
+        let after = s.split_once("plant the oak instead").map_or("", |(_, after)| after);
+        after.contains("It is planted.") && s.contains("Esc back to main")
+    });
     // Back to the state before that: conversation and files.
     term.keys("\x1b5");
     term.wait_text("R restore");
