@@ -11,8 +11,9 @@ use crate::screen::{idle, quit, say};
 /// Starts two copies of itself, nine levels deep: a thousand processes at most.
 const BOMB: &str = "b() { [ $1 -le 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 86396; }; b 9";
 
-/// Half a gigabyte at most.
-const HOG: &str = "awk 'BEGIN { s = \"x\"; for (i = 0; i < 29; i++) s = s s; system(\"sleep 86396\") }'";
+/// Half a gigabyte at most, for some minutes. It starts no process, which would outlive it where it is killed late.
+const HOG: &str =
+    "awk 'BEGIN { s = \"x\"; for (i = 0; i < 29; i++) s = s s; for (j = 0; j < 86396 * 86396; j++) ; }'";
 
 /// Characters that are typed into one line.
 const MOST: usize = 60;
