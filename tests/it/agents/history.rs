@@ -32,6 +32,14 @@ fn gardener() -> ScriptServer {
     })
 }
 
+/// Waits for the answer to a message. On a small screen the answer before may have left it.
+fn answered(term: &tiller_testkit::Term, message: &str) {
+    term.wait("its answer", |s| {
+        let after = s.rsplit_once(message).map_or("", |(_, after)| after);
+        after.contains("It is planted.") && s.contains("Esc back to main")
+    });
+}
+
 fn inside(cols: u16, rows: u16) {
     let server = gardener();
     let place = Place::anthropic(&server);
@@ -50,11 +58,7 @@ fn inside(cols: u16, rows: u16) {
     term.wait("its conversation", |s| s.contains("It is planted.") && s.contains("Esc back to main"));
     say(&mut term, "plant the chestnut instead");
     crate::common::wait("the chestnut", planted("chestnut"));
-    // On a small screen the first answer may have left it.
-    term.wait("the end", |s| {
-        let after = s.split_once("plant the oak instead").map_or("", |(_, after)| after);
-        after.contains("It is planted.") && s.contains("Esc back to main")
-    });
+    answered(&term, "plant the chestnut instead");
     // Back to the state before that: conversation and files.
     term.keys("\x1b5");
     term.wait_text("R restore");
@@ -71,7 +75,7 @@ fn inside(cols: u16, rows: u16) {
     term.keys("\x15");
     say(&mut term, "plant the oak instead");
     crate::common::wait("the oak", planted("oak"));
-    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
+    answered(&term, "plant the oak instead");
     // Both branches side by side.
     say(&mut term, "/compare");
     term.wait("its branches", |s| {
