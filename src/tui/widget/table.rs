@@ -40,11 +40,13 @@ pub struct Column {
     rank: u8,
     /// It gets the room that the others leave.
     grows: bool,
+    /// Columns below which its text is not cut.
+    least: usize,
 }
 
 impl Column {
     const fn of(title: &'static str, kind: Kind) -> Self {
-        Self { title, kind, rank: 0, grows: false }
+        Self { title, kind, rank: 0, grows: false, least: LEAST }
     }
 
     /// Text that starts at the left.
@@ -81,6 +83,12 @@ impl Column {
     #[must_use]
     pub const fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
+    }
+
+    /// Its text is not cut below this many columns: for names that are to be typed.
+    #[must_use]
+    pub const fn keeps(self, least: usize) -> Self {
+        Self { least, ..self }
     }
 
     /// It gets the room that the others leave. Without such a column the first one gets it.
@@ -212,7 +220,9 @@ impl Widths {
             shown.iter().map(Place::wide).sum::<usize>() + GAP * shown.len().saturating_sub(1)
         };
         while whole(&shown) > room {
-            let text = |p: &&mut Place| p.at != grows && columns[p.at].kind != Kind::Number && p.text > LEAST;
+            let text = |p: &&mut Place| {
+                p.at != grows && columns[p.at].kind != Kind::Number && p.text > columns[p.at].least
+            };
             let Some(widest) = shown.iter_mut().filter(text).max_by_key(|p| p.text) else { break };
             widest.text -= 1;
         }
@@ -377,6 +387,19 @@ mod tests {
         let rows = rows();
         let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(COLUMNS, room);
         fit.head().into_iter().chain(rows.iter().map(|r| fit.row(r))).map(|l| l.text().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_name_that_is_to_be_typed_is_cut_last() {
+        const NAMED: &[Column] = &[Column::text("skill").keeps(28), Column::text("for").grows()];
+        const CUT: &[Column] = &[Column::text("skill"), Column::text("for").grows()];
+        let row = [Cell::new("security-review-of-a-change", Role::Text), Cell::dim("x".repeat(90))];
+        let drawn = |columns| Widths::of([&row[..]]).fit(columns, 60).row(&row).text().to_owned();
+        assert!(drawn(NAMED).starts_with("security-review-of-a-change  xxx"), "{}", drawn(NAMED));
+        assert!(!drawn(CUT).contains("security-review-of-a-change"), "{}", drawn(CUT));
+        let long = [Cell::new("n".repeat(64), Role::Text), Cell::dim("x".repeat(90))];
+        let fit = Widths::of([&long[..]]).fit(NAMED, 60);
+        assert!(fit.row(&long).text().contains("xxx"), "the other column keeps room");
     }
 
     #[test]

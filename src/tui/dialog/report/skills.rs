@@ -53,7 +53,7 @@ const VERSION_ACTIONS: &[ActionSpec] =
 const VERSION_KEYS: &[DefaultKey] = &[("leader r", "skill_versions.restore")];
 
 const COLUMNS: &[Column] = &[
-    Column::text("Skill"),
+    Column::text("Skill").keeps(28),
     Column::text("For").grows(),
     Column::text("From").rank(2),
     Column::text("State").rank(1),
