@@ -21,7 +21,11 @@ fn look_ups(place: &Place, method: &str) -> Option<usize> {
     for line in std::fs::read_to_string(log).unwrap().lines() {
         // The number of the process, the name of the call, and its arguments. A call that was interrupted stands there twice.
         let rest = line.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
-        if rest.split_once('(').is_some_and(|(name, _)| names.contains(&name)) {
+        let Some((name, arguments)) = rest.split_once('(') else { continue };
+        // An empty path asks for the size of an open file. Where a process of the command still ends when the command has
+        // ended, the statuses of all processes of the machine are read, so the number of these depends on the load.
+        let open_file = arguments.split_once(' ').is_some_and(|(_, path)| path.starts_with("\"\","));
+        if names.contains(&name) && !open_file {
             found += 1;
         }
     }
