@@ -14,6 +14,7 @@ use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
 
 use super::document::Document;
+use super::leftovers::{self, Leftover};
 use super::merge::merge;
 use crate::files::MemoryError;
 
@@ -23,6 +24,10 @@ pub const LARGEST: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a change begins again because an editor writes the file at the same time.
 const ROUNDS: u32 = 100;
+/// An editor that writes a file in place empties it first: a file that changes is read when it has not changed for `STILL`,
+/// or after `LONGEST`.
+const STILL: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// One memory file.
 #[derive(Clone, Debug)]
@@ -70,6 +75,9 @@ impl Slot {
         } else {
             self.path.clone()
         };
+        for leftover in leftovers::of(&path) {
+            self.take_up(&path, leftover)?;
+        }
         for _ in 0..ROUNDS {
             let (text, mode) = self.load()?.map_or((None, 0o600), |(text, mode)| (Some(text), mode));
             let base = Document::parse(text.as_deref().unwrap_or_default());
@@ -84,6 +92,27 @@ impl Slot {
             }
         }
         Err(self.fault("is changed all the time by another program"))
+    }
+
+    /// Adds what a killed process took out of the file: an editor's version, saved in the moment before the exchange.
+    fn take_up(&self, path: &Path, leftover: Leftover) -> Result<(), MemoryError> {
+        let theirs = match read_file(&leftover.path) {
+            Ok(Some((text, _))) if leftover.is_own(&text) => return leftover.remove(),
+            Ok(Some((text, _))) => Document::parse(&text),
+            Ok(None) => return Ok(()),
+            // No memory file: it stays, under a name that is seen.
+            Err(_) => return leftover.keep(path),
+        };
+        let Some((now, mode)) = self.load()? else { return leftover.keep(path) };
+        if !leftover.is_new(&now) {
+            return leftover.keep(path);
+        }
+        let now_parsed = Document::parse(&now);
+        let merged = merge(&Document::default(), &now_parsed, &theirs);
+        if self.put(path, Some(&now), mode, now_parsed, merged)? {
+            leftover.remove()?;
+        }
+        Ok(())
     }
 
     /// Puts `mine` in the place of the file with the text `old`. False: another program made or removed it meanwhile.
@@ -105,7 +134,7 @@ impl Slot {
                     self.fault("would be larger than 1 MiB: move entries of the archive to another file")
                 );
             }
-            let temp = Temp::write(path, &new, mode).map_err(io)?;
+            let temp = Temp::write(path, expected.as_deref(), &new, mode).map_err(io)?;
             step("written");
             let Some(old) = &expected else {
                 return match temp.rename_new(path) {
@@ -118,6 +147,7 @@ impl Slot {
                 return Ok(false);
             }
             first = false;
+            step("compared");
             match temp.exchange(path) {
                 Ok(()) => {}
                 Err(Errno::NOENT) => return Ok(false),
@@ -131,12 +161,14 @@ impl Slot {
             }
             step("exchanged");
             // The temporary name has what was in the file at that moment.
-            let there = read_file(&temp.path).map_err(|why| self.fault(&why))?.map(|(text, _)| text);
-            if there.as_ref() == Some(old) {
-                temp.discard(path).map_err(io)?;
-                return Ok(true);
-            }
-            let theirs = Document::parse(there.as_deref().unwrap_or_default());
+            let there = match read_file(&temp.path).map_err(|why| self.fault(&why))? {
+                Some((text, _)) if text == *old => {
+                    temp.discard(path).map_err(io)?;
+                    return Ok(true);
+                }
+                _ => settled(&temp.path).map_err(|why| self.fault(&why))?,
+            };
+            let theirs = Document::parse(&there);
             let merged = merge(&base, &mine, &theirs);
             (base, expected) = (mine, Some(new));
             mine = merged;
@@ -219,6 +251,22 @@ fn read_file(path: &Path) -> Result<Option<(String, u32)>, String> {
     Ok(Some((text, meta.mode() & 0o777)))
 }
 
+/// The text of a file that another program may be writing, once it is still. The error is as that of [`read_file`].
+#[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
+fn settled(path: &Path) -> Result<String, String> {
+    let read = || Ok::<_, String>(read_file(path)?.map_or_else(String::new, |(text, _)| text));
+    let (began, mut text) = (Instant::now(), read()?);
+    while began.elapsed() < LONGEST {
+        std::thread::sleep(STILL);
+        let later = read()?;
+        if later == text && !text.is_empty() {
+            break;
+        }
+        text = later;
+    }
+    Ok(text)
+}
+
 /// A file beside the one that it replaces.
 struct Temp {
     path: PathBuf,
@@ -226,20 +274,20 @@ struct Temp {
 }
 
 impl Temp {
-    fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<Self> {
+    /// Writes `new`, which is to replace the text `old`.
+    fn write(path: &Path, old: Option<&str>, new: &str, mode: u32) -> std::io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let dir = path.parent().unwrap_or(Path::new("."));
-        sweep(dir, &format!(".{name}."));
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temp =
-            Self { path: dir.join(format!(".{name}.{}-{number}.new", std::process::id())), gone: false };
+        let [part, whole] = leftovers::names(path, number, old, new);
+        let mut temp = Self { path: part, gone: false };
         step("begin");
         let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temp.path)?;
         step("created");
-        file.write_all(text.as_bytes())?;
+        file.write_all(new.as_bytes())?;
         step("filled");
         file.sync_all()?;
+        fs::rename(&temp.path, &whole)?;
+        temp.path = whole;
         Ok(temp)
     }
 
@@ -278,17 +326,6 @@ impl Drop for Temp {
     fn drop(&mut self) {
         if !self.gone {
             drop(fs::remove_file(&self.path));
-        }
-    }
-}
-
-/// Removes what killed processes left. The lock is held: no living process of Tiller writes here.
-fn sweep(dir: &Path, prefix: &str) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(prefix) && name.ends_with(".new") {
-            drop(fs::remove_file(entry.path()));
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | `document` | the form of a file: entries, and text of the person's that is kept byte for byte |
 //! | `merge` | what two sides changed, in one document |
 //! | `disk` | reading and replacing a file that others write too |
+//! | `leftovers` | what a killed process leaves beside a file |
 //! | `screen` | what may become an entry |
 //! | `plan` | one change: found, screened, shown, and carried out |
 //! | `history` | undoing changes, deciding about pending ones, following branches |
@@ -16,6 +17,7 @@ mod budget;
 mod disk;
 mod document;
 mod history;
+mod leftovers;
 mod merge;
 mod page;
 mod plan;

@@ -8,14 +8,28 @@ use crate::files::document::Entry;
 thread_local! {
     /// Points that this thread has passed, and the one at which the process is killed.
     static STEPS: std::cell::Cell<(u32, u32)> = const { std::cell::Cell::new((0, 0)) };
+    /// What another program does at the point of this name, once.
+    static MEANWHILE: std::cell::RefCell<Option<Meanwhile>> = const { std::cell::RefCell::new(None) };
+}
+
+type Meanwhile = (&'static str, Box<dyn FnOnce()>);
+
+/// Does at the point of this name what another program would.
+fn meanwhile(point: &'static str, work: impl FnOnce() + 'static) {
+    MEANWHILE.set(Some((point, Box::new(work))));
 }
 
 /// Kills the process without warning at the chosen point.
-pub(crate) fn step(_name: &str) {
+pub(crate) fn step(name: &str) {
+    if MEANWHILE.with_borrow(|m| m.as_ref().is_some_and(|(point, _)| *point == name))
+        && let Some((_, work)) = MEANWHILE.take()
+    {
+        work();
+    }
     let (passed, end) = STEPS.get();
     STEPS.set((passed + 1, end));
     if end != 0 && passed + 1 == end {
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+        die();
     }
 }
 
@@ -197,6 +211,81 @@ fn what_an_editor_wrote_between_reading_and_writing_is_merged() {
         !text.contains("two") && text.contains("- by hand\n") && text.contains("- by the agent\n"),
         "{text}"
     );
+}
+
+/// An editor that saves in place empties the file and writes it a little later: what it writes goes to the file that was just
+/// exchanged.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "an editor takes a moment")]
+fn what_an_editor_writes_in_place_during_the_exchange_is_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    fs::write(&slot.path, "# Mine\n- one\n- two\n").unwrap();
+    let path = slot.path.clone();
+    let editor = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let started = editor.clone();
+    meanwhile("compared", move || {
+        let mut file = OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
+        *started.borrow_mut() = Some(std::thread::spawn(move || {
+            file.write_all(b"# Mine, ").unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            file.write_all(b"better\n- one\n- two\n- by hand\n").unwrap();
+        }));
+    });
+    add(&slot, "by the agent");
+    editor.take().unwrap().join().unwrap();
+    let text = fs::read_to_string(&slot.path).unwrap();
+    assert_eq!(text, "# Mine, better\n- one\n- two\n- 2026-11-26: by the agent\n- by hand\n");
+}
+
+/// An editor saves in the moment before the exchange, and the process is killed right after it: the editor's version is only
+/// in the temporary file.
+#[test]
+fn s2_killed_after_the_exchange_the_version_of_an_editor_is_taken_up() {
+    let name = "s2_killed_after_the_exchange_the_version_of_an_editor_is_taken_up";
+    if let Some((_, dir)) = job() {
+        let slot = slot(&dir);
+        let path = slot.path.clone();
+        meanwhile("compared", move || {
+            fs::write(&path, "# Mine, better\n- one, better\n- by hand\n").unwrap();
+            meanwhile("exchanged", die);
+        });
+        add(&slot, "by the agent");
+        return;
+    }
+    for later in [None, Some("- saved later\n")] {
+        let dir = tempfile::tempdir().unwrap();
+        let slot = slot(dir.path());
+        fs::write(&slot.path, "# Mine\n- one\n").unwrap();
+        assert!(!child(name, dir.path(), "1").status().unwrap().success());
+        assert!(!fs::read_to_string(&slot.path).unwrap().contains("by hand"), "it was exchanged");
+        if let Some(later) = later {
+            fs::write(&slot.path, later).unwrap();
+        }
+        add(&slot, "after");
+        let text = fs::read_to_string(&slot.path).unwrap();
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        if later.is_some() {
+            // The file was written since: nothing is mixed into it, and nothing is lost.
+            assert_eq!(text, "- saved later\n- 2026-11-26: after\n");
+            assert_eq!(left, ["MEMORY.md", "MEMORY.md.saved-1", "locks"]);
+            let saved = fs::read_to_string(dir.path().join("MEMORY.md.saved-1")).unwrap();
+            assert_eq!(saved, "# Mine, better\n- one, better\n- by hand\n");
+        } else {
+            assert!(text.starts_with("# Mine, better\n- one, better\n- by hand\n"), "{text}");
+            assert!(text.contains("by the agent\n") && text.ends_with("after\n"), "{text}");
+            assert_eq!(left, ["MEMORY.md", "locks"]);
+        }
+    }
+}
+
+/// Kills the process without warning.
+fn die() {
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
 }
 
 #[test]
