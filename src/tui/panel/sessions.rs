@@ -193,7 +193,7 @@ impl SessionsPanel {
             }
             SessionRow::AbandonedBranch(tip) => match self.left.iter().find(|l| l.tip == tip) {
                 Some(l) => {
-                    Reply::with(Effect::Push(Box::new(Text::plain("A branch that you left", &l.text))))
+                    Reply::with(Effect::Push(Box::new(Text::prose("A branch that you left", &l.text))))
                 }
                 None => Reply::done(),
             },

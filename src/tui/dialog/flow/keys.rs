@@ -190,7 +190,7 @@ fn result(step: &StepView, model: &Model) -> Reply {
         return say(format!("{} has no result yet", step.id));
     }
     let title = format!("Result of {}", clean::plain(&step.id));
-    Reply::with(Effect::Push(Box::new(Text::plain(&title, said))))
+    Reply::with(Effect::Push(Box::new(Text::prose(&title, said))))
 }
 
 fn retry(flow: &WorkflowView, step: &StepView) -> Reply {

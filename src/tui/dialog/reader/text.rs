@@ -28,6 +28,7 @@ pub struct Text {
     title: String,
     source: String,
     diff: bool,
+    wrap: Wrap,
     columns: u16,
     scroll: Scroll,
     colours: DiffColours,
@@ -36,17 +37,23 @@ pub struct Text {
 }
 
 impl Text {
-    /// Foreign text, line by line.
+    /// Foreign text, character by character.
     pub fn plain(title: &str, text: &str) -> Self {
         Self {
             title: title.into(),
             source: text.into(),
             diff: false,
+            wrap: Wrap::Hard,
             columns: 0,
             scroll: Scroll::default(),
             colours: DiffColours::default(),
             find: None,
         }
+    }
+
+    /// Foreign text in sentences: a long line is broken between words.
+    pub fn prose(title: &str, text: &str) -> Self {
+        Self { wrap: Wrap::Word, ..Self::plain(title, text) }
     }
 
     /// A unified difference of one file.
@@ -59,7 +66,8 @@ impl Text {
             let words = if self.diff { "No changes" } else { "Empty" };
             return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
         }
-        let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);
+        let wrap = self.wrap;
+        let line = |l: &str| Line::strict(l, Look::of(Role::Text), wrap);
         if !self.diff {
             return crate::text::clean::lines(&self.source).map(line).collect();
         }
@@ -243,6 +251,20 @@ impl Text {
 mod tests {
     use super::*;
     use crate::testing::Robot;
+
+    #[test]
+    fn prose_is_broken_between_words_and_other_text_where_the_line_ends() {
+        let text = "0123456789 a sentence that is longer than the screen is wide";
+        for (dialog, row) in [
+            (Text::prose("x", text), "0123456789 a sentence that is longer"),
+            (Text::plain("x", text), "is longer t"),
+        ] {
+            let mut r = Robot::new(40, 10);
+            r.push(Box::new(dialog));
+            let screen = r.screen();
+            assert!(screen.lines().any(|line| line.trim_end().ends_with(row)), "{screen}");
+        }
+    }
 
     #[test]
     fn a_text_is_searched_like_every_list() {

@@ -215,7 +215,7 @@ impl Source for Servers {
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         let Some(view) = self.row(Some(item)) else { return Vec::new() };
-        vec![Effect::Push(Box::new(Text::plain(&view.name, &whole(view))))]
+        vec![Effect::Push(Box::new(Text::prose(&view.name, &whole(view))))]
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {

@@ -211,7 +211,7 @@ impl Source for SkillList {
                 toast("It could not be read. Edit the file to correct it.")
             }
             "picker.choose" => {
-                let text = Text::plain(&format!("Skill {}", row.name), &row.text);
+                let text = Text::prose(&format!("Skill {}", row.name), &row.text);
                 Outcome::Stay { effects: vec![Effect::Push(Box::new(text))], reload: false }
             }
             "skills.edit" if row.file.is_empty() => toast(
