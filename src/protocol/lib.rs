@@ -109,7 +109,7 @@ pub use turn::sandbox::{
     TerminalPlace,
 };
 pub use turn::todo::{TodoItem, TodoStatus};
-pub use turn::tool::{ToolOutcome, ToolSpec, ToolVerb, Touch};
+pub use turn::tool::{ToolOutcome, ToolSpec, ToolVerb, Touch, USE_TOOL};
 
 #[cfg(test)]
 mod forms_tests;

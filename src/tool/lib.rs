@@ -25,6 +25,7 @@ mod child_env;
 pub mod code;
 pub mod crew;
 pub mod cx;
+pub mod deferred;
 pub mod files;
 pub mod guard;
 pub mod mcp;
@@ -64,6 +65,11 @@ pub trait Tool: Send + Sync {
     /// As the model calls it.
     fn name(&self) -> &'static str {
         self.info().name
+    }
+
+    /// Whether it is used so seldom that the list of tools has only a line for it (see [`deferred`]).
+    fn seldom(&self) -> bool {
+        false
     }
 
     /// In kind. Calls of `Read` tools may run side by side; the others run in order.

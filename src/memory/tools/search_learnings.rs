@@ -43,6 +43,10 @@ impl Tool for SearchLearnings {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         let schema = tiller_tool::schema::of::<Args>();
         ToolSpec {

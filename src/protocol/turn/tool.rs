@@ -13,6 +13,18 @@ pub struct ToolSpec {
     pub schema: Value,
 }
 
+/// The tool by which models call those that have no schema in the list, but a line `NAME(arguments): words` in its
+/// description.
+pub const USE_TOOL: &str = "use_tool";
+
+impl ToolSpec {
+    /// Whether a tool of this name can be called by it: its own spec, or a line of [`USE_TOOL`].
+    pub fn lists(&self, name: &str) -> bool {
+        let named = |line: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('('));
+        self.name == name || self.name == USE_TOOL && self.description.lines().any(named)
+    }
+}
+
 /// The kind of thing that a tool touches. Decides which calls may run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

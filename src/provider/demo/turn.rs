@@ -89,7 +89,7 @@ impl<'a> Turn<'a> {
 
     /// Whether the tool is available in this session.
     pub(crate) fn has(&self, tool: &str) -> bool {
-        self.tools.iter().any(|t| t.name == tool)
+        self.tools.iter().any(|t| t.lists(tool))
     }
 
     /// The results of a tool, oldest first.

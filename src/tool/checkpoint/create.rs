@@ -29,6 +29,10 @@ impl Tool for Checkpoint {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("create.md"))
     }

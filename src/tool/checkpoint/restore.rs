@@ -41,6 +41,10 @@ impl Tool for Restore {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("restore.md"))
     }

@@ -37,6 +37,10 @@ impl Tool for CancelAgent {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("cancel.md"))
     }

@@ -38,6 +38,10 @@ impl Tool for SendToAgent {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("send.md"))
     }

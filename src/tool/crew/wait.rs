@@ -50,6 +50,10 @@ impl Tool for WaitAgents {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("wait.md"))
     }

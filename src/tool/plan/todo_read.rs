@@ -35,6 +35,10 @@ impl Tool for TodoRead {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("todo_read.md"))
     }

@@ -4,6 +4,7 @@ pub(crate) mod advice;
 pub(crate) mod batch;
 pub(crate) mod cli;
 pub(crate) mod exec;
+pub(crate) mod first_request;
 pub(crate) mod help;
 pub(crate) mod import_export;
 pub(crate) mod local_time;

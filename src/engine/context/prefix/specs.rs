@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use tiller_protocol::ToolSpec;
-use tiller_tool::Tool;
+use tiller_tool::{Tool, deferred};
 
 use crate::lock::lock;
 
@@ -14,14 +14,11 @@ use crate::lock::lock;
 pub(crate) struct Specs(Mutex<HashMap<String, ToolSpec>>);
 
 impl Specs {
-    /// The specs of these tools, sorted by name.
+    /// What a model with these tools gets, sorted by name.
     pub(crate) fn of(&self, tools: &[&'static dyn Tool]) -> Vec<ToolSpec> {
         let mut known = lock(&self.0);
-        let one = |tool: &&'static dyn Tool| {
+        deferred::specs(tools, |tool| {
             known.entry(tool.name().to_owned()).or_insert_with(|| tool.spec()).clone()
-        };
-        let mut specs: Vec<ToolSpec> = tools.iter().map(one).collect();
-        specs.sort_by(|a, b| a.name.cmp(&b.name));
-        specs
+        })
     }
 }

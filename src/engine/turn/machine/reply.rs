@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use tiller_protocol::{Block, StopReason, ToolCall, Usage};
+use tiller_protocol::{Block, StopReason, ToolCall, USE_TOOL, Usage};
 use tiller_provider::codec::assemble::unsign_last;
 use tiller_provider::{Assembler, Chunk, ProviderError};
+use tiller_tool::deferred;
 
+use super::meant::meant;
 use crate::context::tokens;
 
 /// Tokens that a request used: the server's counts, and an estimate of what arrived.
@@ -49,6 +51,14 @@ pub fn drop_calls(blocks: &mut Vec<Block>, gone: impl Fn(&ToolCall) -> bool) {
             block => blocks.push(block),
         }
     }
+}
+
+/// Replaces a call of `use_tool`, however its name is spelt.
+fn resolve(call: &mut ToolCall) {
+    if call.name != USE_TOOL && meant(&call.name, std::iter::once(USE_TOOL)).is_some() {
+        call.name = USE_TOOL.to_owned();
+    }
+    deferred::resolve(call);
 }
 
 impl Reply {
@@ -115,10 +125,15 @@ impl Reply {
         blocks
     }
 
-    /// Ends the reply. The ids of its calls are added to `ids`.
+    /// Ends the reply. A call of `use_tool` becomes the call that it asks for. The ids of its calls are added to `ids`.
     pub fn finish(&mut self, ids: &mut HashSet<String>) -> FinishedReply {
         let used = self.used();
-        let whole = std::mem::take(&mut self.parts).finish();
+        let mut whole = std::mem::take(&mut self.parts).finish();
+        for block in &mut whole.blocks {
+            if let Block::ToolCall(call) = block {
+                resolve(call);
+            }
+        }
         ids.extend(whole.calls().map(|c| c.id.clone()));
         FinishedReply {
             stop: whole.stop.clone().unwrap_or(StopReason::Interrupted),

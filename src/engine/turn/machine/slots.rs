@@ -1,6 +1,6 @@
 //! The calls of a reply: which of them can run at all, and which may run now.
 
-use tiller_protocol::{ToolCall, ToolOutcome, Touch};
+use tiller_protocol::{ToolCall, ToolOutcome, Touch, USE_TOOL};
 
 use super::effect::Effect;
 use super::meant::meant;
@@ -44,6 +44,9 @@ impl Turn {
     }
 
     fn unknown_text(&self, name: &str) -> String {
+        if name == USE_TOOL {
+            return format!("Not run: {USE_TOOL} takes the name of a tool and its arguments.");
+        }
         let shown: String = name.chars().take(60).collect();
         match nearest(name, self.tools.0.keys().map(String::as_str)) {
             Some(near) => format!("There is no tool named '{shown}'. Did you mean '{near}'?"),

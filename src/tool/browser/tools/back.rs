@@ -24,6 +24,10 @@ impl Tool for Back {
         info("browser_back", &["go_back"], |_| "back".into())
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("back.md"))
     }

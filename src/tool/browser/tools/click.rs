@@ -20,31 +20,38 @@ pub(super) struct Click(pub(super) &'static BrowserSettings);
 struct Args {
     #[serde(default)]
     r#ref: Option<String>,
-    /// Pixels from the ref's upper left corner; without ref, of the viewport
+    /// Pixels from the ref's corner, or of the view
     #[serde(default)]
     x: Option<f64>,
     #[serde(default)]
     y: Option<f64>,
-    /// none: only moves the mouse there
+    // The description names the rest: used seldom, and every byte of the schema is sent with every session.
+    /// none: only moves the mouse there.
     #[serde(default)]
+    #[schemars(skip)]
     button: Button,
     #[serde(default)]
+    #[schemars(skip)]
     double: bool,
-    /// Drags it to this ref instead of clicking
+    /// Drags it to this ref instead of clicking.
     #[serde(default)]
+    #[schemars(skip)]
     drag_to: Option<String>,
-    /// Drags it by these pixels [right, down]
+    /// Drags it by these pixels, to the right and down.
     #[serde(default)]
+    #[schemars(skip)]
     drag_by: Option<[f64; 2]>,
-    /// Answer to a dialog that opens (default: dismiss)
+    /// The answer to a dialog that opens; without one it is dismissed.
     #[serde(default)]
+    #[schemars(skip)]
     dialog: Option<Answer>,
-    /// Typed into a prompt
+    /// Typed into a prompt.
     #[serde(default)]
+    #[schemars(skip)]
     dialog_text: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {
     Accept,

@@ -29,6 +29,10 @@ impl Tool for Close {
         info("browser_close", &["close_browser"], |_| "close".into())
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("close.md"))
     }

@@ -33,6 +33,10 @@ impl Tool for GetImages {
         info("browser_get_images", &["get_images"], |_| "images".into())
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("get_images.md"))
     }

@@ -32,6 +32,10 @@ impl Tool for Press {
         info("browser_press", &["press_key"], |args| format!("press {}", schema::text(args, "key")))
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("press.md"))
     }

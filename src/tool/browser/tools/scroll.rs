@@ -33,6 +33,10 @@ impl Tool for ScrollPage {
         info("browser_scroll", &["scroll"], |args| format!("scroll {}", schema::text(args, "to")))
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("scroll.md"))
     }

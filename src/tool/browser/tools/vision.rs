@@ -29,6 +29,10 @@ impl Tool for Vision {
         info("browser_vision", &["screenshot", "browser_screenshot"], |_| "picture".into())
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("vision.md"))
     }
