@@ -122,6 +122,7 @@ impl Setup {
         let approve = config.config.skills.approve;
         let editor = crate::app::tools::skills::editor(&places, &project, approve, &redactor, &clock);
         crate::app::tools::skills::add(&mut tools, &library, &editor);
+        crate::app::tools::skills::add_proposals(&mut tools, &places, &project, &redactor);
         let mut setup = Self {
             redactor,
             secrets,

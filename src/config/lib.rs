@@ -13,6 +13,7 @@
 //! | [`agents`] | agent definitions: Markdown files with front matter |
 //! | [`workflows`] | files of workflows: TOML or YAML |
 //! | [`soul`] | SOUL.md, what it was before, ready-made characters |
+//! | [`proposals`] | what agents propose for SOUL.md and their own definitions |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 //!
 //! It may use `protocol`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), the tools and API
@@ -27,6 +28,7 @@ mod load;
 mod narrow;
 pub mod places;
 mod problem;
+pub mod proposals;
 pub mod schema;
 pub mod soul;
 mod text;

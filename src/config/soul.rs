@@ -1,6 +1,7 @@
 //! `SOUL.md`, which says who the agent is, and the texts that it had before.
 //!
-//! A text that is replaced is kept as `souls/0001.md`, `souls/0002.md` and so on, so that each change can be undone.
+//! A text that is replaced is kept as `souls/0001.md`, `souls/0002.md` and so on, so that each change can be undone. The same
+//! holds for definitions of agents that were changed by a proposal; their texts are in a folder of `souls` each.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -52,58 +53,100 @@ pub const PERSONALITIES: &[Personality] = &[
     },
 ];
 
-/// The text in force; empty: there is none. Blocks.
-///
-/// # Errors
-/// A sentence: the file cannot be read whole as text.
-pub fn soul(config: &Path) -> Result<String, String> {
-    read(&config.join(SOUL)).map(Option::unwrap_or_default)
+/// A file of a character, whose earlier texts are kept: SOUL.md, or the definition of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CharacterFile {
+    /// Absolute path.
+    pub path: PathBuf,
+    /// The folder of the texts that were replaced.
+    kept: PathBuf,
 }
 
-/// Texts that were replaced, newest first, at most 20: number and text. What cannot be read is left out. Blocks.
-pub fn earlier(config: &Path) -> Vec<(u32, String)> {
-    let mut all = numbers(config);
-    all.sort_unstable_by(|a, b| b.cmp(a));
-    all.truncate(LISTED);
-    all.into_iter().filter_map(|n| Some((n, read(&kept(config, n)).ok().flatten()?))).collect()
+impl CharacterFile {
+    /// SOUL.md. `config`: the user's configuration folder.
+    pub fn soul(config: &Path) -> Self {
+        Self { path: config.join(SOUL), kept: config.join(KEPT) }
+    }
+
+    /// The definition of an agent, in the file `path` (absolute).
+    pub fn agent(config: &Path, path: &Path) -> Self {
+        // One name for each path.
+        let name = path.to_string_lossy().replace('%', "%25").replace('/', "%2F");
+        Self { path: path.to_owned(), kept: config.join(KEPT).join(name) }
+    }
+
+    /// Whether it is SOUL.md.
+    pub fn is_soul(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name == SOUL)
+    }
+
+    /// The text in force; empty: there is none. Blocks.
+    ///
+    /// # Errors
+    /// A sentence: the file cannot be read whole as text.
+    pub fn text(&self) -> Result<String, String> {
+        read(&self.path).map(Option::unwrap_or_default)
+    }
+
+    /// Texts that were replaced, newest first, at most 20: number and text. What cannot be read is left out. Blocks.
+    pub fn earlier(&self) -> Vec<(u32, String)> {
+        let mut all = self.numbers();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.truncate(LISTED);
+        all.into_iter().filter_map(|n| Some((n, read(&self.version(n)).ok().flatten()?))).collect()
+    }
+
+    /// Puts `text` in force; an empty one removes the file. `expected`: the text that the user saw in force. What is
+    /// replaced is kept. Blocks.
+    ///
+    /// # Errors
+    /// A sentence: the file is no longer as the user saw it, or it cannot be written.
+    pub fn replace(&self, expected: &str, text: &str) -> Result<(), String> {
+        let now = self.text()?;
+        if now != expected {
+            return Err(format!("{} has changed meanwhile: look at it again", self.path.display()));
+        }
+        let failed = |e: ConfigError| e.to_string();
+        if !now.trim().is_empty() {
+            let next = self.numbers().into_iter().max().unwrap_or(0) + 1;
+            write::replace(&self.version(next), &now).map_err(failed)?;
+        }
+        if !text.trim().is_empty() {
+            return write::replace(&self.path, text).map_err(failed);
+        }
+        match std::fs::remove_file(&self.path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("{}: {e}", self.path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn version(&self, number: u32) -> PathBuf {
+        self.kept.join(format!("{number:04}.md"))
+    }
+
+    fn numbers(&self) -> Vec<u32> {
+        let entries = std::fs::read_dir(&self.kept).into_iter().flatten().flatten();
+        entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".md")?.parse().ok()).collect()
+    }
 }
 
-/// Puts `text` in force; an empty one removes the file. `expected`: the text that the user saw in force. What is replaced
-/// is kept. Blocks.
-///
-/// # Errors
-/// A sentence: the file is no longer as the user saw it, or it cannot be written.
-pub fn replace(config: &Path, expected: &str, text: &str) -> Result<(), String> {
-    let path = config.join(SOUL);
-    let now = soul(config)?;
-    if now != expected {
-        return Err(format!("{} has changed meanwhile: look at it again", path.display()));
-    }
-    let failed = |e: ConfigError| e.to_string();
-    if !now.trim().is_empty() {
-        let next = numbers(config).into_iter().max().unwrap_or(0) + 1;
-        write::replace(&kept(config, next), &now).map_err(failed)?;
-    }
-    if !text.trim().is_empty() {
-        return write::replace(&path, text).map_err(failed);
-    }
-    match std::fs::remove_file(&path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {e}", path.display())),
-        _ => Ok(()),
-    }
-}
-
-fn kept(config: &Path, number: u32) -> PathBuf {
-    config.join(KEPT).join(format!("{number:04}.md"))
-}
-
-fn numbers(config: &Path) -> Vec<u32> {
+/// The definitions of agents that have an earlier text. Blocks.
+pub fn changed_agents(config: &Path) -> Vec<CharacterFile> {
     let entries = std::fs::read_dir(config.join(KEPT)).into_iter().flatten().flatten();
-    entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".md")?.parse().ok()).collect()
+    let path = |name: &str| PathBuf::from(name.replace("%2F", "/").replace("%25", "%"));
+    let mut all: Vec<CharacterFile> = entries
+        .filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter_map(|e| Some(CharacterFile::agent(config, &path(e.file_name().to_str()?))))
+        .filter(|file| file.path.is_absolute())
+        .collect();
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all
 }
 
 /// `None`: there is no such file.
-fn read(path: &Path) -> Result<Option<String>, String> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     // Checked first: opening a pipe would wait for a writer.
     match std::fs::metadata(path) {
@@ -131,29 +174,37 @@ mod tests {
     fn what_is_replaced_is_kept_and_can_be_put_back() {
         let tmp = tempfile::tempdir().unwrap();
         let config = tmp.path().join("config");
-        assert_eq!(soul(&config), Ok(String::new()));
-        replace(&config, "", "one\n").unwrap();
-        assert_eq!((soul(&config).unwrap().as_str(), earlier(&config)), ("one\n", vec![]));
-        replace(&config, "one\n", "two\n").unwrap();
-        replace(&config, "two\n", "").unwrap();
-        assert_eq!(soul(&config), Ok(String::new()));
-        assert_eq!(earlier(&config), [(2, "two\n".to_owned()), (1, "one\n".to_owned())]);
-        // Undone, and the undoing undone.
-        replace(&config, "", "two\n").unwrap();
-        replace(&config, "two\n", "one\n").unwrap();
-        assert_eq!(soul(&config).unwrap(), "one\n");
-        assert_eq!(earlier(&config).len(), 3);
+        for file in [
+            CharacterFile::soul(&config),
+            CharacterFile::agent(&config, &config.join("agents/coder.md")),
+            CharacterFile::agent(&config, &tmp.path().join("100%/.tiller/agents/coder.md")),
+        ] {
+            assert_eq!(file.text(), Ok(String::new()));
+            file.replace("", "one\n").unwrap();
+            assert_eq!((file.text().unwrap().as_str(), file.earlier()), ("one\n", vec![]));
+            file.replace("one\n", "two\n").unwrap();
+            file.replace("two\n", "").unwrap();
+            assert_eq!(file.text(), Ok(String::new()));
+            assert_eq!(file.earlier(), [(2, "two\n".to_owned()), (1, "one\n".to_owned())]);
+            // Undone, and the undoing undone.
+            file.replace("", "two\n").unwrap();
+            file.replace("two\n", "one\n").unwrap();
+            assert_eq!(file.text().unwrap(), "one\n");
+            assert_eq!(file.earlier().len(), 3);
+            assert_eq!(changed_agents(&config).contains(&file), !file.is_soul());
+        }
     }
 
     #[test]
     fn a_file_that_changed_meanwhile_is_not_replaced() {
         let tmp = tempfile::tempdir().unwrap();
-        replace(tmp.path(), "", "one\n").unwrap();
-        std::fs::write(tmp.path().join(SOUL), "mine\n").unwrap();
-        assert!(replace(tmp.path(), "one\n", "two\n").unwrap_err().contains("has changed meanwhile"));
-        assert_eq!(soul(tmp.path()).unwrap(), "mine\n");
-        std::fs::write(tmp.path().join(SOUL), b"\xff\xfe").unwrap();
-        assert!(replace(tmp.path(), "mine\n", "two\n").unwrap_err().contains("is not UTF-8"));
+        let file = CharacterFile::soul(tmp.path());
+        file.replace("", "one\n").unwrap();
+        std::fs::write(&file.path, "mine\n").unwrap();
+        assert!(file.replace("one\n", "two\n").unwrap_err().contains("has changed meanwhile"));
+        assert_eq!(file.text().unwrap(), "mine\n");
+        std::fs::write(&file.path, b"\xff\xfe").unwrap();
+        assert!(file.replace("mine\n", "two\n").unwrap_err().contains("is not UTF-8"));
     }
 
     #[test]

@@ -18,4 +18,4 @@ mod tools;
 
 pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings};
 pub use learnings::Learnings;
-pub use tools::{LearningsSlot, learning_tools, tools};
+pub use tools::{LearningsSlot, ProposalSettings, ScreenProposal, learning_tools, proposal_tool, tools};

@@ -95,6 +95,8 @@ pub trait Ports: ServerPorts + MemoryPorts {
 pub struct MemoryOrigin {
     pub provenance: Provenance,
     pub rights: MemoryRights,
+    /// The file of the agent's own definition, absolute or relative to the project; `None`: it is built in, or a plugin's.
+    pub definition: Option<PathBuf>,
 }
 
 /// A change of a memory file that the person is asked about.

@@ -1,4 +1,4 @@
-//! The tools for skills.
+//! The tools for skills, and for proposals about the agent itself.
 
 use std::sync::Arc;
 
@@ -9,6 +9,21 @@ use tiller_protocol::Clock;
 use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, tools};
 use tiller_tool::Registry;
+
+/// Adds the tool by which agents propose changes of SOUL.md and their own definitions.
+pub(crate) fn add_proposals(
+    registry: &mut Registry,
+    places: &Places,
+    project: &std::path::Path,
+    redactor: &Arc<Redactor>,
+) {
+    let redactor = Arc::clone(redactor);
+    registry.push(tiller_memory::proposal_tool(tiller_memory::ProposalSettings {
+        config: places.config.clone(),
+        project: project.to_owned(),
+        screen: Arc::new(move |content| refused(content, &redactor)),
+    }));
+}
 
 /// Adds the tools over these skills.
 pub(crate) fn add(registry: &mut Registry, library: &Library, editor: &Editor) {
@@ -36,7 +51,7 @@ pub(crate) fn editor(
     })
 }
 
-/// Why a text may not become part of a skill.
+/// Why a text may not become part of a skill, or of what an agent is.
 fn refused(content: &str, redactor: &Redactor) -> Option<String> {
     if !tiller_shell::invisibles(content).is_empty() {
         return Some("it contains characters that cannot be seen; remove them".into());

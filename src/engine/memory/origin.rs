@@ -1,8 +1,10 @@
 //! Where an entry of memory comes from: what the agent has read since the person's last message, and whose words it has.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use tiller_config::agents::Origin as DefinitionOrigin;
 use tiller_protocol::{Entry, EntryBody, EntryId, Origin, Part, Provenance, Taint, ToolCatalog, ToolSet};
 use tiller_tool::MemoryOrigin;
 
@@ -30,7 +32,13 @@ pub(crate) fn origin(core: &Core, text: &str, entry: Option<EntryId>) -> MemoryO
         agent: core.identity.id.clone(),
         taint,
     };
-    MemoryOrigin { provenance, rights: core.services.user.memory_rights }
+    MemoryOrigin { provenance, rights: core.services.user.memory_rights, definition: definition(core) }
+}
+
+/// The file of the agent's own definition, where it is one of the user's.
+fn definition(core: &Core) -> Option<PathBuf> {
+    let role = core.identity.role.as_deref()?;
+    role.file.clone().filter(|_| matches!(role.from, DefinitionOrigin::User | DefinitionOrigin::Project))
 }
 
 /// The same for an entry that is made of a whole path.

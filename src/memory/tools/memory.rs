@@ -208,7 +208,7 @@ impl MemoryTool {
             Edit::Append(text) | Edit::Replace { text, .. } => text.as_str(),
             Edit::Remove { .. } => "",
         };
-        let MemoryOrigin { provenance, rights } =
+        let MemoryOrigin { provenance, rights, .. } =
             cx.ports.memory_origin(&cx.agent, text).await.map_err(ToolError::Tell)?;
         if rights != MemoryRights::Write {
             return Err(ToolError::Tell(NO_RIGHTS.into()));

@@ -1,6 +1,7 @@
 //! Tools over what is kept across sessions.
 
 mod memory;
+mod propose_change;
 mod save_learning;
 mod search_learnings;
 
@@ -10,6 +11,8 @@ use tiller_tool::{Tool, ToolError};
 
 use crate::Learnings;
 use crate::files::Memory;
+
+pub use propose_change::{ProposalSettings, ScreenProposal};
 
 /// The learnings of the process, once its database is open.
 #[derive(Clone, Default)]
@@ -37,4 +40,9 @@ pub fn learning_tools(slot: &LearningsSlot) -> [&'static dyn Tool; 2] {
 /// The tools over memory files. They live as long as the process; the composition root makes them once.
 pub fn tools(memory: Arc<Memory>) -> Vec<&'static dyn Tool> {
     vec![Box::leak(Box::new(memory::MemoryTool(memory)))]
+}
+
+/// The tool by which agents propose changes of SOUL.md and of their own definitions.
+pub fn proposal_tool(settings: ProposalSettings) -> &'static dyn Tool {
+    Box::leak(Box::new(propose_change::ProposeChange(settings)))
 }

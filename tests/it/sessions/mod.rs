@@ -9,6 +9,7 @@ pub(crate) mod goal;
 pub(crate) mod large_session;
 pub(crate) mod memory;
 pub(crate) mod planning;
+pub(crate) mod proposals;
 pub(crate) mod published_crate;
 pub(crate) mod rewind;
 pub(crate) mod tree;

@@ -32,7 +32,8 @@ fn scene(approve: MemoryApproval, rights: MemoryRights, taint: Taint) -> Scene {
     memory.trust_project();
     let bench = Bench::new();
     let provenance = Provenance { agent: bench.cx.agent.clone(), taint, ..Provenance::default() };
-    tiller_protocol::lock(&bench.ports.memory).0 = MemoryOrigin { provenance, rights };
+    tiller_protocol::lock(&bench.ports.memory).0 =
+        MemoryOrigin { provenance, rights, ..MemoryOrigin::default() };
     Scene { bench, tool: MemoryTool(Arc::new(memory)), dir }
 }
 

@@ -1,0 +1,196 @@
+//! `/personality`: what agents propose for SOUL.md and for their own definitions, ready-made characters, and earlier texts.
+//! The difference is shown before anything is written.
+
+mod review;
+
+use std::path::{Path, PathBuf};
+
+use tiller_config::proposals::{self, Proposal};
+use tiller_config::soul::{self, CharacterFile, PERSONALITIES};
+use tiller_protocol::{Notice, NoticeKind, Taint};
+
+use crate::app::App;
+use crate::app::effect::Effect;
+use crate::dialog::picker::{Item, ListSpec, Picker, Source};
+use crate::keymap::action::Menu;
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::Panel;
+use crate::registry::{Dialog, Opener};
+
+use review::CharacterReview;
+
+/// Registers the dialog.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("personality.open", "personality", "Choose how the agent speaks: SOUL.md", open)
+        .menu(Menu::View)],
+    groups: &[("Personality", review::PROPOSAL_ACTIONS)],
+    scopes: &[Scope::new("personality", Some("text"), "Personality", false).keys(&[
+        ("y", "confirm.yes"),
+        ("n", "confirm.no"),
+        ("e", "personality.edit"),
+        ("d", "personality.decline"),
+    ])],
+    ..Dialog::NONE
+};
+
+/// A text for SOUL.md or for the definition of an agent.
+#[derive(Clone, Debug)]
+struct Character {
+    id: String,
+    name: String,
+    about: String,
+    text: String,
+    file: CharacterFile,
+    /// The proposal that it is; `None`: a text of the user's, or a ready-made one.
+    proposal: Option<Proposal>,
+}
+
+impl Character {
+    /// Of its file, for people.
+    fn label(&self) -> String {
+        if self.file.is_soul() { "SOUL.md".into() } else { self.file.path.display().to_string() }
+    }
+}
+
+struct Characters {
+    config: PathBuf,
+    /// SOUL.md as it is in force.
+    now: String,
+    all: Vec<Character>,
+}
+
+fn open(app: &App) -> Result<Box<dyn Panel>, String> {
+    let config = app.model.environment.folders.config.clone();
+    let config = config.ok_or("There is no settings folder, so nothing can be kept")?;
+    Ok(Box::new(Picker::new(characters(&config)?)))
+}
+
+/// Proposals, the ready-made characters, none, and those that were in force. Reads some small files of the settings folder,
+/// as the reading of keys and themes does.
+fn characters(config: &Path) -> Result<Characters, String> {
+    let soul = CharacterFile::soul(config);
+    let now = soul.text()?;
+    let character = |id: &str, name: &str, about: &str, text: String| Character {
+        id: id.into(),
+        name: name.into(),
+        about: about.into(),
+        text,
+        file: soul.clone(),
+        proposal: None,
+    };
+    let made = PERSONALITIES
+        .iter()
+        .map(|p| character(p.name, &capital(&p.name.replace('-', " ")), "", p.text.into()));
+    let none = character("none", "None", "as built in", String::new());
+    let mut all: Vec<Character> = made.chain([none]).collect();
+    if !now.trim().is_empty() && !all.iter().any(|c| c.text == now) {
+        all.insert(0, character("yours", "Yours", "SOUL.md as it is", now.clone()));
+    }
+    let proposed = proposals::waiting(config).into_iter().enumerate();
+    all.splice(0..0, proposed.map(|(n, p)| proposal_row(config, n + 1, p)).collect::<Vec<_>>());
+    let old = |file: &CharacterFile, (n, text): (u32, String)| {
+        let of = if file.is_soul() { String::new() } else { format!(" {}", stem(file)) };
+        Character {
+            id: format!("earlier{of} {n} {}", file.path.display()),
+            name: format!("Earlier{of} {n}"),
+            file: file.clone(),
+            ..character("", "", "kept", text)
+        }
+    };
+    for file in [soul.clone()].into_iter().chain(soul::changed_agents(config)) {
+        all.extend(file.earlier().into_iter().map(|text| old(&file, text)));
+    }
+    Ok(Characters { config: config.to_owned(), now, all })
+}
+
+fn proposal_row(config: &Path, number: usize, proposal: Proposal) -> Character {
+    let file = proposal.from.target(config);
+    let of = if file.is_soul() { "SOUL.md".to_owned() } else { stem(&file) };
+    Character {
+        id: format!("proposal {}", proposal.id),
+        name: format!("Proposal {number}: {of}"),
+        about: "waits".into(),
+        text: proposal.text.clone(),
+        file,
+        proposal: Some(proposal),
+    }
+}
+
+/// The name of an agent, by its file.
+fn stem(file: &CharacterFile) -> String {
+    file.path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Where a proposal comes from, and why, for people.
+fn origin(proposal: &Proposal) -> String {
+    let from = &proposal.from;
+    let agent = match from.agent.parent() {
+        Some(_) => from.agent.name().to_owned(),
+        None => "the agent".to_owned(),
+    };
+    let read = match from.taint {
+        Taint::Person | Taint::Agent => "",
+        Taint::ToolOutput => ", after it had read files or output of commands",
+        Taint::Web => ", after it had read pages or servers of others",
+    };
+    let why = if from.why.is_empty() { String::new() } else { format!("\nWhy: {}", from.why) };
+    format!("Proposed by {agent}{read}.{why}\n\n")
+}
+
+/// With a capital letter.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+}
+
+impl Source for Characters {
+    fn title(&self) -> String {
+        "Personality".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec { verb: "look at the change", ..ListSpec::default() }
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        let mut in_force = false;
+        let row = |c: &Character| {
+            // An earlier text may be that of a ready-made one: one row is the current one.
+            let of_soul = c.proposal.is_none() && c.file.is_soul();
+            let current = !in_force && of_soul && c.text.trim() == self.now.trim();
+            in_force |= current;
+            Item::new(&c.id, &c.name).detail(&c.about).current(current)
+        };
+        self.all.iter().map(row).collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        let Some(chosen) = self.all.iter().find(|c| c.id == item.id) else { return Vec::new() };
+        let now = match chosen.file.text() {
+            Ok(now) => now,
+            Err(why) => return vec![say(NoticeKind::User, why)],
+        };
+        if chosen.text == now && chosen.proposal.is_none() {
+            return vec![say(NoticeKind::Info, format!("{} is in force already", chosen.name))];
+        }
+        let review = CharacterReview::new(self.config.clone(), now, chosen.clone());
+        vec![Effect::Push(Box::new(review))]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let chosen = self.all.iter().find(|c| c.id == item.id)?;
+        let from = chosen.proposal.as_ref().map(origin).unwrap_or_default();
+        Some(match chosen.text.is_empty() {
+            true => "Removes SOUL.md: the agent is as it was built.".into(),
+            false => format!("{from}{}", chosen.text),
+        })
+    }
+}
+
+fn say(kind: NoticeKind, text: impl Into<String>) -> Effect {
+    Effect::Toast(Notice::new(kind, text.into()))
+}
+
+#[cfg(test)]
+mod tests;
