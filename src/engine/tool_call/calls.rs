@@ -149,6 +149,7 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
             scope: core.scope(),
             root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
+            init: core.turn.live.as_ref().is_some_and(|l| CallOrigin::is_init(&l.prompt)),
         },
         files: CallFiles {
             reviews: Arc::clone(&core.files.reviews),

@@ -84,7 +84,7 @@ impl CallTask {
                 touch: self.tool.touch(),
                 args: &args,
                 access: &access,
-                profile: self.profile,
+                profile: self.origin.mode(self.profile, self.tool.touch(), &args),
                 shell: shell.as_ref(),
                 terminal: self.cx.workspace.terminal().map(|t| t.place()),
             };

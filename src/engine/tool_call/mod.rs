@@ -69,6 +69,27 @@ pub(crate) struct CallOrigin {
     pub(crate) root: SessionId,
     /// The user's message that the turn answers.
     pub(crate) prompt: Option<EntryId>,
+    /// The turn answers `/init`: AGENTS.md is written when the user has seen the difference, whatever the mode.
+    pub(crate) init: bool,
+}
+
+/// The message of `/init`.
+const INIT: &str = include_str!("../../../assets/prompts/init.md");
+/// The file that it writes.
+const INSTRUCTIONS: &str = "AGENTS.md";
+
+impl CallOrigin {
+    /// Whether a turn with this message answers `/init`.
+    pub(crate) fn is_init(prompt: &str) -> bool {
+        prompt.trim_start().starts_with(INIT.trim())
+    }
+
+    /// The mode in which a call with these arguments is judged.
+    pub(crate) fn mode(&self, profile: Profile, touch: Touch, args: &Value) -> Profile {
+        // A command or script that names the file may write it.
+        let writes = self.init && touch != Touch::Read && args.to_string().contains(INSTRUCTIONS);
+        if writes { profile.min(Profile::Ask) } else { profile }
+    }
 }
 
 /// The files that a call touches, and what records them.

@@ -639,7 +639,7 @@ fn init_writes_agents_md_from_what_is_there() {
     assert!(amended.starts_with("# Mine\n\nNever sell coffee.\n\n## Commands\n"), "{amended}");
     // Without an answer nothing is written: instructions of agents are asked about also where edits are not.
     std::fs::remove_file(place.work.join("AGENTS.md")).unwrap();
-    for mode in ["ask", "auto-edit"] {
+    for mode in ["ask", "auto-edit", "full"] {
         let out = place.run(&["exec", "-m", "demo/demo", "--profile", mode, "/init"]);
         assert_eq!(out.code, Some(3), "{mode}: {out:?}");
         assert!(!place.work.join("AGENTS.md").exists(), "{mode}");

@@ -6,6 +6,7 @@ pub(crate) mod completion;
 pub(crate) mod demo;
 pub(crate) mod first_run;
 pub(crate) mod footer_hints;
+pub(crate) mod init;
 pub(crate) mod keys;
 pub(crate) mod layers;
 pub(crate) mod linear_commands;
