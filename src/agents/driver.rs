@@ -92,6 +92,8 @@ impl CrewDriver<'_> {
                 }
                 match msg {
                     MemberTaskMsg::Folder(made) => self.folder_made(&id, made),
+                    MemberTaskMsg::Stamp(stamp) => self.stamp_noted(&id, stamp),
+                    MemberTaskMsg::Reuse(check) => self.reuse_checked(&id, *check),
                     MemberTaskMsg::Reloaded { services, loaded, then } => {
                         self.reloaded(&id, services, loaded, then);
                     }

@@ -17,6 +17,7 @@
 //! | `roster` | all agents of a session and their rows in the store; loading them; interrupting them |
 //! | `start` | an agent is taken on: limits, role, model; it starts when the settings permit |
 //! | `requests` | requests of tools; callers that wait for agents; notes that agents share |
+//! | `reuse` | an earlier result is used again for a task that is the same, or alike |
 //! | `commands` | commands of the user to the crew, and to one agent |
 //! | `ended` | an agent has ended; its parent and the user are notified |
 //! | `workflow` | workflows: they start, pause, continue and end |
@@ -33,6 +34,7 @@ mod driver;
 mod ended;
 mod msg;
 mod requests;
+mod reuse;
 mod roster;
 mod start;
 mod text;

@@ -6,6 +6,7 @@ use tiller_protocol::{AgentId, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
 use tokio::sync::mpsc;
 
+use crate::reuse::ReuseCheck;
 use crate::roster::member::StoredAgent;
 use crate::workflow::state::WorkflowMsg;
 
@@ -30,6 +31,10 @@ pub(crate) enum TaskMsg {
 pub(crate) enum MemberTaskMsg {
     /// The worktree for it was made, or could not be made. The result is its path.
     Folder(Result<String, String>),
+    /// The state of its folder was noted; empty: it could not be.
+    Stamp(String),
+    /// Whether its result can be used again for another task is known.
+    Reuse(Box<ReuseCheck>),
     /// Its session was loaded from the store; `then` are the commands that wait for it.
     Reloaded { services: ChildServices, loaded: Result<LoadedSession, StoreError>, then: Vec<Envelope> },
 }

@@ -53,6 +53,7 @@ impl CrewDriver<'_> {
             error: if state == AgentState::Done { String::new() } else { error },
             ..Report::default()
         });
+        member.order.inputs = Some(end.inputs);
         member.view.state = state;
         member.view.act = tiller_protocol::Act::Nothing;
         member.view.since = None;

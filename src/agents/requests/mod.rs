@@ -7,7 +7,7 @@ use std::time::Duration;
 use tiller_engine::Envelope;
 use tiller_engine::crew::{HostSettings, HostTasks};
 use tiller_protocol::command::TurnCommand;
-use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
+use tiller_protocol::{AgentId, CommandBody, EntryId, Message, SendMode};
 use tiller_tool::crew::Note;
 use tiller_tool::crew::{AgentSummary, CrewReply, CrewRequest};
 
@@ -46,20 +46,7 @@ impl CrewDriver<'_> {
             return;
         };
         let said = match request {
-            CrewRequest::Run(brief) => {
-                if let Some(report) = brief.reuse.then(|| self.earlier_report(&brief)).flatten() {
-                    Ok(CrewReply::Report(Box::new(report)))
-                } else {
-                    let call = Some(call).filter(|c| !c.is_empty());
-                    match self.recruit(by, (call, entry), *brief, false) {
-                        Ok(id) => {
-                            self.workflows().agent_started(&id);
-                            return self.wait_for(by, vec![id], WaitKind::Own, None, reply);
-                        }
-                        Err(why) => Err(why),
-                    }
-                }
-            }
+            CrewRequest::Run(brief) => return self.run_or_reuse(by, (call, entry), *brief, reply),
             CrewRequest::Again { agent, text } => match self.crew.find(by, &agent) {
                 Ok(id) => {
                     self.send_text(&id, text);
@@ -120,6 +107,28 @@ impl CrewDriver<'_> {
         self.start_waiting();
     }
 
+    /// Starts an agent for a task, and waits for its end.
+    pub(crate) fn run_brief(
+        &mut self,
+        by: &AgentId,
+        (call, entry): (String, Option<EntryId>),
+        brief: tiller_tool::crew::Brief,
+        reply: CrewReplySender,
+    ) {
+        let call = Some(call).filter(|c| !c.is_empty());
+        match self.recruit(by, (call, entry), brief, false) {
+            Ok(id) => {
+                self.workflows().agent_started(&id);
+                self.wait_for(by, vec![id], WaitKind::Own, None, reply);
+            }
+            Err(why) => {
+                // The call may have ended meanwhile.
+                let _ = reply.send(Err(why));
+                self.start_waiting();
+            }
+        }
+    }
+
     pub(crate) fn wait_for(
         &mut self,
         by: &AgentId,
@@ -176,22 +185,6 @@ impl CrewDriver<'_> {
                 )))
             }
         }
-    }
-
-    /// The report of an earlier agent with the same brief.
-    pub(crate) fn earlier_report(
-        &self,
-        brief: &tiller_tool::crew::Brief,
-    ) -> Option<tiller_tool::crew::Report> {
-        // Reuse and step are no part of the task.
-        let plain = |b: tiller_tool::crew::Brief| tiller_tool::crew::Brief { reuse: false, step: None, ..b };
-        let wanted = plain(self.resolve_backend(brief.clone()));
-        let alike = |m: &&crate::roster::member::Member| {
-            m.state() == AgentState::Done && m.report.is_some() && plain(m.order.brief.clone()) == wanted
-        };
-        let member = self.crew.members.values().rfind(alike)?;
-        let report = member.report.clone()?;
-        Some(tiller_tool::crew::Report { reused: true, ..report })
     }
 
     pub(crate) fn list_agents(&self, by: &AgentId) -> CrewReply {

@@ -44,6 +44,12 @@ pub(crate) struct Order {
     pub(crate) booked: tiller_protocol::Cost,
     /// Usage of that session that has been recorded.
     pub(crate) counted: tiller_protocol::Usage,
+    /// What its result depends on; `None`: it has no result, or one of an older version, which is not used again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) inputs: Option<tiller_engine::crew::Inputs>,
+    /// The state of its folder when it began; empty: it could not be noted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stamp: Option<String>,
 }
 
 fn known_transport<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Transport>, D::Error> {

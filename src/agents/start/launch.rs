@@ -20,6 +20,8 @@ impl CrewDriver<'_> {
             let bare = |m: &Member| m.order.brief.isolated && m.order.folder.is_empty();
             if self.crew.members.get(&id).is_some_and(bare) {
                 self.make_folder(id);
+            } else if self.crew.members.get(&id).is_some_and(|m| self.needs_stamp(m)) {
+                self.note_stamp(id);
             } else {
                 self.launch(&id);
             }

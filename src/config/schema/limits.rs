@@ -138,6 +138,18 @@ impl Default for Context {
     }
 }
 
+/// Which earlier results of agents are used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reuse {
+    #[default]
+    Off,
+    /// Those of a task with the same words.
+    Same,
+    /// Those of a task with words that are alike, too.
+    Alike,
+}
+
 /// Limits of agents. A change applies to agents that are started afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -162,6 +174,11 @@ pub struct Agents {
     pub tree_cost: Option<f64>,
     /// Give the main agent all tools for working with agents, not only the common ones.
     pub all_tools: bool,
+    /// Use the result of an earlier agent of the session again for a task with the same role, model and tools, while the files
+    /// that it comes from are unchanged: `off`, for the `same` words, or for `alike` ones. A task can refuse it (`reuse`).
+    pub reuse: Reuse,
+    /// How alike the words of two tasks must be for that: 0.5 to 1.
+    pub reuse_likeness: f64,
     /// Seconds after your last key in a program's terminal before Tiller types a queued message into it.
     pub typing_pause: u64,
     /// Run agent programs of other vendors in the sandbox: they write in the folder of the agent and in their own
@@ -186,6 +203,8 @@ impl Default for Agents {
             cost: None,
             tree_cost: None,
             all_tools: false,
+            reuse: Reuse::Off,
+            reuse_likeness: 0.8,
             typing_pause: 3,
             sandbox: false,
             sandbox_network: Vec::new(),

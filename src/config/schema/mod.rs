@@ -25,7 +25,7 @@ pub use browser::{Browser, BrowserBackend};
 pub use embeddings::Embeddings;
 pub use files::{OnSnapshotFailure, Snapshots, Watch};
 pub use hooks::{Hook, HookFormat, Hooks};
-pub use limits::{Agents, Budget, Code, Context, Limits};
+pub use limits::{Agents, Budget, Code, Context, Limits, Reuse};
 pub use mcp::{McpServer, McpTransport};
 pub use media::{Media, MediaMixture, MediaServer};
 pub use memory::{LearningsSetting, Memory, MemoryApproval};

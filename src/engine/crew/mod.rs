@@ -21,6 +21,7 @@ pub(crate) mod child;
 mod driver;
 pub(crate) mod external;
 mod host;
+mod inputs;
 mod mailbox;
 pub(crate) mod msg;
 mod port;
@@ -37,6 +38,7 @@ pub use host::{
     CrewHost, FolderTask, HostBudget, HostChildren, HostEvents, HostSession, HostSettings, HostStorage,
     HostTasks,
 };
+pub use inputs::{Inputs, stamp};
 pub use mailbox::{CrewMailbox, CrewSignal, EngineEnded, RequestGuard};
 pub use msg::{CrewMsg, MemberMsg, RunEnd};
 pub use port::{Crew, CrewRows, EndedWork, NoCrew, StoreReport};

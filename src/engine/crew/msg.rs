@@ -7,6 +7,7 @@ use tiller_tool::crew::{CrewReply, CrewRequest};
 use tokio::sync::oneshot;
 
 use crate::crew::child::identity::Work;
+use crate::crew::inputs::Inputs;
 
 /// How a run of an agent ended.
 pub struct RunEnd {
@@ -23,13 +24,15 @@ pub struct RunEnd {
     pub seconds: f64,
     /// Its own children whose end it has received and not reported.
     pub unannounced: Vec<AgentId>,
+    /// What its result depends on.
+    pub inputs: Inputs,
 }
 
 impl RunEnd {
     /// The end of an agent that did nothing.
     pub fn without_work(status: TurnStatus, why: Option<Notice>) -> Self {
         let (text, files, unannounced) = (String::new(), Vec::new(), Vec::new());
-        Self { status, text, why, files, calls: 0, seconds: 0.0, unannounced }
+        Self { status, text, why, files, calls: 0, seconds: 0.0, unannounced, inputs: Inputs::default() }
     }
 }
 

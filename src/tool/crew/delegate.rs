@@ -81,11 +81,25 @@ pub(super) fn output(reports: &[Report], cx: &ToolCx) -> ToolOutput {
         n if n == reports.len() => "in the background".into(),
         n => format!("{done} of {} done, {n} in the background", reports.len()),
     };
+    let measure = format!("{measure}{}", reused(reports));
     let mut out = ToolOutput::text(text).show(Display::Measure { text: measure });
     if done + background == 0 {
         out.outcome = ToolOutcome::Error;
     }
     out
+}
+
+/// Which results are those of earlier agents, and what that saved.
+fn reused(reports: &[Report]) -> String {
+    let earlier: Vec<&Report> = reports.iter().filter(|r| r.reused).collect();
+    if earlier.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<&str> = earlier.iter().map(|r| r.agent.as_str()).collect();
+    names.dedup();
+    let saved: f64 = earlier.iter().filter_map(|r| r.cost).sum();
+    let saved = if saved > 0.0 { format!(", saved ${saved:.4}") } else { String::new() };
+    format!("; reused from {}{saved}", names.join(", "))
 }
 
 const INFO: ToolInfo = ToolInfo {

@@ -66,10 +66,10 @@ pub struct Brief {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
     pub bare: bool,
-    /// Return the result of an earlier agent of this session with the same brief, if there is one.
-    #[serde(skip_serializing_if = "is_false")]
+    /// Whether the result of an earlier agent of this session may be returned; `None`: as the settings say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
-    pub reuse: bool,
+    pub reuse: Option<bool>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

@@ -9,6 +9,7 @@ pub(crate) mod figures;
 pub(crate) mod files;
 pub(crate) mod goals;
 pub(crate) mod races;
+pub(crate) mod reuse;
 pub(crate) mod skill_offer;
 pub(crate) mod skills;
 pub(crate) mod stored;

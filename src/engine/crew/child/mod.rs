@@ -281,6 +281,7 @@ impl ChildDriver<'_> {
             calls: child.work.calls,
             seconds: child.time.before.as_secs_f64(),
             unannounced,
+            inputs: crate::crew::inputs::Inputs::of(self.core),
         };
         self.report(MemberMsg::Ended(Box::new(end)));
     }

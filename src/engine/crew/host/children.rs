@@ -1,5 +1,6 @@
 //! Folders, services and engines of children.
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -27,6 +28,9 @@ pub trait HostChildren {
     /// # Errors
     /// A sentence, when the folder cannot be opened or the terminal cannot be used.
     fn child_services(&self, chain: &[Grant<'_>], folder: &str) -> Result<ChildServices, String>;
+
+    /// The folder of the workspace.
+    fn workspace(&self) -> PathBuf;
 
     /// An engine for a child. It does nothing until [`ChildEngine::run`].
     fn new_child(&self, spec: ChildSpec, services: ChildServices) -> ChildEngine;
@@ -68,6 +72,10 @@ impl HostChildren for CrewHost<'_> {
         let services = self.core.services.child(chain, folder, terminal);
         let services = services.map_err(|e| format!("the folder cannot be opened: {e}"))?;
         Ok(ChildServices(Arc::new(services)))
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.core.services.workspace.root.clone()
     }
 
     fn new_child(&self, spec: ChildSpec, services: ChildServices) -> ChildEngine {

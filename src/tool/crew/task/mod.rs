@@ -44,10 +44,6 @@ pub struct Task {
     #[schemars(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Take an earlier result of the same task
-    #[schemars(skip)]
-    #[serde(skip_serializing_if = "is_false")]
-    pub reuse: bool,
     #[schemars(skip)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
