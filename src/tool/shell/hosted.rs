@@ -126,7 +126,7 @@ impl Host {
         let mut scratch = lock(&self.0.scratch);
         let dir = match scratch.take() {
             Some(dir) => dir,
-            None => tempfile::Builder::new().prefix("tiller-scratch-").tempdir()?,
+            None => super::local::own_folder::scratch()?,
         };
         let folder = launch.folder.clone();
         let launch = confiner.confine(launch, &folder, dir.path());

@@ -161,7 +161,7 @@ impl ShellPool {
     pub(crate) fn scratch(&self) -> Result<PathBuf, ShellError> {
         let mut confined = lock(&self.confined);
         if confined.scratch.is_none() {
-            let made = tempfile::Builder::new().prefix("tiller-scratch-").tempdir();
+            let made = super::local::own_folder::scratch();
             confined.scratch = Some(made.map_err(ShellError::system("a folder for temporary files"))?);
         }
         Ok(confined.scratch.as_ref().map(|dir| dir.path().to_owned()).unwrap_or_default())

@@ -7,7 +7,7 @@
 //! waiting: a process that still holds the output pipe afterwards runs in the background and never blocks a turn.
 
 pub(super) mod env_update;
-mod own_folder;
+pub(crate) mod own_folder;
 mod report;
 mod run;
 mod steering;

@@ -1,4 +1,4 @@
-//! The folder of a shell, and those that a killed program left behind.
+//! The folder of a shell, that of the temporary files of confined commands, and those that a killed program left behind.
 //!
 //! A folder names the process that made it, by number, start and the name space that both count in, so that a later
 //! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
@@ -12,12 +12,24 @@ use tempfile::TempDir;
 
 use crate::shell::processes::proc_fs;
 
-const PREFIX: &str = "tiller-sh-";
+/// Of shells, and of temporary files.
+const SHELL: &str = "tiller-sh-";
+const SCRATCH: &str = "tiller-scratch-";
 /// Entries of the temporary folder that are looked at.
 const MOST: usize = 20_000;
 
-/// Makes one. The first in a process looks for old ones as well, beside what it does.
+/// Makes one for a shell.
 pub(crate) fn make() -> std::io::Result<TempDir> {
+    named(SHELL)
+}
+
+/// Makes one for temporary files.
+pub(crate) fn scratch() -> std::io::Result<TempDir> {
+    named(SCRATCH)
+}
+
+/// The first in a process looks for old ones as well, beside what it does.
+fn named(prefix: &str) -> std::io::Result<TempDir> {
     static SWEEP: Once = Once::new();
     SWEEP.call_once(|| {
         let sweep = || sweep(&std::env::temp_dir());
@@ -27,7 +39,7 @@ pub(crate) fn make() -> std::io::Result<TempDir> {
     let start = proc_fs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
     let space = space().unwrap_or_default();
     tempfile::Builder::new()
-        .prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id()))
+        .prefix(&format!("{prefix}{}-{start}-{space}-", std::process::id()))
         .permissions(std::fs::Permissions::from_mode(0o700))
         .tempdir()
 }
@@ -60,7 +72,8 @@ fn sweep(temp: &Path) {
 
 /// Number and start of the process that made a folder of this name, and where these count.
 fn owner(name: &str) -> Option<((i32, u64), u64)> {
-    let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
+    let rest = [SHELL, SCRATCH].iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let mut parts = rest.splitn(4, '-');
     let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let space = parts.next()?.parse().ok()?;
     (parts.next().is_some() && pid > 0 && start > 0).then_some(((pid, start), space))
@@ -94,6 +107,9 @@ mod tests {
         let at = temp.path();
         let here = space().unwrap();
         folder(at, &format!("tiller-sh-{dead}-77-{here}-abc"), 0o700);
+        folder(at, &format!("tiller-scratch-{dead}-77-{here}-abc"), 0o700);
+        folder(at, &format!("tiller-scratch-{}-{}-{here}-live", me.pid, me.start), 0o700);
+        folder(at, "tiller-scratch-Xy12ab", 0o700);
         folder(at, &format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start), 0o700);
         // The number was taken over by another.
         folder(at, &format!("tiller-sh-{}-{}-{here}-old", me.pid, me.start + 1), 0o700);
@@ -119,6 +135,8 @@ mod tests {
             format!("tiller-sh-{dead}-77-{here}-wide"),
             format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start),
             "tiller-sh-abc".into(),
+            format!("tiller-scratch-{}-{}-{here}-live", me.pid, me.start),
+            "tiller-scratch-Xy12ab".into(),
         ];
         want.sort();
         assert_eq!(left, want);
@@ -127,11 +145,16 @@ mod tests {
 
     #[test]
     fn a_folder_names_its_owner() {
-        let made = make().unwrap();
-        assert_eq!(std::fs::metadata(made.path()).unwrap().mode() & 0o777, 0o700, "whatever the umask is");
-        let name = made.path().file_name().unwrap().to_str().unwrap();
-        let pid = std::process::id().cast_signed();
-        assert_eq!(owner(name).is_some(), proc_fs::stat(pid).is_some());
-        assert!(owner(name).is_none_or(|(o, space)| o.0 == pid && !gone(o) && Some(space) == super::space()));
+        for made in [make().unwrap(), scratch().unwrap()] {
+            assert_eq!(
+                std::fs::metadata(made.path()).unwrap().mode() & 0o777,
+                0o700,
+                "whatever the umask is"
+            );
+            let name = made.path().file_name().unwrap().to_str().unwrap();
+            let pid = std::process::id().cast_signed();
+            assert_eq!(owner(name).is_some(), proc_fs::stat(pid).is_some());
+            assert!(owner(name).is_none_or(|(o, at)| o.0 == pid && !gone(o) && Some(at) == super::space()));
+        }
     }
 }

@@ -194,8 +194,8 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
     if let Some((bytes, largest)) = held.last().filter(|_| all > bounds.memory) {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", largest.pid)).unwrap_or_default();
         *lock(said) = Some(format!(
-            "{} of its processes held {} of memory, more than {} (limits.{}_memory), so the largest was killed: \
-             {} ({})",
+            "{} of its processes held {} of memory, more than {} (limits.{}_memory), so the largest was killed, and what \
+             it had started: {} ({})",
             held.len(),
             human(all),
             human(bounds.memory),
@@ -203,7 +203,29 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
             crate::text::clean(name.trim().as_bytes()),
             human(*bytes),
         ));
-        proc_fs::signal(largest, Signal::KILL);
+        end_with_children(family, largest);
+    }
+}
+
+/// Kills a process of a family and all that it started, so that none of it goes on as an orphan.
+fn end_with_children(family: &Family, top: &Stat) {
+    // Stopped first: then it starts no more of them, and stays their parent while they are looked for.
+    proc_fs::signal(top, Signal::STOP);
+    let mut doomed = vec![*top];
+    loop {
+        let known = |s: &Stat| doomed.iter().any(|d| (d.pid, d.start) == (s.pid, s.start));
+        let below = |s: &Stat| !known(s) && doomed.iter().any(|d| d.pid == s.parent);
+        let more: Vec<Stat> = family.living().into_iter().filter(|s| below(s)).collect();
+        if more.is_empty() {
+            break;
+        }
+        for process in &more {
+            proc_fs::signal(process, Signal::STOP);
+        }
+        doomed.extend(more);
+    }
+    for process in doomed.iter().rev() {
+        proc_fs::signal(process, Signal::KILL);
     }
 }
 
