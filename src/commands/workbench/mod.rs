@@ -160,6 +160,7 @@ pub(crate) fn show(
     let mut options = UiOptions::new(ui_env);
     options.config = setup.config.config.ui.clone();
     options.folders.config = Some(setup.places.config.clone());
+    options.folders.data = Some(setup.places.data.clone());
     options.folders.plugins = plugins::folders(&setup);
     options.commands = plugins::commands(&setup, &options.folders.plugins);
     options.folders.state = Some(setup.places.state.clone());

@@ -75,6 +75,8 @@ pub struct ScreenMode {
 pub struct UiFolders {
     /// The person's configuration: `keys.toml`, `themes/`. `None`: only what is built in.
     pub config: Option<PathBuf>,
+    /// The person's data: memory files. `None`: there are none.
+    pub data: Option<PathBuf>,
     /// Folders of plugins, which may bring themes and keymaps.
     pub plugins: Vec<PathBuf>,
     /// Reports of internal errors.
@@ -123,6 +125,7 @@ impl UiOptions {
     pub fn new(env: Env) -> Self {
         let folders = UiFolders {
             config: None,
+            data: None,
             plugins: Vec::new(),
             state: None,
             draft: None,
@@ -315,6 +318,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.environment.folders.draft.clone_from(&o.folders.draft);
     app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
     app.model.environment.folders.config.clone_from(&o.folders.config);
+    app.model.environment.folders.data.clone_from(&o.folders.data);
     app.model.set_tools(&o.tools);
     app.outside.status.runner.clone_from(&o.hooks.statusline);
     app.questions.first_run = o.start.first_run;

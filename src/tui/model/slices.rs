@@ -126,6 +126,8 @@ pub struct Environment {
 pub struct Folders {
     /// The person's configuration: `keys.toml`, `themes/`; `None`: nothing can be kept.
     pub config: Option<PathBuf>,
+    /// The person's data: memory files; `None`: nothing can be kept.
+    pub data: Option<PathBuf>,
     /// The folder of this workspace's drafts; `None`: they are not kept.
     pub draft: Option<PathBuf>,
     /// Files for the external editor.

@@ -338,7 +338,8 @@ impl Panel for Picker {
             return vec![Hint::as_("picker.send", "keep")];
         }
         let any = self.rows.len() > 0;
-        let choose = any.then(|| Hint::as_("picker.choose", self.source.spec().verb));
+        let verb = self.chosen().and_then(|item| self.source.verb(item));
+        let choose = verb.map(|verb| Hint::as_("picker.choose", verb));
         choose.into_iter().chain(self.source.hints(any)).collect()
     }
 

@@ -174,6 +174,11 @@ pub trait Source: Any {
         Outcome::none()
     }
 
+    /// What choosing this row does, for the footer; `None`: nothing.
+    fn verb(&self, _item: &Item) -> Option<&'static str> {
+        Some(self.spec().verb)
+    }
+
     /// Hints besides "choose"; `any`: a row is selected.
     fn hints(&self, _any: bool) -> Vec<Hint> {
         Vec::new()

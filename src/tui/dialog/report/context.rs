@@ -50,10 +50,34 @@ const COLUMNS: &[Column] = &[
     Column::number("Budget").rank(2),
 ];
 
-/// A file that the user can make, by its layer.
-const FILES: &[(&str, &str, &str)] = &[
-    ("prompt", "SOUL.md", "Who the agent is. `/personality` has ready-made ones"),
-    ("user", "USER.md", "Who you are: what the agent should know of you in every project"),
+/// A file that the user can make.
+struct OwnFile {
+    layer: &'static str,
+    name: &'static str,
+    about: &'static str,
+    /// It is in the data folder; else in that of the settings.
+    data: bool,
+}
+
+const FILES: &[OwnFile] = &[
+    OwnFile {
+        layer: "prompt",
+        name: "SOUL.md",
+        about: "Who the agent is. `/personality` has ready-made ones",
+        data: false,
+    },
+    OwnFile {
+        layer: "user",
+        name: "USER.md",
+        about: "Who you are: what the agent should know of you in every project",
+        data: true,
+    },
+    OwnFile {
+        layer: "memory",
+        name: "MEMORY.md",
+        about: "What agents should know in every project; a message that begins with # goes there",
+        data: true,
+    },
 ];
 
 /// Makes it.
@@ -75,8 +99,9 @@ enum Row {
 #[derive(Default)]
 struct ContextSource {
     report: Option<ContextReport>,
-    /// The user's folder of settings.
+    /// The user's folders of settings and of data.
     config: Option<PathBuf>,
+    data: Option<PathBuf>,
     /// What each item shows; the id of an item is its index.
     rows: Vec<Row>,
 }
@@ -98,7 +123,7 @@ impl ContextSource {
     fn file(&self, item: &Item) -> Option<PathBuf> {
         match self.row(item) {
             Row::Layer(_) => self.layer(item).and_then(file_of),
-            Row::Missing(at) => Some(self.config.as_ref()?.join(FILES[at].1)),
+            Row::Missing(at) => self.own(&FILES[at]),
             Row::Other => None,
         }
     }
@@ -107,23 +132,36 @@ impl ContextSource {
     fn name(&self, item: &Item) -> Option<String> {
         match self.row(item) {
             Row::Layer(_) => self.layer(item).map(|l| l.name.clone()),
-            Row::Missing(at) => Some(FILES[at].0.to_owned()),
+            Row::Missing(at) => Some(FILES[at].layer.to_owned()),
             Row::Other => None,
         }
     }
 
-    /// Files that do not exist yet.
+    /// Where such a file is.
+    fn own(&self, file: &OwnFile) -> Option<PathBuf> {
+        let folder = if file.data { &self.data } else { &self.config };
+        Some(folder.as_ref()?.join(file.name))
+    }
+
+    /// Files that do not exist yet, or are empty.
     fn missing(&self, report: &ContextReport) -> Vec<(Row, Item)> {
-        let has = |name: &str| report.layers.iter().any(|l| file_name(l).is_some_and(|n| n == name));
-        let Some(config) = self.config.as_ref() else { return Vec::new() };
-        let row = |(at, (layer, name, about)): (usize, &(&str, &str, &str))| {
-            let more = format!("{about}\nEnter makes {}", config.join(name).display());
-            let item = Item::new("", format!("{}: {name}", capital(layer)));
+        // USER.md may be in either folder.
+        let mine = |path: &Path| {
+            path.parent()
+                .is_some_and(|f| [&self.config, &self.data].iter().any(|own| own.as_deref() == Some(f)))
+        };
+        let has = |name: &str| {
+            let of = |l: &LayerCost| file_of(l).is_some_and(|path| path.ends_with(name) && mine(&path));
+            report.layers.iter().any(of)
+        };
+        let row = |(at, file): (usize, &OwnFile)| {
+            let more = format!("{}\nEnter makes {}", file.about, self.own(file)?.display());
+            let item = Item::new("", format!("{}: {}", capital(file.layer), file.name));
             let item =
                 Item { more, ..item }.detail("none yet").detail("").cell(Cell::number("0", "")).detail("");
-            (Row::Missing(at), item)
+            Some((Row::Missing(at), item))
         };
-        FILES.iter().enumerate().filter(|(_, (_, name, _))| !has(name)).map(row).collect()
+        FILES.iter().enumerate().filter(|(_, file)| !has(file.name)).filter_map(row).collect()
     }
 }
 
@@ -205,6 +243,7 @@ impl Source for ContextSource {
         let ReplyEvent::ContextReply { report } = &**reply else { return None };
         self.report = Some(report.clone());
         self.config.clone_from(&model.environment.folders.config);
+        self.data.clone_from(&model.environment.folders.data);
         Some(Vec::new())
     }
 
@@ -216,6 +255,11 @@ impl Source for ContextSource {
         let (kinds, items): (Vec<Row>, Vec<Item>) = all.into_iter().unzip();
         self.rows = kinds;
         items.into_iter().enumerate().map(|(at, item)| Item { id: at.to_string(), ..item }).collect()
+    }
+
+    fn verb(&self, item: &Item) -> Option<&'static str> {
+        let made = matches!(self.row(item), Row::Missing(_));
+        self.file(item).map(|_| if made { "make" } else { "edit" })
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
@@ -302,6 +346,7 @@ mod tests {
     fn opened(width: u16, height: u16) -> Robot {
         let mut r = Robot::new(width, height);
         r.app.model.environment.folders.config = Some("/home/me/.config/tiller".into());
+        r.app.model.environment.folders.data = Some("/home/me/.local/share/tiller".into());
         assert!(r.app.act(Action("context.open")));
         r.wait(Duration::from_secs(1));
         r.reply(ReplyEvent::ContextReply { report: report() });
@@ -323,7 +368,7 @@ mod tests {
             let row = screen.lines().find(|l| l.contains("Project: AGENTS.md")).unwrap();
             assert!(row.contains("9.0 %") && row.contains("9,000"), "{screen}");
             assert!(width < 100 || row.contains("12,000"), "{screen}");
-            for name in ["Prompt: SOUL.md", "User: USER.md"] {
+            for name in ["Prompt: SOUL.md", "User: USER.md", "Memory: MEMORY.md"] {
                 assert!(screen.contains(name), "{name}: {screen}");
             }
             r.run("down");
@@ -338,9 +383,18 @@ mod tests {
         assert_eq!(editor(&r), Some(Path::new("/w/AGENTS.md")));
         assert!(r.screen().contains("takes effect in the next session"), "{}", r.screen());
         // A file that does not exist yet is made by the editor.
+        for name in ["USER", "MEMORY"] {
+            let mut r = opened(118, 25);
+            r.run(&format!("type {name}"));
+            assert!(r.footer().contains("Enter make"), "{}", r.footer());
+            r.run("enter");
+            let file = format!("/home/me/.local/share/tiller/{name}.md");
+            assert_eq!(editor(&r), Some(Path::new(&file)));
+        }
         let mut r = opened(118, 25);
-        r.run("type USER; enter");
-        assert_eq!(editor(&r), Some(Path::new("/home/me/.config/tiller/USER.md")));
+        assert!(!r.footer().contains("edit"), "what is built in has no file: {}", r.footer());
+        r.run("down");
+        assert!(r.footer().contains("Enter edit"), "{}", r.footer());
         let mut r = opened(118, 25);
         r.run("enter");
         assert_eq!(editor(&r), None);
