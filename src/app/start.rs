@@ -279,6 +279,7 @@ impl Running {
                 crate::app::spill::sweep(&folder, &kept, std::time::SystemTime::now());
             }
         }));
+        setup.services.skills.record_in(store.clone());
         let learnings = Some(crate::app::tools::learnings::service(&setup, &store, trusted));
         let parts = EngineConfig {
             session: SessionOptions {

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tiller_protocol::skill::SkillRecord;
+use tiller_store::Store;
+
 use crate::change::Editor;
 use crate::load::Skills;
 
@@ -19,6 +22,7 @@ struct Shared {
     skills: RwLock<Skills>,
     reload: RwLock<Option<Reload>>,
     editor: RwLock<Option<Editor>>,
+    store: RwLock<Option<Store>>,
     /// Names of skills that were turned off or on since the start.
     switched: RwLock<BTreeMap<String, bool>>,
 }
@@ -61,6 +65,18 @@ impl Library {
     /// What changes them; `None`: nothing can.
     pub fn editor(&self) -> Option<Editor> {
         self.0.editor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where the records of skills are kept.
+    pub fn record_in(&self, store: Store) {
+        *self.0.store.write().unwrap_or_else(PoisonError::into_inner) = Some(store);
+    }
+
+    /// How often a skill was used, and what came of it. Blocks.
+    pub fn record(&self, name: &str) -> SkillRecord {
+        let store = self.0.store.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let all = store.and_then(|store| store.skill_uses().records().ok());
+        all.and_then(|mut all| all.remove(name)).unwrap_or_default()
     }
 
     /// Reads them again, where that is possible, and returns them. Blocks.

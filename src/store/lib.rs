@@ -49,7 +49,7 @@ pub use audit::costs::{CostSum, ModelCall};
 pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
 pub use knowledge::learnings::LearningChange;
-pub use knowledge::skill_uses::{SkillTotals, SkillUse, SkillUseKind};
+pub use knowledge::skill_uses::{SkillUse, SkillUseKind};
 pub use lease::process::Process;
 pub use lease::{AcquireMode, Lease};
 pub use open::doctor::Doctor;

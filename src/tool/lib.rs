@@ -57,6 +57,15 @@ use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch};
 
 /// One tool.
+/// What the approval dialog says of a call beside its difference.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApprovalNotes {
+    /// Lines of text.
+    pub lines: Vec<String>,
+    /// What `tiller skills try` is given to compare runs with and without the skill that the call writes.
+    pub trial: Option<String>,
+}
+
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// What is fixed about it: its name, kind, set, verb, and how permission rules match it.
@@ -114,6 +123,11 @@ pub trait Tool: Send + Sync {
     /// The exact difference that the call would make, for the approval dialog (unified).
     async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Option<String> {
         None
+    }
+
+    /// What else the approval dialog says. Asked for after [`Tool::preview`].
+    async fn notes(&self, _args: &Value, _cx: &ToolCx) -> ApprovalNotes {
+        ApprovalNotes::default()
     }
 
     /// Runs the call. Must end soon after `cx.cancel` fires.

@@ -44,6 +44,7 @@ pub(crate) fn editor(
         user: places.config.join("skills"),
         project: Some(project.join(".tiller/skills")),
         versions: places.data.join("skill-versions"),
+        drafts: Some(places.cache.join("skill-drafts")),
         approve,
         screen: Arc::new(move |content| refused(content, &redactor)),
         clock: Arc::clone(clock),

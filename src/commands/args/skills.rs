@@ -121,6 +121,9 @@ pub struct SkillTrial {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+    /// Wait for Enter at the end, as the screen needs it
+    #[arg(long, hide = true)]
+    pub pause: bool,
     #[command(flatten)]
     pub common: Common,
 }

@@ -172,13 +172,22 @@ pub(crate) fn show(
     options.mode.no_mouse = open.no_mouse;
     options.clock = Arc::clone(&setup.clock);
     let front = host.cloned();
-    options.hooks.editor = Some(Box::new(move |file, line| {
-        let bytes = |w: Vec<OsString>| w.into_iter().map(OsStringExt::into_vec).collect();
-        let run = |words: Vec<OsString>| match &front {
-            Some(host) => host.run(bytes(words)),
-            None => editor::here(words),
-        };
-        editor::open(&|name| env(name), &run, file, line)
+    let run: Arc<dyn Fn(Vec<OsString>) -> Result<i32, String> + Send + Sync> =
+        Arc::new(move |words: Vec<OsString>| {
+            let bytes = |w: Vec<OsString>| w.into_iter().map(OsStringExt::into_vec).collect();
+            match &front {
+                Some(host) => host.run(bytes(words)),
+                None => editor::here(words),
+            }
+        });
+    let foreground = Arc::clone(&run);
+    options.hooks.editor =
+        Some(Box::new(move |file, line| editor::open(&|name| env(name), &*foreground, file, line)));
+    options.hooks.trial = Some(Box::new(move |skill| {
+        let program = std::env::current_exe().map_err(|e| format!("Tiller cannot be started again: {e}"))?;
+        let words = ["skills", "try", "--pause", "--", skill].map(OsString::from);
+        // How it ended stands on the terminal.
+        run(std::iter::once(program.into_os_string()).chain(words).collect()).map(drop)
     }));
     options.host = host.and_then(|host| {
         let (may, left) = (Arc::clone(host), Arc::clone(host));

@@ -226,6 +226,7 @@ impl Core {
                 prefix: compose::no_prefix(),
                 max_requests: None,
                 offered: None,
+                uses_skills: false,
             },
             prompts: PromptPart {
                 queue: Vec::new(),

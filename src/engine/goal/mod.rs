@@ -174,6 +174,7 @@ pub(crate) fn goal_checked(core: &mut Core, checked: GoalReport) {
     if !core.job_done(no) {
         return;
     }
+    crate::questions::skill_offer::checked(core, holds);
     let said = core.redact(&said);
     if let Some((line, exit)) = ran {
         let (line, output) = (core.redact(&line), said.clone());

@@ -1,11 +1,12 @@
 //! Skills, own commands and output styles of a session: what a client asks of them, and what a message takes from them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tiller_config::agents::Origin;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::skill::{
-    SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
+    SkillCommand, SkillQuery, SkillRecord, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
 };
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Time};
 use tiller_skills::change::Scope;
@@ -91,12 +92,16 @@ pub(crate) fn current_style(core: &Core) -> Option<Arc<Style>> {
 pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: SkillQuery) {
     let library = core.services.crew.roles.library().clone();
     let current = current_style(core).map(|s| s.name.clone());
-    let root = core.services.workspace.root.clone();
+    let (root, store) = (core.services.workspace.root.clone(), core.services.store.clone());
     read::read(core, client, cause, move || {
         // A file may have been edited.
         let skills = library.reload();
         let reply = match query {
-            SkillQuery::Skills => SkillReply::Skills { rows: rows(&skills, &root) },
+            SkillQuery::Skills => {
+                // Without the counts the list is still of use.
+                let records = store.skill_uses().records().unwrap_or_default();
+                SkillReply::Skills { rows: rows(&skills, &root, &records) }
+            }
             SkillQuery::Versions { name, project } => {
                 let editor = library.editor();
                 let versions = editor.as_ref().map_or_else(Vec::new, |e| e.versions(scope(project), &name));
@@ -129,7 +134,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
 }
 
 /// All skills for a list, by name: also those that are hidden, turned off or broken.
-fn rows(skills: &Skills, root: &std::path::Path) -> Vec<SkillRow> {
+fn rows(skills: &Skills, root: &std::path::Path, records: &BTreeMap<String, SkillRecord>) -> Vec<SkillRow> {
     let row = |skill: &Arc<Skill>, state| SkillRow {
         name: skill.name.clone(),
         description: skill.description.clone(),
@@ -140,7 +145,7 @@ fn rows(skills: &Skills, root: &std::path::Path) -> Vec<SkillRow> {
             _ => root.join(&skill.file).display().to_string(),
         },
         state,
-        uses: 0,
+        record: records.get(&skill.name).cloned().unwrap_or_default(),
         problems: skills
             .flaws()
             .iter()

@@ -52,7 +52,7 @@ pub(crate) fn turn_over(core: &mut Core, turn: &RunningTurn, status: TurnStatus)
 }
 
 /// Stores which skills the turn used, how it ended and what it cost.
-fn count(core: &Core, turn: &RunningTurn, status: TurnStatus) {
+fn count(core: &mut Core, turn: &RunningTurn, status: TurnStatus) {
     // A run that leaves no trace, such as that of a trial.
     if core.services.made_by == MadeBy::Ephemeral {
         return;
@@ -67,19 +67,29 @@ fn count(core: &Core, turn: &RunningTurn, status: TurnStatus) {
     let person = named.iter().map(|name| ((*name).to_owned(), SkillUseKind::Person));
     let own = turn.record.skills.iter().filter(|name| known(name) && !named.contains(&name.as_str()));
     let own = own.map(|name| (name.clone(), SkillUseKind::Agent));
+    let session = core.session.id;
     let row = |(skill, kind)| SkillUse {
         skill,
-        session: Some(core.session.id),
+        session,
         kind,
         done: status == TurnStatus::Done,
-        checked: None,
+        checked: turn.record.checked,
         cost: turn.spent.cost(),
         tokens: turn.spent.usage.context().saturating_add(turn.spent.usage.output),
     };
     let rows: Vec<SkillUse> = person.take(SKILLS).chain(own).map(row).collect();
+    core.turn.uses_skills = !rows.is_empty();
     if !rows.is_empty() {
         // Only a count is lost when it cannot be stored.
         drop(core.services.store.skill_uses().add(rows));
+    }
+}
+
+/// Notes how the check of the newest turn ended, which decides over the checks that the agent ran in it.
+pub(crate) fn checked(core: &Core, passed: bool) {
+    if core.turn.uses_skills {
+        // Only a count is lost when it cannot be stored.
+        drop(core.services.store.skill_uses().checked(core.session.id, passed));
     }
 }
 

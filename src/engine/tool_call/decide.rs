@@ -127,6 +127,9 @@ impl CallTask {
             let outside = self.permit.outside(&question);
             let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
             ask.effects.extend(self.rules_for_approval().await);
+            let notes = self.tool.notes(&self.args, &self.cx).await;
+            ask.effects.extend(notes.lines);
+            ask.trial = notes.trial;
             if let Some(decided) = self.inner_consent(&ask) {
                 self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
                 return decided;

@@ -27,6 +27,8 @@ pub(crate) struct TurnPart {
     pub(crate) max_requests: Option<u32>,
     /// The session in which a skill was offered: once in each.
     pub(crate) offered: Option<SessionId>,
+    /// The newest turn used skills.
+    pub(crate) uses_skills: bool,
 }
 
 /// The turn in flight. Dropping it stops everything that it runs.

@@ -57,6 +57,7 @@ impl Call<'_> {
             editable: self.editable,
             outside: OutsideAnswer::No,
             calls: Vec::new(),
+            trial: None,
         })
     }
 

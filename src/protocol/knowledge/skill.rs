@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
+use crate::base::usage::Cost;
 
 /// A command about skills.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +53,8 @@ pub struct SkillRow {
     /// Its file; empty where it has none on this machine.
     pub file: String,
     pub state: SkillUse,
-    /// How often it was loaded.
-    pub uses: u64,
+    /// How often it was used, and what came of it.
+    pub record: SkillRecord,
     /// What is wrong with it, a line each.
     pub problems: Vec<String>,
     /// How its arguments are written; empty: it has none.
@@ -100,4 +101,131 @@ pub struct StyleRow {
     /// The style in force.
     pub current: bool,
     pub text: String,
+}
+
+/// How often a skill was used, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SkillRecord {
+    /// Turns that used it.
+    pub uses: u64,
+    /// Those that succeeded.
+    pub done: u64,
+    /// Those with a check: of the goal that they were for, or tests that the agent ran.
+    pub checked: u64,
+    /// Those whose check passed.
+    pub passed: u64,
+    /// Sum of the known costs of these turns.
+    pub cost: Cost,
+    pub tokens: u64,
+    /// The newest.
+    pub last: Time,
+    /// The newest trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<SkillTrial>,
+}
+
+/// What a trial of a skill brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SkillTrial {
+    pub time: Time,
+    /// BLAKE3 of the `SKILL.md` that was tried, hex.
+    pub text: String,
+    /// Prompts that it should answer to, with it.
+    pub with: TrialRuns,
+    /// The same prompts without it.
+    pub without: TrialRuns,
+    /// Prompts that it should not answer to.
+    pub others: TrialRuns,
+    /// The budget was used up before all prompts were run.
+    pub cut: bool,
+}
+
+/// Sums of runs of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrialRuns {
+    pub runs: u64,
+    /// Runs that loaded the skill.
+    pub used: u64,
+    /// Runs that succeeded.
+    pub done: u64,
+    /// Runs that were checked.
+    pub checked: u64,
+    /// Runs whose check passed.
+    pub passed: u64,
+    pub cost: Cost,
+    pub tokens: u64,
+}
+
+impl SkillRecord {
+    /// For people: `used 3 times, 2 in turns that succeeded, checks passed 1 of 2, $0.12`.
+    pub fn words(&self) -> String {
+        let times = match self.uses {
+            0 => return "not used yet".into(),
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
+        let mut text = format!("used {times}, {} in turns that succeeded", self.done);
+        if self.checked > 0 {
+            text.push_str(&format!(", checks passed {} of {}", self.passed, self.checked));
+        }
+        if self.cost != Cost::default() {
+            text.push_str(&format!(", {}", self.cost));
+        }
+        text
+    }
+}
+
+impl SkillTrial {
+    /// For people: `with it 2 of 2 runs succeeded ($0.03), without it 1 of 2 ($0.02); checks passed 2 of 2 and 0 of 2`.
+    pub fn words(&self) -> String {
+        let TrialRuns { runs, done, cost, .. } = self.with;
+        let mut text = format!(
+            "with it {done} of {runs} runs succeeded ({cost}), without it {} of {} ({})",
+            self.without.done, self.without.runs, self.without.cost
+        );
+        if self.with.checked + self.without.checked > 0 {
+            text.push_str(&format!(
+                "; checks passed {} of {} and {} of {}",
+                self.with.passed, self.with.checked, self.without.passed, self.without.checked
+            ));
+        }
+        if self.with.used < self.with.runs {
+            text.push_str(&format!("; loaded in {} of {runs}", self.with.used));
+        }
+        if self.others.used > 0 {
+            text.push_str(&format!("; loaded needlessly in {} of {}", self.others.used, self.others.runs));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_and_trials_are_said_in_a_line() {
+        assert_eq!(SkillRecord::default().words(), "not used yet");
+        let record = SkillRecord {
+            uses: 3,
+            done: 2,
+            checked: 2,
+            passed: 1,
+            cost: Cost(120_000),
+            ..Default::default()
+        };
+        assert_eq!(record.words(), "used 3 times, 2 in turns that succeeded, checks passed 1 of 2, $0.12");
+        let with = TrialRuns { runs: 2, used: 1, done: 2, checked: 2, passed: 2, ..TrialRuns::default() };
+        let without = TrialRuns { runs: 2, done: 1, checked: 2, ..TrialRuns::default() };
+        let others = TrialRuns { runs: 2, used: 1, ..TrialRuns::default() };
+        let trial = SkillTrial { with, without, others, ..SkillTrial::default() };
+        assert_eq!(
+            trial.words(),
+            "with it 2 of 2 runs succeeded ($0.00), without it 1 of 2 ($0.00); checks passed 2 of 2 and 0 of 2; \
+             loaded in 1 of 2; loaded needlessly in 1 of 2"
+        );
+    }
 }

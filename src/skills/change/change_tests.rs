@@ -17,6 +17,7 @@ fn settings(home: &Path) -> EditorSettings {
         user: home.join("config/skills"),
         project: Some(home.join("project/.tiller/skills")),
         versions: home.join("data/skill-versions"),
+        drafts: None,
         approve: SkillApproval::Ask,
         screen: Arc::new(|text| text.contains('\u{202e}').then(|| "it contains invisible characters".into())),
         clock: Arc::new(ManualClock::new(Time(1_795_000_000_000))),

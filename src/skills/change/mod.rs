@@ -5,9 +5,11 @@
 //! | --- | --- |
 //! | `plan` | what a request would change, checked and screened |
 //! | `apply` | the change on disk: under a lock, old or new, never half |
+//! | `draft` | a planned state as a folder of its own, to be tried before it is accepted |
 //! | `versions` | every state that a change replaced |
 
 mod apply;
+mod draft;
 mod plan;
 mod versions;
 
@@ -52,6 +54,8 @@ pub struct EditorSettings {
     pub project: Option<PathBuf>,
     /// Where versions are kept.
     pub versions: PathBuf,
+    /// Where planned states are laid out to be tried; `None`: they cannot be tried.
+    pub drafts: Option<PathBuf>,
     pub approve: SkillApproval,
     pub screen: Screen,
     pub clock: Arc<dyn Clock>,

@@ -9,10 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_config::schema::SkillApproval;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
-use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+use tiller_tool::{ApprovalNotes, Tool, ToolCx, ToolError, ToolOutput};
 
 use crate::change::{Act, Editor, Plan, Request, Scope};
 use crate::library::Library;
+use crate::tools::record;
 
 /// The tool.
 pub(super) struct SkillManage {
@@ -128,6 +129,13 @@ impl Tool for SkillManage {
         Some(diff)
     }
 
+    async fn notes(&self, args: &Value, _cx: &ToolCx) -> ApprovalNotes {
+        let Ok(plan) = self.plan(args).await else { return ApprovalNotes::default() };
+        let (editor, library) = (self.editor.clone(), self.library.clone());
+        let noted = tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan)).await;
+        noted.unwrap_or_default()
+    }
+
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let plan = self.plan(&args).await?;
         let agreed = self.shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(&args, cx));
@@ -139,6 +147,7 @@ impl Tool for SkillManage {
         let (editor, library) = (self.editor.clone(), self.library.clone());
         let done = tokio::task::spawn_blocking(move || {
             let said = editor.apply(&plan, &by)?;
+            editor.drop_draft(&plan.name);
             let skills = library.reload();
             let flaw = skills.flaws().iter().find(|f| f.skill == plan.name && f.skipped);
             Ok::<_, String>(match flaw {

@@ -5,9 +5,11 @@
 //! | `view` | `skill_view`: a skill, or one of its files; without a name the list |
 //! | `list` | `skills_list`: the list, for agents whose definition names it |
 //! | `manage` | `skill_manage`: creates, changes and deletes skills |
+//! | `record` | what its approval says of a skill's uses and trials |
 
 mod list;
 mod manage;
+mod record;
 mod view;
 
 use schemars::JsonSchema;

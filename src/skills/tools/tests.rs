@@ -50,6 +50,7 @@ fn editor(home: &Path, approve: SkillApproval) -> Editor {
         user: home.join("skills"),
         project: None,
         versions: home.join("versions"),
+        drafts: Some(home.join("drafts")),
         approve,
         screen: Arc::new(|text| text.contains("SECRET").then(|| "it contains a key".into())),
         clock: Arc::new(ManualClock::new(Time(1_795_000_000_000))),
@@ -185,4 +186,63 @@ fn the_descriptions_are_short() {
         println!("{}: {size} bytes", spec.name);
         assert!(size <= 700, "{}: {size}", spec.name);
     }
+}
+
+/// What the approval says of a skill: its uses, and the newest trial of this text or of an earlier one.
+#[tokio::test]
+async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() {
+    use tiller_protocol::skill::{SkillTrial, TrialRuns};
+    use tiller_protocol::{Cost, SessionId};
+    use tiller_store::{Options, SkillUse, SkillUseKind, Store};
+
+    let bench = Bench::new();
+    let home = tempfile::tempdir().unwrap();
+    let library = library(home.path());
+    let editor = editor(home.path(), SkillApproval::Ask);
+    let [_, _, manage] = tools(&library, &editor);
+    let patch = json!({"action": "patch", "name": "checks", "old": "Run", "new": "Start"});
+    let cx = &bench.cx;
+    let notes = manage.notes(&patch, cx).await;
+    assert!(notes.lines[0].contains("`checks` was not used yet"), "{notes:?}");
+    // The planned state is laid out whole.
+    let draft = home.path().join("drafts/checks");
+    assert_eq!(notes.trial.as_deref(), Some(&*draft.display().to_string()));
+    assert!(std::fs::read_to_string(draft.join("SKILL.md")).unwrap().contains("Start the tests."));
+    let store = Store::open(&home.path().join("tiller.db"), Options::default()).unwrap();
+    let used = SkillUse {
+        skill: "checks".into(),
+        session: SessionId(Default::default()),
+        kind: SkillUseKind::Agent,
+        done: true,
+        checked: Some(true),
+        cost: Some(Cost(20_000)),
+        tokens: 5,
+    };
+    store.skill_uses().add(vec![used]).wait().unwrap();
+    let runs = TrialRuns { runs: 1, used: 1, done: 1, ..TrialRuns::default() };
+    let trial = |text: &[u8]| SkillTrial {
+        text: blake3::hash(text).to_hex().to_string(),
+        with: runs,
+        without: runs,
+        ..SkillTrial::default()
+    };
+    store.skill_uses().add_trial("checks", &trial(b"other")).wait().unwrap();
+    library.record_in(store.clone());
+    let said = manage.notes(&patch, cx).await.lines.join("\n");
+    for part in [
+        "used once, 1 in turns that succeeded, checks passed 1 of 1, $0.02",
+        "a trial of an earlier text: with it 1 of 1",
+        "this text was not tried; `tiller skills try",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let text = std::fs::read(draft.join("SKILL.md")).unwrap();
+    store.skill_uses().add_trial("checks", &trial(&text)).wait().unwrap();
+    let said = manage.notes(&patch, cx).await.lines.join("\n");
+    assert!(said.contains("a trial of this text") && !said.contains("not tried"), "{said}");
+    // What is deleted is not tried.
+    let gone = manage.notes(&json!({"action": "delete", "name": "checks"}), cx).await;
+    assert!(gone.trial.is_none() && gone.lines.len() == 1, "{gone:?}");
+    bench.say(manage, patch).await;
+    assert!(!draft.exists(), "the draft goes with the change");
 }

@@ -40,6 +40,7 @@ fn meaning(table: &str) -> &str {
         "rule_receipts" => "counts of rules (rule_receipts)",
         "rules" => "permissions granted for a session (rules)",
         "running" => "running work (running)",
+        "skill_trials" => "the results of trials of skills (skill_trials)",
         "skill_uses" => "the counts of uses of skills (skill_uses)",
         "steps" => "the record of changed files (steps)",
         "tags" => "checkpoint names (tags)",

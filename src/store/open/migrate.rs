@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0013_memory.sql"),
     include_str!("../schema/0014_learnings.sql"),
     include_str!("../schema/0015_skill_uses.sql"),
+    include_str!("../schema/0018_skill_trials.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

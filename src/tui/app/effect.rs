@@ -205,6 +205,8 @@ pub struct Token(pub u64);
 pub enum External {
     /// `$VISUAL`/`$EDITOR` on a file. The panel that asked gets the result.
     Editor { file: PathBuf, line: Option<u32> },
+    /// `tiller skills try` for a skill or the folder of one. The panel that asked gets the result.
+    Trial { skill: String },
     /// Write text to the terminal's scrollback and wait for a key.
     Dump { text: String },
     /// Stop the process as Ctrl-Z does.

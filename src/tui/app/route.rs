@@ -431,10 +431,10 @@ impl App {
         crate::view::statusline::event(self, event);
     }
 
-    /// Reports to the panel that opened the external editor that the editor has ended.
-    pub fn edited(&mut self, result: Result<(), String>) {
+    /// Reports to the panel that opened an external program that it has ended. `program`: what it is, for an error.
+    pub fn edited(&mut self, program: &str, result: Result<(), String>) {
         if let Err(why) = &result {
-            self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));
+            self.notice(Notice::new(NoticeKind::User, format!("{program}: {why}")));
         }
         if let Some(owner) = self.router.suspended.take() {
             self.tell(owner, PanelEvent::Edited(result));

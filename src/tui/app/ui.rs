@@ -29,6 +29,9 @@ pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// start processes.
 pub type Editor = Box<dyn Fn(&Path, Option<u32>) -> Result<(), String> + Send>;
 
+/// Runs `tiller skills try` for a skill or the folder of one, and waits for its end; an error is a sentence.
+pub type Trial = Box<dyn Fn(&str) -> Result<(), String> + Send>;
+
 /// Reads the settings again after they changed on disk.
 pub type Settings = Box<dyn Fn() -> Result<schema::Ui, Notice> + Send>;
 
@@ -91,6 +94,7 @@ pub struct UiFolders {
 #[derive(Default)]
 pub struct Hooks {
     pub editor: Option<Editor>,
+    pub trial: Option<Trial>,
     pub settings: Option<Settings>,
     pub save_setting: Option<SaveSetting>,
     /// Runs the command of `ui.statusline`.

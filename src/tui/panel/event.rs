@@ -47,7 +47,8 @@ pub enum PanelEvent<'a> {
     Answer(Token, &'a Event),
     /// The result of an [`crate::app::effect::Task::Job`] with this token.
     JobDone(Token, Box<dyn Any + Send>),
-    /// The external editor has closed the file of [`crate::app::effect::External::Editor`]; an error: the editor failed.
+    /// The external editor has closed the file of [`crate::app::effect::External::Editor`], or a trial has ended; an error:
+    /// the program failed.
     Edited(Result<(), String>),
     /// A message of another panel ([`crate::app::effect::Effect::Tell`]).
     Message(Box<dyn Any>),

@@ -69,7 +69,16 @@ impl Loop {
                     None => Err("No editor is set: set $VISUAL or $EDITOR".into()),
                 };
                 self.back();
-                self.app.edited(result);
+                self.app.edited("Editor", result);
+            }
+            External::Trial { skill } => {
+                self.io.leave();
+                let result = match self.options.as_ref().and_then(|o| o.hooks.trial.as_ref()) {
+                    Some(run) => run(&skill),
+                    None => Err("No skill can be tried here".into()),
+                };
+                self.back();
+                self.app.edited("Trial", result);
             }
             External::Dump { text } => {
                 self.io.leave();

@@ -23,6 +23,7 @@ fn place() -> (Place, Library) {
         user: place.tmp.path().join("roles/skills"),
         project: None,
         versions: place.tmp.path().join("versions"),
+        drafts: None,
         approve: SkillApproval::Always,
         screen: Arc::new(|_| None),
         clock: Arc::new(tiller_protocol::SystemClock::default()),

@@ -121,6 +121,7 @@ async fn a_model_finds_a_skill_in_its_prompt_loads_it_and_writes_another() {
         user: place.tmp.path().join("roles/skills"),
         project: None,
         versions: place.tmp.path().join("versions"),
+        drafts: None,
         approve: SkillApproval::Always,
         screen: std::sync::Arc::new(|_| None),
         clock: std::sync::Arc::new(tiller_protocol::SystemClock::default()),

@@ -195,6 +195,7 @@ fn offer(place: &mut Place, case: &Case) {
         user: place.home().join("config/skills"),
         project: None,
         versions: place.home().join("data/skill-versions"),
+        drafts: None,
         approve: tiller_config::schema::SkillApproval::default(),
         screen: Arc::new(|_| None),
         clock: Arc::new(tiller_protocol::SystemClock::default()),

@@ -3,4 +3,5 @@
 mod hooks;
 mod packs;
 mod plugins;
+mod skill_trial;
 mod skills;

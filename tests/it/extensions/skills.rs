@@ -509,6 +509,15 @@ fn uses_are_counted_and_a_trial_compares_runs_with_and_without() {
         text.contains("With it") && text.contains("Without it") && text.contains("with: used, done"),
         "{text}"
     );
+    // The newest trial is kept, with the text that it was of.
+    let shown = place.ok(&["skills", "show", "deploy"]);
+    assert!(shown.contains("Last trial: with it 1 of 1 runs succeeded"), "{shown}");
+    let row = &place.lines(&["skills", "show", "deploy", "--json"])[0];
+    assert_eq!(
+        (&row["record"]["trial"]["with"]["used"], &row["record"]["uses"]),
+        (&json!(1), &json!(1)),
+        "{row}"
+    );
     // A skill that is not in use yet, in a copy of a folder that is trusted.
     place.file("draft/audit/SKILL.md", &skill("audit", "Look at the parser."));
     refused(&place.run(&["skills", "try", "nothing"]), "There is no skill");

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
+use tiller_protocol::skill::{SkillRecord, SkillTrial};
 use tiller_skills::packs::{Contents, Pack, PackState, Packs};
 use tiller_skills::{Skill, Skills, Sources};
-use tiller_store::SkillTotals;
 
 use super::fetch::{self, Interrupt, shown};
 use super::install::{body, contents_json, count, describe, short};
@@ -32,9 +32,9 @@ pub(super) fn skills(setup: &Setup) -> Result<Skills, Notice> {
     Ok(definitions::skills::read(&places, &setup.folder_config, trusted, disabled).0)
 }
 
-/// The sums of uses, by name of the skill.
-fn totals(setup: &Setup) -> Result<BTreeMap<String, SkillTotals>, Notice> {
-    setup.open_store()?.skill_uses().totals().map_err(|e| e.notice())
+/// How often skills were used and what came of it, by name.
+fn records(setup: &Setup) -> Result<BTreeMap<String, SkillRecord>, Notice> {
+    setup.open_store()?.skill_uses().records().map_err(|e| e.notice())
 }
 
 /// Where a skill is from, for people; `pack`: the pack that it is of.
@@ -71,7 +71,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let all = skills(setup)?;
     let home = packs::home(setup);
     let installed = home.list().map_err(|why| user(format!("{why}.")))?;
-    let totals = totals(setup)?;
+    let records = records(setup)?;
     let mut text = String::new();
     let rows: Vec<(&Arc<Skill>, &str)> = all
         .iter()
@@ -87,16 +87,16 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             text.push_str(&json_line(&json!({
                 "kind": "skill", "name": skill.name, "description": skill.description, "from": from,
                 "pack": pack, "file": skill.file.display().to_string(), "used": *used == "used", "state": used,
-                "uses": totals.get(&skill.name).map_or(0, |totals| totals.uses),
+                "uses": records.get(&skill.name).map_or(0, |record| record.uses),
+                "record": records.get(&skill.name),
             })));
             continue;
         }
         let about = match *used {
             "used" => {
-                let uses = totals.get(&skill.name).map_or(0, |totals| totals.uses);
-                let uses =
-                    if uses == 0 { String::new() } else { format!(" ({})", count(uses as usize, "use")) };
-                skill.description.chars().take(ABOUT).collect::<String>() + &uses
+                let record = records.get(&skill.name).filter(|record| record.uses > 0);
+                let words = record.map(|record| format!(" ({})", record.words())).unwrap_or_default();
+                skill.description.chars().take(ABOUT).collect::<String>() + &words
             }
             other => format!("({other})"),
         };
@@ -172,8 +172,8 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     let installed = home.list().map_err(|why| user(format!("{why}.")))?;
     if let Some(skill) = all.get(name) {
         let pack = pack_of(&home, &installed, &skill.file);
-        let totals = totals(setup)?.get(&skill.name).copied().unwrap_or_default();
-        return say(&if json { skill_json(skill, pack, &totals) } else { skill_text(skill, pack, &totals) });
+        let record = records(setup)?.remove(&skill.name).unwrap_or_default();
+        return say(&if json { skill_json(skill, pack, &record) } else { skill_text(skill, pack, &record) });
     }
     let Some(pack) = installed.iter().find(|pack| pack.name == name) else {
         let flaw = all.flaws().iter().find(|flaw| flaw.skipped && flaw.skill == name);
@@ -208,19 +208,28 @@ pub(super) fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn skill_json(skill: &Skill, pack: Option<&str>, totals: &SkillTotals) -> String {
+fn skill_json(skill: &Skill, pack: Option<&str>, record: &SkillRecord) -> String {
     let params: Vec<_> =
         skill.params.iter().map(|param| json!({ "name": param.name, "default": param.default })).collect();
     json_line(&json!({
         "kind": "skill", "name": skill.name, "description": skill.description, "from": place(skill, pack), "pack": pack,
         "file": skill.file.display().to_string(), "license": skill.license, "compatibility": skill.compatibility,
         "metadata": skill.metadata, "allowed_tools": skill.allowed_tools, "params": params,
-        "requires": skill.requires, "body": skill.body, "uses": totals.uses, "uses_done": totals.done,
-        "uses_cost_usd": totals.cost.usd(), "uses_tokens": totals.tokens,
+        "requires": skill.requires, "body": skill.body, "uses": record.uses, "uses_done": record.done,
+        "uses_cost_usd": record.cost.usd(), "uses_tokens": record.tokens, "record": record,
     }))
 }
 
-fn skill_text(skill: &Skill, pack: Option<&str>, totals: &SkillTotals) -> String {
+/// The newest trial, for people.
+fn trial_words(skill: &Skill, trial: &SkillTrial) -> String {
+    let text = skill.files.read("SKILL.md").unwrap_or_default();
+    let same = blake3::hash(&text).to_hex().as_str() == trial.text;
+    let of = if same { "" } else { " (of another text)" };
+    let cut = if trial.cut { " (cut by its budget)" } else { "" };
+    format!("{}{of}{cut}", trial.words())
+}
+
+fn skill_text(skill: &Skill, pack: Option<&str>, record: &SkillRecord) -> String {
     let mut text =
         format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
     let mut row = |what: &str, value: String| {
@@ -234,7 +243,8 @@ fn skill_text(skill: &Skill, pack: Option<&str>, totals: &SkillTotals) -> String
     row("Parameters", skill.params.iter().map(|param| param.name.as_str()).collect::<Vec<_>>().join(", "));
     row("Requires", skill.requires.join(", "));
     row("Tools it names", skill.allowed_tools.join(" "));
-    row("Record", totals.words());
+    row("Record", record.words());
+    row("Last trial", record.trial.as_ref().map(|trial| trial_words(skill, trial)).unwrap_or_default());
     text.push('\n');
     text.push_str(&tiller_text::clean::plain_lines(&skill.body));
     text.push('\n');

@@ -324,6 +324,11 @@ impl Panel for Picker {
                 self.keep(id);
                 Reply::done()
             }
+            PanelEvent::Edited(_) => {
+                // What the program changed is asked for again.
+                let asked = self.source.queries();
+                Reply::Done(asked.into_iter().map(|(body, token)| Effect::ask(body, token)).collect())
+            }
             _ => Reply::Ignored,
         }
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::notice::sentence;
 use tiller_protocol::skill::{SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse, SkillVersionRow};
-use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{CommandBody, Cost, Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::dialog::commands::palette::ago;
@@ -41,11 +42,16 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("skills.edit", "edit", "Edit the skill in your editor"),
     ActionSpec::key_only("skills.switch", "off or on", "Turn the skill off or on").deciding(),
+    ActionSpec::key_only("skills.try", "try", "Try the skill on your past prompts, with and without it"),
     ActionSpec::key_only("skills.versions", "versions", "Show the earlier versions of the skill"),
 ];
 
-const KEYS: &[DefaultKey] =
-    &[("leader e", "skills.edit"), ("leader v", "skills.versions"), ("leader x", "skills.switch")];
+const KEYS: &[DefaultKey] = &[
+    ("leader e", "skills.edit"),
+    ("leader t", "skills.try"),
+    ("leader v", "skills.versions"),
+    ("leader x", "skills.switch"),
+];
 
 const VERSION_ACTIONS: &[ActionSpec] =
     &[ActionSpec::key_only("skill_versions.restore", "restore", "Restore the version").deciding()];
@@ -58,6 +64,7 @@ const COLUMNS: &[Column] = &[
     Column::text("From").rank(2),
     Column::text("State").rank(1),
     Column::number("Uses").rank(3),
+    Column::number("Cost").rank(4),
 ];
 
 const VERSION_COLUMNS: &[Column] = &[
@@ -122,6 +129,13 @@ fn about(row: &SkillRow) -> String {
     if row.state == SkillUse::Hidden {
         lines.push("Another skill of this name takes its place".into());
     }
+    if matches!(row.state, SkillUse::Used | SkillUse::Off) {
+        lines.push(sentence(&row.record.words()));
+        if let Some(trial) = &row.record.trial {
+            let cut = if trial.cut { " (cut by its budget)" } else { "" };
+            lines.push(format!("Last trial{cut}: {}", trial.words()));
+        }
+    }
     if row.state == SkillUse::Used {
         let arguments = if row.arguments.is_empty() { String::new() } else { format!(" {}", row.arguments) };
         lines.push(format!("Write ${}{arguments} in a message to load it", row.name));
@@ -138,7 +152,8 @@ pub(crate) fn lines(rows: &[SkillRow]) -> String {
         let (state, _) = state(row);
         let state = if state.is_empty() { String::new() } else { format!(", {state}") };
         let problems: String = row.problems.iter().map(|p| format!("\n  {p}")).collect();
-        format!("{}, {}{state}: {}{problems}", row.name, row.source, row.description)
+        let record = if row.record.uses > 0 { format!("\n  {}", row.record.words()) } else { String::new() };
+        format!("{}, {}{state}: {}{record}{problems}", row.name, row.source, row.description)
     };
     let all: Vec<String> = rows.iter().map(line).collect();
     format!("Skills: {}\n{}", rows.len(), all.join("\n"))
@@ -191,18 +206,28 @@ impl Source for SkillList {
     fn items(&mut self, _model: &Model) -> Vec<Item> {
         let item = |(at, row): (usize, &SkillRow)| {
             let (word, role) = state(row);
-            let uses = if row.uses > 0 { Cell::number(row.uses.to_string(), "") } else { Cell::dim("") };
+            let record = &row.record;
+            let uses =
+                if record.uses > 0 { Cell::number(record.uses.to_string(), "") } else { Cell::dim("") };
+            let cost = match record.cost {
+                cost if cost == Cost::default() => Cell::dim(""),
+                cost => Cell::number(cost.to_string(), ""),
+            };
             Item { more: about(row), ..Item::new(at.to_string(), &row.name) }
                 .detail(row.description.clone())
                 .detail(row.source.clone())
                 .cell(Cell::new(word, role))
                 .cell(uses)
+                .cell(cost)
         };
         self.rows.iter().enumerate().map(item).collect()
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
-        if !matches!(action.0, "picker.choose" | "skills.edit" | "skills.switch" | "skills.versions") {
+        if !matches!(
+            action.0,
+            "picker.choose" | "skills.edit" | "skills.try" | "skills.switch" | "skills.versions"
+        ) {
             return None;
         }
         let row = self.row(item)?.clone();
@@ -221,6 +246,11 @@ impl Source for SkillList {
                 let file = PathBuf::from(&row.file);
                 let edit = Effect::Task(Task::Suspend(External::Editor { file, line: None }));
                 Outcome::Close(vec![edit])
+            }
+            "skills.try" if row.state != SkillUse::Used => toast("A skill that is not used cannot be tried."),
+            "skills.try" => {
+                let trial = Effect::Task(Task::Suspend(External::Trial { skill: row.name }));
+                Outcome::Stay { effects: vec![trial], reload: false }
             }
             "skills.switch" => match row.state {
                 SkillUse::Used | SkillUse::Off => {
@@ -251,7 +281,7 @@ impl Source for SkillList {
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let all = ["skills.edit", "skills.switch", "skills.versions"];
+        let all = ["skills.edit", "skills.try", "skills.switch", "skills.versions"];
         all.into_iter().filter(|_| any).map(Hint::of).collect()
     }
 
@@ -365,6 +395,7 @@ impl Source for Versions {
 #[cfg(test)]
 mod tests {
     use tiller_protocol::Time;
+    use tiller_protocol::skill::{SkillRecord, SkillTrial, TrialRuns};
 
     use super::*;
     use crate::testing::Robot;
@@ -387,6 +418,25 @@ mod tests {
             row("code-review", "Reviews a change for faults before it is merged", "built in", SkillUse::Used),
             SkillRow {
                 arguments: "[stage]".into(),
+                record: SkillRecord {
+                    uses: 3,
+                    done: 2,
+                    checked: 2,
+                    passed: 1,
+                    cost: Cost(120_000),
+                    trial: Some(SkillTrial {
+                        with: TrialRuns {
+                            runs: 2,
+                            used: 2,
+                            done: 2,
+                            cost: Cost(30_000),
+                            ..TrialRuns::default()
+                        },
+                        without: TrialRuns { runs: 2, done: 1, cost: Cost(20_000), ..TrialRuns::default() },
+                        ..SkillTrial::default()
+                    }),
+                    ..SkillRecord::default()
+                },
                 ..row(
                     "deploy",
                     "How this service is deployed, and what to check first",

@@ -20,7 +20,7 @@ use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Even
 
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, External, Task, Token};
 use crate::dialog::question::answer_state::{AnswerState, which_of};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -75,11 +75,13 @@ pub(crate) enum Button {
     Always,
     /// Shows each of the calls.
     Calls,
+    /// Tries the skill that the call writes.
+    Try,
 }
 
 impl Button {
     /// As they are drawn.
-    const ALL: [(Self, &'static str, &'static str); 8] = [
+    const ALL: [(Self, &'static str, &'static str); 9] = [
         (Self::Once, "approval.once", "once"),
         (Self::Outside, "approval.outside", "outside the sandbox"),
         (Self::Session, "approval.session", "session"),
@@ -88,6 +90,7 @@ impl Button {
         (Self::Comment, "approval.comment", "say why"),
         (Self::Edit, "approval.edit", "edit"),
         (Self::Calls, "approval.calls", "each call"),
+        (Self::Try, "approval.try", "try it"),
     ];
 }
 
@@ -270,6 +273,7 @@ impl Approval {
             Button::Outside => self.p.outside != OutsideAnswer::No,
             Button::Once => self.p.outside != OutsideAnswer::Only,
             Button::Calls => !self.p.calls.is_empty(),
+            Button::Try => self.p.trial.is_some(),
             Button::No | Button::Comment => true,
         }
     }
@@ -360,6 +364,16 @@ impl Approval {
                 Reply::done()
             }
             Button::Calls => Reply::with(Effect::Push(calls::AskedCalls::list(&self.p.calls))),
+            Button::Try => match &self.p.trial {
+                Some(skill) => {
+                    let trial = External::Trial { skill: skill.clone() };
+                    Reply::with(Effect::Task(Task::Suspend(trial)))
+                }
+                None => {
+                    self.answer_state.feedback = Some("There is no skill to try here".into());
+                    Reply::done()
+                }
+            },
             b => self.yes(b),
         }
     }
@@ -410,7 +424,9 @@ impl Approval {
             "approval.previous" => self.step(false),
             "approval.press" => {
                 return match self.focus {
-                    Button::No | Button::Comment | Button::Edit | Button::Calls => self.press(self.focus),
+                    Button::No | Button::Comment | Button::Edit | Button::Calls | Button::Try => {
+                        self.press(self.focus)
+                    }
                     Button::Once if self.p.risk == Risk::Low => self.press(Button::Once),
                     _ => {
                         self.answer_state.feedback = Some("To approve, press the key of the button".into());
@@ -449,6 +465,7 @@ pub(crate) fn sample() -> Approval {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
+        trial: None,
     };
     let agent = tiller_protocol::AgentId("main/a2".into());
     let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };

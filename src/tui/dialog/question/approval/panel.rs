@@ -66,6 +66,11 @@ impl Panel for Approval {
             PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
             PanelEvent::Engine(_) => self.on_event(model),
             PanelEvent::Answer(_, event) => self.on_answer(event),
+            PanelEvent::Edited(_) => {
+                // Keys that were meant for the program must not answer.
+                self.answer_state.delay.restart();
+                Reply::done()
+            }
             _ => Reply::Ignored,
         }
     }

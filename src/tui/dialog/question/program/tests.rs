@@ -156,7 +156,7 @@ fn a_plan_is_opened_in_the_editor_and_read_again() {
     let at = r.tasks.iter().position(|t| matches!(t, Task::Suspend(..))).unwrap();
     let Task::Suspend(External::Editor { file: opened, line: None }) = r.tasks.remove(at) else { panic!() };
     assert_eq!(opened, file);
-    r.app.edited(Ok(()));
+    r.app.edited("Editor", Ok(()));
     r.run("wait 1");
     let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
     let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };

@@ -1,0 +1,92 @@
+//! Past prompts, and which of them a skill should answer to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiller_protocol::Notice;
+use tiller_protocol::command::HistoryScope;
+use tiller_store::{Filter, Store};
+
+use crate::app::Setup;
+
+/// Past prompts that are looked at.
+const HISTORY: u32 = 3000;
+/// Bytes of a prompt that is repeated.
+const PROMPT: std::ops::RangeInclusive<usize> = 12..=8_000;
+
+/// The user's prompts in this folder, newest first.
+pub(super) fn past_prompts(setup: &Setup, store: &Store) -> Result<Vec<String>, Notice> {
+    let filter =
+        Filter { project: Some(setup.project_name()), exec: true, archived: true, ..Filter::default() };
+    let sessions = store.sessions().list(&filter).map_err(|e| e.notice())?;
+    let Some(session) = sessions.first() else { return Ok(Vec::new()) };
+    let all = store.prompts().list(session.id, HistoryScope::Project, "", HISTORY).map_err(|e| e.notice())?;
+    let fits = |prompt: &String| {
+        PROMPT.contains(&prompt.trim().len()) && !prompt.trim_start().starts_with(['/', '!', '#', '$'])
+    };
+    Ok(all.into_iter().filter(fits).collect())
+}
+
+/// Words that say something, in lower case, without endings.
+pub(super) fn words(text: &str) -> BTreeSet<String> {
+    const COMMON: &str = "the and for with that this from when what use how you your are not all any can into its does before after then name description license mit skill task file agent metadata version please have has was will make";
+    let words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    let words = words
+        .filter(|word| word.chars().count() > 2 && !COMMON.split(' ').any(|common| common == word.as_str()));
+    words
+        .map(|word| {
+            let stem = ["ing", "ed", "es", "s"].iter().find_map(|ending| word.strip_suffix(ending));
+            stem.filter(|stem| stem.len() > 3).unwrap_or(&word).to_owned()
+        })
+        .collect()
+}
+
+/// The prompts that share most with the skill's words, and those that share none, each newest first.
+pub(super) fn choose(
+    skill: &BTreeSet<String>,
+    prompts: &[String],
+    meant: usize,
+    others: usize,
+) -> (Vec<String>, Vec<String>) {
+    let of: Vec<BTreeSet<String>> = prompts.iter().map(|prompt| words(prompt)).collect();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in of.iter().flatten() {
+        *known.entry(word).or_default() += 1;
+    }
+    // A rare word says more than one that is in every prompt.
+    let weight =
+        |word: &String| (1.0 + prompts.len() as f64 / *known.get(word.as_str()).unwrap_or(&1) as f64).ln();
+    let score = |at: usize| of[at].intersection(skill).map(weight).sum::<f64>();
+    let mut all: Vec<(usize, f64)> = (0..prompts.len()).map(|at| (at, score(at))).collect();
+    let apart = all
+        .iter()
+        .filter(|(_, score)| *score == 0.0)
+        .take(others)
+        .map(|(at, _)| prompts[*at].clone())
+        .collect();
+    all.retain(|(_, score)| *score > 0.0);
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    (all.into_iter().take(meant).map(|(at, _)| prompts[at].clone()).collect(), apart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_chosen_by_the_words_of_the_skill() {
+        let skill = words("deploy: Deploys the service to staging and production. Use it for releases.");
+        let prompts: Vec<String> = [
+            "rename the field in the parser",
+            "please deploy the new version to staging",
+            "is the service deployed?",
+            "write a test for the parser",
+            "release the service: deploy it to production",
+        ]
+        .map(str::to_owned)
+        .into();
+        let (meant, others) = choose(&skill, &prompts, 2, 5);
+        assert_eq!(meant, [prompts[4].clone(), prompts[1].clone()]);
+        assert_eq!(others, [prompts[0].clone(), prompts[3].clone()]);
+        assert_eq!(choose(&skill, &[], 3, 3), (Vec::new(), Vec::new()));
+    }
+}

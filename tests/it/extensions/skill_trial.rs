@@ -1,0 +1,123 @@
+//! What is known of a skill, where a person decides about it, and trials from the screen.
+
+use serde_json::json;
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
+
+use crate::common::{Place, let_escape_pass};
+use crate::screen::{quit, say, words};
+
+const DEPLOY: &str = "---\nname: deploy\ndescription: How we deploy\n---\nDeploy it slowly.\n";
+
+/// Loads the skill where it is listed and the task is about it, and changes it when it is told to.
+fn server() -> ScriptServer {
+    ScriptServer::with(|request: &Recorded, _| {
+        let body = request.json();
+        let messages = body["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.last().map(ToString::to_string).unwrap_or_default();
+        let listed = body["system"].to_string().contains("How we deploy");
+        let reply = match () {
+            () if last.contains("tool_result") => Script::new().text("It is done."),
+            () if last.contains("improve the skill") => Script::new().call(
+                "m1",
+                "skill_manage",
+                json!({"action": "patch", "name": "deploy", "old": "slowly", "new": "at once"}),
+            ),
+            () if listed && last.contains("deploy the new version") => {
+                Script::new().call("v1", "skill_view", json!({"name": "deploy"}))
+            }
+            () => Script::new().text("I do not know how."),
+        };
+        Reply::script(Wire::Anthropic, &reply)
+    })
+}
+
+fn place(server: &ScriptServer) -> Place {
+    let place = Place::anthropic(server);
+    let folder = place.home.join("config/skills/deploy");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("SKILL.md"), DEPLOY).unwrap();
+    place.file("a.txt", "a\n");
+    place
+}
+
+/// The list says how often a skill was used and what came of it; a key tries it, and the list has the result.
+fn from_the_list(columns: u16, rows: u16) {
+    let server = server();
+    let place = place(&server);
+    let mut term = place.term(&["--profile", "full"], columns, rows);
+    term.wait_text("Type what you want done");
+    say(&mut term, "please deploy the new version");
+    term.wait_text("It is done.");
+    say(&mut term, "/skills");
+    term.wait_text("Type to filter");
+    term.keys("deploy");
+    let screen = term.wait("the record", |s| words(s).contains("Used once, 1 in turns that succeeded"));
+    assert!(!screen.contains("Last trial"), "{screen}");
+    term.keys("\x18t");
+    let screen = term.wait_text("Type yes:");
+    assert!(screen.contains("please deploy the new version"), "{screen}");
+    term.keys("yes\r");
+    let screen = term.wait_text("Press Enter to return to Tiller");
+    assert!(screen.contains("With it") && screen.contains("Without it"), "{screen}");
+    term.keys("\r");
+    term.wait("the result", |s| words(s).contains("Last trial: with it 1 of 1 runs succeeded"));
+    term.keys("\x1b");
+    term.wait_gone("Type to filter");
+    let_escape_pass();
+    assert_eq!(quit(&mut term), 0);
+    let shown = place.ok(&["skills", "show", "deploy"]);
+    assert!(shown.contains("Last trial: with it 1 of 1") && !shown.contains("of another text"), "{shown}");
+}
+
+#[test]
+fn a_skill_is_tried_from_the_list_at_118x25() {
+    from_the_list(118, 25);
+}
+
+#[test]
+fn a_skill_is_tried_from_the_list_at_80x24() {
+    from_the_list(80, 24);
+}
+
+/// Before a change is accepted, its question says what is known of the skill, and one key tries the new text.
+fn before_it_is_accepted(columns: u16, rows: u16) {
+    let server = server();
+    let place = place(&server);
+    place.ok(&["exec", "--profile", "full", "please deploy the new version"]);
+    let mut term = place.term(&["--profile", "full"], columns, rows);
+    term.wait_text("Type what you want done");
+    say(&mut term, "improve the skill");
+    let screen = term.wait_text("[t] try it");
+    let said = words(&screen);
+    assert!(said.contains("`deploy` was used once, 1 in turns that succeeded"), "{screen}");
+    assert!(said.contains("this text was not tried") && said.contains("tiller skills try"), "{screen}");
+    assert!(screen.contains("at once"), "{screen}");
+    crate::common::let_deafness_pass();
+    term.keys("t");
+    term.wait_text("Type yes:");
+    term.keys("yes\r");
+    term.wait_text("Press Enter to return to Tiller");
+    term.keys("\r");
+    term.wait_text("[t] try it");
+    let folder = place.home.join("config/skills/deploy/SKILL.md");
+    assert_eq!(std::fs::read_to_string(&folder).unwrap(), DEPLOY, "a trial changes nothing");
+    crate::common::let_deafness_pass();
+    term.keys("y");
+    term.wait_text("It is done.");
+    assert_eq!(quit(&mut term), 0);
+    assert!(std::fs::read_to_string(&folder).unwrap().contains("at once"));
+    let shown = place.ok(&["skills", "show", "deploy"]);
+    assert!(shown.contains("Last trial: with it 1 of 1") && !shown.contains("of another text"), "{shown}");
+    let drafts = std::fs::read_dir(place.home.join("cache/skill-drafts")).unwrap().count();
+    assert_eq!(drafts, 0, "a draft goes with the answer");
+}
+
+#[test]
+fn a_change_of_a_skill_is_tried_before_it_is_accepted_at_118x25() {
+    before_it_is_accepted(118, 25);
+}
+
+#[test]
+fn a_change_of_a_skill_is_tried_before_it_is_accepted_at_80x24() {
+    before_it_is_accepted(80, 24);
+}
