@@ -55,7 +55,7 @@ mod tools;
 pub use extras::{OwnCommand, Style};
 pub use files::{SkillFile, SkillFiles};
 pub use fill::fill;
-pub use index::index;
+pub use index::{BYTES as INDEX_BYTES, index};
 pub use library::{Library, Reload};
 pub use load::{BuiltInFile, BuiltInFolder, Flaw, Skills, Sources, built_in_folders};
 pub use skill::{Param, Skill};

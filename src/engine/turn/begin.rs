@@ -156,9 +156,13 @@ fn skill_index(core: &Core) -> String {
     if core.services.tool(LOAD_SKILL).is_none() {
         return String::new();
     }
-    let budget = core.services.config().context.layers.get("skills").copied().unwrap_or(SKILL_INDEX);
-    // About 2.5 bytes of text are a token.
-    let bytes = usize::try_from(budget.min(SKILL_INDEX).saturating_mul(5) / 2).unwrap_or(usize::MAX);
+    let bytes = match core.services.config().context.layers.get("skills") {
+        None => tiller_skills::INDEX_BYTES,
+        // About 2.5 bytes of text are a token.
+        Some(tokens) => {
+            usize::try_from((*tokens).min(SKILL_INDEX).saturating_mul(5) / 2).unwrap_or(usize::MAX)
+        }
+    };
     tiller_skills::index(&core.services.skills(), bytes)
 }
 
