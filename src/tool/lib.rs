@@ -62,8 +62,8 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch};
 pub struct ApprovalNotes {
     /// Lines of text.
     pub lines: Vec<String>,
-    /// What `tiller skills try` is given to compare runs with and without the skill that the call writes.
-    pub trial: Option<String>,
+    /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
+    pub draft: Option<String>,
 }
 
 #[async_trait]
@@ -128,6 +128,14 @@ pub trait Tool: Send + Sync {
     /// What else the approval dialog says. Asked for after [`Tool::preview`].
     async fn notes(&self, _args: &Value, _cx: &ToolCx) -> ApprovalNotes {
         ApprovalNotes::default()
+    }
+
+    /// The arguments with the text that the user wrote in place of what they were asked about. `None`: the call cannot be
+    /// edited.
+    fn edited(&self, args: &Value, text: &str) -> Option<Value> {
+        let mut args = args.clone();
+        *args.get_mut("command")? = Value::String(text.to_owned());
+        Some(args)
     }
 
     /// Runs the call. Must end soon after `cx.cancel` fires.

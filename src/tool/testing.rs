@@ -231,7 +231,7 @@ impl ScriptPorts for FakePorts {
                 editable: false,
                 outside: tiller_protocol::ask::OutsideAnswer::No,
                 calls: Vec::new(),
-                trial: None,
+                draft: None,
             };
             return Ok(InnerReply::Waits(Box::new(WaitingCall { ask, allowed: !asks, row })));
         }

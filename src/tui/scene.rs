@@ -37,7 +37,7 @@ pub(crate) fn question(n: u128) -> Ask {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     };
     let id: AskId = format!("{n:032x}").parse().unwrap();
     Ask { id, agent: AgentId("a2".into()), call: None, body: AskBody::Permission(p) }

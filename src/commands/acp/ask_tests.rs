@@ -27,7 +27,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     }))
 }
 

@@ -148,7 +148,7 @@ mod tests {
             editable: false,
             outside: OutsideAnswer::No,
             calls: Vec::new(),
-            trial: None,
+            draft: None,
         })
     }
 

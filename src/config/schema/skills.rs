@@ -16,7 +16,7 @@ pub struct SkillSettings {
     /// Address of a registry: a JSON file that says which packs of skills there are. Asked only by `tiller skills`.
     pub registry: Option<String>,
     /// After a task of five tool calls or more that succeeded, offer to save how it was done as a skill, once in a
-    /// session: `hint` says so in a line, `ask` opens a question, `never` does neither.
+    /// session: `hint` says so in a line, `ask` opens a question, `never` does neither. `/save-skill never` ends it too.
     pub offer: SkillOffer,
 }
 
@@ -25,11 +25,11 @@ pub struct SkillSettings {
 #[serde(rename_all = "lowercase")]
 pub enum SkillOffer {
     /// By a line that says how.
+    #[default]
     Hint,
     /// By a question.
     Ask,
     /// Not at all.
-    #[default]
     Never,
 }
 

@@ -14,6 +14,7 @@ use tiller_skills::{Library, Skill, SkillFiles, Skills, Style};
 
 use crate::bus::{ClientId, read};
 use crate::core::Core;
+use crate::questions::skill_offer;
 
 /// Skills that one message loads at most.
 const LOADED: usize = 5;
@@ -31,6 +32,8 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
             let word = if on { "on" } else { "off" };
             core.done(client, cause, format!("The skill {name} is turned {word}"));
         }
+        SkillCommand::Save => skill_offer::save_command(core, client, cause),
+        SkillCommand::Offer { on } => skill_offer::offer_command(core, client, cause, on),
         SkillCommand::Reload => read::read(core, client, cause, move || {
             library.reload();
             Ok(ReplyEvent::DoneReply { said: "Skills are read again".into() })

@@ -20,7 +20,7 @@ fn permission(shown: &str) -> AskBody {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     })
 }
 

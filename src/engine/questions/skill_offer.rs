@@ -4,10 +4,11 @@
 use tiller_config::schema::{SkillApproval, SkillOffer};
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{
-    AskBody, AskReply, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
+    AskBody, AskReply, CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
 use tiller_store::{MadeBy, SkillUse, SkillUseKind};
 
+use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::follow_up::FollowUp;
 use crate::core::msg::Msg;
@@ -120,8 +121,8 @@ pub(crate) fn ask(core: &mut Core) {
     }
     if core.services.config().skills.offer == SkillOffer::Hint {
         let text = "how this task was done can be saved as a skill, for the next one like it";
-        let hint = "tell the agent to save it; you see the draft before it is stored";
-        let off = "`offer = \"never\"` in [skills] of config.toml ends these hints";
+        let hint = "`/save-skill` lets the agent write a draft, which you edit and accept";
+        let off = "`/save-skill never` ends these offers for good";
         return core.notice(Notice::new(NoticeKind::Info, text).hint(hint).hint(off));
     }
     let body = AskBody::Clarify {
@@ -142,15 +143,50 @@ pub(crate) fn answered(core: &mut Core, reply: &Result<AskReply, String>) {
     if answers.iter().any(|answer| answer == NEVER_AGAIN) {
         drop(core.services.store.set_meta(KEY, Some(NEVER.into())));
         let notice = Notice::new(NoticeKind::Info, "skills are not offered after tasks any more");
-        return core.notice(notice.hint("ask the agent to save how a task was done whenever you like"));
+        return core.notice(notice.hint("`/save-skill` saves how a task was done whenever you like"));
     }
     if answers.iter().any(|answer| answer == SAVE) {
-        let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
-        let message = Message::text(TASK);
-        core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
-        queue::queue_changed(core, None);
-        if !core.occupied() {
-            core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
-        }
+        save(core);
+    }
+}
+
+/// `/save-skill`
+pub(crate) fn save_command(core: &mut Core, client: ClientId, cause: CommandId) {
+    let why = if core.services.config().skills.approve == SkillApproval::Never {
+        Some("agents may not write skills here")
+    } else if core.services.tools.all.find(WRITE).is_none() {
+        Some("this agent cannot write skills")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        let notice =
+            Notice::new(NoticeKind::User, why).hint("`approve` in [skills] of config.toml decides over it");
+        return core.refuse(client, cause, notice);
+    }
+    save(core);
+    core.done(client, cause, "The agent writes a draft of a skill; you see it before it is stored".into());
+}
+
+/// `/save-skill never`, and back.
+pub(crate) fn offer_command(core: &mut Core, client: ClientId, cause: CommandId, on: bool) {
+    drop(core.services.store.set_meta(KEY, (!on).then(|| NEVER.into())));
+    core.turn.offered = None;
+    let said = if on {
+        "Skills are offered after tasks again"
+    } else {
+        "Skills are not offered after tasks any more; /save-skill still saves one"
+    };
+    core.done(client, cause, said.into());
+}
+
+/// Sends the task of writing a skill to the agent, after what it does now.
+fn save(core: &mut Core) {
+    let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
+    let message = Message::text(TASK);
+    core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+    queue::queue_changed(core, None);
+    if !core.occupied() {
+        core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
     }
 }

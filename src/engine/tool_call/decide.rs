@@ -129,7 +129,7 @@ impl CallTask {
             ask.effects.extend(self.rules_for_approval().await);
             let notes = self.tool.notes(&self.args, &self.cx).await;
             ask.effects.extend(notes.lines);
-            ask.trial = notes.trial;
+            ask.draft = notes.draft;
             if let Some(decided) = self.inner_consent(&ask) {
                 self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
                 return decided;
@@ -195,10 +195,10 @@ impl CallTask {
     ) -> Option<Result<CallDecision, Refusal>> {
         let answer = self.leave_sandbox(answer, offered);
         if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
-            match self.args.get_mut("command") {
-                Some(command) if command.as_str() == Some(text.as_str()) => {}
-                Some(command) => {
-                    *command = Value::String(text.clone());
+            match self.tool.edited(&self.args, &text) {
+                Some(same) if same == self.args => {}
+                Some(args) => {
+                    self.args = args;
                     self.changed = Some(text);
                 }
                 None => {
@@ -244,7 +244,11 @@ impl CallTask {
         answer: Result<AskReply, String>,
         rule: &str,
     ) -> Result<CallDecision, Refusal> {
-        let by = if self.changed.is_some() { "you, with an edited command" } else { "you" };
+        let by = match self.changed {
+            None => "you",
+            Some(_) if self.tool.touch() == Touch::Execute => "you, with an edited command",
+            Some(_) => "you, with an edited text",
+        };
         let person = |decision| CallDecision { decision, by: by.into() };
         let no = |decision: PermissionOutcome, by: String, text: String, unanswered: bool| {
             let result = CallResult { unanswered, ..CallResult::text(ToolOutcome::Denied, text) };

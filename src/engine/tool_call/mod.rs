@@ -219,7 +219,8 @@ impl CallTask {
             outcome: result.outcome.into(),
         };
         if let Some(text) = &self.changed {
-            let text = format!("[The user changed the command to: {}]", cut(text, CHANGED));
+            let what = if self.tool.touch() == Touch::Execute { "command" } else { "text" };
+            let text = format!("[The user changed the {what} to: {}]", cut(text, CHANGED));
             result.content.insert(0, Part::Text { text });
         }
         self.hooked_words(&mut result);

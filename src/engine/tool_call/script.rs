@@ -148,7 +148,7 @@ fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> Perm
         editable: false,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls,
-        trial: None,
+        draft: None,
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
             editable: false,
             outside: OutsideAnswer::No,
             calls: Vec::new(),
-            trial: None,
+            draft: None,
         };
         (ask, false)
     }

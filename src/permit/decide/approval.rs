@@ -57,7 +57,7 @@ impl Call<'_> {
             editable: self.editable,
             outside: OutsideAnswer::No,
             calls: Vec::new(),
-            trial: None,
+            draft: None,
         })
     }
 

@@ -17,6 +17,10 @@ pub enum SkillCommand {
     Style { name: Option<String> },
     /// Read all of them again: a file has changed.
     Reload,
+    /// Let the agent write how the last task was done as a skill.
+    Save,
+    /// Offer that after tasks, or never again.
+    Offer { on: bool },
 }
 
 /// What is asked about skills, answered by `skills_reply`.

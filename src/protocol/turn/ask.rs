@@ -112,9 +112,9 @@ pub struct PermissionAsk {
     /// The calls of a script that this is about, in their order; empty for a call that makes none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<AskedCall>,
-    /// What `tiller skills try` is given to compare runs with and without the skill that the call writes.
+    /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trial: Option<String>,
+    pub draft: Option<String>,
 }
 
 /// One call of a script that waits for an approval.

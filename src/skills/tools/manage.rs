@@ -13,6 +13,7 @@ use tiller_tool::{ApprovalNotes, Tool, ToolCx, ToolError, ToolOutput};
 
 use crate::change::{Act, Editor, Plan, Request, Scope};
 use crate::library::Library;
+use crate::skill::FILE;
 use crate::tools::record;
 
 /// The tool.
@@ -134,6 +135,24 @@ impl Tool for SkillManage {
         let (editor, library) = (self.editor.clone(), self.library.clone());
         let noted = tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan)).await;
         noted.unwrap_or_default()
+    }
+
+    fn edited(&self, args: &Value, text: &str) -> Option<Value> {
+        let file = args.get("file").and_then(Value::as_str).unwrap_or(FILE);
+        let action = match args.get("action").and_then(Value::as_str)? {
+            "create" => "create",
+            "edit" | "patch" => "edit",
+            _ => return None,
+        };
+        // What is edited is the skill's main file, whatever the call changes.
+        if file != FILE {
+            return None;
+        }
+        let mut args = args.as_object()?.clone();
+        args.retain(|key, _| key != "old" && key != "new");
+        args.insert("action".into(), action.into());
+        args.insert("content".into(), text.into());
+        Some(Value::Object(args))
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -206,7 +206,7 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     assert!(notes.lines[0].contains("`checks` was not used yet"), "{notes:?}");
     // The planned state is laid out whole.
     let draft = home.path().join("drafts/checks");
-    assert_eq!(notes.trial.as_deref(), Some(&*draft.display().to_string()));
+    assert_eq!(notes.draft.as_deref(), Some(&*draft.display().to_string()));
     assert!(std::fs::read_to_string(draft.join("SKILL.md")).unwrap().contains("Start the tests."));
     let store = Store::open(&home.path().join("tiller.db"), Options::default()).unwrap();
     let used = SkillUse {
@@ -242,7 +242,7 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     assert!(said.contains("a trial of this text") && !said.contains("not tried"), "{said}");
     // What is deleted is not tried.
     let gone = manage.notes(&json!({"action": "delete", "name": "checks"}), cx).await;
-    assert!(gone.trial.is_none() && gone.lines.len() == 1, "{gone:?}");
+    assert!(gone.draft.is_none() && gone.lines.len() == 1, "{gone:?}");
     bench.say(manage, patch).await;
     assert!(!draft.exists(), "the draft goes with the change");
 }

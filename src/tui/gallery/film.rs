@@ -138,7 +138,7 @@ fn approve(film: &mut Film<'_>, call: &Call) {
             editable: false,
             outside: tiller_protocol::ask::OutsideAnswer::No,
             calls: Vec::new(),
-            trial: None,
+            draft: None,
         }),
     };
     film.stage

@@ -59,7 +59,7 @@ fn permission(verb: &str, shown: &str, risk: Risk) -> PermissionAsk {
         editable: verb != "edit",
         outside: if verb == "shell" { OutsideAnswer::Offered } else { OutsideAnswer::No },
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     }
 }
 

@@ -70,7 +70,7 @@ fn permission(n: u128) -> Ask {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     };
     let id = AskId(format!("{n:032x}").parse().unwrap());
     Ask { id, agent: AgentId::main(), call: Default::default(), body: AskBody::Permission(p) }

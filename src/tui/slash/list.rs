@@ -51,6 +51,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("retry", "Retry the failed request now instead of waiting", "global.try_now"),
     &Alias("rewind", "Restore an earlier message: conversation, files or both", "view.sessions"),
     &Alias("sandbox", "What confines commands, and what it does not stop", "sandbox.open"),
+    &skill::SaveSkill,
     &Alias("search", "Search the text of all sessions", "search.open"),
     &Alias("sessions", "Open another session", "sessions.open"),
     &Alias("settings", "Change screen settings", "settings.open"),

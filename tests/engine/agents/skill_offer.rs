@@ -6,7 +6,8 @@ use serde_json::json;
 use tiller_config::schema::{SkillApproval, SkillOffer};
 use tiller_engine::EngineConfig;
 use tiller_protocol::event::{AskEvent, TurnStatus};
-use tiller_protocol::{Ask, AskBody, AskReply, EventBody};
+use tiller_protocol::skill::SkillCommand;
+use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, EventBody};
 use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, Skills, Sources};
 
@@ -125,6 +126,10 @@ async fn after_a_long_task_a_skill_is_offered_once_written_after_a_yes_and_never
     assert_eq!(asked(&rig.quit().await), 0);
 }
 
+fn hinted(seen: &[Arc<tiller_protocol::Event>]) -> bool {
+    seen.iter().any(|event| format!("{:?}", event.body).contains("can be saved as a skill"))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_setting_makes_a_line_of_it_or_nothing() {
     let (place, library) = place();
@@ -135,15 +140,38 @@ async fn the_setting_makes_a_line_of_it_or_nothing() {
             parts.config.skills.offer = offer;
         }
     };
-    let mut rig = place.start_with(&model(5), with(SkillOffer::Hint)).await;
-    rig.turn("go").await;
-    let notice = rig.notice("can be saved as a skill").await;
-    assert!(notice.hints[0].contains("tell the agent to save it"), "{notice:?}");
-    assert_eq!(asked(&rig.quit().await), 0);
-    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    let mut rig = place.start_with(&model(5), with(SkillOffer::Never)).await;
     rig.turn("go").await;
     rig.turn("again").await;
     let seen = rig.quit().await;
-    let said = seen.iter().any(|event| format!("{:?}", event.body).contains("can be saved as a skill"));
-    assert!(asked(&seen) == 0 && !said);
+    assert!(asked(&seen) == 0 && !hinted(&seen));
+    // A line by default: no question, no call of a model, once in a session.
+    let fake = model(5);
+    let mut rig = place.start_with(&fake, with(SkillOffer::default())).await;
+    rig.turn("go").await;
+    let notice = rig.notice("can be saved as a skill").await;
+    assert!(notice.hints[0].contains("`/save-skill`") && notice.hints[1].contains("never"), "{notice:?}");
+    assert_eq!(fake.requests.lock().unwrap().len(), 2);
+    rig.turn("again").await;
+    // Taken by a command: the agent writes the skill.
+    rig.send(CommandBody::Skill(SkillCommand::Save));
+    let (status, text, _) = rig.finished().await;
+    assert_eq!((status, text.as_str()), (TurnStatus::Done, "Saved."));
+    assert!(place.tmp.path().join("roles/skills/reading/SKILL.md").is_file());
+    assert_eq!(asked(&rig.quit().await), 0);
+    // Declined once, and never offered again: not in this session, and not in the next.
+    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    rig.send(CommandBody::Skill(SkillCommand::Offer { on: false }));
+    rig.turn("go").await;
+    assert!(!hinted(&rig.quit().await));
+    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    rig.turn("go").await;
+    rig.turn("again").await;
+    assert!(!hinted(&rig.quit().await));
+    // Until the person wants it back.
+    let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
+    rig.send(CommandBody::Skill(SkillCommand::Offer { on: true }));
+    rig.turn("go").await;
+    rig.notice("can be saved as a skill").await;
+    rig.quit().await;
 }

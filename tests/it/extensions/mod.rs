@@ -3,5 +3,6 @@
 mod hooks;
 mod packs;
 mod plugins;
+mod skill_offer;
 mod skill_trial;
 mod skills;

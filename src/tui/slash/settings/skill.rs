@@ -1,6 +1,7 @@
-//! `/skill` and `/style`.
+//! `/skill`, `/save-skill` and `/style`.
 
 use tiller_protocol::command::TurnCommand;
+use tiller_protocol::skill::SkillCommand;
 use tiller_protocol::{CommandBody, Message, SendMode};
 
 use crate::app::effect::Effect;
@@ -30,6 +31,33 @@ impl SlashCommand for Skill {
         }
         let message = Message::text(format!("${}", args.trim_start_matches('$')));
         Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))])
+    }
+}
+
+/// `/save-skill`
+pub(crate) struct SaveSkill;
+
+impl SlashCommand for SaveSkill {
+    fn name(&self) -> &'static str {
+        "save-skill"
+    }
+
+    fn help(&self) -> &'static str {
+        "Save how the last task was done as a skill: you edit and accept a draft"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/save-skill [never | offer]"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        let command = match args {
+            "" => SkillCommand::Save,
+            "never" => SkillCommand::Offer { on: false },
+            "offer" => SkillCommand::Offer { on: true },
+            _ => return Err("Use /save-skill, /save-skill never or /save-skill offer".into()),
+        };
+        Ok(vec![Effect::send(CommandBody::Skill(command))])
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
         "session",
         "Approve this and calls under the same rule until the session ends",
     ),
-    ActionSpec::key_only("approval.edit", "edit", "Edit the command; the rules check it again"),
+    ActionSpec::key_only("approval.edit", "edit", "Edit the command or the draft; it is checked again"),
     ActionSpec::yes("approval.always", "always", "Approve and save the rule; shows the rule first"),
     ActionSpec::key_only("approval.calls", "each call", "Show each of the calls that the answer is for"),
     ActionSpec::key_only("approval.try", "try it", "Try the skill with and without it, before you decide"),

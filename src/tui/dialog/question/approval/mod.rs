@@ -4,6 +4,7 @@
 mod actions;
 mod calls;
 mod content;
+mod draft;
 mod draw;
 mod panel;
 mod title;
@@ -112,12 +113,14 @@ struct TextFields {
     comment: Edit,
     command: Edit,
     rule: Edit,
+    /// The draft is in the user's editor.
+    in_editor: bool,
 }
 
 impl TextFields {
     fn new(command: &str) -> Self {
         let (comment, rule) = (Edit::default(), Edit::default());
-        Self { mode: KeyTarget::Buttons, comment, command: Edit::with(command), rule }
+        Self { mode: KeyTarget::Buttons, comment, command: Edit::with(command), rule, in_editor: false }
     }
 
     /// The text that takes keys; `None`: the buttons do.
@@ -268,12 +271,12 @@ impl Approval {
     /// Whether there is such a button.
     fn has(&self, b: Button) -> bool {
         match b {
-            Button::Edit => self.p.editable,
+            Button::Edit => self.p.editable || self.p.draft.is_some(),
             Button::Session | Button::Always => self.pattern.is_some(),
             Button::Outside => self.p.outside != OutsideAnswer::No,
             Button::Once => self.p.outside != OutsideAnswer::Only,
             Button::Calls => !self.p.calls.is_empty(),
-            Button::Try => self.p.trial.is_some(),
+            Button::Try => self.p.draft.is_some(),
             Button::No | Button::Comment => true,
         }
     }
@@ -355,6 +358,11 @@ impl Approval {
             Button::No => self.answer(Decision::Deny { comment: None }),
             Button::Comment => self.write(KeyTarget::Comment),
             Button::Edit if self.p.editable => self.write(KeyTarget::Command),
+            Button::Edit if self.p.draft.is_some() => {
+                self.fields.in_editor = true;
+                let file = draft::file(&self.p).unwrap_or_default();
+                Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: None })))
+            }
             Button::Edit => {
                 self.answer_state.feedback = Some("This call cannot be edited".into());
                 Reply::done()
@@ -364,7 +372,7 @@ impl Approval {
                 Reply::done()
             }
             Button::Calls => Reply::with(Effect::Push(calls::AskedCalls::list(&self.p.calls))),
-            Button::Try => match &self.p.trial {
+            Button::Try => match &self.p.draft {
                 Some(skill) => {
                     let trial = External::Trial { skill: skill.clone() };
                     Reply::with(Effect::Task(Task::Suspend(trial)))
@@ -465,7 +473,7 @@ pub(crate) fn sample() -> Approval {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     };
     let agent = tiller_protocol::AgentId("main/a2".into());
     let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };

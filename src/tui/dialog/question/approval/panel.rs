@@ -66,11 +66,8 @@ impl Panel for Approval {
             PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
             PanelEvent::Engine(_) => self.on_event(model),
             PanelEvent::Answer(_, event) => self.on_answer(event),
-            PanelEvent::Edited(_) => {
-                // Keys that were meant for the program must not answer.
-                self.answer_state.delay.restart();
-                Reply::done()
-            }
+            PanelEvent::Edited(result) => self.on_return(result),
+            PanelEvent::JobDone(_, result) => self.on_draft(result),
             _ => Reply::Ignored,
         }
     }

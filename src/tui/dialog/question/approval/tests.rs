@@ -25,7 +25,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         editable: true,
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
-        trial: None,
+        draft: None,
     }
 }
 
