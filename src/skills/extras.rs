@@ -28,9 +28,9 @@ pub struct OwnCommand {
     pub description: String,
     /// How its arguments are written; may be empty.
     pub hint: String,
-    /// The model that its author had in mind. It is said, and not switched to.
+    /// The model that answers it: a tier, or a model by its name.
     pub model: Option<String>,
-    /// Tools that its author had in mind. They never grant anything.
+    /// The only tools that are used for it, as written; empty: it does not narrow them. They never grant anything.
     pub allowed_tools: Vec<String>,
     pub from: Origin,
     /// Relative to the project's folder where it is the project's.
@@ -63,7 +63,10 @@ impl OwnCommand {
     pub fn text(&self, arguments: &str) -> String {
         let mut text = with_commands(&fill(&self.body, &[], arguments));
         if !self.allowed_tools.is_empty() {
-            text.push_str(&format!("\n\nUse only these tools: {}.", self.allowed_tools.join(", ")));
+            text.push_str(&format!(
+                "\n\nOnly these tools run for this task: {}.",
+                self.allowed_tools.join(", ")
+            ));
         }
         text
     }

@@ -6,7 +6,7 @@
 //! description: How Rust is written here. Use it before you write Rust.
 //! license: MIT
 //! compatibility: Needs cargo
-//! allowed-tools: read_file search           # can only narrow what an agent has
+//! allowed-tools: read_file search           # only these while its task lasts; it grants nothing
 //! metadata:
 //!   params: crate, edition=2024             # {{crate}}, {{edition}} in the body
 //!   requires: writing-tests                 # loaded with it
@@ -31,6 +31,7 @@
 //! | `packs` | packs: what a user installs from a folder, an archive, a repository or a registry |
 //! | `extras` | own commands and output styles |
 //! | `fill` | parameters and arguments |
+//! | `allowed` | `allowed-tools` as patterns that narrow |
 //! | `index` | the list for a system prompt |
 //! | `tools` | the tools for models |
 //! | `change` | changes of skills, and their versions |
@@ -38,6 +39,7 @@
 //! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: which of them a model sees (`engine`), and
 //! whether a person agrees to a change (`permit`).
 
+mod allowed;
 pub mod change;
 mod extras;
 mod files;
@@ -52,6 +54,7 @@ mod skill;
 mod strict;
 mod tools;
 
+pub use allowed::patterns;
 pub use extras::{OwnCommand, Style};
 pub use files::{SkillFile, SkillFiles};
 pub use fill::fill;

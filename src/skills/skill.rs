@@ -27,7 +27,8 @@ pub struct Skill {
     pub compatibility: Option<String>,
     /// The entries of `metadata` that are text or numbers.
     pub metadata: BTreeMap<String, String>,
-    /// Tools that the skill says it needs, as written. They never grant anything.
+    /// The only tools that are used while its task lasts, as written; empty: it does not narrow them. They never grant
+    /// anything.
     pub allowed_tools: Vec<String>,
     /// Parameters of its body.
     pub params: Vec<Param>,

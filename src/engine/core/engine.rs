@@ -227,6 +227,7 @@ impl Core {
                 max_requests: None,
                 offered: None,
                 uses_skills: false,
+                model_before: None,
             },
             prompts: PromptPart {
                 queue: Vec::new(),

@@ -33,7 +33,7 @@ use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
 use crate::prompts::skills;
-use crate::turn::Input;
+use crate::turn::{Input, terms};
 
 /// Before a session is open.
 pub(crate) fn no_prefix() -> PrefixTask {
@@ -120,7 +120,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             let mut files = message.clone();
             let taken = skills::take(core, &mut files);
             let texts = named::texts(core, named::take(&mut files, &root, &names));
-            (id, message, files, texts, taken)
+            (id, message, files, texts, (taken.terms(core), taken))
         })
         .collect();
     let (store, me) = (core.services.store.clone(), core.identity.id.clone());
@@ -134,7 +134,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
         let mut items = Vec::new();
-        for (id, message, files, texts, taken) in messages {
+        for (id, message, files, texts, (terms, taken)) in messages {
             // Text typed by hand may name a file as well.
             let reads = files.text.contains('@')
                 || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
@@ -180,7 +180,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 }
                 (content, _) => content,
             };
-            items.push(PreparedItem { id, message, content });
+            items.push(PreparedItem { id, message, content, terms });
         }
         let prefix = match prefix {
             Some(p) => Some(shorten::prefix(&*p.await, fast).await),
@@ -278,6 +278,7 @@ fn prompt_composed(
         ));
     }
     let from_queue = item.id.is_some();
+    terms::begin(core, item.terms);
     let start = TurnStart { prompt, entries, events, from_queue, in_history: true, ..TurnStart::new(scope) };
     begin::begin(core, start);
 }
@@ -364,6 +365,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         match item.content {
             Ok(mut content) => {
                 core.prompts.queue.remove(at);
+                terms::join(core, item.terms);
                 content.extend(core.news_part());
                 prompts.push(item.message.text.clone());
                 let (entry, event) = user_entry(core, item.message, Origin::Steer, content);

@@ -14,6 +14,7 @@ use crate::context::msg::Prefix;
 use crate::context::prefix::layers::Layers;
 use crate::goal::pursuit::GoalReport;
 use crate::money::today::Today;
+use crate::turn::terms::TurnTerms;
 
 /// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
 pub(crate) enum PromptMsg {
@@ -74,6 +75,8 @@ pub(crate) struct PreparedItem {
     pub(crate) id: Option<QueueId>,
     pub(crate) message: Message,
     pub(crate) content: Result<Vec<Part>, Notice>,
+    /// What its own command and its skills hold the turn to.
+    pub(crate) terms: TurnTerms,
 }
 
 /// A message that is ready to be sent.

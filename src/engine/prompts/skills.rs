@@ -10,11 +10,12 @@ use tiller_protocol::skill::{
 };
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Time};
 use tiller_skills::change::Scope;
-use tiller_skills::{Library, Skill, SkillFiles, Skills, Style};
+use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style};
 
 use crate::bus::{ClientId, read};
 use crate::core::Core;
 use crate::questions::skill_offer;
+use crate::turn::terms::{self, ToolList, TurnTerms};
 
 /// Skills that one message loads at most.
 const LOADED: usize = 5;
@@ -180,15 +181,19 @@ pub(crate) struct Taken {
     skills: Skills,
     /// Names of skills with their arguments.
     loads: Vec<(String, String)>,
+    /// The own command that the message calls.
+    command: Option<Arc<OwnCommand>>,
 }
 
 /// Puts the text of an own command in place of `/name words`, and notes the skills that the message names as `$name`.
 /// Skills that are named take what follows as their arguments where the message begins with the name.
 pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
     let skills = core.services.skills();
+    let mut command = None;
     if let Some(rest) = message.text.trim_start().strip_prefix('/') {
         let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        if let Some(command) = skills.command(name) {
+        command = skills.command(name).cloned();
+        if let Some(command) = &command {
             message.text = command.text(words);
         }
     }
@@ -208,10 +213,23 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
             loads.push((name.to_owned(), arguments.unwrap_or_default().to_owned()));
         }
     }
-    Taken { skills, loads }
+    Taken { skills, loads, command }
 }
 
 impl Taken {
+    /// What the turn of the message is held to.
+    pub(crate) fn terms(&self, core: &Core) -> TurnTerms {
+        let own = self.command.iter().filter(|command| !command.allowed_tools.is_empty());
+        let own = own.map(|command| ToolList {
+            of: format!("/{}", command.name),
+            entries: command.allowed_tools.clone(),
+        });
+        let mut limits: Vec<ToolList> = own.collect();
+        limits.extend(terms::of_skills(core, self.loads.iter().map(|(name, _)| name.as_str())));
+        let model = self.command.as_ref().and_then(|c| Some((c.name.clone(), c.model.clone()?)));
+        TurnTerms { limits, model }
+    }
+
     /// Adds the texts of the skills to the message's own. Reads folders, so it does not run on the engine's task.
     ///
     /// # Errors

@@ -34,6 +34,20 @@ pub struct Permit {
     narrow: Arc<Vec<Rule>>,
     /// The agent's own folder, where it has one.
     moved: Option<Roots>,
+    /// What skills and own commands let the present turn use.
+    limits: Arc<RwLock<Vec<ToolLimit>>>,
+    /// The same of the turn that started this agent.
+    inherited: Arc<Vec<ToolLimit>>,
+}
+
+/// The only calls that a skill or an own command lets its turn make.
+#[derive(Clone, Debug)]
+struct ToolLimit {
+    /// What says so.
+    of: String,
+    /// As it is written, for people.
+    words: String,
+    rules: Vec<Rule>,
 }
 
 /// One call, as it would run.
@@ -63,6 +77,8 @@ impl Permit {
             reader: None,
             narrow: Arc::default(),
             moved: None,
+            limits: Arc::default(),
+            inherited: Arc::default(),
         }
     }
 
@@ -83,7 +99,49 @@ impl Permit {
             narrow.extend(parse(Effect::Ask, &rules.ask));
             narrow.extend(parse(Effect::Deny, &rules.deny));
         }
-        Self { narrow: Arc::new(narrow), ..self.clone() }
+        let mut inherited = (*self.inherited).clone();
+        inherited.extend(self.limits.read().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        Self {
+            narrow: Arc::new(narrow),
+            inherited: Arc::new(inherited),
+            limits: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// From now on only calls that one of `entries` covers are made, until the turn's limits are cleared. `of`: what says so.
+    pub(crate) fn limit(&self, of: &str, entries: &[String]) {
+        let tools = self.tools();
+        let parse = |pattern: &String| Rule::parse(Effect::Allow, Source::Agent, pattern, &tools).ok();
+        let rules = tiller_skills::patterns(entries).iter().filter_map(parse).collect();
+        let limit = ToolLimit { of: of.to_owned(), words: entries.join(", "), rules };
+        self.limits.write().unwrap_or_else(PoisonError::into_inner).push(limit);
+    }
+
+    /// The turn's limits end.
+    pub(crate) fn clear_limits(&self) {
+        self.limits.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The refusal of a call that a skill or an own command does not let its turn make.
+    fn beyond(&self, question: &Question<'_>) -> Option<Verdict> {
+        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.inherited.iter().chain(limits.iter()).peekable();
+        all.peek()?;
+        // Asking the user, keeping the plan and reading a skill are always possible.
+        if !question.access.is_empty() && question.access.iter().all(|access| *access == Access::Free) {
+            return None;
+        }
+        let limit = all.find(|limit| {
+            !self.with_request(question, |policy, request| {
+                tiller_permit::covers(policy, request, question.shell, &limit.rules)
+            })
+        })?;
+        let ToolLimit { of, words, .. } = limit;
+        Some(Verdict::Deny {
+            rule: format!("allowed-tools of {of}"),
+            reason: format!("while the task of {of} lasts, only these tools are used: {words}"),
+        })
     }
 
     /// The policy of an agent that works in a folder of its own.
@@ -160,6 +218,9 @@ impl Permit {
     /// Checks a call against the rules. Whether a user can answer is not considered: where none can, the question is
     /// refused where it would be opened.
     pub(crate) fn judge(&self, question: &Question<'_>) -> Verdict {
+        if let Some(refusal) = self.beyond(question) {
+            return refusal;
+        }
         self.with_request(question, |policy, request| {
             tiller_permit::decide_in(policy, request, question.shell)
         })

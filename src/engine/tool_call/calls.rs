@@ -207,6 +207,9 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
     if let Some(live) = &mut core.turn.live {
         live.record.call_ended(&name, &arguments, result.outcome.ok());
     }
+    if let Some(skill) = crate::turn::record::loaded(&name, &arguments).filter(|_| result.outcome.ok()) {
+        crate::turn::terms::loaded(core, skill);
+    }
     // The tools of the list itself are not counted.
     if !core.services.tools.all.find(&name).is_some_and(|t| t.verb() == ToolVerb::Todo)
         && let Some(hint) = lock(&core.context.todo).called(result.outcome)

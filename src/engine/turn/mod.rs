@@ -11,6 +11,7 @@ pub(crate) mod part;
 pub(crate) mod prepare;
 pub(crate) mod record;
 mod stream;
+pub(crate) mod terms;
 
 pub use machine::{
     CallResult, Delta, Effect, Input, Phase, Prepared, Slot, SlotState, ToolTable, Turn, TurnLimits,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Cost, EntryId, Notice, SessionId, Time, Usage};
+use tiller_protocol::{Cost, EntryId, ModelRef, Notice, SessionId, Time, Usage};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,6 +29,8 @@ pub(crate) struct TurnPart {
     pub(crate) offered: Option<SessionId>,
     /// The newest turn used skills.
     pub(crate) uses_skills: bool,
+    /// The model of the own command that runs, and the one that is in use again after it.
+    pub(crate) model_before: Option<(ModelRef, ModelRef)>,
 }
 
 /// The turn in flight. Dropping it stops everything that it runs.

@@ -84,6 +84,12 @@ impl TurnRecord {
     }
 }
 
+/// The skill that a call loads.
+pub(crate) fn loaded<'a>(name: &str, arguments: &'a Value) -> Option<&'a str> {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    text("name").map(str::trim).filter(|skill| name == VIEW && !skill.is_empty() && text("file").is_none())
+}
+
 /// Whether a part of a command line checks what was done.
 fn is_check(command: &str) -> bool {
     let parts = command.split(['\n', ';', '&', '|']).map(str::trim);

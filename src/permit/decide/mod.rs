@@ -6,6 +6,7 @@
 pub(crate) mod always;
 pub mod approval;
 pub(crate) mod command;
+mod covers;
 pub mod describe;
 pub(crate) mod guarded;
 pub(crate) mod input;
@@ -22,6 +23,7 @@ use crate::protected::Protected;
 use crate::rules::{PathUse, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
+pub use covers::covers;
 pub(crate) use path::instructions;
 
 /// Whether a person can answer a question. Always passed down, never inferred.

@@ -138,7 +138,7 @@ pub fn shown(skills: &Skills, name: &str, arguments: &str) -> Result<String, Str
         if !skill.allowed_tools.is_empty() {
             let tools = skill.allowed_tools.join(", ");
             out.push_str(&format!(
-                "Tools that it uses: {tools}. This grants none: your permissions stay as they are.\n"
+                "Only these tools run while its task lasts: {tools}. This grants none: your permissions stay as they are.\n"
             ));
         }
         let body = if last {

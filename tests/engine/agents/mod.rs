@@ -1,5 +1,6 @@
 //! Agents that are started by agents or by the user, programs of other vendors, workflows.
 
+pub(crate) mod allowed_tools;
 pub(crate) mod budgets;
 pub(crate) mod delegation;
 pub(crate) mod external;
