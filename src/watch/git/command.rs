@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use tiller_permit::surroundings::git_variables;
 
 use crate::git::{GitError, Repository};
@@ -36,8 +37,8 @@ pub(crate) struct Call<'a> {
     pub(crate) settings: &'a [(String, String)],
     /// `None`: the first git on `PATH` that is not below `folder`.
     pub(crate) program: Option<&'a Path>,
-    /// It may reach other machines.
-    pub(crate) network: bool,
+    /// The protocols by which it may reach other machines, with `:` between them; `None`: it may not.
+    pub(crate) network: Option<&'a str>,
     /// Asked while git runs.
     pub(crate) stop: Option<Stop<'a>>,
 }
@@ -60,7 +61,7 @@ impl<'a> Call<'a> {
             scope: ConfigScope::None,
             settings: &[],
             program: None,
-            network: false,
+            network: None,
             stop: None,
         }
     }
@@ -70,12 +71,17 @@ impl<'a> Call<'a> {
     /// # Errors
     /// When git is missing, fails or is slow.
     pub(crate) fn run(&self, args: &[&str], until: Instant) -> Result<Vec<u8>, GitError> {
-        let mut child = self.command(args)?.spawn().map_err(|e| match e.kind() {
+        let mut command = CommandWrap::from(self.command(args)?);
+        if self.network.is_some() {
+            // Without a terminal: neither ssh nor a credential helper can ask on the screen, or wait for keys.
+            command.wrap(ProcessSession);
+        }
+        let mut child = command.spawn().map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Failed(e.to_string()),
         })?;
-        let out = reader(child.stdout.take(), MAX);
-        let err = reader(child.stderr.take(), 4096);
+        let out = reader(child.stdout().take(), MAX);
+        let err = reader(child.stderr().take(), 4096);
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -85,7 +91,7 @@ impl<'a> Call<'a> {
                         pause();
                         continue;
                     };
-                    end(&mut child);
+                    end(&mut *child);
                     return Err(why);
                 }
                 Err(e) => return Err(GitError::Failed(e.to_string())),
@@ -100,7 +106,9 @@ impl<'a> Call<'a> {
         if text.contains("not a git repository") {
             return Err(GitError::NoRepository);
         }
-        Err(GitError::Failed(text.lines().next().unwrap_or("no message").to_owned()))
+        // ssh draws frames.
+        let said = |line: &&str| !line.trim_matches(['@', ' ']).is_empty();
+        Err(GitError::Failed(text.lines().find(said).unwrap_or("no message").to_owned()))
     }
 
     fn command(&self, args: &[&str]) -> Result<Command, GitError> {
@@ -130,8 +138,10 @@ impl<'a> Call<'a> {
             }
         }
         command.envs(git_variables(self.settings)).env("LC_ALL", "C.UTF-8");
-        if self.network {
-            command.env("GIT_ALLOW_PROTOCOL", "https:ssh:file").env("GIT_TERMINAL_PROMPT", "0");
+        if let Some(protocols) = self.network {
+            command.env("GIT_ALLOW_PROTOCOL", protocols).env("GIT_TERMINAL_PROMPT", "0");
+            // A credential helper that has windows.
+            command.env("GCM_INTERACTIVE", "never");
             // The way out that holds for all of Tiller's connections, and the agent with the person's keys.
             let names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
             let own = names.into_iter().chain(["SSH_AUTH_SOCK"]);
@@ -141,14 +151,16 @@ impl<'a> Call<'a> {
             }
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A process group of its own: Ctrl-C is for Tiller, and git must not read keys.
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        // A process group of its own: Ctrl-C is for Tiller, and git must not read keys. A session of its own has one.
+        if self.network.is_none() {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
         Ok(command)
     }
 }
 
 /// Kills git and the programs that it started.
-fn end(child: &mut std::process::Child) {
+fn end(child: &mut dyn ChildWrapper) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }

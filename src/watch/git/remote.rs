@@ -9,10 +9,29 @@ use crate::git::{GitError, Repository};
 
 /// Most files of a commit.
 const FILES: usize = 5000;
+/// Protocols that are used. Without encryption only to this machine.
+const PROTOCOLS: &str = "https:ssh:file";
+const LOCAL_PROTOCOLS: &str = "http";
+const LOCAL: [&str; 3] = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
+/// What ssh may not do: ask, or run a command of its settings.
+const SSH: &str = "-oBatchMode=yes -oPermitLocalCommand=no";
+/// Variables that say where the user's settings of git are, and those of the programs that it starts.
+const PERSON: &[&str] = &[
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "USER",
+    "LOGNAME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+];
 
 /// What is fetched, and how much at most.
 pub struct Remote<'a> {
-    /// `https://`, `ssh://`, `file://` or `git@HOST:PATH`.
+    /// `https://`, `ssh://`, `file://` or `git@HOST:PATH`; `http://` to this machine.
     pub url: &'a str,
     /// A branch, a tag or a whole commit hash; `None`: what the repository shows first.
     pub reference: Option<&'a str>,
@@ -42,6 +61,7 @@ pub fn is_url(url: &str) -> bool {
             !rest.is_empty() && !rest.starts_with(['-', '/']) && !rest.contains("@-")
         }
         Some(("file", rest)) => rest.starts_with('/'),
+        Some(("http", _)) => is_local(url),
         Some(_) => false,
         None => url.strip_prefix("git@").is_some_and(|rest| {
             rest.split_once(':').is_some_and(|(host, path)| {
@@ -54,6 +74,11 @@ pub fn is_url(url: &str) -> bool {
         }),
     };
     rest && plain(url)
+}
+
+/// Whether an address without encryption leads to this machine.
+fn is_local(url: &str) -> bool {
+    LOCAL.iter().any(|start| url.starts_with(start)) && !url.contains('@')
 }
 
 /// Whether this can be the name of a branch or a tag, or a hash.
@@ -82,14 +107,22 @@ impl Remote<'_> {
         if self.reference.is_some_and(|name| !is_reference(name)) {
             return Err(GitError::Failed("this is not the name of a branch, tag or commit".into()));
         }
+        let person: Vec<(String, String)> =
+            PERSON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
         // In addition to those of every call.
         let off = [
             ("core.symlinks", "false"),
-            ("core.sshCommand", "ssh -oBatchMode=yes -oPermitLocalCommand=no"),
+            ("core.askPass", "/bin/false"),
             ("fetch.recurseSubmodules", "false"),
             ("uploadpack.packObjectsHook", ""),
         ];
-        let settings: Vec<_> = off.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let mut settings: Vec<_> = off.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        settings.push(("core.sshCommand".into(), ssh(scratch, &person, until)));
+        if is_local(self.url) {
+            settings.push(("http.followRedirects".into(), "false".into()));
+        }
+        let helper = ["--get-urlmatch", "credential.helper", self.url];
+        settings.extend(setting(scratch, &person, &helper, until).map(|h| ("credential.helper".into(), h)));
         let folder = scratch.join("repository");
         let name = folder.display().to_string();
         Call { settings: &settings, ..Call::new(scratch) }
@@ -103,9 +136,9 @@ impl Remote<'_> {
         };
         let call = Call {
             repository: Some(&repository),
-            scope: ConfigScope::None,
+            scope: ConfigScope::Person(&person),
             settings: &settings,
-            network: true,
+            network: Some(if is_local(self.url) { LOCAL_PROTOCOLS } else { PROTOCOLS }),
             stop: Some(Stop(&stop)),
             ..Call::new(&folder)
         };
@@ -121,8 +154,8 @@ impl Remote<'_> {
             self.url,
             reference,
         ];
-        call.run(&fetch, until)?;
-        let call = Call { network: false, ..call };
+        call.run(&fetch, until).map_err(explained)?;
+        let call = Call { network: None, scope: ConfigScope::None, ..call };
         let commit = call.run(&["rev-parse", "--verify", "-q", "FETCH_HEAD^{commit}"], until)?;
         let commit = String::from_utf8_lossy(&commit).trim().to_owned();
         self.check(&call.run(&["ls-tree", "-r", "-l", "-z", "--full-tree", &commit], until)?)?;
@@ -154,6 +187,49 @@ impl Remote<'_> {
         }
         if files > FILES || bytes > self.bytes { Err(GitError::TooLarge) } else { Ok(()) }
     }
+}
+
+/// The user's own ssh command, which may not ask.
+fn ssh(folder: &Path, person: &[(String, String)], until: Instant) -> String {
+    let own = std::env::var("GIT_SSH_COMMAND").ok().filter(|command| !command.trim().is_empty());
+    let own = own.or_else(|| setting(folder, person, &["--get", "core.sshCommand"], until));
+    match own {
+        None => format!("ssh {SSH}"),
+        // Other programs have other options.
+        Some(own)
+            if own.split_whitespace().next().is_some_and(|program| Path::new(program).ends_with("ssh")) =>
+        {
+            format!("{own} {SSH}")
+        }
+        Some(own) => own,
+    }
+}
+
+/// A setting of the user's, or else of the machine's.
+fn setting(folder: &Path, person: &[(String, String)], what: &[&str], until: Instant) -> Option<String> {
+    let call = Call { scope: ConfigScope::Person(person), ..Call::new(folder) };
+    ["--global", "--system"].into_iter().find_map(|place| {
+        let args = [&["config", place, "--includes"], what].concat();
+        let value = String::from_utf8(call.run(&args, until).ok()?).ok()?;
+        Some(value.trim_end().to_owned()).filter(|value| !value.is_empty())
+    })
+}
+
+/// What to do where git or ssh would have asked.
+fn explained(error: GitError) -> GitError {
+    let GitError::Failed(text) = &error else { return error };
+    let why = if text.contains("terminal prompts disabled") || text.contains("could not read Username") {
+        "the server asks for a name and a password; store them with a credential helper of git, or use ssh"
+    } else if text.contains("IDENTIFICATION HAS CHANGED") {
+        "the key of the server is another one than before, so nothing was fetched; ask who runs it why"
+    } else if text.contains("Host key verification failed") || text.contains("host key is known") {
+        "the key of the server is not known; connect to it once with ssh and check the key"
+    } else if text.contains("Permission denied") {
+        "the server does not accept a key of yours; add one to ssh-agent, or to the server"
+    } else {
+        return error;
+    };
+    GitError::Failed(why.into())
 }
 
 /// Bytes of the files directly in a folder.

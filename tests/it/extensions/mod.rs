@@ -4,5 +4,6 @@ mod hooks;
 mod packs;
 mod plugins;
 mod skill_offer;
+mod skill_remotes;
 mod skill_trial;
 mod skills;
