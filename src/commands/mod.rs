@@ -14,6 +14,7 @@ mod batch;
 mod checkpoint;
 mod compare;
 mod complete;
+mod consent;
 mod costs;
 mod detach;
 mod doctor;

@@ -1,6 +1,5 @@
 //! `tiller trust`: shows the files of a folder that need trust, and records the person's trust in exactly these.
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use tiller_config::Flags;
@@ -14,6 +13,7 @@ use tiller_store::{Store, TrustRow};
 use crate::app::Setup;
 use crate::app::definitions::programs;
 use crate::commands::args::Common;
+use crate::commands::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 
@@ -148,18 +148,8 @@ pub(super) fn run(
     if matches!(status, Status::Nothing | Status::Trusted) && !open {
         return Ok(Exit::Done);
     }
-    let agreed = yes || {
-        if !std::io::stdin().is_terminal() {
-            return Err(Notice::new(NoticeKind::Denied, "No terminal to ask on.").hint("Pass --yes."));
-        }
-        // Without a visible question there is no consent.
-        let _ = write!(std::io::stderr(), "Trust it? Type yes: ");
-        let mut answer = String::new();
-        // As above.
-        let _ = std::io::stdin().read_line(&mut answer);
-        answer.trim() == "yes"
-    };
-    if !agreed {
+    let without = Notice::new(NoticeKind::Denied, "No terminal to ask on.").hint("Pass --yes.");
+    if !agreed("Trust it?", yes, without)? {
         return say("Not trusted.\n");
     }
     if for_programs.too_much || for_programs.found.iter().any(|f| f.bytes.is_none()) {

@@ -1,6 +1,5 @@
 //! `tiller hooks`: lists hooks, runs them with a made-up input, imports those of Claude Code.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{Setup, extensions, sandbox};
 use crate::commands::args::HooksCommand;
+use crate::commands::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
@@ -206,16 +206,9 @@ fn import(setup: &Setup, user: bool, yes: bool) -> Result<Exit, Notice> {
     }
     let shown: Vec<String> = text.lines().map(one_line).collect();
     say(&format!("{}\n", shown.join("\n")))?;
-    if !yes {
-        if !std::io::stdin().is_terminal() {
-            return Err(refused("Nothing was imported: no one can agree.".into()).hint("Use --yes."));
-        }
-        let _ = write!(std::io::stderr(), "Add these hooks to {}? Type yes: ", to.display());
-        let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line);
-        if read.is_err() || line.trim() != "yes" {
-            return say("Nothing was imported.\n");
-        }
+    let without = refused("Nothing was imported: no one can agree.".into()).hint("Use --yes.");
+    if !agreed(&format!("Add these hooks to {}?", to.display()), yes, without)? {
+        return say("Nothing was imported.\n");
     }
     append(setup, &from, &to, section).map_err(refused)?;
     let then =

@@ -1,6 +1,5 @@
 //! `tiller plugin`: lists, installs, checks and removes plugins. Nothing of a plugin is run here.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use tiller_store::Store;
 use crate::app::Setup;
 use crate::app::extensions::plugins;
 use crate::commands::args::PluginCommand;
+use crate::commands::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
@@ -169,17 +169,10 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
         text.push_str(&format!("  and {} more files\n", files.len() - NAMED));
     }
     say(&text)?;
-    if !yes {
-        if !std::io::stdin().is_terminal() {
-            return Err(user("It is stored and not used: no one can agree to it.")
-                .hint(format!("Run `tiller plugin trust {}` in a terminal, or use --yes.", plugin.name)));
-        }
-        let _ = write!(std::io::stderr(), "Use exactly these files? Type yes: ");
-        let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line);
-        if read.is_err() || line.trim() != "yes" {
-            return say("It is stored and not used.\n");
-        }
+    let without = user("It is stored and not used: no one can agree to it.")
+        .hint(format!("Run `tiller plugin trust {}` in a terminal, or use --yes.", plugin.name));
+    if !agreed("Use exactly these files?", yes, without)? {
+        return say("It is stored and not used.\n");
     }
     let name = decision_name(&plugin.folder);
     store.trust().set(&name, true, files).wait().map_err(|e| e.notice())?;

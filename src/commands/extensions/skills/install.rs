@@ -1,6 +1,5 @@
 //! Packs: shows what one brings or what differs, asks, and installs, updates, removes or restores it.
 
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use super::fetch::{self, Fetched, Interrupt, shown};
 use super::user;
 use crate::app::Setup;
 use crate::app::extensions::packs;
+use crate::commands::consent;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
@@ -277,19 +277,9 @@ fn show(name: &str, origin: &Origin, contents: &Contents, head: &str, asking: As
 
 /// Asks for a yes.
 fn agreed(question: &str, asking: Asking) -> Result<bool, Notice> {
-    if asking.yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(
-            user("Nothing was changed: there is no terminal to ask on.").hint("Pass --yes if you agree.")
-        );
-    }
-    // Without a visible question there is no consent.
-    let _ = write!(std::io::stderr(), "{question} Nothing of it is run now. Type yes: ");
-    let mut line = String::new();
-    let read = std::io::stdin().read_line(&mut line);
-    Ok(read.is_ok() && line.trim() == "yes")
+    let without =
+        user("Nothing was changed: there is no terminal to ask on.").hint("Pass --yes if you agree.");
+    consent::agreed(&format!("{question} Nothing of it is run now."), asking.yes, without)
 }
 
 /// The first lines: how much, and from where.

@@ -12,7 +12,6 @@ mod prompts;
 mod report;
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use tiller_protocol::Notice;
@@ -28,6 +27,7 @@ use super::{list, user};
 use crate::app::Setup;
 use crate::commands::args::SkillTrial;
 use crate::commands::batch::results::CaseResult;
+use crate::commands::consent::{agreed, before_screen};
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, fail, say};
 
@@ -69,9 +69,7 @@ pub(super) fn run(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit,
     }
     // The screen comes back and hides what was said.
     let exit = done.unwrap_or_else(|notice| fail(&notice));
-    let _ = write!(std::io::stderr(), "\n-- Press Enter to return to Tiller --");
-    let _ = std::io::stdin().read_line(&mut String::new());
-    Ok(exit)
+    Ok(before_screen(exit))
 }
 
 fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice> {
@@ -101,7 +99,8 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
         ));
         say(&text)?;
     }
-    if !agreed(trial)? {
+    let without = user("Nothing was run: there is no terminal to ask on.").hint("Pass --yes if you agree.");
+    if !agreed("Run them?", trial.yes, without)? {
         return say("Nothing was run.\n");
     }
     let stop = Interrupt::listen();
@@ -144,18 +143,4 @@ fn find(setup: &Setup, store: &Store, text: &str) -> Result<Tried, Notice> {
     };
     let text = blake3::hash(&bytes).to_hex().to_string();
     Ok(Tried { words: words(&about), name, folder, text })
-}
-
-fn agreed(trial: &SkillTrial) -> Result<bool, Notice> {
-    if trial.yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(user("Nothing was run: there is no terminal to ask on.").hint("Pass --yes if you agree."));
-    }
-    // Without a visible question there is no consent.
-    let _ = write!(std::io::stderr(), "Run them? Type yes: ");
-    let mut line = String::new();
-    let read = std::io::stdin().read_line(&mut line);
-    Ok(read.is_ok() && line.trim() == "yes")
 }

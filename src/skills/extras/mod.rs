@@ -1,118 +1,34 @@
 //! Own commands and output styles: Markdown files with an optional front matter, from the same places as skills.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `command` | own commands |
+//! | `style` | output styles |
+
+mod command;
+mod style;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::Problem;
-use tiller_config::agents::front::{Pairs, Value};
+use tiller_config::agents::front::Pairs;
 use tiller_config::agents::{Origin, ProjectFile};
 
+use self::style::STYLES;
 use crate::files::{ReadFailure, read_inside};
-use crate::fill::fill;
-use crate::read::{find, one_line, scalar, tool_words};
+use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
+
+pub use self::command::OwnCommand;
+pub use self::style::Style;
 
 /// Files of one folder at most, and bytes of each.
 const MOST: usize = 200;
 const LARGEST: usize = 64 * 1024;
 /// Characters of a description that are kept.
 const DESCRIPTION: usize = 300;
-
-/// A command of a file: `/NAME words` sends its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnCommand {
-    /// The name of its file.
-    pub name: String,
-    /// What it does; may be empty.
-    pub description: String,
-    /// How its arguments are written; may be empty.
-    pub hint: String,
-    /// The model that answers it: a tier, or a model by its name.
-    pub model: Option<String>,
-    /// The only tools that are used for it, as written; empty: it does not narrow them. They never grant anything.
-    pub allowed_tools: Vec<String>,
-    pub from: Origin,
-    /// Relative to the project's folder where it is the project's.
-    pub file: PathBuf,
-    /// With `$ARGUMENTS`, `$1`, `@file` and `!command`.
-    pub body: String,
-}
-
-/// How answers are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// The name of its file.
-    pub name: String,
-    /// What it does; may be empty.
-    pub description: String,
-    pub from: Origin,
-    pub file: PathBuf,
-    pub body: String,
-}
-
-/// The styles that come with the program.
-const STYLES: &[(&str, &str)] = &[
-    ("concise", include_str!("../../assets/styles/concise.md")),
-    ("explanatory", include_str!("../../assets/styles/explanatory.md")),
-    ("learning", include_str!("../../assets/styles/learning.md")),
-];
-
-impl OwnCommand {
-    /// What a message that calls it says, with its arguments.
-    pub fn text(&self, arguments: &str) -> String {
-        let mut text = with_commands(&fill(&self.body, &[], arguments));
-        if !self.allowed_tools.is_empty() {
-            text.push_str(&format!(
-                "\n\nOnly these tools run for this task: {}.",
-                self.allowed_tools.join(", ")
-            ));
-        }
-        text
-    }
-}
-
-/// A line `!command`, and `` !`command` `` in a line, become a request to run the command: the agent's call is judged and
-/// confined like any other.
-fn with_commands(text: &str) -> String {
-    let mut out = String::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
-        let whole = line
-            .trim_start()
-            .strip_prefix('!')
-            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "./~".contains(c)));
-        match whole {
-            Some(command) if !fenced => {
-                out.push_str(&format!(
-                    "First run this command with the tool terminal, and use its output: `{}`",
-                    command.trim()
-                ));
-            }
-            _ if !fenced => out.push_str(&inline(line)),
-            _ => out.push_str(line),
-        }
-        out.push('\n');
-    }
-    out.trim_end().to_owned()
-}
-
-/// `` !`command` `` in a line.
-fn inline(line: &str) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("!`") {
-        let Some((command, behind)) = after.split_once('`') else { break };
-        out.push_str(before);
-        out.push_str(&format!("(the output of `{command}`: run it first with the tool terminal)"));
-        rest = behind;
-    }
-    out.push_str(rest);
-    out
-}
 
 /// The commands and styles of all places so far.
 #[derive(Clone, Debug, Default)]
@@ -169,30 +85,11 @@ impl Extras {
                 .and_then(|bytes| parts(&path, &name, &bytes));
             match read {
                 Ok((pairs, body)) if styles => {
-                    let style =
-                        Style { description: described(&pairs), from, file: path, body, name: name.clone() };
+                    let style = Style::new(&name, &pairs, body, from, path);
                     self.styles.insert(name, Arc::new(style));
                 }
                 Ok((pairs, body)) => {
-                    let text = |key: &str| find(&pairs, key).and_then(scalar).map(|t| one_line(&t));
-                    let hint = match find(&pairs, "argument-hint").or_else(|| find(&pairs, "arguments")) {
-                        Some(Value::List(items)) => {
-                            let words = items.iter().filter_map(|i| scalar(&i.value));
-                            words.map(|w| format!("[{w}]")).collect::<Vec<_>>().join(" ")
-                        }
-                        Some(value) => scalar(value).map(|t| one_line(&t)).unwrap_or_default(),
-                        None => String::new(),
-                    };
-                    let command = OwnCommand {
-                        description: described(&pairs),
-                        hint: hint.chars().take(100).collect(),
-                        model: text("model"),
-                        allowed_tools: find(&pairs, "allowed-tools").map(tool_words).unwrap_or_default(),
-                        from,
-                        file: path,
-                        body,
-                        name: name.clone(),
-                    };
+                    let command = OwnCommand::new(&name, &pairs, body, from, path);
                     self.commands.insert(name, Arc::new(command));
                 }
                 Err(problem) => self.problems.push((name, problem)),
@@ -320,7 +217,10 @@ mod tests {
         );
         let shared = all.command("shared").unwrap();
         assert_eq!((shared.description.as_str(), shared.hint.as_str()), ("Mine: better", "[stage] [when]"));
-        assert_eq!(shared.text("a b"), "a and b\n\nUse only these tools: read_file, terminal(git log *).");
+        assert_eq!(
+            shared.text("a b"),
+            "a and b\n\nOnly these tools run for this task: read_file, terminal(git log *)."
+        );
         let styles: Vec<_> = all.styles().map(|s| s.name.as_str()).collect();
         assert_eq!(styles, ["concise", "explanatory", "learning", "pirate"]);
         let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
@@ -333,24 +233,5 @@ mod tests {
             assert!(said.iter().any(|s| s.contains(part)), "{part}: {said:?}");
         }
         assert_eq!(said.len(), 4, "{said:?}");
-    }
-
-    #[test]
-    fn a_command_line_becomes_a_request_that_is_judged_like_any_other() {
-        let text = "Look.\n!git status --short\nBranch: !`git branch --show-current` now\n```\n!not this\n```\n! nor this";
-        let said = with_commands(text);
-        assert!(
-            said.contains(
-                "First run this command with the tool terminal, and use its output: `git status --short`"
-            ),
-            "{said}"
-        );
-        assert!(
-            said.contains(
-                "Branch: (the output of `git branch --show-current`: run it first with the tool terminal) now"
-            ),
-            "{said}"
-        );
-        assert!(said.contains("\n!not this\n") && said.ends_with("! nor this"), "{said}");
     }
 }
