@@ -1,5 +1,6 @@
 //! `tiller hooks`: lists hooks, runs them with a made-up input, imports those of Claude Code.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};

@@ -20,11 +20,11 @@ fn place() -> (Place, Library) {
     };
     let skill =
         |name: &str, more: &str| format!("---\nname: {name}\ndescription: About {name}\n{more}---\nDo it.\n");
-    put("skills/careful/SKILL.md", &skill("careful", "allowed-tools: Read delegate_task execute_code\n"));
+    put("skills/careful/SKILL.md", &skill("careful", "allowed-tools: Read delegate_task\n"));
     put("skills/helper/SKILL.md", &skill("helper", ""));
     put(
         "commands/look.md",
-        "---\nallowed-tools: Bash(git log:*), Bash(echo one:*)\nmodel: fast\n---\nLook at it.\n",
+        "---\nallowed-tools: Bash(git log:*), Bash(echo one:*), Bash(touch:*)\nmodel: fast\n---\nLook at it.\n",
     );
     put("commands/ask.md", "---\nmodel: nobody/none\n---\nAsk it.\n");
     let library = Library::new(Skills::load(&Sources { config: Some(config), ..Sources::default() }).0);
@@ -67,7 +67,6 @@ fn results(fake: &Fake, request: usize) -> String {
 async fn only_the_tools_of_a_loaded_skill_run_until_the_turn_ends() {
     let (place, library) = place();
     let one = |call: (String, &'static str, serde_json::Value)| calls(&[(&call.0, call.1, call.2)]);
-    let script = "write_file(path='s.txt', content='x')";
     let fake = Fake::new([
         // Before the skill is loaded, and beside the call that loads it.
         one(write("w1", "b.txt")),
@@ -78,7 +77,6 @@ async fn only_the_tools_of_a_loaded_skill_run_until_the_turn_ends() {
         // The agent that it starts is held to the same.
         one(write("w3", "d.txt")),
         says("child done"),
-        calls(&[("e1", "execute_code", json!({"code": script}))]),
         says("Done."),
         // The next turn is free.
         one(write("w4", "e.txt")),
@@ -94,10 +92,10 @@ async fn only_the_tools_of_a_loaded_skill_run_until_the_turn_ends() {
     rig.quit().await;
     let there = |name: &str| place.work.join(name).exists();
     assert!(there("b.txt"), "what ran before it was loaded");
-    assert!(!there("c.txt") && !there("d.txt") && !there("s.txt") && !there("f.txt"));
+    assert!(!there("c.txt") && !there("d.txt") && !there("f.txt"));
     assert!(there("e.txt"), "it ends with its turn");
-    let said = results(&fake, 8);
-    let why = "while the task of the skill careful lasts, only these tools are used: Read, delegate_task, execute_code";
+    let said = results(&fake, 7);
+    let why = "while the task of the skill careful lasts, only these tools are used: Read, delegate_task";
     assert!(said.contains(why), "{said}");
     assert!(said.contains("alpha"), "what it names runs: {said}");
     assert!(said.contains("<skill name=\\\"helper\\\""), "another skill can be read: {said}");
@@ -118,7 +116,7 @@ async fn nothing_that_a_skill_names_is_granted_by_it() {
     assert!(!place.work.join("x").exists() && said.contains("while the task of /look lasts"), "{said}");
 
     // What it names still asks.
-    let fake = Fake::new([calls(&[("t1", "terminal", json!({"command": "echo one > y"}))]), says("Done.")]);
+    let fake = Fake::new([calls(&[("t1", "terminal", json!({"command": "touch y"}))]), says("Done.")]);
     let mut rig = place.start_with(&fake, with(&library, Profile::Ask)).await;
     rig.submit("/look");
     let ask = rig.asked().await;
@@ -126,7 +124,7 @@ async fn nothing_that_a_skill_names_is_granted_by_it() {
         &ask,
         tiller_protocol::AskReply::Permission {
             decision: tiller_protocol::Decision::Deny { comment: None },
-            hash: String::new(),
+            hash: crate::turns::questions::permission(&ask).hash,
         },
     );
     rig.finished().await;
