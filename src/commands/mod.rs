@@ -14,7 +14,6 @@ mod batch;
 mod checkpoint;
 mod compare;
 mod complete;
-mod consent;
 mod costs;
 mod detach;
 mod doctor;

@@ -13,7 +13,7 @@ use tiller_store::{Store, TrustRow};
 use crate::app::Setup;
 use crate::app::definitions::programs;
 use crate::commands::args::Common;
-use crate::commands::consent::agreed;
+use crate::commands::extensions::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 

@@ -64,6 +64,9 @@ pub struct ApprovalNotes {
     pub lines: Vec<String>,
     /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
     pub draft: Option<String>,
+    /// The call with the user's own text: its arguments, and the one that takes the text. `None`: it cannot be edited, or
+    /// it is a command.
+    pub edit: Option<(Value, &'static str)>,
 }
 
 #[async_trait]
@@ -128,14 +131,6 @@ pub trait Tool: Send + Sync {
     /// What else the approval dialog says. Asked for after [`Tool::preview`].
     async fn notes(&self, _args: &Value, _cx: &ToolCx) -> ApprovalNotes {
         ApprovalNotes::default()
-    }
-
-    /// The arguments with the text that the user wrote in place of what they were asked about. `None`: the call cannot be
-    /// edited.
-    fn edited(&self, args: &Value, text: &str) -> Option<Value> {
-        let mut args = args.clone();
-        *args.get_mut("command")? = Value::String(text.to_owned());
-        Some(args)
     }
 
     /// Runs the call. Must end soon after `cx.cancel` fires.

@@ -75,7 +75,7 @@ const STARTERS: &[&str] = &[
     "src/terminals/",
     "src/sandbox/",
     "src/commands/batch/launch/",
-    "src/commands/extensions/skills/trial.rs",
+    "src/commands/extensions/skills/trial/bench.rs",
     "src/external/check.rs",
     "src/app/agents.rs",
     "src/app/screen/editor.rs",

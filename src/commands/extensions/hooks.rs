@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{Setup, extensions, sandbox};
 use crate::commands::args::HooksCommand;
-use crate::commands::consent::agreed;
+use crate::commands::extensions::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 

@@ -11,7 +11,7 @@ use tiller_store::Store;
 use crate::app::Setup;
 use crate::app::extensions::plugins;
 use crate::commands::args::PluginCommand;
-use crate::commands::consent::agreed;
+use crate::commands::extensions::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 

@@ -33,7 +33,7 @@ use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
 use crate::prompts::skills;
-use crate::turn::{Input, terms};
+use crate::turn::{Input, hold};
 
 /// Before a session is open.
 pub(crate) fn no_prefix() -> PrefixTask {
@@ -278,7 +278,7 @@ fn prompt_composed(
         ));
     }
     let from_queue = item.id.is_some();
-    terms::begin(core, item.terms);
+    hold::begin(core, item.terms);
     let start = TurnStart { prompt, entries, events, from_queue, in_history: true, ..TurnStart::new(scope) };
     begin::begin(core, start);
 }
@@ -365,7 +365,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         match item.content {
             Ok(mut content) => {
                 core.prompts.queue.remove(at);
-                terms::join(core, item.terms);
+                hold::join(core, item.terms);
                 content.extend(core.news_part());
                 prompts.push(item.message.text.clone());
                 let (entry, event) = user_entry(core, item.message, Origin::Steer, content);

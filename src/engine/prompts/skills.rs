@@ -15,7 +15,8 @@ use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style};
 use crate::bus::{ClientId, read};
 use crate::core::Core;
 use crate::questions::skill_offer;
-use crate::turn::terms::{self, ToolList, TurnTerms};
+use crate::turn::hold;
+use crate::turn::terms::{ToolList, TurnTerms};
 
 /// Skills that one message loads at most.
 const LOADED: usize = 5;
@@ -225,7 +226,7 @@ impl Taken {
             entries: command.allowed_tools.clone(),
         });
         let mut limits: Vec<ToolList> = own.collect();
-        limits.extend(terms::of_skills(core, self.loads.iter().map(|(name, _)| name.as_str())));
+        limits.extend(hold::of_skills(core, self.loads.iter().map(|(name, _)| name.as_str())));
         let model = self.command.as_ref().and_then(|c| Some((c.name.clone(), c.model.clone()?)));
         TurnTerms { limits, model }
     }

@@ -112,7 +112,8 @@ impl Permit {
     /// From now on only calls that one of `entries` covers are made, until the turn's limits are cleared. `of`: what says so.
     pub(crate) fn limit(&self, of: &str, entries: &[String]) {
         let tools = self.tools();
-        let parse = |pattern: &String| Rule::parse(Effect::Allow, Source::Agent, pattern, &tools).ok();
+        // They are compared with calls only, and never become rules of the policy.
+        let parse = |pattern: &String| Rule::parse(Effect::Allow, Source::Session, pattern, &tools).ok();
         let rules = tiller_skills::patterns(entries).iter().filter_map(parse).collect();
         let limit = ToolLimit { of: of.to_owned(), words: entries.join(", "), rules };
         self.limits.write().unwrap_or_else(PoisonError::into_inner).push(limit);

@@ -74,7 +74,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
         return;
     }
     // The choice replaces the model of an own command as well.
-    crate::turn::terms::over(core);
+    crate::turn::hold::over(core);
     model::accept_local(core, &model);
     if model.model().is_empty() && model::provider(core, &model).is_ok() {
         // A server without a model: the client gets the list of its models.

@@ -208,7 +208,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         live.record.call_ended(&name, &arguments, result.outcome.ok());
     }
     if let Some(skill) = crate::turn::record::loaded(&name, &arguments).filter(|_| result.outcome.ok()) {
-        crate::turn::terms::loaded(core, skill);
+        crate::turn::hold::loaded(core, skill);
     }
     // The tools of the list itself are not counted.
     if !core.services.tools.all.find(&name).is_some_and(|t| t.verb() == ToolVerb::Todo)

@@ -128,8 +128,8 @@ impl CallTask {
             let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
             ask.effects.extend(self.rules_for_approval().await);
             let notes = self.tool.notes(&self.args, &self.cx).await;
-            ask.effects.extend(notes.lines);
-            ask.draft = notes.draft;
+            ask.effects.extend(notes.lines.iter().cloned());
+            ask.draft.clone_from(&notes.draft);
             if let Some(decided) = self.inner_consent(&ask) {
                 self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
                 return decided;
@@ -151,7 +151,7 @@ impl CallTask {
                     return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
-            match self.answered(answer, offered, rule.text()) {
+            match self.answered(answer, offered, rule.text(), notes.edit) {
                 Some(Err(mut refusal)) if refusal.1.unanswered => {
                     refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
                     return Err(refusal);
@@ -192,10 +192,11 @@ impl CallTask {
         answer: Result<AskReply, String>,
         offered: OutsideAnswer,
         rule: &str,
+        edit: Option<(Value, &'static str)>,
     ) -> Option<Result<CallDecision, Refusal>> {
         let answer = self.leave_sandbox(answer, offered);
         if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
-            match self.tool.edited(&self.args, &text) {
+            match edited(&self.args, edit, &text) {
                 Some(same) if same == self.args => {}
                 Some(args) => {
                     self.args = args;
@@ -322,4 +323,14 @@ impl CallTask {
             by: by.to_owned(),
         }));
     }
+}
+
+/// The arguments with the text that the user wrote in place of what they were asked about; `None`: it cannot be edited.
+fn edited(args: &Value, edit: Option<(Value, &'static str)>, text: &str) -> Option<Value> {
+    let (mut args, key) = match edit {
+        Some(edit) => edit,
+        None => (args.clone(), "command"),
+    };
+    *args.get_mut(key)? = Value::String(text.to_owned());
+    Some(args)
 }

@@ -5,6 +5,7 @@
 pub(crate) mod begin;
 pub(crate) mod driver;
 pub(crate) mod handle;
+pub(crate) mod hold;
 pub mod machine;
 pub(crate) mod msg;
 pub(crate) mod part;

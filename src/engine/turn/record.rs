@@ -92,11 +92,11 @@ pub(crate) fn loaded<'a>(name: &str, arguments: &'a Value) -> Option<&'a str> {
 
 /// Whether a part of a command line checks what was done.
 fn is_check(command: &str) -> bool {
-    let parts = command.split(['\n', ';', '&', '|']).map(str::trim);
+    let mut parts = command.split(['\n', ';', '&', '|']).map(str::trim);
     let begins = |part: &str, check: &str| {
         part.strip_prefix(check).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
     };
-    parts.into_iter().any(|part| CHECKS.iter().any(|check| begins(part, check)))
+    parts.any(|part| CHECKS.iter().any(|check| begins(part, check)))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ mod tests {
             ("web_fetch(domain:a.org)", net("a.org"), true),
             ("web_fetch(domain:a.org)", net("b.org"), false),
         ] {
-            let rule = Rule::parse(Effect::Allow, Source::Agent, list, &policy.tools).unwrap();
+            let rule = Rule::parse(Effect::Allow, Source::Session, list, &policy.tools).unwrap();
             let request = Request {
                 profile: Profile::Full,
                 human: Human::Present,

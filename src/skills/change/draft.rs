@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::apply::{copy, write_new};
@@ -41,7 +41,7 @@ impl Editor {
         }
     }
 
-    fn lay_out(&self, plan: &Plan, folder: &PathBuf) -> io::Result<()> {
+    fn lay_out(&self, plan: &Plan, folder: &Path) -> io::Result<()> {
         let above = folder.parent().unwrap_or(folder);
         DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         let old = |entry: &fs::DirEntry| {

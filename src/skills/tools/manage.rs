@@ -134,25 +134,8 @@ impl Tool for SkillManage {
         let Ok(plan) = self.plan(args).await else { return ApprovalNotes::default() };
         let (editor, library) = (self.editor.clone(), self.library.clone());
         let noted = tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan)).await;
-        noted.unwrap_or_default()
-    }
-
-    fn edited(&self, args: &Value, text: &str) -> Option<Value> {
-        let file = args.get("file").and_then(Value::as_str).unwrap_or(FILE);
-        let action = match args.get("action").and_then(Value::as_str)? {
-            "create" => "create",
-            "edit" | "patch" => "edit",
-            _ => return None,
-        };
-        // What is edited is the skill's main file, whatever the call changes.
-        if file != FILE {
-            return None;
-        }
-        let mut args = args.as_object()?.clone();
-        args.retain(|key, _| key != "old" && key != "new");
-        args.insert("action".into(), action.into());
-        args.insert("content".into(), text.into());
-        Some(Value::Object(args))
+        let edit = editable(args);
+        ApprovalNotes { edit, ..noted.unwrap_or_default() }
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
@@ -177,6 +160,23 @@ impl Tool for SkillManage {
         let said = done.await.map_err(|e| ToolError::Tell(e.to_string()))?.map_err(ToolError::Tell)?;
         Ok(ToolOutput::text(said))
     }
+}
+
+/// The call that writes the whole main file in place of what the call writes.
+fn editable(args: &Value) -> Option<(Value, &'static str)> {
+    let action = match args.get("action").and_then(Value::as_str)? {
+        "create" => "create",
+        "edit" | "patch" => "edit",
+        _ => return None,
+    };
+    if args.get("file").and_then(Value::as_str).is_some_and(|file| file != FILE) {
+        return None;
+    }
+    let mut args = args.as_object()?.clone();
+    args.retain(|key, _| key != "old" && key != "new");
+    args.insert("action".into(), action.into());
+    args.insert("content".into(), Value::String(String::new()));
+    Some((Value::Object(args), "content"))
 }
 
 fn key(args: &Value, cx: &ToolCx) -> String {

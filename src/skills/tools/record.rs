@@ -13,7 +13,7 @@ pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Approval
     if plan.action != "create" || record.uses > 0 {
         lines.push(format!("`{}` was {}", plan.name, record.words()));
     }
-    let Some(text) = plan.text() else { return ApprovalNotes { lines, draft: None } };
+    let Some(text) = plan.text() else { return ApprovalNotes { lines, ..ApprovalNotes::default() } };
     let tried = record.trial.as_ref().map(|trial| {
         let same = trial.text == blake3::hash(&text).to_hex().as_str();
         let which = if same { "a trial of this text" } else { "a trial of an earlier text" };
@@ -32,7 +32,7 @@ pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Approval
         (Some((_, words)), None) => lines.push(words),
         (None, None) => lines.push("this text was not tried".into()),
     }
-    ApprovalNotes { lines, draft: folder }
+    ApprovalNotes { lines, draft: folder, edit: None }
 }
 
 /// A word for a shell.

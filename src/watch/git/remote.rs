@@ -218,7 +218,10 @@ fn setting(folder: &Path, person: &[(String, String)], what: &[&str], until: Ins
 /// What to do where git or ssh would have asked.
 fn explained(error: GitError) -> GitError {
     let GitError::Failed(text) = &error else { return error };
-    let why = if text.contains("terminal prompts disabled") || text.contains("could not read Username") {
+    let why = if text.contains("askpass")
+        || text.contains("terminal prompts disabled")
+        || text.contains("could not read Username")
+    {
         "the server asks for a name and a password; store them with a credential helper of git, or use ssh"
     } else if text.contains("IDENTIFICATION HAS CHANGED") {
         "the key of the server is another one than before, so nothing was fetched; ask who runs it why"

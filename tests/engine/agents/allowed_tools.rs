@@ -140,9 +140,10 @@ async fn the_model_of_a_command_answers_for_its_turn() {
     rig.turn("one").await;
     rig.turn("/look").await;
     rig.turn("two").await;
-    rig.turn("/ask").await;
+    rig.submit("/ask");
     let notice = rig.notice("/ask asks for the model nobody/none, which is not used").await;
     assert!(notice.hints[0].contains("answers"), "{notice:?}");
+    rig.finished().await;
     let models: Vec<String> = fake.requests.lock().unwrap().iter().map(|r| r.model.clone()).collect();
     assert_eq!(models[1], "quick");
     assert!(models[0] != "quick" && [&models[2], &models[3]].iter().all(|m| **m == models[0]), "{models:?}");

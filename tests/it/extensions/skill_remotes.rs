@@ -50,9 +50,8 @@ fn installs_and_updates(place: &Place, bare: &Path, url: &str) {
 /// On a terminal: it ends by itself with the reason, and asks nothing.
 fn ends_on_a_terminal(place: &Place, url: &str, why: &str) {
     let mut term = place.term(&["skills", "install", url, "--name", "other", "--yes"], 100, 24);
-    assert_eq!(term.wait_exit(), 2, "{}", term.screen());
-    let screen = crate::screen::words(&term.screen());
-    assert!(screen.contains(why), "{why}: {screen}");
+    let screen = term.wait(why, |screen| crate::screen::words(screen).contains(why));
+    assert_eq!(term.wait_exit(), 2, "{screen}");
     for asked in ["password:", "passphrase", "(yes/no", "Username for", "Password for"] {
         assert!(!screen.contains(asked), "{asked}: {screen}");
     }

@@ -11,7 +11,7 @@ use super::fetch::{self, Fetched, Interrupt, shown};
 use super::user;
 use crate::app::Setup;
 use crate::app::extensions::packs;
-use crate::commands::consent;
+use crate::commands::extensions::consent;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 

@@ -27,7 +27,7 @@ use super::{list, user};
 use crate::app::Setup;
 use crate::commands::args::SkillTrial;
 use crate::commands::batch::results::CaseResult;
-use crate::commands::consent::{agreed, before_screen};
+use crate::commands::extensions::consent::{agreed, before_screen};
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, fail, say};
 

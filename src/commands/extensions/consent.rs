@@ -10,7 +10,7 @@ use crate::commands::Exit;
 ///
 /// # Errors
 /// `without`, where there is no terminal to ask on.
-pub(super) fn agreed(question: &str, yes: bool, without: Notice) -> Result<bool, Notice> {
+pub(in crate::commands) fn agreed(question: &str, yes: bool, without: Notice) -> Result<bool, Notice> {
     if yes {
         return Ok(true);
     }
@@ -25,7 +25,7 @@ pub(super) fn agreed(question: &str, yes: bool, without: Notice) -> Result<bool,
 }
 
 /// Waits for Enter where the screen comes back and hides what was said.
-pub(super) fn before_screen(exit: Exit) -> Exit {
+pub(in crate::commands) fn before_screen(exit: Exit) -> Exit {
     let _ = write!(std::io::stderr(), "\n-- Press Enter to return to Tiller --");
     let _ = std::io::stdin().read_line(&mut String::new());
     exit
