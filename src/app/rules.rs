@@ -14,7 +14,7 @@ use crate::app::{Setup, sandbox};
 pub(super) const PROJECT: &str = ".tiller/permissions.yaml";
 
 /// The person's rule file.
-pub(super) fn file(config: &Path) -> PathBuf {
+pub(crate) fn file(config: &Path) -> PathBuf {
     config.join("permissions.yaml")
 }
 

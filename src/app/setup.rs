@@ -294,7 +294,12 @@ impl Setup {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
             items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
         });
-        status(&self.folder_config, stored.as_ref())
+        status(&self.brought(store), stored.as_ref())
+    }
+
+    /// What the folder brings: a memory file that was made here is no part of it.
+    pub fn brought(&self, store: &Store) -> FolderConfig {
+        crate::app::tools::memory::without_own(self.folder_config.clone(), &self.project, store)
     }
 
     /// Reads the project's settings too, in the form that was hashed: the person trusts that form.

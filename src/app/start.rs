@@ -165,7 +165,7 @@ impl Running {
                     memory: Arc::clone(&setup.services.memory),
                     then: start.on_trust,
                 };
-                trust::offer(&name, &setup.folder_config, &store, &status, after)
+                trust::offer(&name, &setup.brought(&store), &store, &status, after)
             })
             .flatten();
         if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
@@ -174,9 +174,9 @@ impl Running {
                     NoticeKind::Info,
                     match status {
                         Status::Changed(_) => {
-                            "Settings or rules of this folder changed since you trusted them; they are not loaded."
+                            "Settings, rules or memory of this folder changed since you trusted them; they are not loaded."
                         }
-                        _ => "This folder has its own settings or rules; they are not loaded.",
+                        _ => "This folder has its own settings, rules or memory; they are not loaded.",
                     },
                 )
                 .hint("Run `tiller trust` to see them and decide."),
@@ -280,7 +280,16 @@ impl Running {
             }
         }));
         setup.services.skills.record_in(store.clone());
-        let learnings = Some(crate::app::tools::learnings::service(&setup, &store, trusted));
+        let reload = {
+            let (shared, hooks) = (Arc::clone(&shared), hooks.clone());
+            // The settings were checked before they were written.
+            Arc::new(move || {
+                if let Ok(fresh) = shared.fresh() {
+                    let _ = hooks.set(&HookSource::User, &fresh.config.hooks, None);
+                }
+            })
+        };
+        let learnings = Some(crate::app::tools::learnings::service(&setup, &store, reload));
         let parts = EngineConfig {
             session: SessionOptions {
                 open: start.open,

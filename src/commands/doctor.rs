@@ -259,9 +259,9 @@ const CHECKS: &[DoctorCheck] = &[
         (
             Health::Ok,
             if n == 0 {
-                "this folder has no settings or rules of its own".into()
+                "this folder has no settings, rules or memory of its own".into()
             } else {
-                format!("this folder contains {n} setting(s) or rule(s); see `tiller trust`")
+                format!("this folder contains {n} file(s) with settings, rules or memory; see `tiller trust`")
             },
             None,
         )

@@ -34,12 +34,12 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
         }
         MemoryWhat::Embed { import } => embed(setup, &store, import.as_deref()),
         MemoryWhat::Add { text, of } => {
-            let target = target(of, may_use(setup, &store, &status), &status)?;
+            let target = target(of, may_use(&status), &status)?;
             memory.write(target, &Edit::Append(text.clone()), by_person()).map_err(|e| notice(&e))?;
             say(&format!("Kept in {}.\n", place(memory, target)))
         }
         MemoryWhat::Forget { text, of } => {
-            let target = target(of, may_use(setup, &store, &status), &status)?;
+            let target = target(of, may_use(&status), &status)?;
             let done = memory
                 .write(target, &Edit::Remove { old: text.clone() }, by_person())
                 .map_err(|e| notice(&e))?;
@@ -47,7 +47,7 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             say(&format!("Removed from {}: {}\n", place(memory, target), one_line(&gone)))
         }
         MemoryWhat::Import { file, of } => {
-            let target = target(of, may_use(setup, &store, &status), &status)?;
+            let target = target(of, may_use(&status), &status)?;
             import(memory, file, target, of.user || of.project)
         }
     }

@@ -12,13 +12,14 @@ use tiller_store::{Store, TrustRow};
 
 use crate::app::Setup;
 use crate::app::definitions::programs;
+use crate::app::tools::memory::without_own;
 use crate::commands::args::Common;
 use crate::commands::extensions::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 
 /// The state of a folder since it was trusted.
-fn standing(row: &TrustRow, tools: &ToolCatalog) -> &'static str {
+fn standing(row: &TrustRow, store: &Store, tools: &ToolCatalog) -> &'static str {
     if let Some(folder) = programs_folder(&row.folder) {
         let reads: Vec<String> = row.items.iter().map(|i| i.path.clone()).collect();
         return match undecided(&discover_for(&folder, &reads), Some(&programs::stored(row))) {
@@ -32,7 +33,8 @@ fn standing(row: &TrustRow, tools: &ToolCatalog) -> &'static str {
         return "gone   ";
     }
     let items = row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect();
-    match status(&discover(&folder, tools), Some(&TrustDecision { choice: Choice::Trust, items })) {
+    let found = without_own(discover(&folder, tools), &folder, store);
+    match status(&found, Some(&TrustDecision { choice: Choice::Trust, items })) {
         Status::Trusted => "trusted",
         Status::Nothing => "empty  ",
         // Nothing of it is loaded until the new contents are trusted.
@@ -74,12 +76,13 @@ pub(super) fn run(
     if list {
         let setup = at(None)?;
         let tools = setup.tools.catalog();
-        let rows = setup.open_store()?.trust().list().map_err(|e| e.notice())?;
+        let store = setup.open_store()?;
+        let rows = store.trust().list().map_err(|e| e.notice())?;
         let text: String = rows
             .iter()
             .filter(|r| !tiller_plugins::is_decision(&r.folder))
             .map(|r| {
-                let stands = if r.trusted { standing(r, &tools) } else { "never  " };
+                let stands = if r.trusted { standing(r, &store, &tools) } else { "never  " };
                 format!(
                     "{stands}  {}  {}\n",
                     &tiller_tui::zone::written(r.time)[..10],
@@ -102,10 +105,10 @@ pub(super) fn run(
     }
     let setup = at(dir)?;
     let store = setup.open_store()?;
-    let status = setup.trust(&store);
+    let (status, brought) = (setup.trust(&store), setup.brought(&store));
     let (for_programs, open) = for_programs(&setup, &store)?;
     let mut text = format!("{}\n", setup.project.display());
-    for item in setup.folder_config.items().into_iter().chain(for_programs.items()) {
+    for item in brought.items().into_iter().chain(for_programs.items()) {
         text.push_str(&format!(
             "  {:12} {}\n               {}\n",
             item.title(),
@@ -115,7 +118,7 @@ pub(super) fn run(
     }
     text.push_str(&match &status {
         Status::Nothing if for_programs.found.is_empty() => {
-            "It contains nothing that could run programs or loosen rules.\n".to_owned()
+            "It contains nothing that could run programs, loosen rules or instruct agents.\n".to_owned()
         }
         Status::Nothing => String::new(),
         Status::Trusted => "Trusted, in exactly this form.\n".to_owned(),
@@ -160,7 +163,7 @@ pub(super) fn run(
         .hint("Replace them with regular files, then try again."));
     }
     if !matches!(status, Status::Nothing | Status::Trusted) {
-        let items = setup.folder_config.items();
+        let items = brought.items();
         store.trust().set(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
     }
     if open {

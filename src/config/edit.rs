@@ -73,6 +73,49 @@ pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -
     write::replace(path, &text)
 }
 
+/// Adds whole tables at the end of the person's file at `path`, or takes them out where they stand as they were added
+/// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong.
+///
+/// # Errors
+/// As [`set_value`], and [`ConfigError::Refused`] when the tables stand in the file already, or do not stand in it.
+pub fn set_tables(path: &Path, tables: &str, add: bool, kinds: &ProviderKinds) -> Result<(), ConfigError> {
+    let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
+    let old = text::read(path).map_err(wrong)?.unwrap_or_default();
+    let there = old.match_indices(tables).find(|(at, _)| {
+        let ends = |c: Option<char>| c.is_none_or(|c| matches!(c, '\n' | '\r'));
+        let (before, after) = (&old[..*at], &old[at + tables.len()..]);
+        // A key that was added below would fall to another table.
+        let next = after.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#'));
+        ends(before.chars().next_back())
+            && ends(after.chars().next())
+            && next.is_none_or(|next| next.starts_with('['))
+    });
+    let new = match (there, add) {
+        (Some(_), true) => return Err(ConfigError::Refused("it stands in the file already".into())),
+        (None, false) => {
+            return Err(ConfigError::Refused("it does not stand in the file as it was written".into()));
+        }
+        (None, true) if old.trim().is_empty() => format!("{old}{tables}\n"),
+        (None, true) => format!("{}\n\n{tables}\n", old.trim_end()),
+        (Some((at, _)), false) => {
+            let (before, after) = (old[..at].trim_end(), old[at + tables.len()..].trim_start());
+            let between = if before.is_empty() {
+                ""
+            } else if after.is_empty() {
+                "\n"
+            } else {
+                "\n\n"
+            };
+            format!("{before}{between}{after}")
+        }
+    };
+    let problems = problems_of(path, &new, Layer::User, kinds);
+    if !problems.is_empty() {
+        return Err(ConfigError::Wrong { problems });
+    }
+    write::replace(path, &new)
+}
+
 /// Sets `name` in the section `section` of a TOML text, with its comments and its order kept. For files that
 /// are not settings: what is right in them is the caller's to know.
 ///

@@ -35,6 +35,44 @@ fn a_setting_is_changed_and_everything_else_stays() {
 }
 
 #[test]
+fn tables_are_added_at_the_end_and_taken_out_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let hook = "[[hooks.before-tool-call]]\nmatch = \"terminal(x)\"\ncommand = \"exit 2\"";
+    let add = |add: bool| set_tables(&path, hook, add, &kinds());
+    add(true).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{hook}\n"));
+    assert!(matches!(add(true), Err(ConfigError::Refused(_))), "once is enough");
+    add(false).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    assert!(matches!(add(false), Err(ConfigError::Refused(_))));
+
+    let before = "# mine\nmodel = \"a/b\"\n\n[ui]\ntheme = \"one\"\n";
+    fs::write(&path, before).unwrap();
+    add(true).unwrap();
+    let config = load(&Sources { user: Some(path.clone()), kinds: kinds(), ..Sources::default() }).config;
+    assert_eq!((config.hooks.before_tool_call.len(), config.ui.theme.as_str()), (1, "one"));
+    add(false).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    // Between other tables.
+    let after = format!("{before}\n{hook}\n\n[limits]\nturns = 9\n");
+    fs::write(&path, &after).unwrap();
+    add(false).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{before}\n[limits]\nturns = 9\n"));
+    // What the person changed since is left to the person.
+    for changed in [format!("{before}\n{hook}\n# more\ntimeout = 5\n"), format!("{before}\n# {hook}\n")] {
+        fs::write(&path, &changed).unwrap();
+        assert!(matches!(add(false), Err(ConfigError::Refused(_))), "{changed}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), changed);
+    }
+    // Where an array of hooks has another form, nothing is written.
+    let inline = "hooks = { before-tool-call = [{ command = \"x\" }] }\n";
+    fs::write(&path, inline).unwrap();
+    assert!(add(true).is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), inline);
+}
+
+#[test]
 fn nothing_wrong_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/config.toml");

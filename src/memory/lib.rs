@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `files` | memory files, and where their entries come from |
 //! | `learnings` | what failed and what worked instead: kinds of failures, pairs, finding, consolidation, JSON lines |
+//! | `screen` | what is found in a text that is to be kept: hidden characters, secrets, instructions |
 //! | `rules` | matchers in entries of memory files, and the calls that they concern |
 //! | `tools` | what the model can do with them |
 //!
@@ -14,6 +15,7 @@
 pub mod files;
 pub mod learnings;
 pub mod rules;
+pub mod screen;
 mod tools;
 
 pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings};

@@ -31,6 +31,8 @@ const FILES: &[(&str, TrustKind)] = &[
     (".mcp.json", TrustKind::McpServers),
     (".tiller/hooks.toml", TrustKind::Hooks),
     (".tiller/plugin.toml", TrustKind::Plugin),
+    (".tiller/MEMORY.md", TrustKind::Memory),
+    (".tiller/USER.md", TrustKind::Memory),
 ];
 /// Folders of which every file matters.
 const FOLDERS: &[(&str, TrustKind)] = &[
@@ -66,6 +68,13 @@ impl FolderConfig {
     /// For the dialog.
     pub fn items(&self) -> Vec<TrustItem> {
         self.found.iter().map(|f| f.item.clone()).collect()
+    }
+
+    /// Without the memory file at `path`: it was made on this machine.
+    #[must_use]
+    pub fn without_memory(mut self, path: &str) -> Self {
+        self.found.retain(|f| f.item.kind != TrustKind::Memory || f.item.path != path);
+        self
     }
 
     /// Adds items that are no files and belong to the same question.
@@ -147,11 +156,16 @@ pub fn status(folder_config: &FolderConfig, stored: Option<&TrustDecision>) -> S
     for found in &folder_config.found {
         match stored.items.get(&found.item.path) {
             None => changes.push(Change::Added(found.item.path.clone())),
-            Some(hash) if *hash != found.item.hash => changes.push(Change::Changed(found.item.path.clone())),
+            // A memory file that was agreed to changes with each entry.
+            Some(hash) if *hash != found.item.hash && found.item.kind != TrustKind::Memory => {
+                changes.push(Change::Changed(found.item.path.clone()));
+            }
             Some(_) => {}
         }
     }
-    for path in stored.items.keys().filter(|p| !folder_config.found.iter().any(|f| f.item.path == **p)) {
+    let is_memory = |p: &str| FILES.iter().any(|(path, kind)| *kind == TrustKind::Memory && *path == p);
+    let gone = |p: &&String| !folder_config.found.iter().any(|f| f.item.path == **p) && !is_memory(p);
+    for path in stored.items.keys().filter(gone) {
         changes.push(Change::Removed(path.clone()));
     }
     if changes.is_empty() && !folder_config.too_much { Status::Trusted } else { Status::Changed(changes) }
@@ -347,6 +361,7 @@ fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {
     match kind {
         TrustKind::Permissions => rules(text, tools),
         TrustKind::Settings | TrustKind::Plugin | TrustKind::Hooks => keys(text),
+        TrustKind::Memory => memory(text),
         TrustKind::McpServers => servers(text),
         TrustKind::Hook => format!("runs: {}", first_text(text)),
         TrustKind::Agent | TrustKind::Skill | TrustKind::Workflow | TrustKind::Command | TrustKind::Style => {
@@ -403,6 +418,19 @@ fn keys(text: &str) -> String {
         .take(12)
         .collect();
     if tables.is_empty() { "sets nothing".into() } else { format!("sets {}", tables.join(", ")) }
+}
+
+/// How much a memory file says, and how it begins.
+fn memory(text: &str) -> String {
+    let entries: Vec<&str> =
+        text.lines().filter_map(|l| l.strip_prefix("- ").or_else(|| l.strip_prefix("* "))).collect();
+    let rules = text.matches("[when:").count() + text.matches("[never:").count();
+    let count = |n: usize, one: &str, more: &str| {
+        if n == 1 { format!("1 {one}") } else { format!("{n} {more}") }
+    };
+    let rules = if rules == 0 { String::new() } else { format!(", {}", count(rules, "rule", "rules")) };
+    let first = entries.first().map_or_else(|| first_text(text), |entry| (*entry).to_owned());
+    format!("{}{rules}: {first}", count(entries.len(), "entry", "entries"))
 }
 
 fn servers(text: &str) -> String {

@@ -1,11 +1,11 @@
 //! Learnings and rules of memory files: their tools, and what the engine gets.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use tiller_config::schema::ProviderKinds;
 use tiller_memory::Learnings;
-use tiller_memory::learnings::Promotion;
-use tiller_memory::rules::RuleBook;
+use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteText};
 use tiller_memory::{LearningsSlot, learning_tools};
 use tiller_permit::Effect;
 use tiller_permit::rules::rulefile::{with_rule, without_deny};
@@ -22,26 +22,26 @@ pub(crate) fn add(registry: &mut Registry) -> LearningsSlot {
     slot
 }
 
-/// The learnings of this person, with the rules of their memory files and, where the folder is trusted, of the project's.
-pub(crate) fn service(setup: &Setup, store: &Store, trusted: bool) -> Arc<Learnings> {
-    let named = |folder: &Path, name: &str, shown: &str| (folder.join(name), shown.to_owned());
-    let (data, config) = (&setup.places.data, &setup.places.config);
-    let mut files: Vec<(PathBuf, String)> = vec![
-        named(data, "MEMORY.md", "MEMORY.md"),
-        named(data, "USER.md", "USER.md"),
-        named(config, "USER.md", "USER.md"),
-    ];
-    if trusted {
-        let own = setup.project.join(".tiller");
-        files.push(named(&own, "MEMORY.md", ".tiller/MEMORY.md"));
-        files.push(named(&own, "USER.md", ".tiller/USER.md"));
-    }
-    files.dedup_by(|a, b| a.0 == b.0);
+/// The learnings of this person, with the rules of the memory files in use.
+/// `reload`: reads the hooks of the settings again.
+pub(crate) fn service(setup: &Setup, store: &Store, reload: Arc<dyn Fn() + Send + Sync>) -> Arc<Learnings> {
+    let config = &setup.places.config;
     let tools = setup.tools.catalog();
-    let file = config.join("permissions.yaml");
-    let promotion = Promotion { file: file.display().to_string(), write: writer(file, tools.clone()) };
+    let (permissions, settings) = (crate::app::rules::file(config), config.join(tiller_config::FILE));
+    let promotions = Promotions {
+        permissions: RuleFile {
+            file: permissions.display().to_string(),
+            write: permission_writer(permissions, tools.clone()),
+        },
+        hooks: RuleFile {
+            file: settings.display().to_string(),
+            write: hook_writer(settings, setup.formats.kinds(), reload),
+        },
+    };
+    let memory = Arc::clone(&setup.services.memory);
     let learnings = Learnings::new(store.clone(), Arc::clone(&setup.clock))
-        .with_rules(RuleBook::new(files, tools), Some(promotion));
+        .with_rules(RuleBook::new(Arc::clone(&memory), tools), Some(promotions))
+        .finding_secrets(Arc::new(move |text: &str| memory.secret_in(text)));
     let learnings = Arc::new(learnings);
     // A process opens one database.
     let _ = setup.services.learnings.set(Arc::clone(&learnings));
@@ -49,7 +49,7 @@ pub(crate) fn service(setup: &Setup, store: &Store, trusted: bool) -> Arc<Learni
 }
 
 /// Adds a deny rule to the person's file, or takes it out, without changing anything else in it.
-fn writer(path: PathBuf, tools: ToolCatalog) -> tiller_memory::learnings::WriteRule {
+fn permission_writer(path: PathBuf, tools: ToolCatalog) -> WriteText {
     Arc::new(move |pattern, add| {
         let old = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -63,5 +63,15 @@ fn writer(path: PathBuf, tools: ToolCatalog) -> tiller_memory::learnings::WriteR
         };
         let new = new.map_err(|e| format!("{}, {e}", path.display()))?;
         tiller_config::write_private(&path, &new).map_err(|e| e.to_string())
+    })
+}
+
+/// Adds hooks to the person's settings, or takes them out; from then on they are in force, or no longer.
+fn hook_writer(path: PathBuf, kinds: ProviderKinds, reload: Arc<dyn Fn() + Send + Sync>) -> WriteText {
+    Arc::new(move |tables, add| {
+        tiller_config::set_tables(&path, tables, add, &kinds)
+            .map_err(|e| format!("{}: {e}", path.display()))?;
+        reload();
+        Ok(())
     })
 }

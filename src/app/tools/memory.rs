@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tiller_config::{Config, Places};
-use tiller_memory::files::FindSecret;
+use tiller_memory::screen::FindSecret;
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
-use tiller_permit::trust::Status;
+use tiller_permit::trust::{FolderConfig, Status};
 use tiller_protocol::{Clock, MemoryScope, MemoryTarget};
 use tiller_store::Store;
 use tiller_tool::{Registry, Secrets};
@@ -40,26 +40,23 @@ pub(crate) fn open(setup: &Setup, store: &Store, status: &Status, secrets: Secre
     let memory = &setup.services.memory;
     memory.open(store.clone());
     memory.find_secrets(Arc::new(move |text: &str| secrets(text).first().map(|s| s.name)));
-    if may_use(setup, store, status) {
+    if may_use(status) {
         memory.trust_project();
     }
 }
 
-/// Whether the folder's own memory files may be used: it is trusted; or it brings nothing that needs trust, and the files are
-/// not there yet or were made here. Files that came with a repository are not used before the user trusts it.
-pub(crate) fn may_use(setup: &Setup, store: &Store, status: &Status) -> bool {
-    match status {
-        Status::Trusted => true,
-        Status::Nothing => {
-            MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project).all(|target| {
-                let path = setup.project.join(target.label());
-                let made_here = || {
-                    let path = path.to_string_lossy().into_owned();
-                    store.memory_changes().of_files(&[path]).is_ok_and(|changes| !changes.is_empty())
-                };
-                std::fs::symlink_metadata(&path).is_err() || made_here()
-            })
-        }
-        Status::New | Status::Changed(_) | Status::Never => false,
-    }
+/// Whether the folder's own memory files may be used: the user trusts the folder, or it brings nothing that needs trust. Files
+/// that came with a repository are not used before the user trusts it.
+pub(crate) fn may_use(status: &Status) -> bool {
+    matches!(status, Status::Trusted | Status::Nothing)
+}
+
+/// What a folder brings, without the memory files that were made on this machine.
+pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &Store) -> FolderConfig {
+    let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
+    project.fold(folder_config, |folder_config, target| {
+        let path = folder.join(target.label()).to_string_lossy().into_owned();
+        let made_here = store.memory_changes().of_files(&[path]).is_ok_and(|changes| !changes.is_empty());
+        if made_here { folder_config.without_memory(target.label()) } else { folder_config }
+    })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tiller_config::Places;
 use tiller_config::schema::SkillApproval;
+use tiller_memory::screen::{FindSecret, Finding, FindingKind, find};
 use tiller_permit::Redactor;
 use tiller_protocol::Clock;
 use tiller_skills::change::{Editor, EditorSettings};
@@ -53,14 +54,15 @@ pub(crate) fn editor(
 }
 
 /// Why a text may not become part of a skill, or of what an agent is.
-fn refused(content: &str, redactor: &Redactor) -> Option<String> {
-    if !tiller_shell::invisibles(content).is_empty() {
-        return Some("it contains characters that cannot be seen; remove them".into());
-    }
-    if redactor.finds(content) {
-        return Some("it contains a key or a password; name the variable that holds it instead".into());
-    }
-    None
+fn refused(content: &str, redactor: &Arc<Redactor>) -> Option<String> {
+    let redactor = Arc::clone(redactor);
+    let secret: FindSecret = Arc::new(move |text: &str| redactor.secrets(text).first().map(|s| s.name));
+    // The person reads the difference before it is written: what a skill says is for the person to judge.
+    let found = find(content, &[FindingKind::Hidden, FindingKind::Secret], &secret)?;
+    Some(match found {
+        Finding::Secret(_) => format!("it {found}; name the variable that holds it instead"),
+        _ => format!("it {found}; remove it"),
+    })
 }
 
 #[cfg(test)]
@@ -69,15 +71,16 @@ mod tests {
 
     #[test]
     fn invisible_text_and_secrets_are_refused_and_plain_text_is_not() {
-        let redactor = Redactor::new(["correct-horse-battery".to_owned()]);
+        let redactor = Arc::new(Redactor::new(["correct-horse-battery".to_owned()]));
         for (content, why) in [
             ("Run `cargo test`.\n\n\t- naïve 日本語 ✓\n", None),
             ("Use the variable API_KEY.", None),
-            ("hidden \u{202e}text", Some("cannot be seen")),
-            ("hidden \u{200b}text", Some("cannot be seen")),
-            ("tag \u{e0041}", Some("cannot be seen")),
-            ("escape \u{1b}[2J", Some("cannot be seen")),
-            ("password correct-horse-battery", Some("a key or a password")),
+            ("- ✔️ done 👩‍💻\n", None),
+            ("hidden \u{202e}text", Some("invisible character")),
+            ("hidden \u{200b}text", Some("invisible character")),
+            ("tag \u{e0041}", Some("invisible character")),
+            ("escape \u{1b}[2J", Some("invisible character")),
+            ("password correct-horse-battery", Some("contains a secret")),
         ] {
             let said = refused(content, &redactor);
             assert_eq!(said.is_some(), why.is_some(), "{content:?}: {said:?}");

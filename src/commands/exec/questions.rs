@@ -96,7 +96,7 @@ pub(crate) fn reply(body: &AskBody, answer: &str) -> AskReply {
 pub(crate) fn describe(body: &AskBody) -> String {
     match body {
         AskBody::Trust { folder, brings, .. } => format!(
-            "{} contains {} setting(s) or rule(s) that could run programs or loosen rules. Trust it?",
+            "{} contains {} file(s) that could run programs, loosen rules or instruct agents. Trust it?",
             one_line(folder),
             brings.len()
         ),

@@ -85,7 +85,7 @@ fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit,
     let redact = |text: &mut String| *text = setup.redactor.redact(text).into_owned();
     let mut learnings = read.learnings;
     for l in &mut learnings {
-        [&mut l.pattern, &mut l.fix, &mut l.context].into_iter().for_each(redact);
+        [&mut l.pattern, &mut l.error, &mut l.fix, &mut l.context].into_iter().for_each(redact);
     }
     let found = learnings.len();
     let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;

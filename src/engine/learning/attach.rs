@@ -32,8 +32,6 @@ pub(crate) struct CallNote {
     pub(crate) taint: Taint,
     pub(crate) edits: bool,
     pub(crate) reads: bool,
-    /// Texts for the model that a result could not take: that of a call of a script.
-    pub(crate) told: Vec<String>,
 }
 
 /// Applies the setting.
@@ -76,6 +74,7 @@ impl CallTask {
     pub(crate) async fn attach(&self, result: &mut CallResult) -> Option<Box<CallNote>> {
         let learnings = self.services.user.learnings.clone()?;
         if matches!(result.outcome, ToolOutcome::Interrupted) {
+            learnings.take_for(&self.cx.call_id);
             return None;
         }
         set_mode(&learnings, &self.services.config());
@@ -119,11 +118,12 @@ impl CallTask {
             let body = EventBody::State(StateEvent::LearningNews { news: Box::new(news) });
             self.bus.publish(&self.origin.scope, body);
         }
-        let mut told = Vec::new();
-        if self.inner.is_some() {
-            // A script is no model: the outer result says it.
-            told = texts;
+        if let Some(outer) = self.outer_call() {
+            // A script is no model: the result of the script says it.
+            learnings.keep_for(outer, texts);
         } else {
+            let of_calls = learnings.take_for(&self.cx.call_id);
+            texts.extend(of_calls.into_iter().filter(|text| !texts.contains(text)).collect::<Vec<_>>());
             result.content.extend(texts.into_iter().map(|text| Part::Text { text }));
         }
         let set = self.tool.info().set;
@@ -138,7 +138,6 @@ impl CallTask {
             taint: if far { Taint::Web } else { Taint::ToolOutput },
             edits: matches!(self.tool.touch(), Touch::Write) || self.tool.verb() == ToolVerb::Patch,
             reads: matches!(self.tool.touch(), Touch::Read | Touch::Plan),
-            told,
         }))
         .filter(|_| result.outcome != ToolOutcome::Denied)
     }

@@ -4,6 +4,7 @@
 mod attach;
 mod manage;
 mod pairing;
+mod rules;
 
 pub(crate) use attach::{CallNote, for_message};
 pub(crate) use manage::{command, query, tend};

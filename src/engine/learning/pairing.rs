@@ -15,15 +15,14 @@ use crate::session::model;
 use super::attach::{CallNote, set_mode};
 
 const PROMPT: &str = include_str!("../../../assets/prompts/learning.md");
+/// Output tokens of an answer.
+const ANSWER: u64 = 600;
 /// Bytes of the failed output that the model sees.
 const SEEN: usize = 3_000;
 
 /// Takes note of a call that has ended.
 pub(crate) fn seen(core: &mut Core, note: CallNote) {
     let Some(learnings) = core.services.user.learnings.clone() else { return };
-    for text in &note.told {
-        core.context.news.add(text.clone());
-    }
     set_mode(&learnings, &core.services.config());
     if note.taint == Taint::Web {
         learnings.taint(core.session.id);
@@ -63,6 +62,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
             let mut learning = learnings.of_pair(&pair, written, source)?;
             for text in [
                 &mut learning.pattern,
+                &mut learning.error,
                 &mut learning.fix,
                 &mut learning.context,
                 &mut learning.kind.error_type,
@@ -117,7 +117,7 @@ async fn written(side: &SideCall, pair: &Pair) -> Option<Answer> {
         text.push_str("Then files were edited.\n");
     }
     text.push_str(&format!("Worked: {}\n", pair.worked));
-    let got = side.ask(PROMPT, text, None).await.ok()?;
+    let got = side.ask(PROMPT, text, Some(ANSWER)).await.ok()?;
     let answer = got.text.trim();
     if answer.len() < 20 && answer.to_lowercase().contains("none") {
         return Some(Answer::Nothing);

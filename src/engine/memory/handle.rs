@@ -13,9 +13,9 @@ pub(crate) fn handle(core: &mut Core, msg: MemoryMsg) {
             let _ = reply.send(origin::origin(core, &text, entry));
         }
         MemoryMsg::Moved(Ok(moved)) => {
-            let words = moved.words();
-            if !words.is_empty() {
-                core.notice(Notice::new(NoticeKind::Info, words).hint("/memory lists them"));
+            if !moved.is_empty() {
+                let hint = "/memory and /learnings list them";
+                core.notice(Notice::new(NoticeKind::Info, moved.join("; ")).hint(hint));
             }
         }
         MemoryMsg::Moved(Err(error)) => core.notice(

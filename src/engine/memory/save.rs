@@ -232,7 +232,7 @@ fn keep(
     text: String,
     from: Provenance,
 ) -> Result<String, tiller_memory::MemoryError> {
-    let route = memory.route(target, from.taint);
+    let route = memory.route(from.taint);
     let words = text.clone();
     let planned = memory.plan(target, &Edit::Append(text), from)?;
     match route {

@@ -212,6 +212,11 @@ impl CallTask {
         self.inner.as_ref().map_or_else(|| self.cx.call_id.clone(), |inner| inner.outer.clone())
     }
 
+    /// Id of the call whose script made it; `None`: the model made it.
+    pub(crate) fn outer_call(&self) -> Option<&str> {
+        self.inner.as_ref().map(|inner| inner.outer.as_str())
+    }
+
     /// Whether the outer call keeps the states of files.
     pub(super) fn is_covered(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.covered)

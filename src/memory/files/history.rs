@@ -33,14 +33,17 @@ impl Moved {
 }
 
 impl Memory {
-    /// Carries out a pending change, with another text where one is given, or declines it. Returns what was done, in a
-    /// sentence.
+    /// Carries out a pending change, with another text where one is given, or declines it. Accepting an entry that is in its
+    /// file, and that text of others had a part in, makes it the person's. Returns what was done, in a sentence.
     ///
     /// # Errors
     /// When it does not wait any more, the text is refused, or the file cannot be written.
     pub fn decide(&self, id: i64, accept: bool, text: Option<&str>) -> Result<String, MemoryError> {
         let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
-        let change = store.memory_changes().get(id)?.filter(|c| c.state == ChangeState::Pending);
+        let kept = |c: &MemoryChange| c.state == ChangeState::Done && c.from.taint.is_untrusted();
+        let waits =
+            |c: &MemoryChange| c.state == ChangeState::Pending || (accept && text.is_none() && kept(c));
+        let change = store.memory_changes().get(id)?.filter(waits);
         let change =
             change.ok_or_else(|| MemoryError::Refused("this entry does not wait any more".into()))?;
         if !accept {
@@ -50,6 +53,9 @@ impl Memory {
         let target = self
             .target_of(&change.path)
             .ok_or_else(|| MemoryError::Refused(format!("{} is not in use here", change.path)))?;
+        if change.state == ChangeState::Done {
+            return self.accept_kept(&change, target);
+        }
         let mut added = change.added.as_deref().map(Entry::of_line);
         if let (Some(entry), Some(text)) = (&mut added, text) {
             // The person's own text.
@@ -64,7 +70,11 @@ impl Memory {
     }
 
     /// A recorded entry as it is in the file: in the archive or not.
-    fn present(&self, target: tiller_protocol::MemoryTarget, entry: Entry) -> Result<Entry, MemoryError> {
+    pub(super) fn present(
+        &self,
+        target: tiller_protocol::MemoryTarget,
+        entry: Entry,
+    ) -> Result<Entry, MemoryError> {
         let document = self.read(target)?;
         let archived = Entry { archived: true, ..entry.clone() };
         Ok(if document.contains(&archived) && !document.contains(&entry) { archived } else { entry })

@@ -11,6 +11,7 @@
 //! | `plan` | one change: found, screened, shown, and carried out |
 //! | `history` | undoing changes, deciding about pending ones, following branches |
 //! | `page` | what clients see |
+//! | `power` | which entries may be rules |
 //! | `budget` | moving entries into the archive |
 
 mod budget;
@@ -21,11 +22,12 @@ mod leftovers;
 mod merge;
 mod page;
 mod plan;
+mod power;
 mod screen;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tiller_config::schema::{Config, MemoryApproval};
 use tiller_protocol::memory::MemoryChange;
@@ -38,8 +40,10 @@ pub use document::{Document, Entry};
 pub use history::Moved;
 pub use merge::merge;
 pub use plan::{Edit, Planned, Route};
-pub use screen::{FindSecret, screen};
+pub use power::RuleFilePlace;
+pub use screen::screen;
 
+use crate::screen::FindSecret;
 use disk::Slot;
 
 /// Why memory was not read or written.
@@ -83,6 +87,7 @@ pub struct Memory {
     store: OnceLock<Store>,
     /// The person trusts the project.
     trusted: AtomicBool,
+    since_free: Mutex<Option<power::SinceFree>>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -134,6 +139,7 @@ impl Memory {
             settings: RwLock::new(settings),
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
+            since_free: Mutex::default(),
         }
     }
 
@@ -147,6 +153,12 @@ impl Memory {
         *self.secret.write().unwrap_or_else(PoisonError::into_inner) = secret;
     }
 
+    /// The kind of a secret in a text.
+    pub fn secret_in(&self, text: &str) -> Option<&'static str> {
+        let secret = self.secret.read().unwrap_or_else(PoisonError::into_inner).clone();
+        secret(text)
+    }
+
     /// The settings from now on.
     pub fn set_settings(&self, settings: MemorySettings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
@@ -157,9 +169,10 @@ impl Memory {
         *self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the files of the project, which the person trusts.
+    /// Uses the files of the project, which the person trusts as they are. Blocks.
     pub fn trust_project(&self) {
         self.trusted.store(true, Ordering::Relaxed);
+        self.know_project();
     }
 
     /// The path of a file, which need not exist; `None`: there is no project, or it is not trusted.
@@ -196,6 +209,12 @@ impl Memory {
         })
     }
 
+    /// The USER.md of the person's settings, which is read only.
+    fn settings_slot(&self) -> Slot {
+        let path = self.places.settings.join(MemoryFile::User.file_name());
+        Slot { path, locks: PathBuf::new(), links: true, inside: None }
+    }
+
     /// A file; an empty document where there is none.
     ///
     /// # Errors
@@ -209,8 +228,7 @@ impl Memory {
     pub fn live(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
         let mut out = Vec::new();
         if file == MemoryFile::User {
-            let path = self.places.settings.join(file.file_name());
-            let slot = Slot { path, locks: PathBuf::new(), links: true, inside: None };
+            let slot = self.settings_slot();
             if let Ok(Some(text)) = slot.read() {
                 out.push((slot.path, Document::parse(&text).live_text()));
             }

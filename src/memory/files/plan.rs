@@ -3,7 +3,7 @@
 
 use tiller_config::schema::MemoryApproval;
 use tiller_protocol::memory::{ChangeState, MemoryChange};
-use tiller_protocol::{MemoryScope, MemoryTarget, Provenance, Taint};
+use tiller_protocol::{MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry, FindError};
 use super::{Memory, MemoryError, name};
@@ -47,17 +47,14 @@ pub enum Route {
 }
 
 impl Memory {
-    /// What becomes of an agent's change by the settings. Text that may be of others reaches the memory of all projects only
-    /// when the person approves it; text of the web reaches none unasked.
-    pub fn route(&self, target: MemoryTarget, taint: Taint) -> Route {
-        let local = target.scope == MemoryScope::Project;
+    /// What becomes of an agent's change by the settings. Text that may be of others is kept only when the person approves it.
+    pub fn route(&self, taint: Taint) -> Route {
         match (self.settings().approve, taint) {
             (_, Taint::Person) => Route::Write,
             (MemoryApproval::Never, _) => Route::Never,
             (MemoryApproval::Ask, _) => Route::Ask,
-            (MemoryApproval::Always, Taint::Web) => Route::Pend,
-            (MemoryApproval::Always, Taint::ToolOutput) if !local => Route::Pend,
-            (MemoryApproval::Always, _) => Route::Write,
+            (MemoryApproval::Always, Taint::ToolOutput | Taint::Web) => Route::Pend,
+            (MemoryApproval::Always, Taint::Agent) => Route::Write,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use tiller_protocol::{Learning, LearningState, Time};
-use tiller_store::LearningChange;
+use tiller_store::Retirement;
 
 use super::words::{likeness, words};
 
@@ -24,21 +24,18 @@ struct Leader<'a> {
     learning: &'a Learning,
     error: BTreeSet<String>,
     fix: BTreeSet<String>,
-    times: u32,
-    used: Option<Time>,
-    merged: bool,
 }
 
-/// What changes, each with the learning that it was decided on.
-pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<(Learning, LearningChange)> {
-    let mut changes = Vec::new();
+/// The learnings to retire, each as it was when that was decided.
+pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<Retirement> {
+    let mut retired = Vec::new();
     let mut groups: HashMap<(&str, &str, &str), Vec<&Learning>> = HashMap::new();
     for learning in learnings {
-        if learning.state == LearningState::Retired {
+        if !matches!(learning.state, LearningState::Proposed | LearningState::Active) {
             continue;
         }
         if faded(learning, now) {
-            changes.push((learning.clone(), retired(learning, None)));
+            retired.push(retirement(learning, None));
             continue;
         }
         // A proposal is never merged into what the person accepted, nor the other way round.
@@ -53,7 +50,7 @@ pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<(Learning, Learning
         let mut leaders: Vec<Leader<'_>> = Vec::new();
         for learning in group {
             let (error, fix) = (words(&learning.kind.error_type), words(&learning.fix));
-            let same = leaders.iter_mut().take(COMPARED).find(|leader| {
+            let same = leaders.iter().take(COMPARED).find(|leader| {
                 let details = &leader.learning.kind.details;
                 likeness(&leader.error, &error) >= SAME
                     && likeness(&leader.fix, &fix) >= SAME
@@ -62,34 +59,12 @@ pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<(Learning, Learning
                         || learning.kind.details.is_empty())
             });
             match same {
-                Some(leader) => {
-                    leader.times = leader.times.saturating_add(learning.times_used);
-                    leader.used = leader.used.max(learning.last_used_at);
-                    leader.merged = true;
-                    changes.push((learning.clone(), retired(learning, Some(leader.learning.id))));
-                }
-                None => leaders.push(Leader {
-                    learning,
-                    error,
-                    fix,
-                    times: learning.times_used,
-                    used: learning.last_used_at,
-                    merged: false,
-                }),
+                Some(leader) => retired.push(retirement(learning, Some(leader.learning.id))),
+                None => leaders.push(Leader { learning, error, fix }),
             }
         }
-        for leader in leaders.iter().filter(|l| l.merged) {
-            let change = LearningChange {
-                id: leader.learning.id,
-                state: leader.learning.state.clone(),
-                times_used: leader.times,
-                last_used_at: leader.used,
-                context: None,
-            };
-            changes.push((leader.learning.clone(), change));
-        }
     }
-    changes
+    retired
 }
 
 /// Whether its time without use is over: it is retired.
@@ -102,17 +77,11 @@ fn faded(learning: &Learning, now: Time) -> bool {
     now.millis().saturating_sub(since.millis()) > days * DAY
 }
 
-fn retired(learning: &Learning, into: Option<i64>) -> LearningChange {
+fn retirement(learning: &Learning, into: Option<i64>) -> Retirement {
     let why = match into {
         Some(id) => format!("merged into {id}"),
         None => "not used for long".to_owned(),
     };
     let context = if learning.context.is_empty() { why } else { format!("{} ({why})", learning.context) };
-    LearningChange {
-        id: learning.id,
-        state: LearningState::Retired,
-        times_used: learning.times_used,
-        last_used_at: learning.last_used_at,
-        context: Some(context),
-    }
+    Retirement { seen: learning.clone(), into, context }
 }

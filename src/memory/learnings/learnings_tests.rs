@@ -3,9 +3,9 @@ use std::time::Instant;
 
 use serde_json::json;
 use tiller_protocol::{
-    FailureKind, Learning, LearningSource, LearningState, ManualClock, SessionId, Taint, Time,
+    FailureKind, Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
 };
-use tiller_store::{Options, Store};
+use tiller_store::{Options, Retirement, Store};
 
 use super::kind::command_subjects;
 use super::*;
@@ -24,6 +24,11 @@ fn session() -> SessionId {
     SessionId::fresh(&tiller_protocol::SeqIds::default(), NOW)
 }
 
+/// An agent that has read nothing of others.
+fn of(session: SessionId) -> Provenance {
+    Provenance { session: Some(session), taint: Taint::Agent, ..Provenance::default() }
+}
+
 fn source(taint: Taint) -> LearningSource {
     LearningSource { session: None, entry: None, agent: "main".into(), branch: "main".into(), taint }
 }
@@ -37,6 +42,7 @@ fn learning(id: i64, subject: &str, error: &str, fix: &str) -> Learning {
         id,
         kind: failure_kind("terminal", subject, error),
         pattern: subject.into(),
+        error: String::new(),
         fix: fix.into(),
         context: String::new(),
         tags: Vec::new(),
@@ -185,12 +191,9 @@ fn the_setting_and_the_taint_decide_whether_a_learning_is_used() {
         fix: "use the mirror".into(),
         ..SavedLearning::default()
     };
-    assert_eq!(
-        service.save(saved("cargo fetch"), s, "main".into()).unwrap().unwrap().state,
-        LearningState::Active
-    );
+    assert_eq!(service.save(saved("cargo fetch"), &of(s)).unwrap().unwrap().state, LearningState::Active);
     service.taint(s);
-    let second = service.save(saved("cargo update"), s, "main".into()).unwrap().unwrap();
+    let second = service.save(saved("cargo update"), &of(s)).unwrap().unwrap();
     assert_eq!((second.state, second.source.taint), (LearningState::Proposed, Taint::Web));
 }
 
@@ -210,7 +213,7 @@ fn orders_hidden_text_and_programs_of_the_network_are_refused() {
     ];
     let (_dir, service) = service();
     for text in bad {
-        assert!(screen(text).is_err(), "{text:?}");
+        assert!(service.screen(text).is_err(), "{text:?}");
         let l = learning(0, "git push", "error: rejected", text);
         assert!(service.offer(l, LearningsMode::Save).is_err());
         let line = json!({"pattern": "git push", "error_type": "e", "fix": text}).to_string();
@@ -218,9 +221,30 @@ fn orders_hidden_text_and_programs_of_the_network_are_refused() {
         assert_eq!((read.learnings.len(), read.left_out), (0, 1), "{text:?}");
     }
     for text in ["`git pull --rebase`, then `git push`", "set SYSTEMD_LOG=1", "curl -fsS https://x/health"] {
-        assert_eq!(screen(text), Ok(()), "{text}");
+        assert_eq!(service.screen(text), Ok(()), "{text}");
     }
     assert_eq!(service.store().learnings().list("", None, 9).unwrap(), []);
+    let service = service.finding_secrets(Arc::new(|text| text.contains("sk-live-").then_some("api key")));
+    let leaky = SavedLearning {
+        pattern: "make login".into(),
+        fix: "log in with sk-live-123 first".into(),
+        ..SavedLearning::default()
+    };
+    assert!(service.save(leaky, &of(session())).unwrap_err().contains("a secret (api key)"));
+}
+
+/// What is refused in memory as an instruction of others, is refused in a learning, and what is good there, is good here.
+#[test]
+fn learnings_refuse_what_memory_refuses() {
+    let (_dir, service) = service();
+    let accepted: Vec<&str> =
+        include_str!("../files/tests/good.txt").lines().filter(|l| service.screen(l).is_err()).collect();
+    assert_eq!(accepted, [""; 0]);
+    // Those with written escapes and secrets are checked where they are read.
+    let bad = include_str!("../files/tests/bad.txt").lines().filter(|l| !l.contains(['\\', '<']));
+    let bad: Vec<&str> = bad.filter(|l| !l.trim().is_empty() && !l.contains("sk-live-")).collect();
+    let kept: Vec<&&str> = bad.iter().filter(|l| service.screen(l).is_ok()).collect();
+    assert!(bad.len() > 20 && kept.is_empty(), "{} of {}: {kept:#?}", kept.len(), bad.len());
 }
 
 #[test]
@@ -257,13 +281,18 @@ fn near_duplicates_are_merged_and_their_uses_add_up() {
     let other = learning(3, "git push", "error: no upstream branch", "`git push -u origin HEAD`");
     let elsewhere =
         learning(4, "git fetch", "error: rejected, fetch first", "run `git pull --rebase` before");
-    let changes = consolidate(&[b.clone(), a, other, elsewhere], Time(NOW.0 + 2 * DAY));
-    let of = |id: i64| changes.iter().find(|(l, _)| l.id == id).map(|(_, c)| c.clone());
-    let kept = of(1).unwrap();
+    let (_dir, service) = service();
+    let l = service.store().learnings();
+    assert_eq!(l.add_all(vec![a, b.clone(), other, elsewhere]).wait().unwrap(), 4);
+    let retired = consolidate(&l.list("", None, 9).unwrap(), Time(NOW.0 + 2 * DAY));
+    assert_eq!(retired.iter().map(|r| (r.seen.id, r.into)).collect::<Vec<_>>(), [(2, Some(1))]);
+    assert_eq!(l.consolidate(retired).wait().unwrap(), 1);
+    let kept = l.get(1).unwrap();
     assert_eq!((kept.times_used, kept.last_used_at, kept.state), (5, b.last_used_at, LearningState::Active));
-    let gone = of(2).unwrap();
-    assert_eq!((gone.state, gone.context.as_deref()), (LearningState::Retired, Some("merged into 1")));
-    assert_eq!((of(3), of(4), changes.len()), (None, None, 2));
+    let gone = l.get(2).unwrap();
+    assert_eq!((gone.state, gone.context.as_str()), (LearningState::Retired, "merged into 1"));
+    // Its uses moved: bringing it back counts none twice.
+    assert_eq!(l.undo(2).wait().unwrap().times_used, 0);
 }
 
 #[test]
@@ -276,9 +305,9 @@ fn unused_learnings_fade_and_used_ones_later() {
     proposed.state = LearningState::Proposed;
     let all = [old, used, proposed];
     let gone = |days: i64| -> Vec<i64> {
-        let changes = consolidate(&all, Time(NOW.0 + days * DAY));
-        assert!(changes.iter().all(|(_, c)| c.state == LearningState::Retired));
-        changes.iter().map(|(l, _)| l.id).collect()
+        let retired = consolidate(&all, Time(NOW.0 + days * DAY));
+        assert!(retired.iter().all(|r| r.into.is_none()));
+        retired.iter().map(|r| r.seen.id).collect()
     };
     assert_eq!(gone(59), [0i64; 0]);
     assert_eq!(gone(61), [3]);
@@ -292,12 +321,23 @@ fn unused_learnings_fade_and_used_ones_later() {
 fn a_consolidation_loses_no_change_that_was_made_meanwhile() {
     let (_dir, service) = service();
     let store = service.store().clone();
-    let id = store.learnings().add(learning(0, "a", "error: x", "one")).wait().unwrap().0;
-    let seen = store.learnings().get(id).unwrap();
-    let changes = consolidate(std::slice::from_ref(&seen), Time(NOW.0 + 400 * DAY));
-    store.learnings().used(vec![id]).wait().unwrap();
-    assert_eq!(store.learnings().consolidate(changes).wait().unwrap(), 0);
-    assert_eq!(store.learnings().get(id).unwrap().state, LearningState::Active);
+    let l = store.learnings();
+    let id = l.add(learning(0, "a", "error: x", "one")).wait().unwrap().0;
+    let seen = l.get(id).unwrap();
+    let retired = consolidate(std::slice::from_ref(&seen), Time(NOW.0 + 400 * DAY));
+    l.used(vec![id]).wait().unwrap();
+    assert_eq!(l.consolidate(retired).wait().unwrap(), 0);
+    assert_eq!(l.get(id).unwrap().state, LearningState::Active);
+    // The one that others are merged into was used or retired meanwhile.
+    let other = l.add(learning(0, "a", "error: x", "one of them")).wait().unwrap().0;
+    l.used(vec![other]).wait().unwrap();
+    let merge = Retirement { seen: l.get(other).unwrap(), into: Some(id), context: "merged".into() };
+    l.used(vec![id]).wait().unwrap();
+    l.change(id, Some(LearningState::Retired), None).wait().unwrap();
+    assert_eq!(l.consolidate(vec![merge.clone()]).wait().unwrap(), 0, "its uses would be lost");
+    l.undo(id).wait().unwrap();
+    assert_eq!(l.consolidate(vec![merge]).wait().unwrap(), 1);
+    assert_eq!((l.get(id).unwrap().times_used, l.get(other).unwrap().times_used), (3, 0));
 }
 
 /// 10,000 learnings: finding one, and a consolidation of all.

@@ -6,8 +6,9 @@ use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, Tain
 
 use super::error_line::normalised;
 use super::kind::command_subjects;
-use super::screen::screen;
+use super::screen;
 use super::words::one_line;
+use crate::screen::no_secret;
 
 /// Bytes of a line, and lines of a file.
 pub const LINE: usize = 16 << 10;
@@ -22,6 +23,7 @@ pub fn line(l: &Learning) -> String {
     let mut row = json!({
         "pattern": l.pattern,
         "error_type": l.kind.error_type,
+        "error": l.error,
         "fix": l.fix,
         "context": l.context,
         "tags": l.tags,
@@ -57,8 +59,11 @@ pub struct LinesRead {
 struct Row {
     #[serde(default, alias = "trigger", alias = "problem")]
     pattern: Value,
-    #[serde(default, alias = "error")]
+    #[serde(default)]
     error_type: Value,
+    /// The line as it was printed; of other programs the only form.
+    #[serde(default)]
+    error: Value,
     #[serde(default, alias = "solution", alias = "resolution")]
     fix: Value,
     #[serde(default)]
@@ -122,7 +127,10 @@ fn learning(line: &str, now: Time) -> Result<Learning, String> {
             .filter(|t| !t.is_empty())
             .collect()
     };
-    for field in [&row.pattern, &row.error_type, &row.fix, &row.context] {
+    // Secrets of this person are replaced by the caller.
+    let secret = no_secret();
+    let screen = |text: &str| screen::screen(text, &secret);
+    for field in [&row.pattern, &row.error_type, &row.error, &row.fix, &row.context] {
         screen(field.as_str().unwrap_or_default())?;
     }
     let (pattern, fix) = (text(&row.pattern, 600), text(&row.fix, 1_000));
@@ -132,7 +140,11 @@ fn learning(line: &str, now: Time) -> Result<Learning, String> {
     let tool = Some(text(&row.tool, 80)).filter(|t| !t.is_empty()).unwrap_or_else(|| "terminal".into());
     let subject = Some(text(&row.subject, 200)).filter(|s| !s.is_empty());
     let subject = subject.or_else(|| command_subjects(&pattern).into_iter().next_back()).unwrap_or_default();
-    let (error_type, mut details) = normalised(&text(&row.error_type, 400));
+    let error = if row.error.is_null() { &row.error_type } else { &row.error };
+    let error = text(error, 400);
+    // A file of another program has one of both forms.
+    let kind = if row.error_type.is_null() { &row.error } else { &row.error_type };
+    let (error_type, mut details) = normalised(&text(kind, 400));
     for detail in list(&row.details) {
         if !details.contains(&detail) {
             details.push(detail);
@@ -146,6 +158,7 @@ fn learning(line: &str, now: Time) -> Result<Learning, String> {
         id: 0,
         kind: FailureKind { tool, subject, error_type, details },
         pattern,
+        error,
         fix,
         context: text(&row.context, 600),
         tags: list(&row.tags),

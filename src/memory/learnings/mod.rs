@@ -7,9 +7,11 @@
 //! | `pair` | failed calls that wait for a later call of the same kind that succeeds |
 //! | `find` | which learnings concern a failed call or a message |
 //! | `consolidate` | near-duplicates are merged, unused ones are retired |
+//! | `branches` | learnings follow the branches of their session |
 //! | `lines` | JSON lines, out and in |
 //! | `screen` | text that may not be kept |
 
+mod branches;
 mod consolidate;
 mod error_line;
 mod find;
@@ -20,15 +22,15 @@ mod screen;
 mod service;
 mod words;
 
+pub use branches::LearningsMoved;
 pub use consolidate::{FADE_DAYS, consolidate};
 pub use find::{Relevance, relevance};
 pub use kind::{CallKind, command_subjects, failure_kind, kind_of};
 pub use pair::{CallSeen, Pair, Pairs};
-pub use screen::screen;
-pub use service::{
-    Attached, Learnings, LearningsMode, Promotion, SavedLearning, WriteRule, WrittenLearning, note,
-};
+pub use service::{Attached, Learnings, LearningsMode, SavedLearning, WrittenLearning, note};
 
 #[cfg(test)]
 #[path = "learnings_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod two_processes_tests;

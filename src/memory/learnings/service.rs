@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_protocol::{Clock, Learning, LearningSource, LearningState, SessionId, Taint};
+use tiller_protocol::{Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint};
 use tiller_store::Store;
 
 use super::consolidate::consolidate;
@@ -12,11 +12,14 @@ use super::kind::{CallKind, command_subjects, failure_kind};
 use super::pair::Pair;
 use super::screen::screen;
 use super::words::{likeness, one_line, words};
-use crate::rules::RuleBook;
+use crate::rules::{Promotions, RuleBook};
+use crate::screen::{FindSecret, no_secret};
 
 /// Most learnings that are attached at once, and bytes of them together (about 400 tokens).
 const ATTACHED: usize = 3;
 const BUDGET: usize = 1_600;
+/// Most texts about its calls at the end of the result of a script.
+const OF_SCRIPT: usize = 6;
 /// Most learnings about one subject that are compared.
 const COMPARED: u32 = 200;
 /// Most subjects of a message.
@@ -54,20 +57,12 @@ pub struct Learnings {
     with_messages: Mutex<HashMap<SessionId, HashSet<i64>>>,
     /// Sessions whose model has read text of the web or of an MCP server.
     tainted: Mutex<HashSet<SessionId>>,
+    /// Texts about calls of scripts that still run, by the call of the script.
+    of_scripts: Mutex<HashMap<String, Vec<String>>>,
     mode: Mutex<LearningsMode>,
     rules: Option<RuleBook>,
-    promotion: Option<Promotion>,
-}
-
-/// Writes a rule to the person's file of permission rules, or takes it out (`false`). An error is a sentence.
-pub type WriteRule = Arc<dyn Fn(&str, bool) -> Result<(), String> + Send + Sync>;
-
-/// How rules become permission rules.
-#[derive(Clone)]
-pub struct Promotion {
-    /// The file, as it is shown.
-    pub file: String,
-    pub write: WriteRule,
+    promotions: Option<Promotions>,
+    secret: FindSecret,
 }
 
 impl Learnings {
@@ -78,17 +73,34 @@ impl Learnings {
             clock,
             with_messages: Mutex::default(),
             tainted: Mutex::default(),
+            of_scripts: Mutex::default(),
             mode: Mutex::default(),
             rules: None,
-            promotion: None,
+            promotions: None,
+            secret: no_secret(),
         }
     }
 
     /// With the rules of memory files.
     #[must_use]
-    pub fn with_rules(mut self, rules: RuleBook, promotion: Option<Promotion>) -> Self {
-        (self.rules, self.promotion) = (Some(rules), promotion);
+    pub fn with_rules(mut self, rules: RuleBook, promotions: Option<Promotions>) -> Self {
+        (self.rules, self.promotions) = (Some(rules), promotions);
         self
+    }
+
+    /// Finds secrets by this.
+    #[must_use]
+    pub fn finding_secrets(mut self, secret: FindSecret) -> Self {
+        self.secret = secret;
+        self
+    }
+
+    /// Checks a text before it is kept.
+    ///
+    /// # Errors
+    /// Why it may not be kept, as the end of a sentence.
+    pub fn screen(&self, text: &str) -> Result<(), String> {
+        screen(text, &self.secret)
     }
 
     /// The rules of memory files and of learnings.
@@ -96,9 +108,9 @@ impl Learnings {
         self.rules.as_ref()
     }
 
-    /// How rules become permission rules.
-    pub fn promotion(&self) -> Option<&Promotion> {
-        self.promotion.as_ref()
+    /// How rules become permission rules and hooks.
+    pub fn promotions(&self) -> Option<&Promotions> {
+        self.promotions.as_ref()
     }
 
     /// What happens to learnings that are offered.
@@ -120,6 +132,23 @@ impl Learnings {
     pub fn taint_of(&self, session: SessionId, usual: Taint) -> Taint {
         let tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
         if tainted.contains(&session) { Taint::Web } else { usual }
+    }
+
+    /// Keeps texts about a call of a script for the result of the script: call `outer`.
+    pub fn keep_for(&self, outer: &str, texts: Vec<String>) {
+        let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = all.entry(outer.to_owned()).or_default();
+        for text in texts {
+            if kept.len() < OF_SCRIPT && !kept.contains(&text) {
+                kept.push(text);
+            }
+        }
+    }
+
+    /// Takes out the texts that were kept for the result of this call.
+    pub fn take_for(&self, outer: &str) -> Vec<String> {
+        let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(outer).unwrap_or_default()
     }
 
     /// The database that they are in.
@@ -200,6 +229,7 @@ impl Learnings {
             id: 0,
             kind: pair.kind.clone(),
             pattern: one_line(&pattern, 600),
+            error: pair.why.clone(),
             fix: one_line(&fix, 1_000),
             context: one_line(&context, 600),
             tags,
@@ -219,10 +249,11 @@ impl Learnings {
         if mode == LearningsMode::Never {
             return Ok(None);
         }
-        for text in [&learning.pattern, &learning.fix, &learning.context, &learning.kind.error_type] {
-            screen(text)?;
+        let kind = &learning.kind.error_type;
+        for text in [&learning.pattern, &learning.error, &learning.fix, &learning.context, kind] {
+            self.screen(text)?;
         }
-        screen(&learning.tags.join(" "))?;
+        self.screen(&learning.tags.join(" "))?;
         if learning.fix.trim().is_empty() || learning.pattern.trim().is_empty() {
             return Err("pattern or fix is empty".into());
         }
@@ -234,7 +265,8 @@ impl Learnings {
             .about(&kind.tool, &subjects, false, COMPARED)
             .map_err(|e| e.notice().message)?;
         let fix = words(&learning.fix);
-        if known.iter().any(|k| relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9) {
+        let known = known.iter().filter(|k| k.state != LearningState::Aside);
+        if known.into_iter().any(|k| relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9) {
             return Ok(None);
         }
         learning.state = match (mode, &learning.source.taint) {
@@ -258,21 +290,21 @@ impl Learnings {
     ///
     /// # Errors
     /// Why it may not be kept.
-    pub fn save(
-        &self,
-        saved: SavedLearning,
-        session: SessionId,
-        agent: String,
-    ) -> Result<Option<Learning>, String> {
+    pub fn save(&self, saved: SavedLearning, from: &Provenance) -> Result<Option<Learning>, String> {
         let subject = command_subjects(&saved.pattern).into_iter().next_back().unwrap_or_default();
         let kind = failure_kind("terminal", &subject, &saved.error);
-        let taint = self.taint_of(session, Taint::Agent);
-        let source =
-            LearningSource { session: Some(session), entry: None, agent, branch: String::new(), taint };
+        let source = LearningSource {
+            session: from.session,
+            entry: from.entry,
+            agent: from.agent.0.clone(),
+            branch: from.branch.clone(),
+            taint: from.session.map_or(from.taint, |session| self.taint_of(session, from.taint)),
+        };
         let learning = Learning {
             id: 0,
             kind,
             pattern: one_line(&saved.pattern, 600),
+            error: one_line(&saved.error, 400),
             fix: one_line(&saved.fix, 1_000),
             context: one_line(&saved.context, 600),
             tags: saved.tags.iter().take(10).map(|t| one_line(t, 80)).collect(),
@@ -343,8 +375,8 @@ fn attach(found: impl Iterator<Item = Learning>) -> Attached {
 pub fn note(l: &Learning) -> String {
     let quiet = |text: &str, most: usize| one_line(text, most).replace(['[', ']'], "'");
     let mut text = format!("[Learning {}: {} failed before", l.id, quiet(&l.pattern, 200));
-    if !l.kind.error_type.is_empty() {
-        text.push_str(&format!(" ({})", quiet(&l.kind.error_type, 120)));
+    if !l.shown_error().is_empty() {
+        text.push_str(&format!(" ({})", quiet(l.shown_error(), 120)));
     }
     text.push_str(&format!(". What worked: {}.", quiet(&l.fix, 400)));
     if !l.context.is_empty() {

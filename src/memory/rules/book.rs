@@ -1,9 +1,7 @@
 //! The rules of memory files and of learnings: which there are, and what came of them.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,16 +9,13 @@ use tiller_protocol::{RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
 use super::matcher::{ActionRule, parse};
+use crate::files::{Document, Entry, Memory, RuleFilePlace};
 
-/// Bytes of a file that are read.
-const FILE: u64 = 256 << 10;
 /// Most rules of all files.
 const RULES: usize = 1_000;
 /// Most rules that are attached to one result, and bytes of them.
 const ATTACHED: usize = 3;
 const BUDGET: usize = 1_600;
-/// `O_NONBLOCK`: opening a FIFO does not wait for its writer.
-const NONBLOCK: i32 = 0o4000;
 
 /// A rule, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,26 +35,39 @@ pub struct RuleHit {
 
 /// Size, change time and inode of a file, by which a change is noticed.
 type Stamp = Option<(u64, i64, i64, u64)>;
-type Read1 = (Vec<Stamp>, Arc<Vec<BookRule>>);
+
+/// An entry of a file that is a rule.
+#[derive(Clone, Debug)]
+struct FileRule {
+    rule: BookRule,
+    /// Path of the file, and the line of the entry: by these the database knows its origin.
+    place: (String, String),
+}
+
+/// The rules of the files, and what the files were when they were read.
+type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<Vec<FileRule>>);
 
 /// The rules of this person and project.
 pub struct RuleBook {
-    files: Vec<(PathBuf, String)>,
+    memory: Arc<Memory>,
     tools: ToolCatalog,
-    read: Mutex<Option<Read1>>,
+    read: Mutex<Option<RulesRead>>,
     /// Rules whose text stands in the conversation of a session.
     shown: Mutex<HashMap<SessionId, HashSet<String>>>,
 }
 
 impl RuleBook {
-    /// Over these files, each with the name that is shown of it. A file need not exist.
-    pub fn new(files: Vec<(PathBuf, String)>, tools: ToolCatalog) -> Self {
-        Self { files, tools, read: Mutex::default(), shown: Mutex::default() }
+    /// Over the memory files in use.
+    pub fn new(memory: Arc<Memory>, tools: ToolCatalog) -> Self {
+        Self { memory, tools, read: Mutex::default(), shown: Mutex::default() }
     }
 
     /// The rules of the files as they are now, and of active learnings. Blocks.
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
-        let mut all: Vec<BookRule> = self.of_files().iter().cloned().collect();
+        let own = self.of_files();
+        let others = if own.is_empty() { HashSet::new() } else { self.memory.lines_of_others() };
+        let mut all: Vec<BookRule> =
+            own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
         for learning in store.learnings().with_matchers().unwrap_or_default() {
             let text = format!("{} {}", learning.fix, learning.context);
             // Output of a command must not write a rule by being learned from.
@@ -74,24 +82,28 @@ impl RuleBook {
         all
     }
 
-    fn of_files(&self) -> Arc<Vec<BookRule>> {
-        let stamps: Vec<Stamp> = self.files.iter().map(|(path, _)| stamp(path)).collect();
+    fn of_files(&self) -> Arc<Vec<FileRule>> {
+        let files = self.memory.rule_files();
+        let stamps: Vec<(PathBuf, Stamp)> =
+            files.iter().map(|file| (file.path.clone(), stamp(&file.path))).collect();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, rules)) = &*read
             && *known == stamps
         {
             return Arc::clone(rules);
         }
+        self.memory.note_free_entries(None);
         let mut rules = Vec::new();
-        for (path, name) in &self.files {
-            let Some(text) = text(path) else { continue };
-            for entry in entries(&text) {
+        for file in &files {
+            for entry in live(file) {
+                let text = &entry.text;
                 // A faulty matcher is shown by `faults`, and so is one in a text of others.
-                if !of_others(&entry)
-                    && let Ok(Some(rule)) = parse(&entry, &self.tools)
+                if !of_others(text)
+                    && let Ok(Some(rule)) = parse(text, &self.tools)
                     && rules.len() < RULES
                 {
-                    rules.push(BookRule { rule, origin: name.clone() });
+                    let place = (file.path.to_string_lossy().into_owned(), entry.line());
+                    rules.push(FileRule { rule: BookRule { rule, origin: file.label.to_owned() }, place });
                 }
             }
         }
@@ -100,16 +112,20 @@ impl RuleBook {
         rules
     }
 
-    /// Matchers that cannot be read, each with its file. Blocks.
+    /// Matchers that cannot be read or have no power, each with its file. Blocks.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        for (path, name) in &self.files {
-            for entry in text(path).iter().flat_map(|text| entries(text)) {
-                match parse(&entry, &self.tools) {
+        let others = self.memory.lines_of_others();
+        for file in self.memory.rule_files() {
+            let name = file.label;
+            for entry in live(&file) {
+                let text = &entry.text;
+                let place = (file.path.to_string_lossy().into_owned(), entry.line());
+                match parse(text, &self.tools) {
                     Err(why) => faults.push(format!("{name}: {why}")),
-                    Ok(Some(rule)) if of_others(&entry) => faults.push(format!(
-                        "{name}: this entry is no rule, since text of others had a part in it; remove the mark at its end to \
-                         make it one: {}",
+                    Ok(Some(rule)) if of_others(text) || others.contains(&place) => faults.push(format!(
+                        "{name}: this entry is no rule, since text of others had a part in it; accept it in /memory to make it \
+                         one: {}",
                         rule.text
                     )),
                     Ok(_) => {}
@@ -118,6 +134,11 @@ impl RuleBook {
         }
         faults.truncate(20);
         faults
+    }
+
+    /// The tools that matchers may name.
+    pub fn tools(&self) -> &ToolCatalog {
+        &self.tools
     }
 
     /// Takes note that these rules concern a call that was made: the texts for the end of its result, and the counts that
@@ -176,61 +197,15 @@ fn stamp(path: &Path) -> Stamp {
     Some((meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
 }
 
-/// The text of a plain file, up to its limit.
-fn text(path: &Path) -> Option<String> {
-    let file = File::options().read(true).custom_flags(NONBLOCK).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The entries of a memory file: list items with their indented lines, and paragraphs. What is archived is left out.
-fn entries(text: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut open = false;
-    for line in text.lines() {
-        let trimmed = line.trim();
-        if trimmed.starts_with('#') {
-            if trimmed.trim_start_matches('#').trim().eq_ignore_ascii_case("archive") {
-                break;
-            }
-            open = false;
-            continue;
-        }
-        if trimmed.is_empty() {
-            open = false;
-            continue;
-        }
-        let item = trimmed.strip_prefix("- ").or_else(|| trimmed.strip_prefix("* "));
-        match (item, open, all.last_mut()) {
-            (None, true, Some(last)) => {
-                last.push(' ');
-                last.push_str(trimmed);
-            }
-            _ => all.push(without_date(item.unwrap_or(trimmed)).to_owned()),
-        }
-        open = true;
-    }
-    all
+/// The entries of a file that are not archived.
+fn live(file: &RuleFilePlace) -> Vec<Entry> {
+    file.document().iter().flat_map(Document::entries).filter(|e| !e.archived).cloned().collect()
 }
 
 /// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
 fn of_others(entry: &str) -> bool {
     let untrusted = Taint::ALL.into_iter().filter(|taint| taint.is_untrusted());
     untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
-}
-
-/// Without `2026-11-26: ` at its beginning.
-fn without_date(entry: &str) -> &str {
-    match entry.split_once(':') {
-        Some((date, rest)) if date.len() == 10 && date.chars().all(|c| c.is_ascii_digit() || c == '-') => {
-            rest.trim_start()
-        }
-        _ => entry,
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,24 @@
-use tiller_protocol::{SeqIds, SessionId, Time};
+use tiller_protocol::{ManualClock, SeqIds, SessionId, Time};
 use tiller_store::{Options, Store};
 use tiller_tool::Registry;
 
 use super::*;
+use crate::screen::no_secret;
+use crate::{MemoryPlaces, MemorySettings};
 
 fn book(text: &str) -> (tempfile::TempDir, Store, RuleBook) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("tiller.db"), Options::default()).unwrap();
-    let path = dir.path().join("MEMORY.md");
-    std::fs::write(&path, text).unwrap();
-    let book = RuleBook::new(vec![(path, "MEMORY.md".into())], Registry::built_in().catalog());
+    std::fs::write(dir.path().join("MEMORY.md"), text).unwrap();
+    let places = MemoryPlaces {
+        data: dir.path().to_owned(),
+        settings: dir.path().join("settings"),
+        project: Some(dir.path().join("project")),
+    };
+    let settings = MemorySettings::of(&tiller_config::Config::default());
+    let memory = Memory::new(places, Arc::new(ManualClock::new(Time(1))), no_secret(), settings);
+    memory.open(store.clone());
+    let book = RuleBook::new(Arc::new(memory), Registry::built_in().catalog());
     (dir, store, book)
 }
 
@@ -63,6 +72,7 @@ fn text_of_others_is_no_rule() {
             id: 0,
             kind: tiller_protocol::FailureKind::default(),
             pattern: format!("pattern {taint:?}"),
+            error: String::new(),
             fix: format!("do {taint:?} [when: read]"),
             context: String::new(),
             tags: Vec::new(),
@@ -88,8 +98,11 @@ fn hostile_files_are_bounded_and_never_wait() {
     std::fs::create_dir(&path).unwrap();
     assert_eq!(book.rules(&store), []);
     std::fs::remove_dir(&path).unwrap();
-    std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
+    std::fs::write(&path, "- x [when: read]\n".repeat(50_000)).unwrap();
     assert_eq!(book.rules(&store).len(), RULES);
+    // Larger than a memory file may be, and no text.
+    std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
+    assert_eq!(book.rules(&store), []);
     std::fs::write(&path, [0xff, 0xfe, b'-', b' ', 0, b'\n']).unwrap();
     assert_eq!(book.rules(&store), []);
 }
@@ -117,4 +130,64 @@ fn a_rule_is_shown_once_and_again_when_it_is_violated() {
     book.forget(s);
     let (texts, counts) = book.note(s, &hit(true));
     assert_eq!((texts.len(), counts[0].1.violated), (1, 0), "it was not shown before");
+}
+
+/// Only entries are rules: what stands in a code block, in a paragraph or in the archive is text.
+#[test]
+fn text_that_is_no_entry_is_no_rule() {
+    let (_dir, store, book) = book(
+        "# Rules [never: read]\n\nA paragraph [never: read]\n\n```\n- code [never: read]\n```\n\n- one\n  [never: read\n  src/**]\n\n## Archive\n\n- old [never: read]\n\n## Later\n\n- two [never: read]\n",
+    );
+    let texts: Vec<String> = book.rules(&store).into_iter().map(|r| r.rule.text).collect();
+    assert_eq!(texts, ["one", "two"]);
+    assert_eq!(book.faults(), [""; 0]);
+}
+
+/// Entries that appear while a program runs that nothing confines have no power until the person accepts them.
+#[test]
+fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
+    let (dir, store, book) = book("- mine [when: read]\n");
+    let path = dir.path().join("MEMORY.md");
+    let texts = || book.rules(&store).into_iter().map(|r| r.rule.text).collect::<Vec<_>>();
+    // Written in an editor: it is the person's.
+    std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n").unwrap();
+    assert_eq!(texts(), ["mine", "by hand"]);
+    book.memory.before_free_program();
+    std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n- poison [when: read]\n").unwrap();
+    assert_eq!(texts(), ["mine", "by hand"], "whether or not the call has ended");
+    assert_eq!([book.memory.free_entries(session()), book.memory.free_entries(session())], [1, 0]);
+    assert!(book.faults()[0].contains("accept it in /memory"), "{:?}", book.faults());
+    let page = book.memory.page(&tiller_protocol::MemoryQuery::default()).unwrap();
+    let entry = page.entries.iter().find(|e| e.text.starts_with("poison")).unwrap();
+    assert_eq!(entry.from.as_ref().unwrap().taint, Taint::ToolOutput);
+    // The person accepts it, undoes that, and accepts it again.
+    book.memory.decide(entry.change.unwrap(), true, None).unwrap();
+    assert_eq!(texts(), ["mine", "by hand", "poison"]);
+    book.memory.undo(false).unwrap();
+    assert_eq!(texts(), ["mine", "by hand"]);
+    book.memory.undo(true).unwrap();
+    assert_eq!(texts(), ["mine", "by hand", "poison"]);
+    // The project's files are the same, once they are in use.
+    std::fs::create_dir_all(dir.path().join("project/.tiller")).unwrap();
+    std::fs::write(dir.path().join("project/.tiller/MEMORY.md"), "- theirs [when: read]\n").unwrap();
+    assert_eq!(texts().len(), 3);
+    book.memory.trust_project();
+    assert_eq!(texts().last().map(String::as_str), Some("theirs"), "the person has agreed to what is in it");
+}
+
+/// Accepting an entry that is marked takes the mark away.
+#[test]
+fn an_accepted_entry_loses_its_mark() {
+    let (dir, store, book) = book("");
+    let from = tiller_protocol::Provenance { taint: Taint::ToolOutput, ..Default::default() };
+    let target = tiller_protocol::MemoryTarget::default();
+    let edit = crate::files::Edit::Append("run it slowly [when: read]".into());
+    let planned = book.memory.plan(target, &edit, from).unwrap();
+    let id = book.memory.pend(&planned).unwrap();
+    book.memory.decide(id, true, None).unwrap();
+    let text = || std::fs::read_to_string(dir.path().join("MEMORY.md")).unwrap();
+    assert!(text().contains("[from tool output]") && book.rules(&store).is_empty(), "{}", text());
+    book.memory.decide(id, true, None).unwrap();
+    assert!(!text().contains("[from tool output]") && book.rules(&store).len() == 1, "{}", text());
+    assert!(book.memory.decide(id, true, None).is_err(), "it is the person's already");
 }

@@ -33,7 +33,9 @@ pub struct ActionRule {
 /// What is wrong with a matcher.
 pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, String> {
     let mut rule = ActionRule::default();
-    let (mut text, mut rest, mut found) = (String::new(), entry, 0);
+    // An entry may have several lines.
+    let entry = entry.replace('\n', " ");
+    let (mut text, mut rest, mut found) = (String::new(), entry.as_str(), 0);
     while let Some((at, word)) = next(rest) {
         text.push_str(&rest[..at]);
         let inner = &rest[at + word.len()..];
@@ -60,7 +62,8 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
 
 /// The text of an entry without its matchers, by which its counts are stored; `None`: it has no matcher that is closed.
 pub fn without_matchers(entry: &str) -> Option<String> {
-    let (mut text, mut rest) = (String::new(), entry);
+    let entry = entry.replace('\n', " ");
+    let (mut text, mut rest) = (String::new(), entry.as_str());
     while let Some((at, word)) = next(rest) {
         text.push_str(&rest[..at]);
         let inner = &rest[at + word.len()..];
@@ -95,7 +98,6 @@ fn close(text: &str) -> Option<usize> {
         match c {
             '"' => quoted = !quoted,
             ']' if !quoted => return Some(at),
-            '\n' => return None,
             _ => {}
         }
     }

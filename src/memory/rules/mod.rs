@@ -4,12 +4,15 @@
 //! | --- | --- |
 //! | `matcher` | matchers in the text of an entry |
 //! | `book` | the rules of all files and learnings, which were shown in which session, and their counts |
+//! | `promotion` | what a rule can become: a permission rule, or a hook |
 
 pub mod book;
 pub mod matcher;
+pub mod promotion;
 
 pub use book::{BookRule, RuleBook, RuleHit};
 pub use matcher::ActionRule;
+pub use promotion::{Promotions, RuleFile, WriteText};
 
 #[cfg(test)]
 #[path = "matcher_tests.rs"]

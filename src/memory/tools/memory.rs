@@ -213,7 +213,7 @@ impl MemoryTool {
         if rights != MemoryRights::Write {
             return Err(ToolError::Tell(NO_RIGHTS.into()));
         }
-        let mut route = self.0.route(target, provenance.taint);
+        let mut route = self.0.route(provenance.taint);
         if route == Route::Never {
             return Err(ToolError::Tell(
                 "the settings let no agent write memory (memory.approve = \"never\"); the user can write it with # in the composer"
@@ -258,9 +258,7 @@ fn carry(memory: &Memory, planned: &Planned, route: Route) -> Result<&'static st
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, MemoryError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| ToolError::Tell("memory could not be read".into()))?
-        .map_err(|e| ToolError::Tell(e.to_string()))
+    super::off_thread(work).await?.map_err(|e| ToolError::Tell(e.to_string()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,11 @@ mod search_learnings;
 
 use std::sync::{Arc, OnceLock};
 
-use tiller_tool::{Tool, ToolError};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolInfo, ToolSpec};
+use tiller_tool::{Tool, ToolError, schema};
 
 use crate::Learnings;
 use crate::files::Memory;
@@ -27,6 +31,27 @@ impl LearningsSlot {
     fn get(&self) -> Result<Arc<Learnings>, ToolError> {
         self.0.get().cloned().ok_or_else(|| ToolError::Tell("no learnings are kept here".into()))
     }
+}
+
+/// What a model reads of a tool over learnings.
+fn learning_spec<Args: JsonSchema>(info: &ToolInfo, description: &str) -> ToolSpec {
+    ToolSpec {
+        name: info.name.into(),
+        description: description.trim_end().into(),
+        schema: schema::of::<Args>(),
+    }
+}
+
+/// The settings decide about learnings: no permission rule asks about them.
+fn learning_access<Args: DeserializeOwned + JsonSchema>(args: &Value) -> Result<Vec<Access>, ToolError> {
+    schema::read::<Args>(args)?;
+    Ok(vec![Access::Free])
+}
+
+/// Does work that blocks.
+async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| ToolError::Tell("the work was ended by an error of this program".into()))
 }
 
 /// The tools over learnings. They are made before the database is open.

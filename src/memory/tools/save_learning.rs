@@ -5,11 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{
-    Access, LearningState, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    Access, LearningState, Provenance, RuleArgument, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb,
+    Touch,
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
-use super::LearningsSlot;
+use super::{LearningsSlot, learning_access, learning_spec, off_thread};
 use crate::learnings::{LearningsMode, SavedLearning};
 
 /// The tool.
@@ -49,17 +50,11 @@ impl Tool for SaveLearning {
     }
 
     fn spec(&self) -> ToolSpec {
-        let schema = tiller_tool::schema::of::<Args>();
-        ToolSpec {
-            name: self.name().into(),
-            description: include_str!("save_learning.md").trim_end().into(),
-            schema,
-        }
+        learning_spec::<Args>(&INFO, include_str!("save_learning.md"))
     }
 
     fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        tiller_tool::schema::read::<Args>(args)?;
-        Ok(vec![Access::Free])
+        learning_access::<Args>(args)
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
@@ -68,7 +63,17 @@ impl Tool for SaveLearning {
         if learnings.mode() == LearningsMode::Never {
             return Err(ToolError::Tell("the user keeps no learnings (memory.learnings is never)".into()));
         }
-        let (session, agent) = (cx.session, cx.agent.0.clone());
+        let text = format!("{} {} {}", args.pattern, args.fix, args.context);
+        let from = match cx.ports.memory_origin(&cx.agent, &text).await {
+            Ok(origin) => origin.provenance,
+            // Where the origin is not known, it is not trusted.
+            Err(_) => Provenance {
+                session: Some(cx.session),
+                agent: cx.agent.clone(),
+                taint: Taint::Web,
+                ..Provenance::default()
+            },
+        };
         let saved = SavedLearning {
             pattern: args.pattern,
             error: args.error_type,
@@ -76,10 +81,8 @@ impl Tool for SaveLearning {
             context: args.context,
             tags: args.tags,
         };
-        let done = tokio::task::spawn_blocking(move || learnings.save(saved, session, agent)).await;
-        let kept = done
-            .map_err(|_| ToolError::Tell("the learning could not be saved".into()))?
-            .map_err(|why| ToolError::Tell(format!("not saved: {why}")))?;
+        let kept = off_thread(move || learnings.save(saved, &from)).await?;
+        let kept = kept.map_err(|why| ToolError::Tell(format!("not saved: {why}")))?;
         let text = match kept {
             None => "This is known already.".to_owned(),
             Some(l) if l.state == LearningState::Active => format!("Saved as learning {}.", l.id),

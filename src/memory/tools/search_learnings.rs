@@ -10,7 +10,7 @@ use tiller_protocol::{
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
-use super::LearningsSlot;
+use super::{LearningsSlot, learning_access, learning_spec, off_thread};
 
 /// Most learnings of an answer.
 const LIMIT: u32 = 10;
@@ -48,29 +48,21 @@ impl Tool for SearchLearnings {
     }
 
     fn spec(&self) -> ToolSpec {
-        let schema = tiller_tool::schema::of::<Args>();
-        ToolSpec {
-            name: self.name().into(),
-            description: include_str!("search_learnings.md").trim_end().into(),
-            schema,
-        }
+        learning_spec::<Args>(&INFO, include_str!("search_learnings.md"))
     }
 
     fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        tiller_tool::schema::read::<Args>(args)?;
-        Ok(vec![Access::Free])
+        learning_access::<Args>(args)
     }
 
     async fn run(&self, args: Value, _: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = tiller_tool::schema::read(&args)?;
         let learnings = self.0.get()?;
         // Proposals are not the person's yet: they are not shown to a model.
-        let found = tokio::task::spawn_blocking(move || {
+        let found = off_thread(move || {
             learnings.store().learnings().list(&args.query, Some(&LearningState::Active), LIMIT)
-        })
-        .await
-        .map_err(|_| ToolError::Tell("the search failed".into()))?
-        .map_err(|e| ToolError::Tell(e.notice().message))?;
+        });
+        let found = found.await?.map_err(|e| ToolError::Tell(e.notice().message))?;
         let texts: Vec<String> = found.iter().map(crate::learnings::note).collect();
         let measure =
             if found.len() == 1 { "1 learning".into() } else { format!("{} learnings", found.len()) };

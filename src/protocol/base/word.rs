@@ -59,4 +59,26 @@ macro_rules! word_enum {
     };
 }
 
-pub(crate) use {text_form, word_enum};
+/// Gives an enum without fields the list of its variants and the word by which each is stored.
+macro_rules! stored_words {
+    ($name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// All of them, in their order.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// As it is stored.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The one with this stored word.
+            pub fn of_word(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.word() == word)
+            }
+        }
+    };
+}
+
+pub(crate) use {stored_words, text_form, word_enum};

@@ -16,6 +16,8 @@ word_enum! {
         Active = "active",
         /// It is kept, and no longer used.
         Retired = "retired",
+        /// It was made on a branch that was left, and comes back with it.
+        Aside = "aside",
     }
 }
 
@@ -57,6 +59,9 @@ pub struct Learning {
     pub kind: FailureKind,
     /// What was tried.
     pub pattern: String,
+    /// The line of the error as it was printed, for people; empty: it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
     /// What to do instead.
     pub fix: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -70,6 +75,27 @@ pub struct Learning {
     #[serde(default)]
     pub times_used: u32,
     pub source: LearningSource,
+}
+
+/// What the person can make of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromotionKind {
+    /// Permission rules that deny what the rule forbids.
+    #[default]
+    Permission,
+    /// A hook: it denies with the text of the rule as its reason, or runs the command that the rule names.
+    Hook,
+}
+
+/// What a rule can become, or has become.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulePromotion {
+    pub kind: PromotionKind,
+    /// The file that it is written to.
+    pub file: String,
+    /// What is written, word for word.
+    pub text: String,
 }
 
 /// A rule that is shown with the calls that it concerns, and what came of it.
@@ -86,9 +112,12 @@ pub struct RuleView {
     pub origin: String,
     #[serde(default)]
     pub receipts: RuleReceipts,
-    /// The permission rule that the person made of it.
+    /// What the person can make of it, the first choice first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<RulePromotion>,
+    /// What the person made of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promoted: Option<String>,
+    pub promoted: Option<RulePromotion>,
 }
 
 /// How often a rule was shown, followed and violated.
@@ -100,6 +129,25 @@ pub struct RuleReceipts {
     pub followed: u32,
     /// A later call that it forbids.
     pub violated: u32,
+}
+
+/// Violations from which a rule may become a permission rule or a hook.
+pub const VIOLATED: u32 = 2;
+
+impl RuleView {
+    /// Whether it may become a permission rule or a hook: it was violated twice, or shown twice where it forbids nothing and
+    /// asks for a command.
+    pub fn may_be_promoted(&self) -> bool {
+        let enough = if self.never.is_empty() { self.receipts.shown } else { self.receipts.violated };
+        self.promoted.is_none() && !self.offers.is_empty() && enough >= VIOLATED
+    }
+}
+
+impl Learning {
+    /// The error for people: as it was printed, else its form without paths and numbers.
+    pub fn shown_error(&self) -> &str {
+        if self.error.is_empty() { &self.kind.error_type } else { &self.error }
+    }
 }
 
 impl RuleReceipts {
@@ -135,10 +183,12 @@ pub enum LearningCommand {
     Undo {
         id: i64,
     },
-    /// Make a permission rule of a rule; `line`: as it was shown to the person.
+    /// Make a permission rule or a hook of a rule; `text`: as it was shown to the person.
     Promote {
         rule: String,
-        line: String,
+        #[serde(default)]
+        kind: PromotionKind,
+        text: String,
     },
     /// Take back the last promotion of this rule.
     Demote {
@@ -164,9 +214,6 @@ pub struct LearningsReply {
     pub learnings: Vec<Learning>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleView>,
-    /// The file that a promotion is written to.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub rule_file: String,
 }
 
 /// Something happened to learnings.

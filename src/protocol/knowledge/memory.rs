@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
 use crate::base::ids::{AgentId, EntryId, SessionId};
+use crate::base::word::stored_words;
 
 /// The origin of a text that is kept for later sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,20 +22,10 @@ pub enum Taint {
     Web,
 }
 
+// The most trusted first.
+stored_words!(Taint { Person = "person", Agent = "agent", ToolOutput = "tool_output", Web = "web" });
+
 impl Taint {
-    /// Every origin, the most trusted first.
-    pub const ALL: [Self; 4] = [Self::Person, Self::Agent, Self::ToolOutput, Self::Web];
-
-    /// As it is stored.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Person => "person",
-            Self::Agent => "agent",
-            Self::ToolOutput => "tool_output",
-            Self::Web => "web",
-        }
-    }
-
     /// For people.
     pub fn label(self) -> &'static str {
         match self {
@@ -47,7 +38,7 @@ impl Taint {
 
     /// The origin with this stored word; an unknown one counts as the least trusted.
     pub fn of(word: &str) -> Self {
-        Self::ALL.into_iter().find(|taint| taint.word() == word).unwrap_or(Self::Web)
+        Self::of_word(word).unwrap_or(Self::Web)
     }
 
     /// What stands behind a text of this origin, for people and models; empty where no text of others has a part in it.
@@ -92,19 +83,8 @@ pub enum MemoryRights {
     Write,
 }
 
-impl MemoryRights {
-    /// All of them, the least first.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Read, Self::Write];
-
-    /// As in an agent definition.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
-}
+// The least first; the words are those of an agent definition.
+stored_words!(MemoryRights { Off = "off", Read = "read", Write = "write" });
 
 /// Which file.
 #[derive(
@@ -138,15 +118,9 @@ impl MemoryFile {
             Self::User => "USER.md",
         }
     }
-
-    /// As it is stored.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::User => "user",
-        }
-    }
 }
+
+stored_words!(MemoryFile { Memory = "memory", User = "user" });
 
 /// Whose file.
 #[derive(
@@ -172,15 +146,7 @@ pub enum MemoryScope {
     Project,
 }
 
-impl MemoryScope {
-    /// As it is stored.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Project => "project",
-        }
-    }
-}
+stored_words!(MemoryScope { User = "user", Project = "project" });
 
 /// One of the four memory files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -340,23 +306,17 @@ pub enum ChangeState {
     Aside,
 }
 
+stored_words!(ChangeState {
+    Done = "done",
+    Pending = "pending",
+    Declined = "declined",
+    Undone = "undone",
+    Aside = "aside",
+});
+
 impl ChangeState {
-    /// Every state.
-    pub const ALL: [Self; 5] = [Self::Done, Self::Pending, Self::Declined, Self::Undone, Self::Aside];
-
-    /// As it is stored.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Pending => "pending",
-            Self::Declined => "declined",
-            Self::Undone => "undone",
-            Self::Aside => "aside",
-        }
-    }
-
     /// The state with this stored word; an unknown one is not in its file.
     pub fn of(word: &str) -> Self {
-        Self::ALL.into_iter().find(|state| state.word() == word).unwrap_or(Self::Undone)
+        Self::of_word(word).unwrap_or(Self::Undone)
     }
 }

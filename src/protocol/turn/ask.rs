@@ -234,6 +234,8 @@ word_enum! {
         Command = "command",
         /// An output style.
         Style = "style",
+        /// A memory file: models see it in each session, and its rules concern calls.
+        Memory = "memory",
         /// It configures an external program and nothing of Tiller's own.
         ProgramSettings = "program settings",
         /// A rule of the person that an external program cannot enforce.

@@ -1,25 +1,27 @@
 //! Learnings: what failed, and what worked instead. They outlive the sessions that they come from.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, LearningText, Taint, Time};
+use tiller_protocol::{
+    FailureKind, Learning, LearningSource, LearningState, LearningText, SessionId, Taint, Time,
+};
 
 use crate::error::{Result, StoreError};
 use crate::handles::Learnings;
 use crate::write::ticket::Ticket;
 
-const COLUMNS: &str = "id, tool, subject, error_type, details, pattern, fix, context, tags, state, created, used, times, source";
+const COLUMNS: &str = "id, tool, subject, error_type, details, pattern, fix, context, tags, state, created, used, times, source, error";
 /// Bytes that the largest learning of the database may have; larger ones were written by another program.
 const LARGEST: usize = 64 << 10;
 
-/// What the consolidation changes in one learning.
+/// A learning that a consolidation retires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LearningChange {
-    pub id: i64,
-    pub state: LearningState,
-    pub times_used: u32,
-    pub last_used_at: Option<Time>,
-    /// `None`: it stays as it is.
-    pub context: Option<String>,
+pub struct Retirement {
+    /// The learning as it was when this was decided.
+    pub seen: Learning,
+    /// The learning that takes over its uses.
+    pub into: Option<i64>,
+    /// Its context from then on, which says why.
+    pub context: String,
 }
 
 /// Unreadable JSON counts as empty: a learning is a hint, not a record.
@@ -45,6 +47,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Learning> {
             details: serde_json::from_str(&text(4)?).unwrap_or_default(),
         },
         pattern: text(5)?,
+        error: text(14)?,
         fix: text(6)?,
         context: text(7)?,
         tags: serde_json::from_str(&text(8)?).unwrap_or_default(),
@@ -69,8 +72,8 @@ fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
     let added = conn
         .prepare_cached(
             "INSERT INTO learnings(tool, subject, error_type, details, pattern, fix, context, tags, state, created, used,
-               times, source)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+               times, source, error)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT(tool, subject, error_type, fix) DO NOTHING",
         )?
         .execute(params![
@@ -87,6 +90,7 @@ fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
             l.last_used_at.map(Time::millis),
             l.times_used,
             serde_json::to_string(&l.source)?,
+            l.error,
         ])?;
     if added > 0 {
         return Ok((conn.last_insert_rowid(), true));
@@ -95,8 +99,14 @@ fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
         .prepare_cached(
             "SELECT id FROM learnings WHERE tool = ?1 AND subject = ?2 AND error_type = ?3 AND fix = ?4",
         )?
-        .query_row(params![kind.tool, kind.subject, kind.error_type, l.fix], |r| r.get(0))?;
-    Ok((id, false))
+        .query_row(params![kind.tool, kind.subject, kind.error_type, l.fix], |r| r.get::<_, i64>(0))?;
+    // One of a branch that was left is learned again.
+    let again = conn
+        .prepare_cached(
+            "UPDATE learnings SET state = ?2, source = ?3, aside = NULL WHERE id = ?1 AND state = 'aside'",
+        )?
+        .execute(params![id, l.state.word(), serde_json::to_string(&l.source)?])?;
+    Ok((id, again > 0))
 }
 
 impl Learnings<'_> {
@@ -209,6 +219,42 @@ impl Learnings<'_> {
         })
     }
 
+    /// Those that a session made and that the person has not changed since: they follow its branches.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn unchanged_of(&self, session: SessionId) -> Result<Vec<Learning>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM learnings WHERE json_extract(source, '$.session') = ?1 AND before IS NULL
+                 AND state IN ('proposed', 'active', 'aside') ORDER BY id"
+            ))?;
+            let rows = statement.query_map([session.to_string()], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Sets learnings aside whose branch was left, and brings back those whose branch was entered, in the state that they had.
+    pub fn follow_branch(&self, aside: Vec<i64>, back: Vec<i64>) -> Ticket<()> {
+        self.store.write(move |conn| {
+            for id in &aside {
+                conn.prepare_cached(
+                    "UPDATE learnings SET aside = state, state = 'aside' WHERE id = ?1 AND before IS NULL
+                     AND state IN ('proposed', 'active')",
+                )?
+                .execute([id])?;
+            }
+            for id in &back {
+                conn.prepare_cached(
+                    "UPDATE learnings SET state = coalesce(aside, 'proposed'), aside = NULL
+                     WHERE id = ?1 AND state = 'aside'",
+                )?
+                .execute([id])?;
+            }
+            Ok(())
+        })
+    }
+
     /// How many wait for the person.
     ///
     /// # Errors
@@ -270,20 +316,27 @@ impl Learnings<'_> {
         })
     }
 
-    /// Applies a consolidation. A learning that was changed since it was read (`seen`) stays as it is.
-    pub fn consolidate(&self, changes: Vec<(Learning, LearningChange)>) -> Ticket<usize> {
+    /// Applies a consolidation in one transaction; how many were retired. A learning that was changed since it was read stays as
+    /// it is, and so does one whose uses cannot be taken over any more. The uses of all learnings together stay the same.
+    pub fn consolidate(&self, retirements: Vec<Retirement>) -> Ticket<usize> {
         self.store.write(move |conn| {
             let mut done = 0;
-            for (seen, change) in &changes {
-                let Some(now) = get(conn, change.id).ok().filter(|now| now == seen) else { continue };
-                let context = change.context.clone().unwrap_or_else(|| now.context.clone());
-                let after = Learning {
-                    state: change.state.clone(),
-                    times_used: change.times_used,
-                    last_used_at: change.last_used_at,
-                    context,
-                    ..now.clone()
-                };
+            for Retirement { seen, into, context } in &retirements {
+                let Some(now) = get(conn, seen.id).ok().filter(|now| now == seen) else { continue };
+                let mut after =
+                    Learning { state: LearningState::Retired, context: context.clone(), ..now.clone() };
+                if let Some(into) = into {
+                    let known = get(conn, *into).ok();
+                    if known.is_none_or(|leader| leader.state != now.state || leader.id == now.id) {
+                        continue;
+                    }
+                    conn.prepare_cached(
+                        "UPDATE learnings SET times = times + ?2, used = max(coalesce(used, ?3), coalesce(?3, used))
+                         WHERE id = ?1",
+                    )?
+                    .execute(params![into, now.times_used, now.last_used_at.map(Time::millis)])?;
+                    after.times_used = 0;
+                }
                 write(conn, &after, Some(&now))?;
                 done += 1;
             }

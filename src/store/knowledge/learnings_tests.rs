@@ -1,6 +1,7 @@
 use rusqlite::Connection;
 use tiller_protocol::{
-    FailureKind, Learning, LearningSource, LearningState, LearningText, RuleReceipts, Taint, Time,
+    FailureKind, Learning, LearningSource, LearningState, LearningText, PromotionKind, RuleReceipts, Taint,
+    Time,
 };
 
 use crate::Store;
@@ -17,6 +18,7 @@ fn learning(subject: &str, error: &str, fix: &str) -> Learning {
             details: vec!["x".into()],
         },
         pattern: format!("{subject} --all"),
+        error: String::new(),
         fix: fix.into(),
         context: String::new(),
         tags: vec!["git".into()],
@@ -78,10 +80,17 @@ fn receipts_add_up() {
     let one = |shown, followed, violated| RuleReceipts { shown, followed, violated };
     store.receipts().count(vec![("a".into(), one(1, 0, 0)), ("b".into(), one(1, 0, 0))]).wait().unwrap();
     store.receipts().count(vec![("a".into(), one(0, 1, 2))]).wait().unwrap();
-    store.receipts().promote("b", Some("terminal(git push*)".into())).wait().unwrap();
+    let line = (PromotionKind::Permission, "terminal(git push*)".to_owned());
+    let hook = (PromotionKind::Hook, "[[hooks.before-tool-call]]".to_owned());
+    store.receipts().promote("b", Some(line.clone())).wait().unwrap();
+    store.receipts().promote("c", Some(line.clone())).wait().unwrap();
+    store.receipts().promote("c", Some(hook.clone())).wait().unwrap();
+    store.receipts().promote("d", Some(hook.clone())).wait().unwrap();
+    store.receipts().promote("d", None).wait().unwrap();
     let all = store.receipts().all().unwrap();
     assert_eq!(all["a"], (one(1, 1, 2), None));
-    assert_eq!(all["b"], (one(1, 0, 0), Some("terminal(git push*)".into())));
+    assert_eq!(all["b"], (one(1, 0, 0), Some(line)));
+    assert_eq!((all["c"].1.clone(), all["d"].1.clone()), (Some(hook), None));
 }
 
 /// Two processes look after the learnings; one of them consolidates a day.
@@ -128,4 +137,18 @@ fn a_database_of_version_13_gets_the_tables() {
     assert_eq!(store.learnings().list("", None, 9).unwrap(), []);
     assert!(store.learnings().add(learning("git push", "rejected", "pull")).wait().unwrap().1);
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}
+
+/// Before version 17 each promotion was a permission rule.
+#[test]
+fn a_promotion_of_version_15_is_a_permission_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..15], Time(1)).unwrap();
+    conn.execute("INSERT INTO rule_receipts(rule, promoted) VALUES('a', 'terminal(git push*)')", []).unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let made = store.receipts().all().unwrap()["a"].1.clone();
+    assert_eq!(made, Some((PromotionKind::Permission, "terminal(git push*)".into())));
 }

@@ -34,7 +34,8 @@ pub(crate) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
         .filter_map(|line| line.split_once("> ").map(|(_, said)| said.to_owned()))
 }
 
-fn say(text: &str) {
+/// Prints a line for the test.
+pub(crate) fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("> {text}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -48,6 +49,7 @@ fn part_of_another_test() {
     let (part, rest) = part.split_once(' ').unwrap_or((part.as_str(), ""));
     match part {
         "turns" => turns(path, rest.parse().unwrap()),
+        "learnings" => super::learning_kills::work(path, rest.parse().unwrap()),
         "hold" => hold(path),
         "write" => write(path, rest),
         "open" => match Store::open(path, options()) {

@@ -113,8 +113,8 @@ fn s1_whole_1_000_kills() {
     killed(1_000);
 }
 
-/// How often a child makes each call. `None` without a tracer that is permitted to trace.
-fn calls_made(path: &std::path::Path) -> Option<Vec<(String, usize)>> {
+/// How often a child in the role `part` makes each call. `None` without a tracer that is permitted to trace.
+pub(crate) fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>> {
     let log = path.parent()?.with_extension("trace");
     let mut child = command(
         &[
@@ -126,7 +126,7 @@ fn calls_made(path: &std::path::Path) -> Option<Vec<(String, usize)>> {
             "-e",
             "trace=pwrite64,fdatasync,fsync,ftruncate,unlink",
         ],
-        "turns 3",
+        part,
         path,
     )
     .spawn()
@@ -159,7 +159,7 @@ fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
         eprintln!("skipped: strace is not installed");
         return;
     }
-    let Some(calls) = calls_made(&dir.path().join("count/tiller.db")) else {
+    let Some(calls) = calls_made("turns 3", &dir.path().join("count/tiller.db")) else {
         eprintln!("skipped: strace may not trace here");
         return;
     };

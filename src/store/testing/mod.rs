@@ -3,6 +3,7 @@
 pub(crate) mod child;
 pub(crate) mod fault_tests;
 pub(crate) mod kill_tests;
+pub(crate) mod learning_kills;
 pub(crate) mod power_tests;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use tiller_protocol::tool::Display;
 
 use super::cause::cause;
 use super::{CellCx, CellLayout, describe, inner, output_lines};
-use crate::model::conversation::{ToolCell, ToolState};
+use crate::model::conversation::{ToolCell, ToolState, learned};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::shorten::{shorten_end, shorten_middle};
@@ -297,7 +297,9 @@ fn row(calls: &[&ToolCell], room: usize, cx: &CellCx<'_>) -> Line {
         line.push_strict(&said, Look::of(Role::Text));
         line.push_strict(&more, Look::of(Role::Dim));
     } else {
-        line.push_strict(&short(&target, space, cx.ascii), Look::of(Role::Text));
+        let mark = learned::mark(last);
+        line.push_strict(&short(&target, space.saturating_sub(width(&mark)), cx.ascii), Look::of(Role::Text));
+        line.push_strict(&mark, Look::of(Role::Dim));
     }
     line.pad_to(room.saturating_sub(width(right.text())), Look::of(Role::Text));
     line.push_slice(&right, 0, right.text().len());

@@ -1,5 +1,6 @@
 //! Learnings and rules in whole turns.
 
+mod fast;
 mod pairs;
 mod rules;
 mod set;
@@ -10,9 +11,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_engine::EngineConfig;
-use tiller_memory::Learnings;
-use tiller_memory::learnings::{Promotion, WriteRule};
-use tiller_memory::rules::RuleBook;
+use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteText};
+use tiller_memory::{Learnings, Memory, MemoryPlaces, MemorySettings};
 use tiller_protocol::{
     Access, Learning, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch,
 };
@@ -107,28 +107,37 @@ impl Bench {
         setting: tiller_config::schema::LearningsSetting,
     ) -> Arc<Learnings> {
         parts.config.memory.learnings = setting;
-        let files = vec![(self.place.home().join("MEMORY.md"), "MEMORY.md".to_owned())];
-        let book = RuleBook::new(files, parts.tools.catalog());
+        let places = MemoryPlaces {
+            data: self.place.home(),
+            settings: self.place.home().join("settings"),
+            project: None,
+        };
+        let settings = MemorySettings::of(&parts.config);
+        let clock = Arc::clone(&parts.environment.clock);
+        let memory = Arc::new(Memory::new(places, clock, tiller_memory::screen::no_secret(), settings));
+        memory.open(parts.store.clone());
+        let book = RuleBook::new(memory, parts.tools.catalog());
         let learnings = Learnings::new(parts.store.clone(), Arc::clone(&parts.environment.clock))
-            .with_rules(book, Some(self.promotion()));
+            .with_rules(book, Some(self.promotions()));
         let learnings = Arc::new(learnings);
         parts.user.learnings = Some(Arc::clone(&learnings));
         learnings
     }
 
-    /// Writes the patterns of rules as lines of a file.
-    fn promotion(&self) -> Promotion {
-        let path = self.place.home().join("permissions.yaml");
-        let file = path.display().to_string();
-        let write: WriteRule = Arc::new(move |pattern, add| {
-            let old = std::fs::read_to_string(&path).unwrap_or_default();
-            let mut lines: Vec<&str> = old.lines().filter(|l| *l != pattern).collect();
-            if add {
-                lines.push(pattern);
-            }
-            std::fs::write(&path, lines.join("\n")).map_err(|e| e.to_string())
-        });
-        Promotion { file, write }
+    /// Writes what rules become at the end of two files.
+    fn promotions(&self) -> Promotions {
+        let file = |name: &str| {
+            let path = self.place.home().join(name);
+            let file = path.display().to_string();
+            let write: WriteText = Arc::new(move |text, add| {
+                let old = std::fs::read_to_string(&path).unwrap_or_default();
+                let (added, without) = (format!("{text}\n"), old.replace(&format!("{text}\n"), ""));
+                let new = if add { without + &added } else { without };
+                std::fs::write(&path, new).map_err(|e| e.to_string())
+            });
+            RuleFile { file, write }
+        };
+        Promotions { permissions: file("permissions.yaml"), hooks: file("config.toml") }
     }
 }
 

@@ -10,6 +10,7 @@ use tiller_protocol::{
 
 use super::{Bench, learned, run};
 use crate::rig::*;
+use crate::sessions::branches::{fork, open};
 
 const FAILED: &str = "error: failed to push some refs to 'github.com:a/b.git'";
 
@@ -156,4 +157,38 @@ async fn nothing_is_kept_when_the_setting_says_so_or_the_text_gives_orders() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all[0].kind.subject, "git push");
     rig.quit().await;
+}
+
+/// What was learned on a branch that is left is set aside with it, until the person has decided about it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn learnings_follow_the_branch_that_they_come_from() {
+    for decided in [false, true] {
+        let bench = Bench::new(true);
+        let fake = Fake::new([says("one")]);
+        let mut kept = None;
+        let mut rig =
+            bench.place.start_with(&fake, |p| kept = Some(bench.learns(p, LearningsSetting::Ask))).await;
+        let learnings = kept.unwrap();
+        rig.turn("first").await;
+        fail_and_fix(&bench, &mut rig, &fake).await;
+        let learning = learned(&learnings, 1).await.remove(0);
+        if decided {
+            decide(&mut rig, LearningCommand::Decide { id: learning.id, state: LearningState::Active }).await;
+        }
+        let state = |state: LearningState| if decided { LearningState::Active } else { state };
+        let user = rig.snapshot().await.entries.iter().filter(|e| e.body.kind() == "user").nth(1).unwrap().id;
+        fork(&mut rig, user).await;
+        if !decided {
+            rig.notice("1 learning of the branch that was left").await;
+        }
+        assert_eq!(list(&mut rig).await.learnings[0].state, state(LearningState::Aside));
+        fake.push(says("other"));
+        rig.turn("instead").await;
+        open(&mut rig, "main").await;
+        if !decided {
+            rig.notice("1 learning of this branch: back").await;
+        }
+        assert_eq!(list(&mut rig).await.learnings[0].state, state(LearningState::Proposed));
+        rig.quit().await;
+    }
 }

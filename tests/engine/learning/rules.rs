@@ -4,12 +4,14 @@ use tiller_config::schema::LearningsSetting;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, LearningCommand, LearningsQuery, Profile, RuleReceipts, RuleView,
+    AskReply, CommandBody, Decision, LearningCommand, LearningsQuery, Profile, PromotionKind, RuleReceipts,
+    RuleView,
 };
 
 use super::{Bench, run};
 use crate::rig::*;
 use crate::turns::questions::permission;
+use crate::turns::scripts::{lacks_python, ready, script};
 
 /// 69 rules, of which one concerns a push.
 fn many() -> String {
@@ -70,20 +72,69 @@ async fn of_69_rules_the_one_that_matters_is_attached_to_the_call_and_counted() 
 
     // Once violated, it cannot be promoted yet; the person sees the exact line, and nothing else may be written.
     let line = "terminal(git push* main*)";
-    let promote = |line: &str| LearningCommand::Promote { rule: rule.text.clone(), line: line.into() };
-    rig.send(CommandBody::Learning(promote(line)));
+    let promote = |kind, text: &str| {
+        CommandBody::Learning(LearningCommand::Promote { rule: rule.text.clone(), kind, text: text.into() })
+    };
+    let (permission, hook) = (PromotionKind::Permission, PromotionKind::Hook);
+    rig.send(promote(permission, line));
     assert!(rig.refused().await.message.contains("not violated twice"));
     push(&mut rig, &fake, "git push origin main").await;
-    rig.send(CommandBody::Learning(promote("terminal")));
+    rig.send(promote(permission, "terminal"));
     assert!(rig.refused().await.message.contains("changed since"));
-    rig.send(CommandBody::Learning(promote(line)));
+    rig.send(promote(permission, line));
     rig.reply().await;
-    let file = bench.place.home().join("permissions.yaml");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), line);
-    assert_eq!(rules(&mut rig).await[0].promoted.as_deref(), Some(line));
-    rig.send(CommandBody::Learning(LearningCommand::Demote { rule: rule.text.clone() }));
+    let written = |name: &str| std::fs::read_to_string(bench.place.home().join(name)).unwrap_or_default();
+    assert_eq!((written("permissions.yaml"), written("config.toml")), (format!("{line}\n"), String::new()));
+    let made = rules(&mut rig).await[0].promoted.clone().unwrap();
+    assert_eq!((made.kind, made.text.as_str()), (permission, line));
+    assert!(made.file.ends_with("permissions.yaml"));
+    // One at a time, and back.
+    let text = &rule.offers.iter().find(|offer| offer.kind == hook).unwrap().text;
+    rig.send(promote(hook, text));
+    assert!(rig.refused().await.message.contains("a permission rule already"));
+    let demote = || CommandBody::Learning(LearningCommand::Demote { rule: rule.text.clone() });
+    rig.send(demote());
     rig.reply().await;
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
+    assert_eq!(written("permissions.yaml"), "");
+    // The hook is written as it was shown, and taken out as it was written.
+    rig.send(promote(hook, &text.replace("exit 2", "rm x")));
+    assert!(rig.refused().await.message.contains("changed since"));
+    rig.send(promote(hook, text));
+    rig.reply().await;
+    assert_eq!((written("permissions.yaml"), written("config.toml")), (String::new(), format!("{text}\n")));
+    assert_eq!(rules(&mut rig).await[0].promoted.as_ref().unwrap().kind, hook);
+    rig.send(demote());
+    rig.reply().await;
+    assert_eq!(written("config.toml"), "");
+    rig.send(demote());
+    assert!(rig.refused().await.message.contains("nothing was made of this rule"));
+    rig.quit().await;
+}
+
+/// A rule that forbids nothing can ask for a command: it becomes a hook once it was shown twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_asks_for_a_command_becomes_a_hook() {
+    let bench = Bench::new(false);
+    bench.memory(
+        "- Run `make docs` after a push. [when: terminal \"git push*\"]\n- Be careful. [when: read]\n",
+    );
+    let fake = Fake::new([]);
+    let mut kept = None;
+    let mut rig =
+        bench.place.start_with(&fake, |p| kept = Some(bench.learns(p, LearningsSetting::Never))).await;
+    assert!(push(&mut rig, &fake, "git push").await.contains("concerns this call: Run `make docs`"));
+    let rule = rules(&mut rig).await.remove(0);
+    assert_eq!((rule.offers.len(), rule.may_be_promoted()), (1, false));
+    // Another session, as after a restart.
+    kept.unwrap().rules().unwrap().forget(rig.session());
+    push(&mut rig, &fake, "git push").await;
+    let text = rules(&mut rig).await.remove(0).offers.remove(0).text;
+    let promote = LearningCommand::Promote { rule: rule.text, kind: PromotionKind::Hook, text: text.clone() };
+    rig.send(CommandBody::Learning(promote));
+    rig.reply().await;
+    let written = std::fs::read_to_string(bench.place.home().join("config.toml")).unwrap();
+    assert_eq!(written, format!("{text}\n"));
+    assert!(text.starts_with("[[hooks.after-tool-call]]") && text.ends_with("command = \"make docs\""));
     rig.quit().await;
 }
 
@@ -119,5 +170,33 @@ async fn rules_are_those_of_the_file_at_the_time_of_the_call() {
     assert!(!push(&mut rig, &fake, "git push").await.contains("[A rule"));
     bench.memory("- Ask Ada before. [when: terminal \"git push*\"]\n");
     assert!(push(&mut rig, &fake, "git push").await.contains("concerns this call: Ask Ada before."));
+    rig.quit().await;
+}
+
+/// A rule about a call of a script is told with the result of that script, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result() {
+    let bench = Bench::new(true);
+    if lacks_python(&bench.place) {
+        return;
+    }
+    bench.memory("- Files of out are generated. [never: write_file out*]\n");
+    let code = "from tiller_tools import write_file\nfor n in range(3):\n    write_file(f'out{n}.txt', 'x')\nprint('written')\n";
+    let fake = Fake::new([script("c1", code), says("Done.")]);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        ready(&bench.place, Profile::Full, &[])(p);
+        bench.learns(p, LearningsSetting::Never);
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
+    rig.submit("write them");
+    let (_, output) = rig.tool_finished().await;
+    rig.finished().await;
+    assert!(output.contains("written"), "{output}");
+    let told = "[A rule of MEMORY.md forbids this call: Files of out are generated.]";
+    assert_eq!(output.matches(told).count(), 1, "{output}");
+    let sent = fake.request(1);
+    let all: String = (0..sent.messages.len()).map(|n| message_text(&sent, n)).collect();
+    assert!(all.matches("A rule of MEMORY.md").count() <= 1, "nowhere else: {all}");
+    assert_eq!(rules(&mut rig).await[0].receipts.violated, 2);
     rig.quit().await;
 }

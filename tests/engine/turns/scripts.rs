@@ -32,7 +32,7 @@ fn env() -> Vec<(String, String)> {
 }
 
 /// Whether there is no python3, which the test says.
-pub(super) fn lacks_python(place: &Place) -> bool {
+pub(crate) fn lacks_python(place: &Place) -> bool {
     let lacks = tiller_tool::code::find_python("python3", &env(), &place.work).is_none();
     if lacks {
         eprintln!("skipped: there is no python3");
@@ -41,7 +41,7 @@ pub(super) fn lacks_python(place: &Place) -> bool {
 }
 
 /// With a sandbox, in this mode, with these rules of the user.
-pub(super) fn ready(
+pub(crate) fn ready(
     place: &Place,
     profile: Profile,
     rules: &[(Effect, &str)],
@@ -66,7 +66,7 @@ pub(super) fn ready(
     }
 }
 
-pub(super) fn script(id: &str, code: &str) -> Vec<Step> {
+pub(crate) fn script(id: &str, code: &str) -> Vec<Step> {
     calls(&[(id, "execute_code", json!({"code": code}))])
 }
 

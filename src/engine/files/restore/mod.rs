@@ -9,6 +9,7 @@ pub(crate) mod undo;
 use crate::core::follow_up::FollowUp;
 use crate::files::record;
 use crate::files::written;
+use crate::memory::branches::would_move;
 use crate::session::branch::fork;
 use crate::session::change;
 use crate::undo::OpTitle;
@@ -117,31 +118,14 @@ pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
     Some(Notice::new(NoticeKind::User, why))
 }
 
-/// What a restore of the conversation does to memory files.
-fn memory_notes(
-    memory: Option<Arc<tiller_memory::Memory>>,
-    session: tiller_protocol::SessionId,
-    entry: EntryId,
-) -> Vec<String> {
-    let Some(Ok(moved)) = memory.map(|memory| memory.would_move(session, Some(entry))) else {
-        return Vec::new();
-    };
-    let words = moved.words();
-    let texts = moved.aside.iter().chain(&moved.back).map(|text| format!("\"{text}\""));
-    let texts: Vec<String> = texts.take(3).collect();
-    if words.is_empty() {
-        Vec::new()
-    } else {
-        vec![format!("With the conversation, {words}: {}", texts.join(", "))]
-    }
-}
-
 pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
     let (bus, scope, store, session) =
         (Arc::clone(&core.bus), core.scope_of(Some(cause)), core.services.store.clone(), core.session.id);
     let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     let head = core.session.head.name.clone();
-    let memory = core.services.user.memory.clone().filter(|_| core.identity.owns_session());
+    let owns = core.identity.owns_session();
+    let memory = core.services.user.memory.clone().filter(|_| owns);
+    let learnings = core.services.user.learnings.clone().filter(|_| owns);
     core.spawn(async move {
         written.await;
         let path = store.clone();
@@ -173,7 +157,10 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
         let reply = match made.await {
             Ok(mut preview) => {
                 preview.messages = messages;
-                let moves = off_thread(move || Ok(memory_notes(memory, session, entry))).await;
+                let moves = off_thread(move || {
+                    Ok(would_move(memory.as_deref(), learnings.as_deref(), session, entry))
+                });
+                let moves = moves.await;
                 preview.notes.extend(moves.unwrap_or_default());
                 ReplyEvent::RestorePreviewReply { entry, preview }
             }

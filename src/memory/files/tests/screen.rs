@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 
 fn no_secret() -> FindSecret {

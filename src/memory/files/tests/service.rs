@@ -102,7 +102,7 @@ fn a_pending_entry_is_accepted_declined_or_changed() {
     memory.decide(b, false, None).unwrap();
     memory.decide(c, true, Some("c, better")).unwrap();
     assert_eq!(text(&memory), "- 2026-11-18: a [from web]\n- 2026-11-18: c, better\n");
-    assert!(memory.decide(a, true, None).is_err(), "decided once");
+    assert!(memory.decide(b, true, None).is_err(), "decided once");
     let of = page(&memory).entries.iter().find(|e| e.text == "c, better").unwrap().from.clone();
     assert_eq!(of.unwrap().taint, Taint::Web);
 }

@@ -25,7 +25,7 @@ fn scene(approve: MemoryApproval, rights: MemoryRights, taint: Taint) -> Scene {
         project: Some(project.canonicalize().unwrap()),
     };
     let settings = MemorySettings { approve, memory: 7_500, user: 5_000 };
-    let secret: crate::files::FindSecret =
+    let secret: crate::screen::FindSecret =
         Arc::new(|text: &str| text.contains("sk-live-").then_some("api key"));
     let memory = Memory::new(places, Arc::new(ManualClock::new(Time(1_795_000_000_000))), secret, settings);
     memory.open(Store::open(&dir.path().join("data/tiller.db"), Options::default()).unwrap());
@@ -113,7 +113,7 @@ async fn the_settings_and_the_origin_decide_whether_it_is_written_asked_or_waits
     for (approve, taint, scope, answer, written, waits, asked) in [
         (Always, Taint::Agent, "user", None, true, false, false),
         (Always, Taint::ToolOutput, "user", None, false, true, false),
-        (Always, Taint::ToolOutput, "project", None, true, false, false),
+        (Always, Taint::ToolOutput, "project", None, false, true, false),
         (Always, Taint::Web, "user", None, false, true, false),
         (Always, Taint::Web, "project", None, false, true, false),
         (Ask, Taint::Agent, "user", Some(true), true, false, true),

@@ -1,14 +1,15 @@
 //! Learnings and rules: what failed and what worked instead, and what came of the rules of memory files. Enter goes to the
-//! message that a learning comes from; keys accept, edit, retire and undo, and make a permission rule of a rule.
+//! message that a learning comes from; keys accept, edit, retire and undo, and make a permission rule or a hook of a rule.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    CommandBody, Event, EventBody, Learning, LearningCommand, LearningState, LearningText, LearningsQuery,
-    LearningsReply, Notice, NoticeKind, RuleView,
+    CommandBody, EntryId, Event, EventBody, Learning, LearningCommand, LearningState, LearningText,
+    LearningsQuery, LearningsReply, PromotionKind, RulePromotion, RuleView, SessionId,
 };
 
-use crate::app::effect::{Effect, EntryAction, Navigation, Token};
+use super::list_state::{self, Answered, LIST, ListState, TO_SOURCE, toast, visit};
+use crate::app::effect::{Effect, Token};
 use crate::dialog::commands::palette::ago;
 use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
@@ -39,6 +40,7 @@ const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("learnings.undo", "undo", "Undo the last change of this row").deciding(),
     ActionSpec::key_only("learnings.promote", "forbid", "Write a permission rule of what the rule forbids")
         .deciding(),
+    ActionSpec::key_only("learnings.hook", "hook", "Write a hook of the rule").deciding(),
 ];
 
 /// Default keys of the section `learnings`.
@@ -48,6 +50,7 @@ const KEYS: &[DefaultKey] = &[
     ("leader e", "learnings.edit"),
     ("leader z", "learnings.undo"),
     ("leader p", "learnings.promote"),
+    ("leader h", "learnings.hook"),
 ];
 
 const COLUMNS: &[Column] = &[
@@ -59,23 +62,14 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Rows of the preview.
-const PREVIEW: u16 = 7;
+const PREVIEW: u16 = 9;
 /// Most learnings of the list.
 const ROWS: u32 = 500;
-/// Violations from which a rule may become a permission rule.
-const VIOLATED: u32 = 2;
-
-/// Token of the list, and of a change.
-const LIST: Token = Token(1);
-const CHANGE: Token = Token(2);
-
 /// The list.
 #[derive(Default)]
 struct List {
     page: LearningsReply,
-    loaded: bool,
-    /// What the last change did, until it is shown.
-    said: Option<String>,
+    state: ListState,
 }
 
 /// What a row is about.
@@ -86,13 +80,17 @@ enum Row<'a> {
 
 /// With rows, for the tests that visit all dialogs.
 fn sample() -> Picker {
-    Picker::new(List { page: LearningsReply::default(), loaded: true, said: None })
+    Picker::new(List { page: LearningsReply::default(), state: ListState::loaded() })
 }
 
 impl List {
     /// What a row stands for: its id is the kind and the place in the list.
     fn row(&self, item: Option<&Item>) -> Option<Row<'_>> {
-        let (kind, at) = item?.id.split_once(' ')?;
+        self.by_id(&item?.id)
+    }
+
+    fn by_id(&self, id: &str) -> Option<Row<'_>> {
+        let (kind, at) = id.split_once(' ')?;
         let at: usize = at.parse().ok()?;
         match kind {
             "rule" => self.page.rules.get(at).map(Row::Rule),
@@ -101,41 +99,40 @@ impl List {
     }
 
     fn send(command: LearningCommand) -> Outcome {
-        Outcome::Stay { effects: vec![Effect::ask(CommandBody::Learning(command), CHANGE)], reload: false }
+        list_state::send(CommandBody::Learning(command))
     }
 
-    /// Makes a permission rule of what a rule forbids, as its preview shows it.
-    fn promote(rule: &RuleView) -> Outcome {
-        if rule.never.is_empty() {
-            return toast("The rule forbids nothing: add [never: ...] to it");
+    /// Makes a permission rule or a hook of a rule, as its preview shows it.
+    fn promote(rule: &RuleView, kind: PromotionKind) -> Outcome {
+        let Some(offer) = rule.offers.iter().find(|offer| offer.kind == kind) else {
+            return toast(match kind {
+                PromotionKind::Permission => "The rule forbids nothing: add [never: ...] to it",
+                PromotionKind::Hook => {
+                    "The rule forbids nothing: add [never: ...], or name one command in backquotes"
+                }
+            });
+        };
+        if rule.promoted.is_none() && !rule.may_be_promoted() {
+            return toast(if rule.never.is_empty() {
+                "The rule was not shown twice yet"
+            } else {
+                "The rule was not violated twice yet"
+            });
         }
-        if rule.receipts.violated < VIOLATED {
-            return toast("The rule was not violated twice yet");
-        }
-        Self::send(LearningCommand::Promote { rule: rule.text.clone(), line: rule.never.join(" && ") })
+        Self::send(LearningCommand::Promote { rule: rule.text.clone(), kind, text: offer.text.clone() })
     }
 }
 
-fn toast(words: &str) -> Outcome {
-    let notice = Notice::new(NoticeKind::Info, words);
-    Outcome::Stay { effects: vec![Effect::Toast(notice)], reload: false }
-}
-
-/// Goes to the message that a learning comes from.
-fn visit(learning: &Learning) -> Outcome {
-    match learning.source.session.zip(learning.source.entry) {
-        Some((session, entry)) => {
-            let to = Navigation::Entry { session, entry, then: EntryAction::Show };
-            Outcome::Close(vec![Effect::Navigate(to)])
-        }
-        None => toast("It comes from no message: it was imported, or saved by a call"),
-    }
+/// The message that a learning comes from.
+fn source(learning: &Learning) -> Option<(SessionId, EntryId)> {
+    learning.source.session.zip(learning.source.entry)
 }
 
 fn learning_item(at: usize, l: &Learning, model: &Model) -> Item {
     let (group, role) = match l.state {
         LearningState::Proposed => ("Waiting for you", Role::Waiting),
         LearningState::Active => ("In use", Role::Text),
+        LearningState::Aside => ("Of another branch", Role::Dim),
         _ => ("Retired", Role::Dim),
     };
     let when = l.last_used_at.unwrap_or(l.created_at);
@@ -148,8 +145,9 @@ fn learning_item(at: usize, l: &Learning, model: &Model) -> Item {
 }
 
 fn rule_item(at: usize, rule: &RuleView) -> Item {
-    let (word, role) = match (&rule.promoted, rule.receipts.violated) {
-        (Some(_), _) => ("forbidden", Role::Ok),
+    let (word, role) = match (rule.promoted.as_ref().map(|made| made.kind), rule.receipts.violated) {
+        (Some(PromotionKind::Permission), _) => ("forbidden", Role::Ok),
+        (Some(PromotionKind::Hook), _) => ("hook", Role::Ok),
         (None, 0) => ("followed", Role::Text),
         (None, _) => ("violated", Role::Waiting),
     };
@@ -168,8 +166,8 @@ fn about(l: &Learning) -> String {
     if !l.context.is_empty() {
         text.push_str(&format!("\n{}", l.context));
     }
-    if !l.kind.error_type.is_empty() {
-        text.push_str(&format!("\n\nError: {}", l.kind.error_type));
+    if !l.shown_error().is_empty() {
+        text.push_str(&format!("\n\nError: {}", l.shown_error()));
     }
     if !l.tags.is_empty() {
         text.push_str(&format!("\nTags: {}", l.tags.join(", ")));
@@ -177,8 +175,8 @@ fn about(l: &Learning) -> String {
     text
 }
 
-/// All of a rule, with the exact line that a key would write, and where.
-fn about_rule(rule: &RuleView, file: &str) -> String {
+/// All of a rule, with the exact text that a key would write, and where.
+fn about_rule(rule: &RuleView) -> String {
     let counts = rule.receipts;
     let mut text = format!(
         "Shown {} times, followed {}, violated {}\nWith: {}",
@@ -187,12 +185,20 @@ fn about_rule(rule: &RuleView, file: &str) -> String {
         counts.violated,
         rule.when.iter().chain(&rule.never).cloned().collect::<Vec<_>>().join(", ")
     );
-    match &rule.promoted {
-        Some(line) => text.push_str(&format!("\n\nIn {file}:\ndeny {line}")),
-        None if !rule.never.is_empty() => {
-            text.push_str(&format!("\n\nWould be written to {file}:\ndeny {}", rule.never.join(" && ")));
-        }
-        None => {}
+    let written = |made: &RulePromotion| match made.kind {
+        PromotionKind::Permission => format!("deny {}", made.text),
+        PromotionKind::Hook => made.text.clone(),
+    };
+    if let Some(made) = &rule.promoted {
+        text.push_str(&format!("\nIn {}:\n{}", made.file, written(made)));
+        return text;
+    }
+    for offer in &rule.offers {
+        let what = match offer.kind {
+            PromotionKind::Permission => "Permission rule",
+            PromotionKind::Hook => "Hook",
+        };
+        text.push_str(&format!("\n{what} in {}:\n{}", offer.file, written(offer)));
     }
     text
 }
@@ -206,10 +212,10 @@ impl Source for List {
         ListSpec {
             scope: "learnings",
             actions: picker::ACTIONS,
-            verb: "go to source",
+            verb: TO_SOURCE,
             columns: COLUMNS,
             table: Some(PREVIEW),
-            empty: match (self.loaded, self.page.learnings.is_empty() && self.page.rules.is_empty()) {
+            empty: match (self.state.loaded, self.page.learnings.is_empty() && self.page.rules.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => {
                     "Nothing was learned yet: a failed call and a later one that works appear here"
@@ -235,29 +241,22 @@ impl Source for List {
                 let rank = |l: &Learning| match l.state {
                     LearningState::Proposed => 0,
                     LearningState::Active => 1,
-                    _ => 2,
+                    LearningState::Aside => 2,
+                    _ => 3,
                 };
                 self.page.learnings.sort_by_key(rank);
-                self.loaded = true;
+                self.state.loaded = true;
                 Some(Vec::new())
             }
-            ReplyEvent::DoneReply { said } if token == CHANGE => {
-                self.said = Some(said.clone());
-                Some(self.queries())
-            }
-            // The list may be old: the notice says why it was refused.
-            ReplyEvent::ErrorReply { .. } => {
-                self.loaded = true;
-                Some(if token == CHANGE { self.queries() } else { Vec::new() })
-            }
-            _ => None,
+            other => Some(match self.state.reply(token, other)? {
+                Answered::Again => self.queries(),
+                Answered::Stay => Vec::new(),
+            }),
         }
     }
 
-    /// Says what the last change did.
-    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
-        let said = self.said.take().map(|said| Effect::Toast(Notice::new(NoticeKind::Info, said)));
-        said.into_iter().collect()
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        self.state.hover(item)
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
@@ -273,8 +272,16 @@ impl Source for List {
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
         let decide = |id, state| Some(Self::send(LearningCommand::Decide { id, state }));
         match (action.0, self.row(item)?) {
-            ("picker.choose", Row::Learning(l)) => Some(visit(l)),
+            ("picker.choose", Row::Learning(l)) => {
+                Some(visit(source(l), "It comes from no message: it was imported, or saved by a call"))
+            }
+            ("learnings.accept", Row::Learning(l)) if l.state == LearningState::Active => {
+                Some(toast("The learning is in use already"))
+            }
             ("learnings.accept", Row::Learning(l)) => decide(l.id, LearningState::Active),
+            ("learnings.retire", Row::Learning(l)) if l.state == LearningState::Retired => {
+                Some(toast("The learning is retired already"))
+            }
             ("learnings.retire", Row::Learning(l)) => decide(l.id, LearningState::Retired),
             ("learnings.edit", Row::Learning(l)) => {
                 Some(Outcome::Input { label: "instead", text: l.fix.replace('\n', " ") })
@@ -283,8 +290,11 @@ impl Source for List {
             ("learnings.undo", Row::Rule(rule)) => {
                 Some(Self::send(LearningCommand::Demote { rule: rule.text.clone() }))
             }
-            ("learnings.promote", Row::Rule(rule)) => Some(Self::promote(rule)),
-            ("learnings.promote", Row::Learning(_)) => Some(toast("A learning forbids nothing")),
+            ("learnings.promote", Row::Rule(rule)) => Some(Self::promote(rule, PromotionKind::Permission)),
+            ("learnings.hook", Row::Rule(rule)) => Some(Self::promote(rule, PromotionKind::Hook)),
+            ("learnings.promote" | "learnings.hook", Row::Learning(_)) => {
+                Some(toast("A learning forbids nothing"))
+            }
             ("learnings.accept" | "learnings.retire" | "learnings.edit" | "picker.choose", Row::Rule(_)) => {
                 Some(toast("Edit the rule in its memory file"))
             }
@@ -302,23 +312,39 @@ impl Source for List {
         Self::send(LearningCommand::Edit { id: l.id, text })
     }
 
+    fn verb(&self, item: &Item) -> Option<&'static str> {
+        match self.row(Some(item)) {
+            Some(Row::Learning(l)) => source(l).map(|_| TO_SOURCE),
+            _ => None,
+        }
+    }
+
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let learnings = !self.page.learnings.is_empty();
-        let rules = self.page.rules.iter().any(|r| r.receipts.violated >= VIOLATED && r.promoted.is_none());
-        let all = [
-            (learnings, "learnings.accept"),
-            (learnings, "learnings.retire"),
-            (learnings, "learnings.edit"),
-            (rules, "learnings.promote"),
-            (true, "learnings.undo"),
-        ];
+        // Only what the row under the cursor can do.
+        let all: Vec<(bool, &'static str)> = match self.state.at().and_then(|at| self.by_id(at)) {
+            Some(Row::Learning(l)) => vec![
+                (l.state != LearningState::Active, "learnings.accept"),
+                (l.state != LearningState::Retired, "learnings.retire"),
+                (true, "learnings.edit"),
+                (true, "learnings.undo"),
+            ],
+            Some(Row::Rule(rule)) => {
+                let offered = |kind| rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind);
+                vec![
+                    (offered(PromotionKind::Permission), "learnings.promote"),
+                    (offered(PromotionKind::Hook), "learnings.hook"),
+                    (rule.promoted.is_some(), "learnings.undo"),
+                ]
+            }
+            None => Vec::new(),
+        };
         all.into_iter().filter(|(shown, _)| any && *shown).map(|(_, id)| Hint::of(id)).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
         self.row(Some(item)).map(|row| match row {
             Row::Learning(l) => about(l),
-            Row::Rule(rule) => about_rule(rule, &self.page.rule_file),
+            Row::Rule(rule) => about_rule(rule),
         })
     }
 }
@@ -330,6 +356,8 @@ mod tests {
     use super::*;
     use crate::testing::Robot;
 
+    const HOOK: &str = "[[hooks.before-tool-call]]\nmatch = \"terminal(git push* main*)\"\ncommand = \"printf '%s' 'Nothing is pushed.' >&2; exit 2\"\nblocking = true";
+
     fn page(now: i64) -> LearningsReply {
         let learning = |id: i64, pattern: &str, fix: &str, state: LearningState, times_used| Learning {
             id,
@@ -338,6 +366,7 @@ mod tests {
                 ..FailureKind::default()
             },
             pattern: pattern.into(),
+            error: "error: failed to push some refs to 'github.com:a/b.git' (1.2.3)".into(),
             fix: fix.into(),
             context: "added: --rebase".into(),
             tags: vec!["git".into()],
@@ -364,9 +393,20 @@ mod tests {
                 never: vec!["terminal(git push* main*)".into()],
                 origin: "MEMORY.md".into(),
                 receipts: RuleReceipts { shown: 4, followed: 1, violated: 2 },
+                offers: vec![
+                    RulePromotion {
+                        kind: PromotionKind::Permission,
+                        file: "/home/ada/.config/tiller/permissions.yaml".into(),
+                        text: "terminal(git push* main*)".into(),
+                    },
+                    RulePromotion {
+                        kind: PromotionKind::Hook,
+                        file: "/home/ada/.config/tiller/config.toml".into(),
+                        text: HOOK.into(),
+                    },
+                ],
                 promoted: None,
             }],
-            rule_file: "/home/ada/.config/tiller/permissions.yaml".into(),
         }
     }
 
@@ -396,13 +436,16 @@ mod tests {
             r.run("down; down; wait 1000");
             let screen = r.screen();
             assert!(screen.contains("deny terminal(git push* main*)"), "{screen}");
-            assert!(screen.contains("permissions.yaml"), "{screen}");
-            r.run("ctrl-x p");
-            let promote = LearningCommand::Promote {
-                rule: "Nothing is pushed to main, the bot does that.".into(),
-                line: "terminal(git push* main*)".into(),
+            assert!(screen.contains("permissions.yaml") && screen.contains("config.toml"), "{screen}");
+            assert!(HOOK.lines().all(|line| screen.contains(line)), "{screen}");
+            let promote = |kind, text: &str| {
+                let rule = "Nothing is pushed to main, the bot does that.".into();
+                LearningCommand::Promote { rule, kind, text: text.into() }
             };
-            assert!(sent(&mut r).contains(&promote));
+            r.run("ctrl-x p");
+            assert!(sent(&mut r).contains(&promote(PromotionKind::Permission, "terminal(git push* main*)")));
+            r.run("ctrl-x h");
+            assert!(sent(&mut r).contains(&promote(PromotionKind::Hook, HOOK)));
         }
     }
 }

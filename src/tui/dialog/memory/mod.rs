@@ -2,6 +2,7 @@
 //! entry; keys edit, remove and archive entries, and decide about those that wait.
 
 pub(crate) mod learnings;
+mod list_state;
 mod rows;
 
 pub(crate) use rows::sample as sample_page;
@@ -10,16 +11,17 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{
-    CommandBody, Event, EventBody, MemoryCommand, MemoryEntry, MemoryQuery, MemoryState, Notice, NoticeKind,
+    CommandBody, EntryId, Event, EventBody, MemoryCommand, MemoryEntry, MemoryQuery, MemoryState, SessionId,
 };
 
-use crate::app::effect::{Effect, EntryAction, Navigation, Token};
+use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
+use list_state::{Answered, LIST, ListState, TO_SOURCE, toast, visit};
 
 /// The dialogs of this group.
 pub(crate) const DIALOGS: &[Dialog] = &[DIALOG, learnings::DIALOG];
@@ -38,7 +40,12 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// Its actions, besides those of a picker.
 const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("memory.accept", "accept", "Keep the entry that waits").deciding(),
+    ActionSpec::key_only(
+        "memory.accept",
+        "accept",
+        "Keep the entry that waits, or take one of others as yours",
+    )
+    .deciding(),
     ActionSpec::key_only("memory.decline", "decline", "Decline the entry that waits").deciding(),
     ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
     ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
@@ -58,57 +65,54 @@ const KEYS: &[DefaultKey] = &[
     ("leader Z", "memory.redo"),
 ];
 
-/// Token of the list, and of a change.
-const LIST: Token = Token(1);
-const CHANGE: Token = Token(2);
-
 /// The list.
 #[derive(Default)]
 struct Browser {
     page: MemoryPage,
-    loaded: bool,
-    /// What the last change did, until it is shown.
-    said: Option<String>,
+    state: ListState,
 }
 
 /// With rows, for the tests that visit all dialogs.
 fn sample() -> Picker {
-    Picker::new(Browser { page: rows::sample(), loaded: true, said: None })
+    Picker::new(Browser { page: rows::sample(), state: ListState::loaded() })
 }
 
 impl Browser {
     /// The entry of a row: its id is its place in the list.
     fn entry(&self, item: Option<&Item>) -> Option<&MemoryEntry> {
-        self.page.entries.get(item?.id.parse::<usize>().ok()?)
+        self.by_id(&item?.id)
+    }
+
+    fn by_id(&self, id: &str) -> Option<&MemoryEntry> {
+        self.page.entries.get(id.parse::<usize>().ok()?)
+    }
+
+    /// The entry under the cursor.
+    fn current(&self) -> Option<&MemoryEntry> {
+        self.by_id(self.state.at()?)
     }
 
     fn send(command: MemoryCommand) -> Outcome {
-        Outcome::Stay { effects: vec![Effect::ask(CommandBody::Memory(command), CHANGE)], reload: false }
+        list_state::send(CommandBody::Memory(command))
     }
 
-    /// Goes to the message that wrote the entry.
-    fn visit(entry: &MemoryEntry) -> Outcome {
-        let source = entry.from.as_ref().and_then(|from| from.session.zip(from.entry));
-        match source {
-            Some((session, entry)) => {
-                let to = Navigation::Entry { session, entry, then: EntryAction::Show };
-                Outcome::Close(vec![Effect::Navigate(to)])
-            }
-            None => toast("You wrote this entry: there is no message to go to"),
-        }
+    /// Whether an entry waits for the person, or becomes the person's when it is accepted.
+    fn may_accept(entry: &MemoryEntry) -> bool {
+        entry.state == MemoryState::Pending || rows::is_of_others(entry)
     }
 
     fn decide(entry: &MemoryEntry, accept: bool, text: Option<String>) -> Outcome {
-        match entry.change.filter(|_| entry.state == MemoryState::Pending) {
+        let waits = entry.state == MemoryState::Pending || (accept && Self::may_accept(entry));
+        match entry.change.filter(|_| waits) {
             Some(change) => Self::send(MemoryCommand::Decide { change, accept, text }),
             None => toast("This entry does not wait for you"),
         }
     }
 }
 
-fn toast(words: &str) -> Outcome {
-    let notice = Notice::new(NoticeKind::Info, words);
-    Outcome::Stay { effects: vec![Effect::Toast(notice)], reload: false }
+/// The message that wrote an entry.
+fn source(entry: &MemoryEntry) -> Option<(SessionId, EntryId)> {
+    entry.from.as_ref().and_then(|from| from.session.zip(from.entry))
 }
 
 impl Source for Browser {
@@ -120,10 +124,10 @@ impl Source for Browser {
         ListSpec {
             scope: "memory",
             actions: picker::ACTIONS,
-            verb: "go to source",
+            verb: TO_SOURCE,
             columns: rows::COLUMNS,
             table: Some(rows::PREVIEW),
-            empty: match (self.loaded, self.page.entries.is_empty()) {
+            empty: match (self.state.loaded, self.page.entries.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "Nothing is kept yet: a message that begins with # is kept here",
                 (true, false) => "No entry matches",
@@ -141,26 +145,18 @@ impl Source for Browser {
         match reply.as_ref() {
             ReplyEvent::MemoryReply { page } => {
                 self.page = rows::sorted((**page).clone());
-                self.loaded = true;
+                self.state.loaded = true;
                 Some(Vec::new())
             }
-            ReplyEvent::DoneReply { said } if token == CHANGE => {
-                self.said = Some(said.clone());
-                Some(self.queries())
-            }
-            // The list may be old: the notice says why it was refused.
-            ReplyEvent::ErrorReply { .. } => {
-                self.loaded = true;
-                Some(if token == CHANGE { self.queries() } else { Vec::new() })
-            }
-            _ => None,
+            other => Some(match self.state.reply(token, other)? {
+                Answered::Again => self.queries(),
+                Answered::Stay => Vec::new(),
+            }),
         }
     }
 
-    /// Says what the last change did.
-    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
-        let said = self.said.take().map(|said| Effect::Toast(Notice::new(NoticeKind::Info, said)));
-        said.into_iter().collect()
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        self.state.hover(item)
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
@@ -182,7 +178,9 @@ impl Source for Browser {
         let pending = entry.state == MemoryState::Pending;
         let aside = entry.state == MemoryState::Aside;
         match action.0 {
-            "picker.choose" => Some(Self::visit(entry)),
+            "picker.choose" => {
+                Some(visit(source(entry), "You wrote this entry: there is no message to go to"))
+            }
             "memory.accept" => Some(Self::decide(entry, true, None)),
             "memory.decline" => Some(Self::decide(entry, false, None)),
             "memory.edit" | "memory.delete" | "memory.archive" if aside => {
@@ -212,11 +210,15 @@ impl Source for Browser {
         Self::send(MemoryCommand::Edit { target: entry.target, old, text })
     }
 
+    fn verb(&self, item: &Item) -> Option<&'static str> {
+        self.entry(Some(item)).and_then(source).map(|_| TO_SOURCE)
+    }
+
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let waits = self.page.entries.iter().any(|e| e.state == MemoryState::Pending);
+        let current = self.current();
         let all = [
-            (waits, "memory.accept"),
-            (waits, "memory.decline"),
+            (current.is_some_and(Self::may_accept), "memory.accept"),
+            (current.is_some_and(|e| e.state == MemoryState::Pending), "memory.decline"),
             (true, "memory.edit"),
             (true, "memory.delete"),
             (true, "memory.undo"),

@@ -61,6 +61,11 @@ pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
         .detail(entry.date.clone())
 }
 
+/// Whether an entry is in its file, and text of others had a part in it: accepting it makes it the person's.
+pub(super) fn is_of_others(entry: &MemoryEntry) -> bool {
+    entry.state == MemoryState::Kept && entry.from.as_ref().is_some_and(|from| from.taint.is_untrusted())
+}
+
 /// Where an entry comes from, in a word.
 fn source(from: Option<&Provenance>, pending: bool) -> Cell {
     match from {
@@ -77,6 +82,9 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
         lines.push(format!("Replaces: {}", entry.replaces));
     }
     lines.push(origin(entry.from.as_ref()));
+    if is_of_others(entry) && (entry.text.contains("[when:") || entry.text.contains("[never:")) {
+        lines.push("It is no rule until you accept it".into());
+    }
     if !entry.counts.is_none() {
         let RuleReceipts { shown, followed, violated } = entry.counts;
         lines.push(format!("Shown {shown} times with a call, followed {followed}, violated {violated}"));

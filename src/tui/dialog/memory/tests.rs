@@ -70,6 +70,16 @@ fn keys_accept_edit_delete_archive_and_undo() {
 }
 
 #[test]
+fn an_entry_of_others_is_accepted_as_the_persons() {
+    let mut r = open(118, 32);
+    r.run("type nextest; wait 1000; ctrl-x a");
+    assert_eq!(sent(&r), [MemoryCommand::Decide { change: 1, accept: true, text: None }]);
+    let mut r = open(118, 32);
+    r.run("type Reviews; wait 1000; ctrl-x a");
+    assert_eq!(sent(&r), []);
+}
+
+#[test]
 fn enter_goes_to_the_message_that_wrote_the_entry() {
     let mut r = open(118, 32);
     r.run("ctrl-home; down; enter");

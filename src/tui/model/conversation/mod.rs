@@ -8,6 +8,7 @@
 mod build;
 mod cell;
 mod change;
+pub(crate) mod learned;
 mod lines;
 #[cfg(test)]
 pub(crate) mod script;

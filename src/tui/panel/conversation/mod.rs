@@ -62,6 +62,12 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("conversation.turn_down", "turn down", "Next turn"),
     ActionSpec::key_only("conversation.tool_up", "tool up", "Previous tool call"),
     ActionSpec::key_only("conversation.tool_down", "tool down", "Next tool call"),
+    ActionSpec::key_only(
+        "conversation.learning_wrong",
+        "learning was wrong",
+        "Retire the learnings of this call",
+    )
+    .deciding(),
     ActionSpec::new("conversation.search", "search", "Search the whole conversation").menu(Menu::Go),
     ActionSpec::new("conversation.copy_mode", "copy mode", "Select and copy with the keyboard")
         .menu(Menu::View),
@@ -79,6 +85,7 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("{", "conversation.tool_up"),
     ("}", "conversation.tool_down"),
     ("o", "conversation.unfold"),
+    ("x", "conversation.learning_wrong"),
     ("v", "conversation.copy_mode"),
 ];
 
@@ -92,6 +99,8 @@ pub enum GoTo {
 }
 
 const PAGE: Token = Token(1);
+/// A learning that was called wrong.
+const WRONG: Token = Token(2);
 /// Entries of a page: when scrolling, and when searching.
 const PAGE_COUNT: u32 = 200;
 const SEARCH_COUNT: u32 = 5000;

@@ -1,16 +1,16 @@
 //! The actions that move, fold, search and copy.
 
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{CommandBody, LearningCommand, LearningState, Notice, NoticeKind};
 
 use super::GoTo;
 use super::copy_mode::CopyMode;
 use super::search::{self, Search};
 use super::viewport::ScrollPosition;
-use super::{ConversationPanel, Reply};
+use super::{ConversationPanel, Reply, WRONG};
 use crate::app::effect::{Effect, Task};
 use crate::cell;
 use crate::model::Model;
-use crate::model::conversation::{Body, Cell};
+use crate::model::conversation::{Body, Cell, learned};
 use crate::panel::View;
 use tiller_protocol::Origin;
 
@@ -63,6 +63,7 @@ impl ConversationPanel {
                 let turn = chosen.filter(|_| self.copy.is_none()).map_or(conv.turn(), |c| c.turn);
                 self.view.toggle_turn(conv, turn);
             }
+            "conversation.learning_wrong" => return self.call_wrong(model),
             "conversation.search" | "list.search" => {
                 self.search = Some(Search { typing: true, ..Search::default() });
                 self.hit = None;
@@ -200,6 +201,28 @@ impl ConversationPanel {
 
     fn chosen<'a>(&self, model: &'a Model) -> Option<&'a Cell> {
         model.agent.conversation.cells().get(model.agent.conversation.find(self.cursor?)?)
+    }
+
+    /// The learnings at the end of the chosen call.
+    pub(super) fn learnings(&self, model: &Model) -> Vec<i64> {
+        match self.chosen(model).map(|cell| &cell.body) {
+            Some(Body::Tool(t)) => learned::learnings(t),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Retires the learnings of the chosen call: they were wrong.
+    fn call_wrong(&self, model: &Model) -> Reply {
+        let learnings = self.learnings(model);
+        if learnings.is_empty() {
+            let text = "Choose a call with a learning first";
+            return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
+        }
+        let retire = |id| {
+            let state = LearningState::Retired;
+            Effect::ask(CommandBody::Learning(LearningCommand::Decide { id, state }), WRONG)
+        };
+        Reply::Done(learnings.into_iter().map(retire).collect())
     }
 
     /// Whether there is more of the chosen cell to be seen.

@@ -104,6 +104,9 @@ impl Panel for ConversationPanel {
             hints.extend([Hint::of("list.next"), Hint::of("list.previous")]);
         }
         hints.extend(self.opens(model).then_some(Hint::of("list.open")));
+        if !self.learnings(model).is_empty() {
+            hints.push(Hint::of("conversation.learning_wrong"));
+        }
         hints.extend([
             Hint::of("list.copy"),
             Hint::of("list.search"),
@@ -270,6 +273,15 @@ impl ConversationPanel {
     }
 
     fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        if token == WRONG {
+            return match &event.body {
+                EventBody::Reply(reply) if matches!(reply.as_ref(), ReplyEvent::DoneReply { .. }) => {
+                    let text = "Retired: it is not attached any more. /learnings undoes that";
+                    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+                }
+                _ => Reply::Ignored,
+            };
+        }
         if token != PAGE {
             return Reply::Ignored;
         }

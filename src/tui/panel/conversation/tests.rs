@@ -642,3 +642,38 @@ fn what_a_call_says_draws_the_conversation_alone() {
         assert!(crate::testing::text_of(&frame).contains(&format!("line {n} of it")));
     }
 }
+
+/// The row of a call says that a learning came with its result, and one key says that it was wrong.
+#[test]
+fn a_learning_is_marked_on_the_row_of_its_call_and_called_wrong_by_one_key() {
+    use tiller_protocol::{LearningCommand, LearningState};
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(width, height);
+        let mut s = Script::new();
+        session(&mut r, &mut s);
+        let output = "error: failed to push some refs\n[exit 1]\n[Learning 4: git push failed before. What worked: pull. A note of an earlier session: use it only where it fits.]";
+        for e in s.tool("t5", "terminal", "shell", "git push", output, None) {
+            send(&mut r, e);
+        }
+        r.run("wait 1");
+        let screen = r.screen();
+        assert!(screen.lines().any(|l| l.contains("git push") && l.contains("learning 4")), "{screen}");
+        // Another call has none.
+        r.run("alt-1; G; {; wait 1000; x");
+        let sent = |r: &Robot| -> Vec<LearningCommand> {
+            let of = |c: &CommandBody| match c {
+                CommandBody::Learning(command) => Some(command.clone()),
+                _ => None,
+            };
+            r.commands().into_iter().filter_map(of).collect()
+        };
+        assert_eq!(sent(&r), []);
+        r.run("G; wait 1000");
+        assert!(width < 118 || r.screen().contains("learning was wrong"), "{}", r.screen());
+        r.run("x");
+        assert_eq!(sent(&r), [LearningCommand::Decide { id: 4, state: LearningState::Retired }]);
+        r.reply(ReplyEvent::DoneReply { said: "The learning is retired.".into() });
+        r.run("wait 1");
+        assert!(r.screen().contains("not attached any more"), "{}", r.screen());
+    }
+}

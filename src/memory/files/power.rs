@@ -1,0 +1,161 @@
+//! Which entries have power over calls: those that are rules, and that no text of others had a part in.
+//!
+//! An entry that Tiller wrote has its origin in the database. One without is the person's, written in an editor, unless a
+//! program that nothing confines may have written it: while such programs run, new entries without an origin count as output
+//! of a tool until the person accepts them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint};
+
+use super::disk::Slot;
+use super::document::{Document, Entry};
+use super::plan::Planned;
+use super::{Memory, MemoryError, name};
+
+/// A file whose entries can be rules.
+#[derive(Clone, Debug)]
+pub struct RuleFilePlace {
+    pub path: PathBuf,
+    /// As it is shown: `.tiller/MEMORY.md`.
+    pub label: &'static str,
+    slot: Slot,
+}
+
+/// Entries since the first program ran that nothing confines.
+#[derive(Debug)]
+pub(super) struct SinceFree {
+    /// Lines that were there then, and those that were looked at since; by path.
+    known: HashMap<String, HashSet<String>>,
+    /// New ones whose origin could not be stored, as path and line.
+    unstored: HashSet<(String, String)>,
+    /// How many the person was not told of.
+    untold: usize,
+}
+
+impl RuleFilePlace {
+    /// The file; `None`: there is none, or it cannot be read.
+    pub fn document(&self) -> Option<Document> {
+        self.slot.read().ok().flatten().map(|text| Document::parse(&text))
+    }
+}
+
+impl Memory {
+    /// The files whose entries can be rules: those in use, and the USER.md of the person's settings.
+    pub fn rule_files(&self) -> Vec<RuleFilePlace> {
+        let own = self.targets().filter_map(|target| {
+            let slot = self.slot(target).ok()?;
+            Some(RuleFilePlace { path: slot.path.clone(), label: target.label(), slot })
+        });
+        let slot = self.settings_slot();
+        let settings = RuleFilePlace { path: slot.path.clone(), label: MemoryFile::User.file_name(), slot };
+        let mut all: Vec<RuleFilePlace> = own.chain([settings]).collect();
+        all.dedup_by(|a, b| a.path == b.path);
+        all
+    }
+
+    /// Entries, each as a path and a line, whose last writer may have had text of others.
+    pub fn lines_of_others(&self) -> HashSet<(String, String)> {
+        let changes = self.changes().unwrap_or_default();
+        let mut last: HashMap<(String, String), Taint> = HashMap::new();
+        for change in changes.into_iter().filter(|c| c.state == ChangeState::Done) {
+            if let Some(line) = change.added {
+                last.insert((change.path, line), change.from.taint);
+            }
+        }
+        let stored = last.into_iter().filter(|(_, taint)| taint.is_untrusted()).map(|(key, _)| key);
+        let since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.chain(since.iter().flat_map(|since| since.unstored.iter().cloned())).collect()
+    }
+
+    /// A program that nothing confines is about to run: what is in the files now is the person's, what comes without an
+    /// origin from now on may be the program's. Blocks.
+    pub fn before_free_program(&self) {
+        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_some() {
+            return;
+        }
+        let known = self.targets().filter_map(|t| Some((name(&self.path(t)?), self.lines(t)))).collect();
+        *since = Some(SinceFree { known, unstored: HashSet::new(), untold: 0 });
+    }
+
+    fn lines(&self, target: MemoryTarget) -> HashSet<String> {
+        self.read(target).map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
+    }
+
+    /// The person agreed to the files of the project as they are.
+    pub(super) fn know_project(&self) {
+        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(since) = since.as_mut() else { return };
+        for target in self.targets().filter(|t| t.scope == MemoryScope::Project) {
+            if let Some(path) = self.path(target) {
+                since.known.entry(name(&path)).or_default().extend(self.lines(target));
+            }
+        }
+    }
+
+    /// Records entries that may be those of a program that nothing confined. Returns how many were found since the last call.
+    /// Blocks.
+    pub fn free_entries(&self, session: SessionId) -> usize {
+        self.note_free_entries(Some(session));
+        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        since.as_mut().map_or(0, |since| std::mem::take(&mut since.untold))
+    }
+
+    /// The same, for a caller that tells nobody.
+    pub(crate) fn note_free_entries(&self, session: Option<SessionId>) {
+        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(since) = since.as_mut() else { return };
+        let changes = self.changes().unwrap_or_default();
+        for target in self.targets() {
+            let (Some(path), Ok(document)) = (self.path(target).map(|p| name(&p)), self.read(target)) else {
+                continue;
+            };
+            let known = since.known.entry(path.clone()).or_default();
+            for entry in document.entries() {
+                let line = entry.line();
+                let recorded = |c: &MemoryChange| {
+                    let same = c.path == path && c.added.as_deref() == Some(line.as_str());
+                    same && c.state == ChangeState::Done
+                };
+                if !known.insert(line.clone()) || changes.iter().any(recorded) {
+                    continue;
+                }
+                let from = Provenance {
+                    session,
+                    agent: AgentId::main(),
+                    taint: Taint::ToolOutput,
+                    ..Provenance::default()
+                };
+                let (added, diff) = (Some(entry.clone()), String::new());
+                let planned = Planned { target, removed: None, added, from, diff };
+                if !matches!(self.record(&planned, ChangeState::Done), Ok(Some(_))) {
+                    since.unstored.insert((path.clone(), line));
+                }
+                since.untold += 1;
+            }
+        }
+    }
+
+    /// The person accepts an entry that text of others had a part in: from then on it is the person's, without the mark at its
+    /// end. Returns a sentence.
+    pub(super) fn accept_kept(
+        &self,
+        change: &MemoryChange,
+        target: MemoryTarget,
+    ) -> Result<String, MemoryError> {
+        let line = change.added.as_deref().unwrap_or_default();
+        let old = self.present(target, Entry::of_line(line))?;
+        let text = old.text.strip_suffix(change.from.taint.mark()).unwrap_or(&old.text).to_owned();
+        let new = Entry { text, ..old.clone() };
+        self.screened(&new.text, Taint::Person)?;
+        let from =
+            Provenance { entry: None, branch: String::new(), taint: Taint::Person, ..change.from.clone() };
+        let planned = Planned { target, removed: Some(old), added: Some(new), from, diff: String::new() };
+        self.carry_out(&planned)?;
+        Ok(format!("accepted in {}", target.label()))
+    }
+}
