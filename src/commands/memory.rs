@@ -27,6 +27,8 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
     match what {
         MemoryWhat::List { of, json } => list(memory, "", &|e| shown(e, of), *json),
         MemoryWhat::Search { words, json } => {
+            let (_finder, fault) = crate::app::tools::search::finder(setup, &store);
+            fault.iter().for_each(|fault| say_beside(&fault.message));
             list(memory, &words.join(" "), &|e| e.state != MemoryState::Removed, *json)
         }
         MemoryWhat::Export { of } => {
@@ -120,6 +122,9 @@ fn list(
     for file in page.files.iter().filter(|f| !f.fault.is_empty()) {
         say_beside(&file.fault);
     }
+    if let Some(spelling) = &page.suggestion {
+        say_beside(&format!("Did you mean: {}", one_line(spelling.trim())));
+    }
     let entries = page.entries.iter().filter(|e| wanted(e));
     if json {
         return say(&entries.map(json_line).collect::<String>());
@@ -132,7 +137,8 @@ fn list(
         format!("{}  {:18}  {:11}  {}{state}\n", one_line(date), e.target.label(), from, one_line(&e.text))
     };
     let text: String = entries.map(line).collect();
-    say(if text.is_empty() && filter.is_empty() { "Nothing is kept yet.\n" } else { &text })
+    let nothing = if filter.is_empty() { "Nothing is kept yet.\n" } else { "Nothing found.\n" };
+    say(if text.is_empty() { nothing } else { &text })
 }
 
 /// Adds entries that are not there yet. Those that are refused are named, and the others are added.

@@ -3,7 +3,8 @@
 use serde_json::json;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::{
-    Notice, NoticeKind, SearchHit, SearchMeaning, SearchOrder, SearchPage, SearchQuery, SearchRole, Time,
+    DocumentHit, Notice, NoticeKind, SearchHit, SearchMeaning, SearchOrder, SearchPage, SearchQuery,
+    SearchRole, Time,
 };
 use tiller_store::Store;
 use tiller_store::search::Lookup;
@@ -18,7 +19,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
     let query = query(setup, store, search)?;
     // After an import many entries are new: what is found so far is shown at once.
     let lookup = if search.complete { Lookup::most(u64::MAX) } else { Lookup::prompt() };
-    let (finder, fault) = crate::app::tools::search::finder(setup, store);
+    let (finder, fault) = crate::app::tools::search::for_command(setup, store);
     if let Some(fault) = fault {
         say_beside(&fault.message);
     }
@@ -31,14 +32,14 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         if page.more {
             say_beside(&more);
         }
-        return say(&page.hits.iter().map(|h| json_line(&row(h))).collect::<String>());
+        let hits = page.hits.iter().map(row);
+        return say(&hits
+            .chain(page.documents.iter().map(document_row))
+            .map(|r| json_line(&r))
+            .collect::<String>());
     }
     let mut text = String::new();
     for h in &page.hits {
-        let (a, b) = h.mark;
-        let (before, hit, after) =
-            (one_line(&h.preview[..a]), one_line(&h.preview[a..b]), one_line(&h.preview[b..]));
-        let hit = if a < b { format!("[{hit}]") } else { hit };
         let when = tiller_tui::zone::written(h.time)[..16].to_owned();
         let place = if search.all { format!("  {}", one_line(&h.project)) } else { String::new() };
         text.push_str(&format!(
@@ -47,9 +48,18 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
             h.role.name(),
             one_line(&h.title)
         ));
-        text.push_str(&format!("    {before}{hit}{after}\n"));
+        text.push_str(&format!("    {}\n", marked(&h.preview, h.mark)));
     }
-    if page.hits.is_empty() {
+    for d in &page.documents {
+        let from = d.session.map_or_else(String::new, |session| format!("  from session {session}"));
+        text.push_str(&format!(
+            "{:9}  {}{from}\n    {}\n",
+            d.kind.name(),
+            one_line(&d.title),
+            marked(&d.preview, d.mark)
+        ));
+    }
+    if text.is_empty() {
         let more = if search.all { "" } else { " (--all searches the sessions in all folders)" };
         text = format!("Nothing found{more}.\n");
     } else if page.more {
@@ -71,6 +81,21 @@ fn beside(page: &SearchPage) -> Vec<String> {
         SearchMeaning::Keywords | SearchMeaning::Used => None,
     };
     behind.into_iter().chain(meaning).chain(suggestion).collect()
+}
+
+/// A preview in one line, with its match in brackets.
+fn marked(preview: &str, (a, b): (usize, usize)) -> String {
+    let (before, hit, after) = (one_line(&preview[..a]), one_line(&preview[a..b]), one_line(&preview[b..]));
+    let hit = if a < b { format!("[{hit}]") } else { hit };
+    format!("{before}{hit}{after}")
+}
+
+/// Memory, a learning or a skill: the rows of sessions have no kind.
+fn document_row(d: &DocumentHit) -> serde_json::Value {
+    json!({
+        "kind": d.kind, "key": d.key, "title": d.title, "session": d.session, "entry": d.entry,
+        "preview": d.preview, "mark": d.mark,
+    })
 }
 
 fn row(h: &SearchHit) -> serde_json::Value {

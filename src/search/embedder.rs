@@ -44,10 +44,7 @@ impl Embedder {
         patience: Patience,
     ) -> Result<Vec<Vec<u8>>, Fault> {
         match self {
-            Self::Table(table) => Ok(texts
-                .iter()
-                .map(|t| table.pool(t, rarity).map_or_else(Vec::new, |v| packed(&v)))
-                .collect()),
+            Self::Table(table) => Ok(texts.iter().map(|t| table.packed(t, rarity)).collect()),
             Self::Endpoint(endpoint) => {
                 let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
                 if asked.is_empty() {

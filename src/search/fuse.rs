@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use tiller_store::search::EntryVector;
 use tiller_store::search::rank::{Scored, sort};
 
 use crate::embedder::cosine;
@@ -10,16 +11,18 @@ use crate::embedder::cosine;
 /// Entries that are added for their meaning alone, before the filters.
 pub(crate) const NEAREST: usize = 200;
 
-/// A likeness counts when it stands out from that of all entries: from 2.5 standard deviations above the mean on, and
-/// wholly from 6 on. A model that finds everything alike then changes nothing.
-const USUAL: f32 = 2.5;
-const CLEAR: f32 = 6.0;
+/// A likeness counts when it stands out from that of all entries: from this number of standard deviations above the mean on,
+/// and wholly from the second on. A model that finds everything alike then changes nothing.
+const USUAL: f32 = 1.0;
+const CLEAR: f32 = 5.0;
 /// Of fewer entries the spread says nothing: then these cosines count.
 const FEW: usize = 60;
 const USUAL_COSINE: f32 = 0.5;
 const CLEAR_COSINE: f32 = 0.9;
+/// Share of a neighbour's vector, as of its words.
+const NEIGHBOUR: f32 = 0.5;
 
-/// Vectors in memory, in the order of their rows.
+/// Vectors in memory, in the order of their rows. What is compared is an entry with its neighbours, as with words.
 #[derive(Debug, Default)]
 pub(crate) struct Vectors {
     pub(crate) model: String,
@@ -27,6 +30,17 @@ pub(crate) struct Vectors {
     /// All of one length, one after the other.
     numbers: Vec<u8>,
     length: usize,
+    near: Vec<Near>,
+}
+
+/// The neighbours of a vector, by their places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Near {
+    prev: Option<u32>,
+    next: Option<u32>,
+    /// Cosines with the vector before it, and with the one before that.
+    first: f32,
+    second: f32,
 }
 
 impl Vectors {
@@ -35,26 +49,65 @@ impl Vectors {
     }
 
     /// Adds a vector whose row is above all others. One of another length is left out.
-    pub(crate) fn add(&mut self, row: i64, vector: &[u8]) {
+    pub(crate) fn add(&mut self, entry: &EntryVector) {
         if self.length == 0 {
-            self.length = vector.len();
+            self.length = entry.numbers.len();
         }
-        if vector.len() == self.length && self.rows.last().is_none_or(|last| *last < row) {
-            self.rows.push(row);
-            self.numbers.extend_from_slice(vector);
+        let rising = self.rows.last().is_none_or(|last| *last < entry.row);
+        let (Ok(at), true) = (u32::try_from(self.rows.len()), rising && entry.numbers.len() == self.length)
+        else {
+            return;
+        };
+        let prev = entry.prev.and_then(|prev| self.rows.binary_search(&prev).ok());
+        let before = prev.and_then(|prev| self.near[prev].prev);
+        let with =
+            |place: Option<usize>| place.map_or(0.0, |place| cosine(&entry.numbers, self.vector(place)));
+        let (first, second) = (with(prev), with(before.map(|n| n as usize)));
+        if let Some(prev) = prev {
+            self.near[prev].next.get_or_insert(at);
         }
+        let prev = prev.and_then(|prev| u32::try_from(prev).ok());
+        self.near.push(Near { prev, next: None, first, second });
+        self.rows.push(entry.row);
+        self.numbers.extend_from_slice(&entry.numbers);
+    }
+
+    fn vector(&self, at: usize) -> &[u8] {
+        &self.numbers[at * self.length..(at + 1) * self.length]
+    }
+
+    /// Whether these vectors can be compared with one of this length.
+    pub(crate) fn fits(&self, length: usize) -> bool {
+        self.length == 0 || self.length == length
     }
 
     pub(crate) fn last(&self) -> i64 {
         self.rows.last().copied().unwrap_or(0)
     }
 
-    /// The likeness of each row to `wanted`, in the order of rows.
+    /// The likeness of each row with its neighbours to `wanted`, in the order of rows.
     pub(crate) fn likeness(&self, wanted: &[u8]) -> Vec<f32> {
         if self.length == 0 || wanted.len() != self.length {
             return vec![0.0; self.rows.len()];
         }
-        self.numbers.chunks_exact(self.length).map(|v| cosine(wanted, v)).collect()
+        let own: Vec<f32> = self.numbers.chunks_exact(self.length).map(|v| cosine(wanted, v)).collect();
+        let unit = |(at, near): (usize, &Near)| {
+            let (mut dot, mut square) = (own[at], 1.0);
+            if let Some(prev) = near.prev {
+                dot += NEIGHBOUR * own[prev as usize];
+                square += NEIGHBOUR * (NEIGHBOUR + 2.0 * near.first);
+            }
+            if let Some(next) = near.next {
+                let after = self.near[next as usize];
+                dot += NEIGHBOUR * own[next as usize];
+                square += NEIGHBOUR * (NEIGHBOUR + 2.0 * after.first);
+                if near.prev.is_some() {
+                    square += 2.0 * NEIGHBOUR * NEIGHBOUR * after.second;
+                }
+            }
+            dot / square.max(0.01).sqrt()
+        };
+        self.near.iter().enumerate().map(unit).collect()
     }
 
     /// Rows by likeness, the most alike first.
@@ -84,6 +137,16 @@ fn bounds(all: &[f32]) -> (f32, f32) {
     (mean + USUAL * deviation, mean + CLEAR * deviation)
 }
 
+/// The share from 0 to 1 that each likeness counts with.
+pub(crate) fn shares(all: &[f32]) -> Vec<f32> {
+    let (usual, clear) = bounds(all);
+    all.iter().map(|l| share(*l, (usual, clear))).collect()
+}
+
+fn share(likeness: f32, (usual, clear): (f32, f32)) -> f32 {
+    ((likeness - usual) / (clear - usual)).clamp(0.0, 1.0)
+}
+
 /// Joins the entries with the words, and those of a near meaning that the filters admit.
 pub(crate) fn join(
     worded: &[Scored],
@@ -92,10 +155,10 @@ pub(crate) fn join(
     weight: f32,
 ) -> Vec<Scored> {
     let best = worded.iter().map(|s| s.score).fold(0.0f32, f32::max).max(f32::EPSILON);
-    let (usual, clear) = bounds(likeness);
+    let bounds = bounds(likeness);
     let alike = |row: i64| {
         let at = vectors.rows.binary_search(&row).ok();
-        at.and_then(|at| likeness.get(at)).map_or(0.0, |l| ((l - usual) / (clear - usual)).clamp(0.0, 1.0))
+        at.and_then(|at| likeness.get(at)).map_or(0.0, |l| share(*l, bounds))
     };
     let mut all: HashMap<i64, Scored> = HashMap::new();
     for entry in meant {
@@ -111,4 +174,41 @@ pub(crate) fn join(
     joined.retain(|entry| entry.score > 0.0);
     sort(&mut joined);
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedder::packed;
+
+    #[test]
+    fn a_likeness_is_that_of_the_entry_with_half_of_its_neighbours() {
+        let all = [[1.0, 0.2, 0.0], [0.0, 1.0, 0.3], [0.5, 0.0, 1.0], [0.3, 0.3, 0.3]];
+        let mut vectors = Vectors::default();
+        // Rows 1, 2, 3 follow each other; row 4 is another answer to row 1.
+        for (row, prev, vector) in
+            [(1, None, all[0]), (2, Some(1), all[1]), (3, Some(2), all[2]), (4, Some(1), all[3])]
+        {
+            vectors.add(&EntryVector { row, prev, numbers: packed(&vector) });
+        }
+        let unit = |v: [f32; 3]| {
+            let length = v.iter().map(|x| x * x).sum::<f32>().sqrt();
+            v.map(|x| x / length)
+        };
+        let wanted = unit([0.4, 0.9, 0.1]);
+        let expected = |own: usize, others: &[usize]| -> f32 {
+            let mut sum = unit(all[own]);
+            for other in others {
+                let other = unit(all[*other]);
+                (0..3).for_each(|n| sum[n] += 0.5 * other[n]);
+            }
+            unit(sum).iter().zip(wanted).map(|(a, b)| a * b).sum()
+        };
+        let found = vectors.likeness(&packed(&wanted));
+        for (n, others) in [(0, &[1][..]), (1, &[0, 2]), (2, &[1]), (3, &[0])] {
+            assert!((found[n] - expected(n, others)).abs() < 0.02, "{n}: {found:?}");
+        }
+        assert!(vectors.fits(3) && !vectors.fits(4));
+        assert_eq!(vectors.likeness(&[1; 4]), [0.0; 4]);
+    }
 }

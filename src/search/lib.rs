@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `finder` | [`Finder`]: one search, and the work in the background that keeps the index up to date |
 //! | `fuse` | the order of words and the order of meaning as one |
+//! | `near` | words that mean nearly the same, by a table |
 //! | `documents` | what is not a session: memory, learnings, skills, as a [`Source`] lists them |
 //! | `embedder` | which model makes vectors, and how they are stored |
 //! | `endpoint` | a server with the embeddings API of OpenAI |
@@ -19,10 +20,12 @@ pub mod embedder;
 pub mod endpoint;
 pub mod finder;
 mod fuse;
+mod near;
 #[cfg(test)]
 mod room_tests;
 pub mod table;
 
+pub use documents::rank::Ranked;
 pub use documents::{Document, Source};
 pub use embedder::Embedder;
 pub use endpoint::Endpoint;

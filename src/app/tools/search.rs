@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tiller_memory::Memory;
 use tiller_protocol::{
-    DocumentKind, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Notice, NoticeKind, Time,
+    DocumentKind, Learning, LearningState, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Notice,
+    NoticeKind, Time,
 };
 use tiller_search::{Document, Embedder, Endpoint, Finder, Source, Table};
 use tiller_skills::Library;
@@ -42,8 +44,26 @@ pub(crate) fn finder(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notic
         memory: Arc::clone(&setup.services.memory),
         project: setup.project_name(),
     }));
+    finder.add(Arc::new(LearningTexts(store.clone())));
     finder.add(Arc::new(SkillFiles(setup.services.skills.clone())));
-    (Arc::new(finder), notice)
+    let finder = Arc::new(finder);
+    // The finder reads memory, so memory does not own it.
+    let order = Arc::downgrade(&finder);
+    setup.services.memory.order_by(Arc::new(move |query: &str, texts: Vec<String>| {
+        let ranked = order.upgrade()?.order(query, texts);
+        Some((ranked.best, ranked.suggestion))
+    }));
+    (finder, notice)
+}
+
+/// The search for a command without a session: with memory and skills as a session here would have them.
+pub(crate) fn for_command(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notice>) {
+    let status = setup.trust(store);
+    let redactor = Arc::clone(&setup.redactor);
+    super::memory::open(setup, store, &status, Arc::new(move |text: &str| redactor.secrets(text)));
+    // A skill that cannot be read is named where skills are listed.
+    drop(setup.read_skills(&Arc::new(AtomicBool::new(status.may_load()))));
+    finder(setup, store)
 }
 
 /// Entries of the memory files.
@@ -73,6 +93,42 @@ impl Source for MemoryEntries {
             text: e.text,
         })
         .collect()
+    }
+}
+
+/// Active learnings: what waits for the person or was retired is not found.
+struct LearningTexts(Store);
+
+/// Learnings that are searched, the last used or made first.
+const LEARNINGS: u32 = 5_000;
+
+impl Source for LearningTexts {
+    fn kind(&self) -> DocumentKind {
+        DocumentKind::Learning
+    }
+
+    fn documents(&self) -> Vec<Document> {
+        // A database that cannot be read says so where it is written.
+        let active = self.0.learnings().list("", Some(&LearningState::Active), LEARNINGS).unwrap_or_default();
+        active.into_iter().map(learning).collect()
+    }
+}
+
+fn learning(l: Learning) -> Document {
+    let subject = if l.kind.subject.is_empty() { &l.kind.tool } else { &l.kind.subject };
+    let error = match l.kind.error_type.as_str() {
+        "" => String::new(),
+        error => format!(" ({error})"),
+    };
+    let others = [l.context.as_str(), &l.tags.join(" ")]
+        .map(|t| if t.is_empty() { String::new() } else { format!(" {t}") });
+    Document {
+        key: l.id.to_string(),
+        title: format!("{}: {subject}", l.id),
+        text: format!("{} failed{error}. What worked: {}.{}", l.pattern, l.fix, others.concat()),
+        time: Some(l.last_used_at.unwrap_or(l.created_at)),
+        from: l.source.session.zip(l.source.entry),
+        ..Document::default()
     }
 }
 

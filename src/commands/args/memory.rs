@@ -15,7 +15,7 @@ pub enum MemoryWhat {
         #[arg(long)]
         json: bool,
     },
-    /// List the entries that contain all of these words
+    /// List the entries that fit these words, best first
     Search {
         /// Words to look for
         #[arg(required = true)]

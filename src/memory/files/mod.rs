@@ -88,7 +88,13 @@ pub struct Memory {
     /// The person trusts the project.
     trusted: AtomicBool,
     since_free: Mutex<Option<power::SinceFree>>,
+    /// How entries are searched; without it, by words that they all contain.
+    order: OnceLock<OrderTexts>,
 }
+
+/// Orders texts by how well they fit a query: the positions of those that fit, best first, and the query in a near spelling.
+/// `None`: the search has ended. Blocks.
+pub type OrderTexts = Arc<dyn Fn(&str, Vec<String>) -> Option<(Vec<usize>, Option<String>)> + Send + Sync>;
 
 impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -140,12 +146,18 @@ impl Memory {
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
             since_free: Mutex::default(),
+            order: OnceLock::new(),
         }
     }
 
     /// Keeps the origin of entries in this database. Only the first call counts.
     pub fn open(&self, store: Store) {
         let _ = self.store.set(store);
+    }
+
+    /// Searches entries by this from now on. Only the first call counts.
+    pub fn order_by(&self, order: OrderTexts) {
+        let _ = self.order.set(order);
     }
 
     /// Finds secrets by this from now on.

@@ -10,8 +10,8 @@ use super::{Memory, MemoryError, name};
 use crate::rules::matcher::without_matchers;
 
 impl Memory {
-    /// All entries that contain the words of the query: pending ones first, then those of the files, then those that were set
-    /// aside.
+    /// All entries: pending ones first, then those of the files, then those that were set aside. With words in the query those
+    /// that fit, best first.
     ///
     /// # Errors
     /// When the database cannot be read. A file that cannot be read has its fault in the page.
@@ -38,13 +38,27 @@ impl Memory {
         }
         page.entries
             .extend(waiting(ChangeState::Aside).filter_map(|c| self.of_change(c, MemoryState::Aside)));
-        let words: Vec<String> = query.filter.split_whitespace().map(str::to_lowercase).collect();
-        page.entries.retain(|e| {
-            let text = format!("{} {} {}", e.text, e.date, e.target.label()).to_lowercase();
-            words.iter().all(|w| text.contains(w))
-        });
+        if !query.filter.trim().is_empty() {
+            self.search(&mut page, &query.filter);
+        }
         self.count(&mut page)?;
         Ok(page)
+    }
+
+    /// Keeps the entries that fit, best first.
+    fn search(&self, page: &mut MemoryPage, filter: &str) {
+        let texts: Vec<String> =
+            page.entries.iter().map(|e| format!("{} {} {}", e.text, e.date, e.target.label())).collect();
+        let contains = |texts: &[String]| {
+            let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+            let lower = texts.iter().map(|text| text.to_lowercase()).enumerate();
+            let found = lower.filter(|(_, text)| words.iter().all(|w| text.contains(w)));
+            (found.map(|(at, _)| at).collect(), None)
+        };
+        let ordered = self.order.get().and_then(|order| order(filter, texts.clone()));
+        let (best, suggestion) = ordered.unwrap_or_else(|| contains(&texts));
+        page.entries = best.into_iter().filter_map(|at| page.entries.get(at).cloned()).collect();
+        page.suggestion = suggestion;
     }
 
     /// What came of the entries that are rules.

@@ -6,15 +6,19 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget, RuleArgument,
-    ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    Access, MemoryEntry, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget,
+    RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
 use tiller_tool::cx::{AskedWrite, MemoryOrigin};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use crate::files::{Edit, Memory, MemoryError, Planned, Route};
+
+/// Most entries of a search.
+const FOUND: usize = 20;
 
 /// The tool.
 pub(super) struct MemoryTool(pub(super) Arc<Memory>);
@@ -163,42 +167,9 @@ impl MemoryTool {
             return Err(ToolError::Tell(NO_RIGHTS.into()));
         }
         let memory = Arc::clone(&self.0);
-        blocking(move || {
-            let filter = if args.action == Action::Search { args.text.clone() } else { String::new() };
-            if args.action == Action::Search && filter.trim().is_empty() {
-                return Err(MemoryError::Refused("text is empty: give words to search for".into()));
-            }
-            let page = memory.page(&MemoryQuery { filter })?;
-            let mut out = String::new();
-            let mut count = 0;
-            for file in page.files.iter().filter(|f| args.is_of(f.target)) {
-                if !file.fault.is_empty() {
-                    out.push_str(&format!("{}\n", file.fault));
-                }
-                for state in [MemoryState::Kept, MemoryState::Archived] {
-                    let entries: Vec<_> =
-                        page.entries.iter().filter(|e| e.target == file.target && e.state == state).collect();
-                    if entries.is_empty() {
-                        continue;
-                    }
-                    let archive = if state == MemoryState::Archived { ", archive" } else { "" };
-                    out.push_str(&format!("{}{archive}:\n", file.target.label()));
-                    for e in &entries {
-                        let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
-                        out.push_str(&format!("- {date}{}\n", e.text.replace('\n', "\n  ")));
-                    }
-                    count += entries.len();
-                }
-            }
-            if out.is_empty() {
-                out = if args.action == Action::Search {
-                    "no entry contains all of these words"
-                } else {
-                    "no entries"
-                }
-                .into();
-            }
-            Ok((out.trim_end().to_owned(), count))
+        blocking(move || match args.action {
+            Action::Search => found(&memory, &args),
+            _ => listed(&memory, &args),
         })
         .await
     }
@@ -240,6 +211,61 @@ impl MemoryTool {
 }
 
 const NO_RIGHTS: &str = "this agent may not do this: its definition does not say `memory: write` (or `read`)";
+
+/// The entries of files in their order, and their number.
+fn listed(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
+    let page = memory.page(&MemoryQuery::default())?;
+    let mut out = faults(&page, args);
+    let mut count = 0;
+    for file in page.files.iter().filter(|f| args.is_of(f.target)) {
+        for state in [MemoryState::Kept, MemoryState::Archived] {
+            let entries: Vec<_> =
+                page.entries.iter().filter(|e| e.target == file.target && e.state == state).collect();
+            if entries.is_empty() {
+                continue;
+            }
+            let archive = if state == MemoryState::Archived { ", archive" } else { "" };
+            out.push_str(&format!("{}{archive}:\n", file.target.label()));
+            entries.iter().for_each(|e| out.push_str(&format!("- {}\n", line(e))));
+            count += entries.len();
+        }
+    }
+    let said = if out.is_empty() { "no entries" } else { out.trim_end() };
+    Ok((said.to_owned(), count))
+}
+
+/// The entries that fit the words, best first, and their number.
+fn found(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
+    if args.text.trim().is_empty() {
+        return Err(MemoryError::Refused("text is empty: give words to search for".into()));
+    }
+    let page = memory.page(&MemoryQuery { filter: args.text.clone() })?;
+    let mut out = faults(&page, args);
+    let kept = |e: &&MemoryEntry| matches!(e.state, MemoryState::Kept | MemoryState::Archived);
+    let fit: Vec<_> = page.entries.iter().filter(kept).filter(|e| args.is_of(e.target)).take(FOUND).collect();
+    for e in &fit {
+        let archive = if e.state == MemoryState::Archived { ", archive" } else { "" };
+        out.push_str(&format!("- {} ({}{archive})\n", line(e), e.target.label()));
+    }
+    if fit.is_empty() {
+        out.push_str("no entry fits these words\n");
+    }
+    if let Some(spelling) = &page.suggestion {
+        out.push_str(&format!("did you mean: {}\n", spelling.trim()));
+    }
+    Ok((out.trim_end().to_owned(), fit.len()))
+}
+
+/// Files that cannot be read, a line each.
+fn faults(page: &MemoryPage, args: &Args) -> String {
+    let files = page.files.iter().filter(|f| args.is_of(f.target) && !f.fault.is_empty());
+    files.map(|f| format!("{}\n", f.fault)).collect()
+}
+
+fn line(e: &MemoryEntry) -> String {
+    let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
+    format!("{date}{}", e.text.replace('\n', "\n  "))
+}
 
 /// Writes a change, or keeps it for the person. Returns the start of a sentence about the file.
 fn carry(memory: &Memory, planned: &Planned, route: Route) -> Result<&'static str, MemoryError> {

@@ -245,12 +245,15 @@ pub struct MemoryUse {
 pub struct MemoryPage {
     pub entries: Vec<MemoryEntry>,
     pub files: Vec<MemoryUse>,
+    /// The words that were searched in the spelling of the entries, when no entry has one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 /// Which entries a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryQuery {
-    /// Words that an entry must contain; empty: all entries.
+    /// Words to search for; empty: all entries.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub filter: String,
 }

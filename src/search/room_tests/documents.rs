@@ -9,7 +9,7 @@ use super::{NOW, ask, scratch, talk};
 use crate::documents::{Document, Source};
 use crate::finder::Finder;
 
-struct List(DocumentKind, Mutex<Vec<Document>>);
+pub(crate) struct List(pub(crate) DocumentKind, pub(crate) Mutex<Vec<Document>>);
 
 impl Source for List {
     fn kind(&self) -> DocumentKind {
@@ -21,7 +21,7 @@ impl Source for List {
     }
 }
 
-fn document(key: &str, text: &str) -> Document {
+pub(crate) fn document(key: &str, text: &str) -> Document {
     Document { key: key.into(), title: key.into(), text: text.into(), ..Document::default() }
 }
 
@@ -87,6 +87,40 @@ async fn old_documents_come_later_unless_they_last() {
     ];
     let finder = Arc::new(Finder::new(store, None));
     finder.add(Arc::new(List(DocumentKind::Learning, Mutex::new(list))));
-    let keys: Vec<String> = finder.documents("staging bucket", None, 9).into_iter().map(|d| d.key).collect();
-    assert_eq!(keys, ["new", "rule", "old"]);
+    let search = async |query| finder.search(query, Lookup::most(u64::MAX), None).await.unwrap().documents;
+    let keys =
+        |found: Vec<tiller_protocol::DocumentHit>| found.into_iter().map(|d| d.key).collect::<Vec<_>>();
+    assert_eq!(keys(search(ask("staging bucket")).await), ["new", "rule", "old"]);
+    // Their time counts as that of entries does, and they have no author and no branch.
+    let mut query = ask("staging bucket");
+    query.since = Some(NOW);
+    assert_eq!(keys(search(query.clone()).await), ["new"]);
+    (query.since, query.until) = (None, Some(NOW));
+    assert_eq!(keys(search(query.clone()).await), ["rule", "old"]);
+    (query.until, query.agent) = (None, Some("main".into()));
+    assert!(search(query.clone()).await.is_empty());
+    (query.agent, query.branch) = (None, Some("main".into()));
+    assert!(search(query).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_spelling_is_suggested_where_neither_sessions_nor_documents_know_a_word() {
+    let (_dir, store) = scratch();
+    talk(&store, &SeqIds::default(), &["the newest parser is slow"]);
+    let finder = Arc::new(Finder::new(store, None));
+    finder
+        .add(Arc::new(List(DocumentKind::Memory, Mutex::new(vec![document("m", "tests run with nextest")]))));
+    let suggested = async |text: &str| {
+        let page = finder.search(ask(text), Lookup::most(u64::MAX), None).await.unwrap();
+        (page.documents.len(), page.suggestion.map(|s| s.trim().to_owned()))
+    };
+    assert_eq!(
+        suggested("nextest").await,
+        (1, None),
+        "a word of memory is no error, though sessions have a near one"
+    );
+    assert_eq!(suggested("nextets").await, (0, Some("nextest".into())));
+    assert_eq!(suggested("parsr").await, (0, Some("parser".into())));
+    let ordered = finder.order("nextets", vec!["tests run with nextest".into()]);
+    assert_eq!((ordered.best, ordered.suggestion.as_deref()), (vec![], Some("nextest")));
 }

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tiller_config::Embeddings;
-use tiller_protocol::{SearchMeaning, SearchPage, SeqIds};
+use tiller_protocol::{DocumentKind, SearchMeaning, SearchPage, SeqIds};
 use tiller_store::Store;
 use tiller_store::search::Lookup;
 use wiremock::matchers::{header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
+use super::documents::{List, document};
 use super::{ask, open, scratch, talk};
+use crate::documents::Source;
 use crate::embedder::Embedder;
 use crate::endpoint::Endpoint;
 use crate::finder::Finder;
@@ -47,6 +49,11 @@ fn embedder(url: &str, model: &str, batch: u32) -> Embedder {
     Embedder::Endpoint(Endpoint::new(&settings, &key).unwrap().unwrap())
 }
 
+/// What the model `m` of this server is known by.
+fn first_identity(server: &MockServer) -> String {
+    embedder(&base(server), "m", 8).identity()
+}
+
 async fn server(respond: impl Respond + 'static) -> MockServer {
     let server = MockServer::start().await;
     Mock::given(method("POST")).and(path("/v1/embeddings")).respond_with(respond).mount(&server).await;
@@ -58,10 +65,13 @@ fn base(server: &MockServer) -> String {
 }
 
 fn pets(store: &Store) -> Vec<tiller_protocol::EntryId> {
-    let ids = SeqIds::default();
-    let mut made = talk(store, &ids, &["my kitten sleeps all day"]);
-    made.extend(talk(store, &ids, &["the automobile needs petrol"]));
-    made.extend(talk(store, &ids, &["a list of words about lunch"]));
+    pets_of(store, &SeqIds::default())
+}
+
+fn pets_of(store: &Store, ids: &SeqIds) -> Vec<tiller_protocol::EntryId> {
+    let mut made = talk(store, ids, &["my kitten sleeps all day"]);
+    made.extend(talk(store, ids, &["the automobile needs petrol"]));
+    made.extend(talk(store, ids, &["a list of words about lunch"]));
     made
 }
 
@@ -95,6 +105,42 @@ async fn meaning_finds_what_has_none_of_the_words() {
     let plain = Arc::new(Finder::new(store, None));
     let page = search(&plain, "feline").await;
     assert_eq!((page.hits.len(), page.meaning), (0, SearchMeaning::Keywords));
+}
+
+#[tokio::test]
+async fn documents_get_vectors_once_and_a_changed_one_gets_its_own() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = server(move |request: &Request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        count.fetch_add(body["input"].as_array().unwrap().len(), Ordering::SeqCst);
+        answer(request)
+    })
+    .await;
+    let (dir, store) = scratch();
+    let list = Arc::new(List(DocumentKind::Learning, Mutex::new(vec![document("1", "the kitten sleeps")])));
+    let finder = |store: &Store| {
+        let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&server), "m", 8))));
+        finder.add(Arc::clone(&list) as Arc<dyn Source>);
+        finder
+    };
+    let first = finder(&store);
+    first.index().await;
+    let keys = async |finder: &Arc<Finder>, text: &str| -> Vec<String> {
+        search(finder, text).await.documents.into_iter().map(|d| d.key).collect()
+    };
+    assert_eq!(keys(&first, "feline").await, ["1"]);
+    list.1.lock().unwrap().extend([document("2", "an automobile"), document("1", "the cat sleeps")]);
+    assert_eq!(keys(&first, "vehicle").await, Vec::<String>::new(), "without a vector there are words");
+    assert_eq!(keys(&first, "automobile").await, ["2"]);
+    first.index().await;
+    assert_eq!(keys(&first, "vehicle").await, ["2"]);
+    // Another process makes none of them again.
+    let before = asked.load(Ordering::SeqCst);
+    let second = finder(&open(dir.path()));
+    second.index().await;
+    assert_eq!(asked.load(Ordering::SeqCst), before);
+    assert_eq!(keys(&second, "feline").await, ["1", "1"]);
 }
 
 #[tokio::test]
@@ -203,6 +249,79 @@ async fn another_model_has_its_own_vectors_and_a_lost_index_is_made_again() {
     assert_eq!(search(&finder, "kitten").await.hits[0].entry, made[0]);
     finder.index().await;
     assert_eq!(search(&finder, "feline").await.hits[0].entry, made[0]);
+}
+
+#[tokio::test]
+async fn a_model_that_changes_its_dimensions_under_its_name_is_indexed_again() {
+    let (dir, store) = scratch();
+    let ids = SeqIds::default();
+    let made = pets_of(&store, &ids);
+    let long = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let server = {
+        let long = Arc::clone(&long);
+        server(move |request: &Request| {
+            let body: Value = serde_json::from_slice(&request.body).unwrap();
+            let data = body["input"].as_array().unwrap().iter().map(|t| {
+                let mut vector = meaning(t.as_str().unwrap());
+                vector.extend(vec![0.0; if long.load(Ordering::SeqCst) { 5 } else { 0 }]);
+                json!({"embedding": vector})
+            });
+            ResponseTemplate::new(200).set_body_json(json!({"data": data.collect::<Vec<_>>()}))
+        })
+        .await
+    };
+    let list =
+        Arc::new(List(DocumentKind::Memory, Mutex::new(vec![document("m", "a kitten of the office")])));
+    let finder = |store: Store| {
+        let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 8))));
+        finder.add(Arc::clone(&list) as Arc<dyn Source>);
+        finder
+    };
+    let first = finder(store.clone());
+    first.index().await;
+    assert_eq!(search(&first, "feline").await.meaning, SearchMeaning::Used);
+    long.store(true, Ordering::SeqCst);
+    // In this process the vectors cannot be compared any more, and it says so.
+    let page = search(&first, "cat").await;
+    assert!(matches!(&page.meaning, SearchMeaning::Failed { why } if why.contains("lengths")), "{page:?}");
+    // Another one, with new entries or without, makes all of them again.
+    for new in [false, true] {
+        if new {
+            talk(&store, &ids, &["one more kitten"]);
+            store.search().forget_vectors(&first_identity(&server)).unwrap();
+            let old: Vec<(i64, Vec<u8>)> = (1..4).map(|n| (n, vec![1; 3])).collect();
+            store.search().without_vector(&first_identity(&server), 1).unwrap();
+            assert!(store.search().put_vectors(&first_identity(&server), &old).unwrap());
+        }
+        let other = finder(open(dir.path()));
+        if !new {
+            assert_eq!(search(&other, "feline").await.meaning, SearchMeaning::Keywords, "nothing pretends");
+        }
+        other.index().await;
+        other.index().await;
+        let page = search(&other, "feline").await;
+        assert_eq!((page.meaning, page.hits.iter().any(|h| h.entry == made[0])), (SearchMeaning::Used, true));
+        assert_eq!(page.documents.len(), 1, "new: {new}");
+    }
+}
+
+#[tokio::test]
+async fn two_processes_that_index_at_once_give_each_entry_one_vector() {
+    let server = server(answer).await;
+    let (dir, store) = scratch();
+    let ids = SeqIds::default();
+    let texts: Vec<String> = (0..50).map(|n| format!("cat number {n}")).collect();
+    talk(&store, &ids, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let finders: Vec<Arc<Finder>> = (0..2)
+        .map(|_| Arc::new(Finder::new(open(dir.path()), Some(embedder(&base(&server), "m", 4)))))
+        .collect();
+    tokio::join!(finders[0].index(), finders[1].index());
+    // What one could not write, because the other did, comes with its next call.
+    finders[0].index().await;
+    let vectors = store.search().vectors(&first_identity(&server), 0).unwrap();
+    assert_eq!(vectors.len(), 50);
+    assert!(vectors.windows(2).all(|pair| pair[0].row < pair[1].row && pair[0].numbers.len() == 3));
+    assert_eq!(search(&finders[1], "feline").await.hits.len(), 10);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! The table of vectors is made of the project's own documentation by counting which words stand near each other (random
 //! indexing). It is small and knows little: what it shows is that a weak table at a low weight does no harm. How much a good
-//! one helps is measured with `cargo run -p tiller-store --example search_quality` and a published table.
+//! one helps is measured with `cargo run -p tiller-search --example search_quality` and a published table.
 
 use std::collections::HashMap;
 use std::sync::Arc;

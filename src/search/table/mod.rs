@@ -12,7 +12,7 @@ use std::path::Path;
 use tiller_store::search::stem::words;
 use tiller_store::search::words::is_stop;
 
-use crate::embedder::Rarity;
+use crate::embedder::{Rarity, packed};
 
 pub use import::import;
 
@@ -108,6 +108,11 @@ impl Table {
     /// Number of rows, and of dimensions.
     pub fn size(&self) -> (usize, usize) {
         (self.factors.len(), self.dimensions)
+    }
+
+    /// The vector of a text as it is stored; empty: the table knows none of its words.
+    pub(crate) fn packed(&self, text: &str, rarity: Rarity<'_>) -> Vec<u8> {
+        self.pool(text, rarity).map_or_else(Vec::new, |v| packed(&v))
     }
 
     /// The vector of a text; `None`: the table knows none of its words.

@@ -23,10 +23,11 @@ use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{humps, stem, words};
 use crate::search::suggest;
 use crate::search::tags::{role_tag, tag};
+use crate::search::text_vectors;
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Entries in one transaction.
 const STEP: u64 = 500;
 /// Entries that are indexed before a search, however long that takes.
@@ -36,16 +37,16 @@ const TEXT: usize = 256 << 10;
 /// How long to wait for another process that indexes.
 const BUSY: Duration = Duration::from_secs(2);
 
-const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
 CREATE TABLE docs (
   seq     INTEGER PRIMARY KEY,
   entry   BLOB NOT NULL,
   session BLOB NOT NULL,
   time    INTEGER NOT NULL,
   prev    INTEGER,          -- row of its parent
+  next    INTEGER,          -- row of its first child
   len     INTEGER NOT NULL  -- words
 ) STRICT;
-CREATE INDEX docs_prev ON docs(prev);
 CREATE VIRTUAL TABLE words USING fts5(
   text, stems, tags, content='', columnsize=0, prefix='2 3',
   tokenize='unicode61 remove_diacritics 2'
@@ -165,7 +166,7 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
     conn.busy_timeout(BUSY).map_err(sql)?;
     conn.execute_batch(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;
-         PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=8388608;",
+         PRAGMA cell_size_check=ON; PRAGMA journal_size_limit=8388608; PRAGMA cache_size=-16384;",
     )
     .map_err(sql)?;
     let version: u32 = conn.query_row("PRAGMA user_version", [], |r| r.get(0)).map_err(sql)?;
@@ -178,6 +179,8 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
     } else if version != VERSION {
         return Err(StoreError::NotOurs { path: path.into() });
     }
+    // Added later; an index without it stays.
+    conn.execute_batch(text_vectors::SCHEMA).map_err(sql)?;
     if !fits(store, &conn)? {
         return Err(StoreError::NotOurs { path: path.into() });
     }
@@ -315,12 +318,17 @@ fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
         let mut doc = index.prepare_cached(
             "INSERT INTO docs(seq, entry, session, time, prev, len) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
+        let mut follows =
+            index.prepare_cached("UPDATE docs SET next = ?1 WHERE seq = ?2 AND next IS NULL")?;
         let mut words =
             index.prepare_cached("INSERT INTO words(rowid, text, stems, tags) VALUES(?1, ?2, ?3, ?4)")?;
         let mut counts: HashMap<String, i64> = HashMap::new();
         for d in docs {
             let stems = Stems::of(&d.text);
             doc.execute(params![d.seq, d.raw.id, d.raw.session, d.raw.time, d.prev, stems.len])?;
+            if d.prev.is_some() {
+                follows.execute(params![d.seq, d.prev])?;
+            }
             if !d.text.is_empty() {
                 words.execute(params![d.seq, d.text, stems.text, d.tags])?;
             }

@@ -9,6 +9,7 @@ pub mod rank;
 pub mod stem;
 mod suggest;
 mod tags;
+mod text_vectors;
 mod vectors;
 pub mod words;
 
@@ -23,10 +24,16 @@ use crate::search::index::catch_up;
 use crate::search::lookup::bounds;
 pub use crate::search::lookup::{Cancel, Lookup};
 use crate::search::rank::{Scored, Weights};
+pub use crate::search::suggest::nearest;
+pub use crate::search::text_vectors::TextHash;
+pub use crate::search::vectors::EntryVector;
 use crate::search::words::{Term, Words};
 
 /// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
 const SCANNED: usize = 50_000;
+
+/// Words of a query in lower case, each with others that mean nearly the same.
+pub type Near = std::collections::HashMap<String, Vec<String>>;
 
 /// Entries by how well they fit, and what is said beside them.
 #[derive(Clone, Debug, Default)]
@@ -72,11 +79,28 @@ impl Search<'_> {
     /// # Errors
     /// When a database cannot be read, or the search is cancelled.
     pub fn rank(&self, query: &SearchQuery, lookup: &Lookup, weights: Weights) -> Result<Option<Ranking>> {
+        self.rank_near(query, lookup, weights, &Near::default())
+    }
+
+    /// As [`Self::rank`]; an entry with a near word has a part of the word itself.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the search is cancelled.
+    pub fn rank_near(
+        &self,
+        query: &SearchQuery,
+        lookup: &Lookup,
+        weights: Weights,
+        near: &Near,
+    ) -> Result<Option<Ranking>> {
         let words = Words::parse(&query.text);
         if words.is_empty() {
             return Ok(Some(Ranking::default()));
         }
-        let Some(terms) = words.terms() else { return Ok(None) };
+        let Some(mut terms) = words.terms() else { return Ok(None) };
+        for term in &mut terms {
+            term.near = near.get(&term.word).map_or_else(String::new, |near| Term::any(near));
+        }
         let now = self.store.inner.options.clock.now().millis();
         let found = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
             let behind = catch_up(self.store, index, lookup)?;

@@ -16,14 +16,16 @@ use crate::search::lookup::{Cancel, bounds};
 use crate::search::words::{Term, Words};
 
 /// Rows that are read for one term, and for a query.
-const ROWS: usize = 6_000;
-const ROWS_ALL: usize = 24_000;
+const ROWS: usize = 4_000;
+const ROWS_ALL: usize = 12_000;
 /// Entries that are scored: those with the best words of their own.
 const SCORED: usize = 1_000;
 /// Of these, those whose neighbours may be hits too.
 const SPREAD: usize = 300;
 /// Share of a neighbour's word.
 const NEIGHBOUR: f32 = 0.5;
+/// Share of a word that means nearly the same.
+const NEAR: f32 = 0.3;
 /// How quickly more of a word stops to matter, and how much the length of an entry matters (k1 and b of BM25).
 const SATURATION: f32 = 2.0;
 const LENGTH: f32 = 0.3;
@@ -77,6 +79,7 @@ struct Doc {
     session: Uuid,
     time: i64,
     prev: Option<i64>,
+    next: Option<i64>,
     len: f32,
 }
 
@@ -92,24 +95,16 @@ impl Docs<'_> {
         }
         let found = self
             .index
-            .prepare_cached("SELECT entry, session, time, prev, len FROM docs WHERE seq = ?1")?
+            .prepare_cached("SELECT entry, session, time, prev, next, len FROM docs WHERE seq = ?1")?
             .query_row([seq], |r| {
-                let len: i64 = r.get(4)?;
+                let len: i64 = r.get(5)?;
                 #[allow(clippy::cast_precision_loss, reason = "a length is rounded")]
                 let len = len as f32;
-                Ok(Doc { entry: r.get(0)?, session: r.get(1)?, time: r.get(2)?, prev: r.get(3)?, len })
+                let (entry, session, time) = (r.get(0)?, r.get(1)?, r.get(2)?);
+                Ok(Doc { entry, session, time, prev: r.get(3)?, next: r.get(4)?, len })
             })
             .optional()?;
         self.known.insert(seq, found);
-        Ok(found)
-    }
-
-    fn next(&self, seq: i64) -> Result<Option<i64>> {
-        let found = self
-            .index
-            .prepare_cached("SELECT seq FROM docs WHERE prev = ?1 ORDER BY seq LIMIT 1")?
-            .query_row([seq], |r| r.get(0))
-            .optional()?;
         Ok(found)
     }
 }
@@ -124,10 +119,8 @@ pub(crate) fn rank(
 ) -> Result<Ranked> {
     let total: i64 = index.query_row("SELECT coalesce(max(seq), 0) FROM docs", [], |r| r.get(0))?;
     let (found, rarity, unknown) = candidates(index, words, terms, query, (total, cancel))?;
-    let own = |mask: u32| {
-        rarity.iter().enumerate().filter(|(n, _)| mask & (1 << n) != 0).map(|(_, r)| r).sum::<f32>()
-    };
-    let mut best: Vec<(f32, i64)> = found.iter().map(|(seq, mask)| (own(*mask), *seq)).collect();
+    let own = |has: &Has| rarity.iter().enumerate().map(|(n, r)| r * has.share(n)).sum::<f32>();
+    let mut best: Vec<(f32, i64)> = found.iter().map(|(seq, has)| (own(has), *seq)).collect();
     let order = |a: &(f32, i64), b: &(f32, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
     if best.len() > SCORED {
         best.select_nth_unstable_by(SCORED, order);
@@ -144,8 +137,8 @@ pub(crate) fn rank(
         && query.agent.is_none();
     if plain && weights.neighbour > 0.0 {
         for (_, seq) in best.iter().take(SPREAD) {
-            let prev = docs.get(*seq)?.and_then(|d| d.prev);
-            pool.extend(prev.into_iter().chain(docs.next(*seq)?));
+            let doc = docs.get(*seq)?;
+            pool.extend(doc.into_iter().flat_map(|d| [d.prev, d.next]).flatten());
         }
         pool.sort_unstable();
         pool.dedup();
@@ -154,8 +147,26 @@ pub(crate) fn rank(
     Ok(Ranked { scored, unknown })
 }
 
+/// Which terms an entry contains, and near words of which terms: a bit each.
+#[derive(Clone, Copy, Default)]
+struct Has {
+    own: u32,
+    near: u32,
+}
+
+impl Has {
+    /// How much it has of a term, from 0 to 1.
+    fn share(self, term: usize) -> f32 {
+        match (self.own & (1 << term) != 0, self.near & (1 << term) != 0) {
+            (true, _) => 1.0,
+            (false, true) => NEAR,
+            (false, false) => 0.0,
+        }
+    }
+}
+
 /// Which terms each entry contains, the weight of each term, and the words that nothing contains.
-type Candidates = (HashMap<i64, u32>, Vec<f32>, Vec<String>);
+type Candidates = (HashMap<i64, Has>, Vec<f32>, Vec<String>);
 
 fn candidates(
     index: &Connection,
@@ -183,7 +194,7 @@ fn candidates(
         order.push((known.unwrap_or(0), n));
     }
     order.sort_unstable();
-    let mut found: HashMap<i64, u32> = HashMap::new();
+    let mut found: HashMap<i64, Has> = HashMap::new();
     let mut rarity = vec![0.0; terms.len()];
     let mut unknown = Vec::new();
     let mut left = ROWS_ALL;
@@ -191,18 +202,28 @@ fn candidates(
     for (_, n) in order {
         cancel.check()?;
         let limit = ROWS.min(left).max(500);
-        let matching = match &required {
-            Some(required) => format!("({}) AND {required}", terms[n].matching),
-            None => terms[n].matching.clone(),
-        };
-        let matching = words.narrowed(&matching, query);
-        let mut statement = index.prepare_cached(sql)?;
-        let mut rows = statement.query(params![matching, i64::try_from(limit).unwrap_or(0), since, until])?;
-        let (mut count, mut last) = (0usize, total);
-        while let Some(row) = rows.next()? {
-            last = row.get(0)?;
-            *found.entry(last).or_default() |= 1 << n;
-            count += 1;
+        let mut read =
+            |matching: &str, limit: usize, take: &mut dyn FnMut(&mut Has)| -> Result<(usize, i64)> {
+                let matching = match &required {
+                    Some(required) => format!("({matching}) AND {required}"),
+                    None => matching.to_owned(),
+                };
+                let matching = words.narrowed(&matching, query);
+                let mut statement = index.prepare_cached(sql)?;
+                let mut rows =
+                    statement.query(params![matching, i64::try_from(limit).unwrap_or(0), since, until])?;
+                let (mut count, mut last) = (0usize, total);
+                while let Some(row) = rows.next()? {
+                    last = row.get(0)?;
+                    take(found.entry(last).or_default());
+                    count += 1;
+                }
+                Ok((count, last))
+            };
+        let (count, last) = read(&terms[n].matching, limit, &mut |has| has.own |= 1 << n)?;
+        if !terms[n].near.is_empty() {
+            let (more, _) = read(&terms[n].near, limit / 2, &mut |has| has.near |= 1 << n)?;
+            left = left.saturating_sub(more);
         }
         left = left.saturating_sub(count);
         if count == 0 {
@@ -228,18 +249,18 @@ fn inverse_frequency(total: i64, count: usize, last: Option<i64>) -> f32 {
 fn score(
     docs: &mut Docs<'_>,
     pool: &[i64],
-    found: &HashMap<i64, u32>,
+    found: &HashMap<i64, Has>,
     rarity: &[f32],
     (weights, now, query): (Weights, i64, &SearchQuery),
 ) -> Result<Vec<Scored>> {
     struct Unit {
         seq: i64,
         doc: Doc,
-        masks: [u32; 3],
+        has: [Has; 3],
         len: f32,
     }
     let (since, until) = bounds(query);
-    let mask = |seq: Option<i64>| seq.and_then(|s| found.get(&s)).copied().unwrap_or(0);
+    let has = |seq: Option<i64>| seq.and_then(|s| found.get(&s)).copied().unwrap_or_default();
     let mut units = Vec::with_capacity(pool.len());
     for seq in pool {
         let Some(doc) = docs.get(*seq)? else { continue };
@@ -247,22 +268,22 @@ fn score(
             continue;
         }
         let (prev, next) = match weights.neighbour > 0.0 {
-            true => (doc.prev, docs.next(*seq)?),
+            true => (doc.prev, doc.next),
             false => (None, None),
         };
         let mut len = doc.len;
         for other in [prev, next].into_iter().flatten() {
             len += docs.get(other)?.map_or(0.0, |d| d.len);
         }
-        units.push(Unit { seq: *seq, doc, masks: [mask(Some(*seq)), mask(prev), mask(next)], len });
+        units.push(Unit { seq: *seq, doc, has: [has(Some(*seq)), has(prev), has(next)], len });
     }
     #[allow(clippy::cast_precision_loss, reason = "an average is rounded")]
     let average = (units.iter().map(|u| u.len).sum::<f32>() / units.len().max(1) as f32).max(1.0);
     let scored = units.iter().map(|u| {
         let long = 1.0 - weights.length + weights.length * (u.len / average).min(LONGEST);
         let fit = rarity.iter().enumerate().map(|(n, rarity)| {
-            let has = |mask: u32| f32::from(u8::from(mask & (1 << n) != 0));
-            let count = has(u.masks[0]) + weights.neighbour * (has(u.masks[1]) + has(u.masks[2]));
+            let [own, prev, next] = u.has.map(|has| has.share(n));
+            let count = own + weights.neighbour * (prev + next);
             rarity * count * (weights.saturation + 1.0) / (count + weights.saturation * long)
         });
         let score = fit.sum::<f32>() * fading(weights.fades, now, u.doc.time);
@@ -284,3 +305,7 @@ fn fading(share: f32, now: i64, time: i64) -> f32 {
     let days = now.saturating_sub(time).max(0) as f32 / 86_400_000.0;
     1.0 - share + share * (-days / HALF_LIFE).exp2()
 }
+
+#[cfg(test)]
+#[path = "rank_tests.rs"]
+mod tests;

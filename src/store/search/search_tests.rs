@@ -427,7 +427,7 @@ fn vectors_are_of_one_model_go_on_after_an_interruption_and_obey_filters() {
     assert_eq!(rest.iter().map(|r| r.1.as_str()).collect::<Vec<_>>(), ["third of one"], "it goes on");
     assert!(put("a", &rest));
     assert!(search.without_vector("a", 9).unwrap().is_empty());
-    let all: Vec<i64> = search.vectors("a", 0).unwrap().into_iter().map(|(seq, _)| seq).collect();
+    let all: Vec<i64> = search.vectors("a", 0).unwrap().into_iter().map(|v| v.row).collect();
     assert_eq!(all.len(), 3);
     assert_eq!(search.vectors("a", all[0]).unwrap().len(), 2);
     // Another model begins anew; vectors of the one before are refused.

@@ -14,6 +14,15 @@ use crate::search::rank::Scored;
 use crate::search::words::Words;
 use crate::tree::entries::{COLUMNS, Raw};
 
+/// The vector of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryVector {
+    pub row: i64,
+    /// The row of the entry before it.
+    pub prev: Option<i64>,
+    pub numbers: Vec<u8>,
+}
+
 /// Bytes of an entry's text that get a vector.
 const TEXT: usize = 8 << 10;
 
@@ -55,8 +64,8 @@ impl Search<'_> {
         })
     }
 
-    /// Adds vectors; an empty one for an entry without text. `false`: another process works with another model, and
-    /// nothing was added.
+    /// Adds vectors; an empty one for an entry without text. `false`: nothing was added, because another process works with
+    /// another model, or because the vectors there have another length: then they are removed, and all are to be made again.
     ///
     /// # Errors
     /// When the index cannot be written.
@@ -65,6 +74,11 @@ impl Search<'_> {
             index.execute_batch("BEGIN IMMEDIATE")?;
             let run = || -> Result<bool> {
                 if by(index)?.as_deref() != Some(model) {
+                    return Ok(false);
+                }
+                let length = vectors.iter().map(|(_, v)| v.len()).find(|n| *n > 0);
+                if length.zip(known_length(index)?).is_some_and(|(new, known)| new != known) {
+                    index.execute("DELETE FROM vectors", [])?;
                     return Ok(false);
                 }
                 let mut put =
@@ -80,18 +94,36 @@ impl Search<'_> {
         })
     }
 
+    /// Removes all vectors of this model: it makes others now.
+    ///
+    /// # Errors
+    /// When the index cannot be written.
+    pub fn forget_vectors(&self, model: &str) -> Result<()> {
+        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            let same = "EXISTS (SELECT 1 FROM vectors_by WHERE model = ?1)";
+            index.execute(&format!("DELETE FROM vectors WHERE {same}"), [model])?;
+            index.execute("DELETE FROM text_vectors WHERE model = ?1", [model])?;
+            Ok(())
+        })
+    }
+
     /// The vectors of this model after a row, in the order of rows.
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub fn vectors(&self, model: &str, after: i64) -> Result<Vec<(i64, Vec<u8>)>> {
+    pub fn vectors(&self, model: &str, after: i64) -> Result<Vec<EntryVector>> {
         self.store.inner.index.with(self.store, &Cancel::default(), |index| {
             if by(index)?.as_deref() != Some(model) {
                 return Ok(Vec::new());
             }
-            let mut statement = index
-                .prepare_cached("SELECT seq, v FROM vectors WHERE seq > ?1 AND length(v) > 0 ORDER BY seq")?;
-            let rows = statement.query_map([after], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            let mut statement = index.prepare_cached(
+                "SELECT v.seq, d.prev, v.v FROM vectors v JOIN docs d ON d.seq = v.seq
+                 WHERE v.seq > ?1 AND length(v.v) > 0 ORDER BY v.seq",
+            )?;
+            let vector = |r: &rusqlite::Row<'_>| {
+                Ok(EntryVector { row: r.get(0)?, prev: r.get(1)?, numbers: r.get(2)? })
+            };
+            let rows = statement.query_map([after], vector)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
@@ -136,6 +168,19 @@ impl Search<'_> {
         })
     }
 
+    /// The most frequent words of messages, in lower case.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn vocabulary(&self, most: u32) -> Result<Vec<String>> {
+        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+            let mut statement =
+                index.prepare_cached("SELECT word FROM vocabulary ORDER BY n DESC, word LIMIT ?1")?;
+            let rows = statement.query_map([most], |r| r.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// For each word, in lower case, the number of messages that contain it; and the number of entries.
     ///
     /// # Errors
@@ -154,6 +199,15 @@ impl Search<'_> {
             Ok((counts, u32::try_from(all).unwrap_or(u32::MAX)))
         })
     }
+}
+
+/// The length of the vectors; `None`: there are none.
+fn known_length(index: &Connection) -> Result<Option<usize>> {
+    let found = index
+        .prepare_cached("SELECT length(v) FROM vectors WHERE length(v) > 0 ORDER BY seq LIMIT 1")?
+        .query_row([], |r| r.get::<_, i64>(0))
+        .optional()?;
+    Ok(found.and_then(|n| usize::try_from(n).ok()))
 }
 
 /// The model that the vectors are by.

@@ -49,6 +49,8 @@ pub(crate) struct Term {
     pub(crate) word: String,
     /// In the syntax of the index.
     pub(crate) matching: String,
+    /// Words that mean nearly the same, in the syntax of the index; empty: none.
+    pub(crate) near: String,
 }
 
 impl Words {
@@ -131,7 +133,7 @@ impl Words {
             let pieces: Vec<&str> = words(&part.text).map(|(a, b)| &part.text[a..b]).collect();
             if part.quoted || pieces.len() > 1 {
                 let matching = format!("text : {}{star}", quote(&part.text));
-                add(Term { word: part.text.to_lowercase(), matching });
+                add(Term { word: part.text.to_lowercase(), matching, near: String::new() });
             }
             if part.quoted {
                 continue;
@@ -194,6 +196,12 @@ impl Term {
         format!("text : {}", quote(word))
     }
 
+    /// Any of these words in the syntax of the index.
+    pub(crate) fn any(words: &[String]) -> String {
+        let any: Vec<String> = words.iter().flat_map(|w| [quote(w), quote(&stem(w))]).collect();
+        if any.is_empty() { String::new() } else { format!("{{text stems}} : ({})", any.join(" OR ")) }
+    }
+
     fn of(lower: &str, open: bool) -> Self {
         let stem = stem(lower);
         let star = if open { "*" } else { "" };
@@ -202,7 +210,7 @@ impl Term {
         } else {
             format!("{{text stems}} : ({}{star} OR {})", quote(lower), quote(&stem))
         };
-        Self { word: lower.to_owned(), matching }
+        Self { word: lower.to_owned(), matching, near: String::new() }
     }
 }
 

@@ -56,6 +56,7 @@ fn part_of_another_test() {
             Ok(_) => say("opened"),
             Err(error) => say(&format!("{error}")),
         },
+        "index" => index(path),
         "small-disk" => small_disk(path),
         other => panic!("no part {other}"),
     }
@@ -155,6 +156,18 @@ fn write(path: &Path, count: &str) {
     }
     if store.health().borrow().ok() {
         say("done");
+    }
+}
+
+/// Indexes all entries, step by step. Prints `left N` after each.
+fn index(path: &Path) {
+    let store = Store::open(path, options()).unwrap();
+    loop {
+        let left = store.search().index_some(500).unwrap();
+        say(&format!("left {left}"));
+        if left == 0 {
+            return;
+        }
     }
 }
 

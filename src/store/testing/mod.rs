@@ -2,6 +2,7 @@
 
 pub(crate) mod child;
 pub(crate) mod fault_tests;
+pub(crate) mod index_kill_tests;
 pub(crate) mod kill_tests;
 pub(crate) mod learning_kills;
 pub(crate) mod power_tests;

@@ -98,7 +98,16 @@ fn the_command_lists_searches_writes_forgets_exports_and_imports() {
     assert_eq!(rows[0]["from"]["taint"], "person");
     assert_eq!(rows[1]["target"], json!({"file": "user", "scope": "user"}));
     assert_eq!(place.lines(&["memory", "search", "TEA", "--json"]).len(), 1);
-    assert_eq!(place.ok(&["memory", "search", "coffee"]), "");
+    assert_eq!(place.ok(&["memory", "search", "coffee"]), "Nothing found.\n");
+    assert_eq!(place.ok(&["memory", "search", "coffee", "--json"]), "");
+    // Best first, in any form of the words, and with the spelling of the entries.
+    place.ok(&["memory", "add", "the slow test is run at night"]);
+    let rows = place.lines(&["memory", "search", "testing", "nightly", "nextest", "--json"]);
+    assert_eq!(rows[0]["text"], "tests run with nextest", "{rows:?}");
+    let out = place.run(&["memory", "search", "nextets"]);
+    assert_eq!(out.stdout, "Nothing found.\n");
+    assert!(out.stderr.contains("Did you mean: nextest"), "{out:?}");
+    place.ok(&["memory", "forget", "at night"]);
     let export = place.ok(&["memory", "export"]);
     assert!(place.ok(&["memory", "forget", "nextest"]).contains("Removed from"));
     let out = place.run(&["memory", "forget", "nextest"]);

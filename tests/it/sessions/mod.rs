@@ -12,5 +12,6 @@ pub(crate) mod planning;
 pub(crate) mod proposals;
 pub(crate) mod published_crate;
 pub(crate) mod rewind;
+pub(crate) mod search;
 pub(crate) mod tree;
 pub(crate) mod whole_session;

@@ -46,6 +46,24 @@ fn file(dir: &Path, path: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_search_keeps_the_order_of_the_finder_and_says_its_spelling() {
+    let s = main_agent();
+    let say = |args| s.bench.say(&s.tool, args);
+    for text in ["tests run with nextest", "tests of the parser are slow"] {
+        say(json!({"action": "append", "text": text})).await;
+    }
+    let order = |query: &str, texts: Vec<String>| {
+        assert_eq!((query, texts.len()), ("nextets slow", 2));
+        Some((vec![1, 0, 7], Some("nextest slow".to_owned())))
+    };
+    s.tool.0.order_by(Arc::new(order));
+    assert_eq!(
+        say(json!({"action": "search", "text": "nextets slow"})).await,
+        "- 2026-11-18: tests run with nextest (MEMORY.md)\n- 2026-11-18: tests of the parser are slow (MEMORY.md)\ndid you mean: nextest slow"
+    );
+}
+
+#[tokio::test]
 async fn entries_are_written_read_replaced_and_removed() {
     let s = main_agent();
     let say = |args| s.bench.say(&s.tool, args);
@@ -66,12 +84,9 @@ async fn entries_are_written_read_replaced_and_removed() {
     );
     assert_eq!(
         say(json!({"action": "search", "text": "SHORT reviews"})).await,
-        ".tiller/USER.md:\n- 2026-11-18: likes short reviews"
+        "- 2026-11-18: likes short reviews (.tiller/USER.md)"
     );
-    assert_eq!(
-        say(json!({"action": "search", "text": "nothing"})).await,
-        "no entry contains all of these words"
-    );
+    assert_eq!(say(json!({"action": "search", "text": "nothing"})).await, "no entry fits these words");
     let twice = say(json!({"action": "append", "text": "tests run with nextest"})).await;
     assert_eq!(twice, "error: this is already in MEMORY.md");
     assert_eq!(

@@ -210,5 +210,6 @@ pub(crate) fn sample() -> MemoryPage {
                 fault: String::new(),
             })
             .collect(),
+        ..MemoryPage::default()
     })
 }

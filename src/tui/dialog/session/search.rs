@@ -4,8 +4,8 @@
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    CommandBody, DocumentHit, EntryId, Event, EventBody, SearchHit, SearchMeaning, SearchOrder, SearchPage,
-    SearchQuery, SearchRole, SessionId,
+    CommandBody, DocumentHit, DocumentKind, EntryId, Event, EventBody, SearchHit, SearchMeaning, SearchOrder,
+    SearchPage, SearchQuery, SearchRole, SessionId,
 };
 
 use crate::app::effect::{Effect, EntryAction, Navigation, Token};
@@ -152,6 +152,23 @@ fn row_id(document: &DocumentHit) -> String {
     format!("{} {}", document.kind.name(), document.key)
 }
 
+/// A preview in which the match stands near the beginning, after a whole word.
+fn from_match(preview: &str, mark: (usize, usize)) -> &str {
+    let before = &preview[..mark.0];
+    let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
+    let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
+    preview[from..].trim_start()
+}
+
+/// The action that opens the list of these documents.
+fn list_of(kind: DocumentKind) -> Action {
+    Action(match kind {
+        DocumentKind::Memory => "memory.open",
+        DocumentKind::Learning => "learnings.open",
+        DocumentKind::Skill => "skills.open",
+    })
+}
+
 /// As in the tree of sessions.
 fn mark(role: SearchRole) -> (&'static str, Role) {
     match role {
@@ -226,15 +243,11 @@ impl Source for Search {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let row = |h: &SearchHit| {
-            // The match stands near the beginning of the row, after a whole word.
-            let before = &h.preview[..h.mark.0];
-            let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
-            let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
             let elsewhere = self.scope == SearchScope::All && h.project != self.project;
             let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };
             let (glyph, role) = mark(h.role);
             let title = if self.scope == SearchScope::Session { "" } else { h.title.as_str() };
-            Item::new(h.entry.to_string(), h.preview[from..].trim_start())
+            Item::new(h.entry.to_string(), from_match(&h.preview, h.mark))
                 .sign(glyph, role)
                 .cell(Cell::dim(title))
                 .cell(Cell::dim(folder))
@@ -242,26 +255,24 @@ impl Source for Search {
                 .marked(h.mark)
         };
         let documents = self.page.documents.iter().map(|d| {
-            let item = Item::new(row_id(d), d.preview.trim_start())
+            Item::new(row_id(d), from_match(&d.preview, d.mark))
                 .sign(draw::sign(sign::DOT), Role::Dim)
                 .cell(Cell::dim(d.title.as_str()))
                 .cell(Cell::dim(""))
                 .cell(Cell::dim(d.kind.name()))
-                .marked(d.mark);
-            match d.session.zip(d.entry) {
-                Some(_) => item,
-                None => {
-                    let why = format!("{} {}, not of a session", d.kind.name(), d.title);
-                    Item { disabled: Some(why), ..item }
-                }
-            }
+                .marked(d.mark)
         });
         // What was said is searched first of all.
         self.page.hits.iter().map(row).chain(documents).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        self.place(item).map_or_else(Vec::new, |place| Self::visit(place, false))
+        match (self.place(item), self.document(item)) {
+            (Some(place), _) => Self::visit(place, false),
+            // What was not said in a session is in a list of its own.
+            (None, Some(document)) => vec![Effect::Act(list_of(document.kind))],
+            (None, None) => Vec::new(),
+        }
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {

@@ -1,7 +1,7 @@
 //! The search, driven by the robot.
 
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{DocumentKind, SeqIds, Time};
+use tiller_protocol::{SeqIds, Time};
 
 use super::*;
 use crate::app::msg::Msg;
@@ -178,9 +178,38 @@ fn memory_and_skills_follow_what_was_said_and_lead_to_their_entries() {
     r.run(&vec!["down"; all.len()].join("; "));
     let screen = r.screen();
     assert!(screen.contains("by keywords only") && screen.contains("Source   memory"), "{screen}");
-    assert!(screen.contains("skill MEMORY.md"), "what leads nowhere says why: {screen}");
     r.clear();
     r.run("enter");
     let open = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { id }) if *id == all[2].session);
     assert!(r.commands().iter().any(open), "{:?}", r.commands());
+}
+
+#[test]
+fn a_hit_without_an_entry_opens_the_list_that_it_is_in() {
+    for (kind, title) in [
+        (DocumentKind::Memory, "Memory"),
+        (DocumentKind::Learning, "Learnings"),
+        (DocumentKind::Skill, "Skills"),
+    ] {
+        let mut r = Robot::new(118, 25);
+        r.run("ctrl-x F; paste mism");
+        let query = asked(&r).pop().unwrap();
+        let hit = DocumentHit {
+            kind,
+            key: "k".into(),
+            title: "12: make deploy".into(),
+            preview: "types that mismatch".into(),
+            mark: (11, 15),
+            session: None,
+            entry: None,
+        };
+        r.reply(ReplyEvent::SearchReply {
+            query,
+            page: SearchPage { documents: vec![hit], ..SearchPage::default() },
+        });
+        assert!(r.screen().contains("types that mismatch"), "{}", r.screen());
+        r.run("enter");
+        let screen = r.screen();
+        assert!(screen.contains(title) && !screen.contains("Find in"), "{screen}");
+    }
 }

@@ -1,0 +1,199 @@
+//! Vectors of queries and of texts that are no entries.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tiller_store::StoreError;
+use tiller_store::search::{Near, TextHash};
+
+use super::{Finder, lock};
+use crate::embedder::{Embedder, cosine, spoken};
+use crate::endpoint::{Fault, Patience};
+use crate::fuse::shares;
+use crate::near::{COMPARED, Vocabulary};
+
+/// How long an endpoint that failed is left alone.
+const REST: Duration = Duration::from_secs(60);
+/// Texts of queries whose vectors are kept.
+const KEPT: usize = 64;
+/// Vectors of texts that are kept in memory.
+const TEXTS: usize = 50_000;
+
+/// What a text is known by.
+pub(super) fn hash(text: &str) -> TextHash {
+    let mut hash = TextHash::default();
+    hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+    hash
+}
+
+impl Finder {
+    /// The vector of a query. `None`: there is no model, or it knows no word of it.
+    pub(super) async fn vector_of(&self, text: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let Some(embedder) = &self.embedder else { return Ok(None) };
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if let Some((_, vector)) = lock(&self.asked).iter().find(|(t, _)| t == text) {
+            return Ok(Some(vector.clone()));
+        }
+        if let Some(fault) = self.resting() {
+            return Err(fault);
+        }
+        let rarity = self.rarity(&[text.to_owned()]);
+        let made = embedder.embed(&[text.to_owned()], &rarity, Patience::Search).await;
+        let made = made.inspect_err(|fault| self.failed(fault))?;
+        let vector = made.into_iter().next().filter(|v| !v.is_empty());
+        if let Some(vector) = &vector {
+            let mut asked = lock(&self.asked);
+            asked.insert(0, (text.to_owned(), vector.clone()));
+            asked.truncate(KEPT);
+        }
+        Ok(vector)
+    }
+
+    /// How rare the words of these texts are.
+    pub(super) fn rarity(&self, texts: &[String]) -> impl Fn(&str) -> f32 + Sync + use<> {
+        let mut known = HashMap::new();
+        let mut all = 0;
+        if matches!(self.embedder, Some(Embedder::Table(_))) {
+            let mut words: Vec<String> = texts.iter().flat_map(|t| spoken(t)).collect();
+            words.sort();
+            words.dedup();
+            // An index that cannot be read makes all words equal.
+            if let Ok((counts, total)) = self.store.search().frequencies(&words) {
+                known = words.into_iter().zip(counts).collect();
+                all = total;
+            }
+        }
+        move |word: &str| {
+            #[allow(clippy::cast_precision_loss, reason = "a frequency is rounded")]
+            let (with, all) = (known.get(word).copied().unwrap_or(0) as f32, all as f32);
+            (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().max(0.1)
+        }
+    }
+
+    pub(super) fn resting(&self) -> Option<Fault> {
+        lock(&self.fault).as_ref().filter(|(since, _)| since.elapsed() < REST).map(|(_, fault)| fault.clone())
+    }
+
+    pub(super) fn failed(&self, fault: &Fault) {
+        tracing::warn!(fault = fault.0, "no vectors for the search");
+        *lock(&self.fault) = Some((Instant::now(), fault.clone()));
+    }
+
+    /// As [`Self::vector_of`], for a thread that may block and has no runtime of its own.
+    pub(super) fn vector_blocking(&self, text: &str) -> Result<Option<Vec<u8>>, Fault> {
+        if self.embedder.is_none() {
+            return Ok(None);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|e| Fault(e.to_string()))?.block_on(self.vector_of(text))
+    }
+
+    /// Words near to those of a text; none without a table.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub(super) fn near(&self, text: &str) -> Result<Near, StoreError> {
+        let Some(Embedder::Table(table)) = self.embedder.as_ref().filter(|_| self.weight > 0.0) else {
+            return Ok(Near::default());
+        };
+        let search = self.store.search();
+        let (_, entries) = search.frequencies(&[])?;
+        let mut words = lock(&self.words);
+        if words.is_old(entries) {
+            *words = Vocabulary::of(table, search.vocabulary(COMPARED)?, entries);
+        }
+        Ok(words.near(table, text))
+    }
+
+    /// How much each text means the same as a query with this vector, from 0 to 1. A text whose vector is not made yet has 0;
+    /// those of a table are made here. Blocks.
+    pub(super) fn meant(&self, wanted: &[u8], texts: &[&str]) -> Vec<f32> {
+        let hashes: Vec<TextHash> = texts.iter().map(|t| hash(t)).collect();
+        self.load(texts, &hashes);
+        let known = lock(&self.texts);
+        let cosines: Vec<Option<f32>> = hashes
+            .iter()
+            .map(|hash| known.get(hash).filter(|v| !v.is_empty()).map(|v| cosine(wanted, v)))
+            .collect();
+        let shares = shares(&cosines.iter().flatten().copied().collect::<Vec<_>>());
+        let mut shares = shares.into_iter();
+        cosines.iter().map(|cosine| cosine.and_then(|_| shares.next()).unwrap_or(0.0)).collect()
+    }
+
+    /// Brings the vectors of texts into memory.
+    fn load(&self, texts: &[&str], hashes: &[TextHash]) {
+        let missing: Vec<usize> = {
+            let known = lock(&self.texts);
+            (0..hashes.len()).filter(|n| !known.contains_key(&hashes[*n])).collect()
+        };
+        if missing.is_empty() {
+            return;
+        }
+        let found: HashMap<TextHash, Vec<u8>> = match &self.embedder {
+            None => return,
+            Some(Embedder::Table(table)) => {
+                let all: Vec<String> = missing.iter().map(|n| texts[*n].to_owned()).collect();
+                let rarity = self.rarity(&all);
+                missing.iter().map(|n| hashes[*n]).zip(all.iter().map(|t| table.packed(t, &rarity))).collect()
+            }
+            Some(endpoint) => {
+                let wanted: Vec<TextHash> = missing.iter().map(|n| hashes[*n]).collect();
+                // An index that cannot be read has no vectors.
+                let stored =
+                    self.store.search().text_vectors(&endpoint.identity(), &wanted).unwrap_or_default();
+                wanted.into_iter().zip(stored).filter_map(|(hash, v)| Some((hash, v?))).collect()
+            }
+        };
+        self.keep(found);
+    }
+
+    /// Keeps vectors of texts in memory.
+    fn keep(&self, found: HashMap<TextHash, Vec<u8>>) {
+        let mut known = lock(&self.texts);
+        if known.len() + found.len() > TEXTS {
+            known.clear();
+        }
+        known.extend(found);
+    }
+
+    /// Makes the vectors of the documents that have none, by a server. Those of a table are made when they are needed.
+    pub(super) async fn index_texts(self: &std::sync::Arc<Self>) -> Result<(), StoreError> {
+        let Some(embedder @ Embedder::Endpoint(_)) = &self.embedder else { return Ok(()) };
+        let (finder, model) = (std::sync::Arc::clone(self), embedder.identity());
+        let missing = tokio::task::spawn_blocking(move || {
+            let texts: Vec<String> =
+                finder.library().texts(finder.now()).into_iter().map(|t| t.text).collect();
+            let hashes: Vec<TextHash> = texts.iter().map(|t| hash(t)).collect();
+            let stored = finder.store.search().text_vectors(&model, &hashes)?;
+            let missing = hashes.into_iter().zip(texts).zip(stored).filter(|(_, v)| v.is_none());
+            Ok::<_, StoreError>(missing.map(|(text, _)| text).collect::<Vec<_>>())
+        });
+        let missing = missing.await.map_err(|_| StoreError::Internal("indexing ended early".into()))??;
+        for part in missing.chunks(embedder.batch() as usize) {
+            if self.resting().is_some() {
+                break;
+            }
+            let texts: Vec<String> = part.iter().map(|(_, text)| text.clone()).collect();
+            let rarity = self.rarity(&texts);
+            let vectors = match embedder.embed(&texts, &rarity, Patience::Index).await {
+                Ok(vectors) => vectors,
+                Err(fault) => {
+                    self.failed(&fault);
+                    break;
+                }
+            };
+            let (finder, model) = (std::sync::Arc::clone(self), embedder.identity());
+            let pairs: Vec<(TextHash, Vec<u8>)> = part.iter().map(|(hash, _)| *hash).zip(vectors).collect();
+            let kept = tokio::task::spawn_blocking(move || {
+                finder.store.search().put_text_vectors(&model, &pairs)?;
+                finder.keep(pairs.into_iter().collect());
+                Ok::<_, StoreError>(())
+            });
+            kept.await.map_err(|_| StoreError::Internal("indexing ended early".into()))??;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! One search over everything, and the work in the background that keeps the index up to date.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `meaning` | vectors of queries and of texts that are no entries |
+//! | `indexing` | work in the background |
+
+mod indexing;
+mod meaning;
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use tiller_protocol::{SearchMeaning, SearchOrder, SearchPage, SearchQuery, Time};
+use tiller_store::search::rank::Weights;
+use tiller_store::search::{Cancel, Lookup, Ranking, TextHash};
+use tiller_store::{Store, StoreError};
+
+use crate::documents::rank::{Ranked, Text, rank};
+use crate::documents::{Library, Source};
+use crate::embedder::Embedder;
+use crate::endpoint::Fault;
+use crate::fuse::{Vectors, join};
+use crate::near::Vocabulary;
+
+/// The weight of meaning beside words, unless the settings say another: fitted on the questions in `tests/search`.
+pub const WEIGHT: f32 = 0.5;
+/// Documents of a page.
+const DOCUMENTS: usize = 5;
+
+/// Finds what was said, remembered, learned and written down.
+pub struct Finder {
+    store: Store,
+    embedder: Option<Embedder>,
+    weight: f32,
+    sources: RwLock<Vec<Arc<dyn Source>>>,
+    vectors: Mutex<Vectors>,
+    /// Vectors of documents by the hash of their text; empty: it has no words.
+    texts: Mutex<HashMap<TextHash, Vec<u8>>>,
+    /// Words of the index, for near ones.
+    words: Mutex<Vocabulary>,
+    /// Vectors of the last queries.
+    asked: Mutex<Vec<(String, Vec<u8>)>>,
+    /// The running search of each client that types.
+    running: Mutex<HashMap<u64, Cancel>>,
+    indexing: AtomicBool,
+    /// Since when and why there are no vectors.
+    fault: Mutex<Option<(Instant, Fault)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Finder {
+    /// Searches this store. Without an embedder by keywords only.
+    pub fn new(store: Store, embedder: Option<Embedder>) -> Self {
+        Self {
+            store,
+            embedder,
+            weight: WEIGHT,
+            sources: RwLock::default(),
+            vectors: Mutex::default(),
+            texts: Mutex::default(),
+            words: Mutex::default(),
+            asked: Mutex::default(),
+            running: Mutex::default(),
+            indexing: AtomicBool::new(false),
+            fault: Mutex::default(),
+        }
+    }
+
+    /// With another weight of meaning: 0 to 1.
+    #[must_use]
+    pub fn weighted(mut self, weight: f32) -> Self {
+        self.weight = if weight.is_finite() { weight.clamp(0.0, 1.0) } else { WEIGHT };
+        self
+    }
+
+    /// Adds a source of documents.
+    pub fn add(&self, source: Arc<dyn Source>) {
+        self.sources.write().unwrap_or_else(PoisonError::into_inner).push(source);
+    }
+
+    /// Searches. With a `typist` an earlier search of the same one is cancelled: by this call, not by the future that it
+    /// returns, which may be polled after that of a later call.
+    ///
+    /// # Errors
+    /// When a database cannot be read, or the search was cancelled.
+    pub fn search(
+        self: &Arc<Self>,
+        query: SearchQuery,
+        mut lookup: Lookup,
+        typist: Option<u64>,
+    ) -> impl Future<Output = Result<SearchPage, StoreError>> + Send + use<> {
+        if let Some(typist) = typist {
+            lookup.cancel = Cancel::new();
+            let before = lock(&self.running).insert(typist, lookup.cancel.clone());
+            before.iter().for_each(Cancel::cancel);
+        }
+        let finder = Arc::clone(self);
+        async move {
+            let wanted = match query.order {
+                SearchOrder::Best => finder.vector_of(&query.text).await,
+                SearchOrder::Newest => Ok(None),
+            };
+            let page = tokio::task::spawn_blocking(move || finder.page(&query, &lookup, wanted)).await;
+            page.map_err(|_| StoreError::Internal("the search ended early".into()))?
+        }
+    }
+
+    /// Searches and waits, for a thread without a runtime. A server for vectors is asked, too.
+    ///
+    /// # Errors
+    /// As [`Finder::search`]; also when no runtime can be made.
+    pub fn search_blocking(
+        self: &Arc<Self>,
+        query: &SearchQuery,
+        lookup: &Lookup,
+    ) -> Result<SearchPage, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| StoreError::Internal(e.to_string()))?;
+        runtime.block_on(self.search(query.clone(), lookup.clone(), None))
+    }
+
+    /// How it searches, as a sentence.
+    pub fn described(&self) -> String {
+        match &self.embedder {
+            None => "Search is by keywords only: there is no [embeddings] server and no imported table."
+                .to_owned(),
+            Some(Embedder::Endpoint(_)) => {
+                "Search is by keywords and by vectors of the [embeddings] server.".to_owned()
+            }
+            Some(Embedder::Table(table)) => {
+                let (rows, dimensions) = table.size();
+                format!(
+                    "Search is by keywords and by a table of {rows} vectors with {dimensions} dimensions."
+                )
+            }
+        }
+    }
+
+    /// One page; `wanted`: the vector of the query. Blocks.
+    fn page(
+        &self,
+        query: &SearchQuery,
+        lookup: &Lookup,
+        mut wanted: Result<Option<Vec<u8>>, Fault>,
+    ) -> Result<SearchPage, StoreError> {
+        let search = self.store.search();
+        let ranking = match query.order {
+            SearchOrder::Best => {
+                search.rank_near(query, lookup, Weights::default(), &self.near(&query.text)?)?
+            }
+            SearchOrder::Newest => None,
+        };
+        let mut page = match ranking {
+            // The index has no answer: signs, scripts without spaces, a folder without room.
+            None => search.look_up(&SearchQuery { order: SearchOrder::Newest, ..query.clone() }, lookup)?,
+            Some(ranking) => {
+                let joined = match &wanted {
+                    Ok(Some(wanted)) => self.joined(query, &ranking, wanted, &lookup.cancel)?,
+                    _ => None,
+                };
+                if joined.is_none() && matches!(wanted, Ok(Some(_))) {
+                    wanted = Ok(None);
+                }
+                let ranking = joined.unwrap_or(ranking);
+                search.page(query, &ranking, &lookup.cancel)?
+            }
+        };
+        if query.offset == 0 {
+            let wanted = wanted.as_ref().ok().and_then(|w| w.as_deref());
+            self.add_documents(query, wanted, &mut page);
+        }
+        page.meaning = match (wanted, &self.embedder) {
+            (Err(fault), _) => SearchMeaning::Failed { why: fault.0 },
+            (Ok(Some(_)), _) => SearchMeaning::Used,
+            (Ok(None), _) => SearchMeaning::Keywords,
+        };
+        Ok(page)
+    }
+
+    /// Adds memory, learnings and skills that fit, best first. Blocks.
+    fn add_documents(&self, query: &SearchQuery, wanted: Option<&[u8]>, page: &mut SearchPage) {
+        let library = self.library().narrowed(query);
+        let found = self.ranked(&library.texts(self.now()), &query.text, wanted);
+        page.documents =
+            found.best.iter().take(DOCUMENTS).filter_map(|at| library.hit(*at, &query.text)).collect();
+        // What documents know is no typing error; what neither knows may be a word of theirs.
+        let nothing = page.hits.is_empty() && page.documents.is_empty();
+        page.suggestion = match page.suggestion.take() {
+            Some(_) if found.knows_all && !page.documents.is_empty() => None,
+            None if nothing => found.suggestion,
+            other => other,
+        };
+    }
+
+    /// Orders texts by how well they fit a query, by words and meaning. Blocks; asks a server for the vector of the query.
+    pub fn order(&self, query: &str, texts: Vec<String>) -> Ranked {
+        let texts: Vec<Text> = texts.into_iter().map(|text| Text { text, age: 1.0 }).collect();
+        // Without a vector there are words.
+        let wanted = self.vector_blocking(query).unwrap_or_default();
+        self.ranked(&texts, query, wanted.as_deref())
+    }
+
+    fn ranked(&self, texts: &[Text], query: &str, wanted: Option<&[u8]>) -> Ranked {
+        let all = || texts.iter().map(|t| t.text.as_str()).collect::<Vec<_>>();
+        let meant = wanted.map_or_else(Vec::new, |wanted| self.meant(wanted, &all()));
+        rank(texts, query, (&meant, self.weight))
+    }
+
+    /// All documents, as they are now. Blocks.
+    fn library(&self) -> Library {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Library::read(&sources)
+    }
+
+    fn now(&self) -> Time {
+        self.store.search().now()
+    }
+
+    /// The ranking with what is near in meaning. `None`: the vectors there are of another length, since the model of this name
+    /// is another one now. They are removed, and made again in the background.
+    fn joined(
+        &self,
+        query: &SearchQuery,
+        ranking: &Ranking,
+        wanted: &[u8],
+        cancel: &Cancel,
+    ) -> Result<Option<Ranking>, StoreError> {
+        let search = self.store.search();
+        let mut vectors = lock(&self.vectors);
+        let model = self.embedder.as_ref().map(Embedder::identity).unwrap_or_default();
+        if vectors.model != model {
+            *vectors = Vectors::of(model);
+        }
+        for entry in search.vectors(&vectors.model, vectors.last())? {
+            vectors.add(&entry);
+        }
+        if !vectors.fits(wanted.len()) {
+            search.forget_vectors(&vectors.model)?;
+            *vectors = Vectors::default();
+            lock(&self.texts).clear();
+            return Ok(None);
+        }
+        let likeness = vectors.likeness(wanted);
+        let nearest = vectors.nearest(&likeness);
+        // The index may have been made anew, with other rows.
+        let meant = search.admitted(query, &nearest, cancel)?;
+        let scored = join(&ranking.scored, &meant, (&vectors, &likeness), self.weight);
+        Ok(Some(Ranking { scored, ..ranking.clone() }))
+    }
+}

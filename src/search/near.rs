@@ -1,0 +1,130 @@
+//! Words that mean nearly the same as a word of a query, by a table of vectors: an entry with one of them is found as if it had
+//! a part of the word itself.
+
+use std::collections::HashMap;
+
+use tiller_store::search::Near;
+use tiller_store::search::stem::stem;
+
+use crate::embedder::{cosine, spoken};
+use crate::table::Table;
+
+/// Words of the index that are compared.
+pub(crate) const COMPARED: u32 = 20_000;
+/// Near words of one word.
+const MOST: usize = 3;
+/// Least likeness of a near word, and how many standard deviations above that of all words it is: a table that finds all words
+/// alike has no near ones.
+const LEAST: f32 = 0.5;
+const CLEAR: f32 = 4.0;
+/// Letters of a word that has near ones.
+const LETTERS: usize = 3;
+/// Words whose near ones are kept.
+const KEPT: usize = 2_000;
+
+/// The words of an index with their vectors.
+#[derive(Debug, Default)]
+pub(crate) struct Vocabulary {
+    words: Vec<String>,
+    vectors: Vec<Vec<u8>>,
+    /// Near words that were looked for.
+    known: HashMap<String, Vec<String>>,
+    /// Entries of the index when it was read.
+    pub(crate) entries: u32,
+}
+
+impl Vocabulary {
+    /// Of these words those that the table knows.
+    pub(crate) fn of(table: &Table, words: Vec<String>, entries: u32) -> Self {
+        let mut made = Self { entries, ..Self::default() };
+        for word in words {
+            let vector = table.packed(&word, &|_| 1.0);
+            if !vector.is_empty() {
+                made.words.push(word);
+                made.vectors.push(vector);
+            }
+        }
+        made
+    }
+
+    /// Whether so many entries came since that it is to be read again.
+    pub(crate) fn is_old(&self, entries: u32) -> bool {
+        entries < self.entries || entries > self.entries + self.entries / 10 + 100 || self.words.is_empty()
+    }
+
+    /// The near words of each word of a text.
+    pub(crate) fn near(&mut self, table: &Table, text: &str) -> Near {
+        let mut near = Near::default();
+        for word in spoken(text) {
+            if word.chars().count() < LETTERS || !word.chars().all(char::is_alphabetic) {
+                continue;
+            }
+            if !self.known.contains_key(&word) {
+                if self.known.len() >= KEPT {
+                    self.known.clear();
+                }
+                let found = self.look_up(table, &word);
+                self.known.insert(word.clone(), found);
+            }
+            if let Some(found) = self.known.get(&word).filter(|f| !f.is_empty()) {
+                near.insert(word, found.clone());
+            }
+        }
+        near
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a mean is rounded")]
+    fn look_up(&self, table: &Table, word: &str) -> Vec<String> {
+        let wanted = table.packed(word, &|_| 1.0);
+        if wanted.is_empty() || self.words.is_empty() {
+            return Vec::new();
+        }
+        let all: Vec<f32> = self.vectors.iter().map(|v| cosine(&wanted, v)).collect();
+        let count = all.len() as f32;
+        let mean = all.iter().sum::<f32>() / count;
+        let deviation = (all.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / count).sqrt();
+        let least = LEAST.max(mean + CLEAR * deviation);
+        let mut found: Vec<usize> = (0..all.len()).filter(|n| all[*n] >= least).collect();
+        found.sort_by(|a, b| all[*b].total_cmp(&all[*a]).then(a.cmp(b)));
+        let own = stem(word);
+        let others = found.into_iter().map(|n| &self.words[n]).filter(|w| stem(w) != own);
+        others.take(MOST).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::written;
+
+    #[test]
+    fn words_of_one_direction_are_near_and_forms_of_one_word_are_not_listed() {
+        // Four pairs of words, each pair in a direction of its own, and many words in others.
+        let mut rows: Vec<(String, Vec<f32>)> = Vec::new();
+        for n in 0..60 {
+            let mut vector = vec![0.0; 64];
+            vector[n] = 1.0;
+            rows.push((
+                format!("word{}", char::from(b'a' + (n % 26) as u8).to_string().repeat(n / 26 + 1)),
+                vector,
+            ));
+        }
+        for (word, at) in [("children", 60), ("kids", 60), ("kid", 60), ("car", 61), ("automobile", 61)] {
+            let mut vector = vec![0.0; 64];
+            (vector[at], vector[63]) = (1.0, 0.1);
+            rows.push((word.into(), vector));
+        }
+        let table = Table::read(&written(64, rows.iter().map(|(w, v)| (w.as_str(), v.as_slice())))).unwrap();
+        let mut words = Vocabulary::of(&table, rows.iter().map(|(w, _)| w.clone()).collect(), 10);
+        let near = words.near(&table, "where did the kids go by car, and why 42 x");
+        assert_eq!(near.get("kids"), Some(&vec!["children".to_owned()]));
+        assert_eq!(near.get("car"), Some(&vec!["automobile".to_owned()]));
+        assert_eq!(near.len(), 2, "{near:?}");
+        assert!(!words.is_old(50) && words.is_old(9) && words.is_old(200));
+        // All words alike: none is near.
+        let alike = rows.iter().map(|(w, _)| (w.as_str(), &[1.0f32, 0.5][..]));
+        let table = Table::read(&written(2, alike)).unwrap();
+        let mut words = Vocabulary::of(&table, rows.iter().map(|(w, _)| w.clone()).collect(), 10);
+        assert!(words.near(&table, "kids by car").is_empty());
+    }
+}
