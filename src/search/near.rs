@@ -83,7 +83,7 @@ impl Vocabulary {
         let count = all.len() as f32;
         let mean = all.iter().sum::<f32>() / count;
         let deviation = (all.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / count).sqrt();
-        let least = LEAST.max(mean + CLEAR * deviation);
+        let least = LEAST.max(mean + CLEAR * deviation.max(0.01));
         let mut found: Vec<usize> = (0..all.len()).filter(|n| all[*n] >= least).collect();
         found.sort_by(|a, b| all[*b].total_cmp(&all[*a]).then(a.cmp(b)));
         let own = stem(word);

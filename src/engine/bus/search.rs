@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, SearchQuery};
+use tiller_protocol::{CommandId, SearchPage, SearchQuery};
+use tiller_store::StoreError;
 use tiller_store::search::Lookup;
 
 use crate::bus::ClientId;
 use crate::bus::queries::{INDEXED, ROWS};
 use crate::core::Core;
 
-/// Searches and replies. A search that was cancelled is answered with an error, which its client no longer waits for.
+/// Searches and replies. A search that was cancelled is answered, too, with a page that says so.
 pub(crate) fn search(core: &mut Core, client: ClientId, cause: CommandId, query: SearchQuery) {
     let Some(finder) = core.services.user.search.clone() else { return };
     let (bus, scope) = (Arc::clone(&core.bus), core.scope_of(Some(cause)));
@@ -21,6 +22,10 @@ pub(crate) fn search(core: &mut Core, client: ClientId, cause: CommandId, query:
     core.spawn(async move {
         let reply = match found.await {
             Ok(page) => ReplyEvent::SearchReply { query, page },
+            Err(StoreError::Cancelled) => {
+                let page = SearchPage { cancelled: true, ..SearchPage::default() };
+                ReplyEvent::SearchReply { query, page }
+            }
             Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
         };
         bus.reply(client, &scope, reply);

@@ -135,6 +135,9 @@ pub struct SearchPage {
     pub documents: Vec<DocumentHit>,
     #[serde(default, skip_serializing_if = "SearchMeaning::is_keywords")]
     pub meaning: SearchMeaning,
+    /// A later search of the same client took the place of this one: the page is empty and says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
 }
 
 /// What a hit is that is no entry of a session.

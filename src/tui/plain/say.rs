@@ -378,9 +378,12 @@ impl Plain {
                 self.say(&format!("Rejected: {rejected} hunks. Conflicts: {}", conflicts.len()));
             }
             ReplyEvent::HistoryReply { prompts } => self.say(&format!("History:\n{}", prompts.join("\n"))),
+            ReplyEvent::SearchReply { page, .. } if page.cancelled => {}
             ReplyEvent::SearchReply { query, page } => {
-                let lines: Vec<String> =
-                    page.hits.iter().map(|hit| format!("{}: {}", hit.title, hit.preview)).collect();
+                let hits = page.hits.iter().map(|hit| format!("{}: {}", hit.title, hit.preview));
+                let documents =
+                    page.documents.iter().map(|d| format!("{} {}: {}", d.kind.name(), d.title, d.preview));
+                let lines: Vec<String> = hits.chain(documents).collect();
                 let more = if page.more { " and more" } else { "" };
                 self.say(&format!("Found {}: {}{more}\n{}", query.text, lines.len(), lines.join("\n")));
             }

@@ -229,7 +229,7 @@ impl Source for Search {
         let EventBody::Reply(reply) = &event.body else { return None };
         let ReplyEvent::SearchReply { query, page } = reply.as_ref() else { return None };
         // An answer to words that were changed since.
-        if *query != self.query() {
+        if page.cancelled || *query != self.query() {
             return None;
         }
         // A long history is indexed step by step, some of it with each query.

@@ -72,6 +72,10 @@ fn each_key_looks_again_and_late_answers_are_dropped() {
     assert!(!r.screen().contains("mismatched"), "an answer to other words: {}", r.screen());
     r.reply(ReplyEvent::SearchReply { query: queries[1].clone(), page });
     assert!(r.screen().contains("mismatched"), "{}", r.screen());
+    // The search of a letter that was typed again later says nothing, though its words are the present ones.
+    let cancelled = SearchPage { cancelled: true, ..SearchPage::default() };
+    r.reply(ReplyEvent::SearchReply { query: queries[1].clone(), page: cancelled });
+    assert!(r.screen().contains("mismatched"), "{}", r.screen());
     r.clear();
     r.run("ctrl-t");
     assert_eq!(asked(&r)[0].project, None);
