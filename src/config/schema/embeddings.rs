@@ -25,6 +25,6 @@ pub struct Embeddings {
 
 impl Default for Embeddings {
     fn default() -> Self {
-        Self { url: None, model: None, key_env: None, dimensions: None, batch: 32, weight: 0.5 }
+        Self { url: None, model: None, key_env: None, dimensions: None, batch: 32, weight: 0.3 }
     }
 }

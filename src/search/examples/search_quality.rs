@@ -160,7 +160,7 @@ fn locomo(file: &str, table: Option<&str>) {
     if table.is_none() {
         return;
     }
-    for weight in [0.1, 0.2, WEIGHT, 0.5, 0.7, 1.0] {
+    for weight in [0.2, WEIGHT, 0.5, 0.8] {
         let mut finders: HashMap<String, Arc<Finder>> = HashMap::new();
         report(&format!("words and vectors, weight {weight}"), &mut |q| {
             let project = q.query.project.clone().unwrap();

