@@ -47,7 +47,7 @@ impl Vocabulary {
         made
     }
 
-    /// Whether so many entries came since that it is to be read again.
+    /// Whether it is to be read again: the index has a tenth more entries now, or fewer.
     pub(crate) fn is_old(&self, entries: u32) -> bool {
         entries < self.entries || entries > self.entries + self.entries / 10 + 100 || self.words.is_empty()
     }

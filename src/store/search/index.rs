@@ -23,7 +23,6 @@ use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{humps, stem, words};
 use crate::search::suggest;
 use crate::search::tags::{role_tag, tag};
-use crate::search::text_vectors;
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
@@ -60,6 +59,16 @@ CREATE TABLE vectors (
   v   BLOB NOT NULL  -- empty: the entry has no text
 ) STRICT;
 CREATE TABLE vectors_by (model TEXT NOT NULL) STRICT;";
+
+/// Vectors of texts that are no entries. Added later; an index without it stays.
+const TEXT_VECTORS: &str = "
+CREATE TABLE IF NOT EXISTS text_vectors (
+  id    INTEGER PRIMARY KEY,
+  model TEXT NOT NULL,
+  hash  BLOB NOT NULL,
+  v     BLOB NOT NULL,  -- empty: the model knows no word of it
+  UNIQUE (model, hash)
+) STRICT;";
 
 /// The open index.
 #[derive(Default)]
@@ -179,8 +188,7 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
     } else if version != VERSION {
         return Err(StoreError::NotOurs { path: path.into() });
     }
-    // Added later; an index without it stays.
-    conn.execute_batch(text_vectors::SCHEMA).map_err(sql)?;
+    conn.execute_batch(TEXT_VECTORS).map_err(sql)?;
     if !fits(store, &conn)? {
         return Err(StoreError::NotOurs { path: path.into() });
     }

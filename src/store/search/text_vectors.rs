@@ -13,15 +13,6 @@ pub type TextHash = [u8; 16];
 /// Vectors that are kept; of more the oldest are removed.
 const KEPT: i64 = 50_000;
 
-pub(crate) const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS text_vectors (
-  id    INTEGER PRIMARY KEY,
-  model TEXT NOT NULL,
-  hash  BLOB NOT NULL,
-  v     BLOB NOT NULL,  -- empty: the model knows no word of it
-  UNIQUE (model, hash)
-) STRICT;";
-
 impl Search<'_> {
     /// The vectors of texts by this model, in their order; `None`: it has none yet. An empty one: it has no words.
     ///
