@@ -128,9 +128,12 @@ fn an_agent_proposes_a_change_of_its_own_definition() {
     model.push(Script::new().text("Proposed."));
     place.ok(&["agents", "run", "helper", "improve yourself"]);
     let last = model.last();
-    for want in
-        ["no agent definition", "name of your definition cannot change", "cannot be seen", "not in force"]
-    {
+    for want in [
+        "no agent definition",
+        "name of your definition cannot change",
+        "not proposed: it contains",
+        "not in force",
+    ] {
         assert!(last.contains(want), "{want}: {last}");
     }
     assert_eq!((read(&file), proposals(&place)), (Some(text("You help.")), 2));
