@@ -57,9 +57,11 @@ use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch};
 
 /// One tool.
-/// What the approval dialog says of a call beside its difference.
+/// What the approval dialog shows of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ApprovalNotes {
+pub struct Preview {
+    /// The exact difference that the call would make (unified).
+    pub diff: Option<String>,
     /// Lines of text.
     pub lines: Vec<String>,
     /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
@@ -67,6 +69,13 @@ pub struct ApprovalNotes {
     /// The call with the user's own text: its arguments, and the one that takes the text. `None`: it cannot be edited, or
     /// it is a command.
     pub edit: Option<(Value, &'static str)>,
+}
+
+impl Preview {
+    /// A difference alone.
+    pub fn of(diff: Option<String>) -> Self {
+        Self { diff, ..Self::default() }
+    }
 }
 
 #[async_trait]
@@ -123,14 +132,9 @@ pub trait Tool: Send + Sync {
         Ok(())
     }
 
-    /// The exact difference that the call would make, for the approval dialog (unified).
-    async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Option<String> {
-        None
-    }
-
-    /// What else the approval dialog says. Asked for after [`Tool::preview`].
-    async fn notes(&self, _args: &Value, _cx: &ToolCx) -> ApprovalNotes {
-        ApprovalNotes::default()
+    /// What the approval dialog shows of the call.
+    async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Preview {
+        Preview::default()
     }
 
     /// Runs the call. Must end soon after `cx.cancel` fires.

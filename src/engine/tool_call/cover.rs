@@ -100,7 +100,7 @@ impl CallTask {
             ],
             always: None,
         };
-        let diff = self.tool.preview(&self.args, &self.cx).await;
+        let diff = self.tool.preview(&self.args, &self.cx).await.diff;
         let Some(mut ask) = permission_ask(&question, verdict, diff) else { return Ok(()) };
         // The call runs exactly as it was approved.
         ask.editable = false;

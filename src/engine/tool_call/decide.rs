@@ -123,11 +123,11 @@ impl CallTask {
                 };
                 return Err(Box::new((decided, failed(e))));
             }
-            let diff = self.tool.preview(&self.args, &self.cx).await;
+            let mut notes = self.tool.preview(&self.args, &self.cx).await;
+            let diff = notes.diff.take();
             let outside = self.permit.outside(&question);
             let Some(mut ask) = permission_ask(&question, verdict, diff) else { continue };
             ask.effects.extend(self.rules_for_approval().await);
-            let notes = self.tool.notes(&self.args, &self.cx).await;
             ask.effects.extend(notes.lines.iter().cloned());
             ask.draft.clone_from(&notes.draft);
             if let Some(decided) = self.inner_consent(&ask) {

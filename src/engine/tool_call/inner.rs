@@ -234,7 +234,7 @@ impl CallTask {
         }
         let shown =
             Verdict::Ask { rule: rule.as_str().into(), risk: Risk::Low, effects: Vec::new(), always: None };
-        let diff = self.tool.preview(&self.args, &self.cx).await;
+        let diff = self.tool.preview(&self.args, &self.cx).await.diff;
         permission_ask(question, shown, diff)
     }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_config::schema::SkillApproval;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
-use tiller_tool::{ApprovalNotes, Tool, ToolCx, ToolError, ToolOutput};
+use tiller_tool::{Preview, Tool, ToolCx, ToolError, ToolOutput};
 
 use crate::change::{Act, Editor, Plan, Request, Scope};
 use crate::library::Library;
@@ -73,6 +73,15 @@ impl SkillManage {
         Ok(Request { scope, name: args.name, file: args.file, act })
     }
 
+    /// Notes what the user is shown.
+    fn remember(&self, call: String, diff: String) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.len() >= SHOWN {
+            shown.clear();
+        }
+        shown.insert(call, diff);
+    }
+
     /// What the call would do now.
     async fn plan(&self, args: &Value) -> Result<Plan, ToolError> {
         let request = Self::request(args)?;
@@ -120,22 +129,13 @@ impl Tool for SkillManage {
         self.plan(args).await.map(drop)
     }
 
-    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
-        let diff = self.plan(args).await.ok()?.diff();
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if shown.len() >= SHOWN {
-            shown.clear();
-        }
-        shown.insert(key(args, cx), diff.clone());
-        Some(diff)
-    }
-
-    async fn notes(&self, args: &Value, _cx: &ToolCx) -> ApprovalNotes {
-        let Ok(plan) = self.plan(args).await else { return ApprovalNotes::default() };
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Preview {
+        let Ok(plan) = self.plan(args).await else { return Preview::default() };
+        let diff = plan.diff();
+        self.remember(key(args, cx), diff.clone());
         let (editor, library) = (self.editor.clone(), self.library.clone());
         let noted = tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan)).await;
-        let edit = editable(args);
-        ApprovalNotes { edit, ..noted.unwrap_or_default() }
+        Preview { diff: Some(diff), edit: editable(args), ..noted.unwrap_or_default() }
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

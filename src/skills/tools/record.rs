@@ -1,19 +1,19 @@
 //! What the approval of a change says of the skill's uses and trials.
 
-use tiller_tool::ApprovalNotes;
+use tiller_tool::Preview;
 
 use crate::change::{Editor, Plan};
 use crate::library::Library;
 
 /// How often the skill was used and what came of it, the newest trial, and what a trial of the planned state is given.
 /// Blocks.
-pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> ApprovalNotes {
+pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Preview {
     let record = library.record(&plan.name);
     let mut lines = Vec::new();
     if plan.action != "create" || record.uses > 0 {
         lines.push(format!("`{}` was {}", plan.name, record.words()));
     }
-    let Some(text) = plan.text() else { return ApprovalNotes { lines, ..ApprovalNotes::default() } };
+    let Some(text) = plan.text() else { return Preview { lines, ..Preview::default() } };
     let tried = record.trial.as_ref().map(|trial| {
         let same = trial.text == blake3::hash(&text).to_hex().as_str();
         let which = if same { "a trial of this text" } else { "a trial of an earlier text" };
@@ -32,7 +32,7 @@ pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Approval
         (Some((_, words)), None) => lines.push(words),
         (None, None) => lines.push("this text was not tried".into()),
     }
-    ApprovalNotes { lines, draft: folder, edit: None }
+    Preview { lines, draft: folder, ..Preview::default() }
 }
 
 /// A word for a shell.

@@ -125,7 +125,7 @@ async fn a_skill_is_written_as_it_was_shown_and_used_at_once() {
     let content = "---\nname: notes\ndescription: How notes are taken\n---\nTake them.\n";
     let args = json!({"action": "create", "name": "notes", "content": content});
     assert_eq!(manage.access(&args, &b.cx).unwrap(), [], "nothing is declared, so that it is asked about");
-    let diff = manage.preview(&args, &b.cx).await.unwrap();
+    let diff = manage.preview(&args, &b.cx).await.diff.unwrap();
     assert!(
         diff.starts_with("--- /dev/null\n+++ b/skills/notes/SKILL.md\n") && diff.contains("+Take them."),
         "{diff}"
@@ -202,7 +202,7 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     let [_, _, manage] = tools(&library, &editor);
     let patch = json!({"action": "patch", "name": "checks", "old": "Run", "new": "Start"});
     let cx = &bench.cx;
-    let notes = manage.notes(&patch, cx).await;
+    let notes = manage.preview(&patch, cx).await;
     assert!(notes.lines[0].contains("`checks` was not used yet"), "{notes:?}");
     // The planned state is laid out whole.
     let draft = home.path().join("drafts/checks");
@@ -228,7 +228,7 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     };
     store.skill_uses().add_trial("checks", &trial(b"other")).wait().unwrap();
     library.record_in(store.clone());
-    let said = manage.notes(&patch, cx).await.lines.join("\n");
+    let said = manage.preview(&patch, cx).await.lines.join("\n");
     for part in [
         "used once, 1 in turns that succeeded, checks passed 1 of 1, $0.02",
         "a trial of an earlier text: with it 1 of 1",
@@ -238,10 +238,10 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     }
     let text = std::fs::read(draft.join("SKILL.md")).unwrap();
     store.skill_uses().add_trial("checks", &trial(&text)).wait().unwrap();
-    let said = manage.notes(&patch, cx).await.lines.join("\n");
+    let said = manage.preview(&patch, cx).await.lines.join("\n");
     assert!(said.contains("a trial of this text") && !said.contains("not tried"), "{said}");
     // What is deleted is not tried.
-    let gone = manage.notes(&json!({"action": "delete", "name": "checks"}), cx).await;
+    let gone = manage.preview(&json!({"action": "delete", "name": "checks"}), cx).await;
     assert!(gone.draft.is_none() && gone.lines.len() == 1, "{gone:?}");
     bench.say(manage, patch).await;
     assert!(!draft.exists(), "the draft goes with the change");

@@ -15,7 +15,7 @@ use crate::files::change::{Edit, Who, apply, counts, current, notes, report};
 use crate::files::masks::MaskedText;
 use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
-use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use crate::{Preview, Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
 pub struct EditFile;
@@ -71,11 +71,11 @@ impl Tool for EditFile {
         .await
     }
 
-    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
-        let args: Args = schema::read(args).ok()?;
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Preview {
+        let Ok(args) = schema::read::<Args>(args) else { return Preview::default() };
         let cx = cx.clone();
-        let edit = blocking("edit", move || plan(&args, &cx, false)).await.ok()?.0;
-        edit.diff.map(diff::ShownDiff::preview)
+        let planned = blocking("edit", move || plan(&args, &cx, false)).await.ok();
+        Preview::of(planned.and_then(|(edit, ..)| edit.diff).map(diff::ShownDiff::preview))
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -17,7 +17,7 @@ async fn edits_and_reports() {
         EditFile.access(&args, &b.cx).unwrap(),
         vec![Access::Write { path: path.display().to_string(), inside: true }]
     );
-    let preview = EditFile.preview(&args, &b.cx).await.unwrap();
+    let preview = EditFile.preview(&args, &b.cx).await.diff.unwrap();
     let out = b.call(&EditFile, args).await.unwrap();
     assert_eq!(crate::testing::text_of(&out.content), "edited src/x.rs: +2 -1 at line 2.");
     let Some(Display::Diff { files }) = out.display else { panic!("no diff") };

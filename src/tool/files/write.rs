@@ -14,7 +14,7 @@ use crate::files::change::{Edit, Who, adopt_line_ends, apply, counts, current, n
 use crate::files::masks::restore;
 use crate::files::path::{Place, declare, to_write};
 use crate::guard::blocking;
-use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use crate::{Preview, Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
 pub struct WriteFile;
@@ -66,11 +66,11 @@ impl Tool for WriteFile {
         .await
     }
 
-    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
-        let args: Args = schema::read(args).ok()?;
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Preview {
+        let Ok(args) = schema::read::<Args>(args) else { return Preview::default() };
         let cx = cx.clone();
-        let edit = blocking("write", move || plan(&args, &cx, false)).await.ok()??.0;
-        edit.diff.map(diff::ShownDiff::preview)
+        let planned = blocking("write", move || plan(&args, &cx, false)).await.ok().flatten();
+        Preview::of(planned.and_then(|(edit, ..)| edit.diff).map(diff::ShownDiff::preview))
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

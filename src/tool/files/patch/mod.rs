@@ -20,7 +20,7 @@ use crate::files::change::{Current, Edit, Who, apply, counts, current, encode, r
 use crate::files::masks::{MaskedText, restore};
 use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
-use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use crate::{Preview, Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files of one patch.
 const FILES: usize = 500;
@@ -88,11 +88,15 @@ impl Tool for Patch {
         .await
     }
 
-    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
-        let args: Args = schema::read(args).ok()?;
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Preview {
+        let Ok(args) = schema::read::<Args>(args) else { return Preview::default() };
         let cx = cx.clone();
-        let edits = blocking("patch", move || plan(&args, &cx, false)).await.ok()?;
-        Some(edits.into_iter().filter_map(|e| e.diff).map(diff::ShownDiff::preview).collect())
+        let planned = blocking("patch", move || plan(&args, &cx, false)).await.ok();
+        Preview::of(
+            planned.map(|edits| {
+                edits.into_iter().filter_map(|e| e.diff).map(diff::ShownDiff::preview).collect()
+            }),
+        )
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {

@@ -43,7 +43,7 @@ async fn scenarios() {
         let args = json!({"patch": std::fs::read_to_string(case.join("patch.txt")).unwrap()});
         // As the engine does: declare, show, run.
         let _ = Patch.access(&args, &b.cx);
-        let preview = Patch.preview(&args, &b.cx).await;
+        let preview = Patch.preview(&args, &b.cx).await.diff;
         assert_eq!(tree(&b.root), before, "{name}: a preview changes nothing");
         let result = b.call(&Patch, args).await;
         match std::fs::read_to_string(case.join("error.txt")) {
