@@ -136,7 +136,7 @@ async fn a_skill_is_written_as_it_was_shown_and_used_at_once() {
 
     // The file changes between the question and the answer.
     let patch = json!({"action": "patch", "name": "notes", "old": "them", "new": "all"});
-    manage.preview(&patch, &b.cx).await.unwrap();
+    manage.preview(&patch, &b.cx).await;
     let file = home.path().join("skills/notes/SKILL.md");
     std::fs::write(&file, content.replace("Take", "Never take")).unwrap();
     let error = format!("{:?}", manage.run(patch.clone(), &b.cx).await.unwrap_err());
