@@ -7,6 +7,7 @@ pub(crate) mod diff_review;
 pub(crate) mod effort;
 pub(crate) mod goal;
 pub(crate) mod large_session;
+pub(crate) mod learnings;
 pub(crate) mod memory;
 pub(crate) mod planning;
 pub(crate) mod proposals;

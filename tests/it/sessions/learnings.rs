@@ -1,0 +1,73 @@
+//! Rules and learnings in the program itself: a rule that is violated twice becomes a hook by one key.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_testkit::{Script, Wire};
+
+use crate::common::{Place, poll};
+use crate::scenario::Model;
+use crate::screen::{press_until, quit, say};
+
+/// Presses keys until something is so: keys that decide count once the list was in sight for a moment.
+fn until(term: &mut tiller_testkit::Term, keys: &str, done: impl Fn() -> bool) {
+    let there = (0..60).any(|_| {
+        term.keys(keys);
+        poll(Duration::from_secs(1), || done().then_some(())).is_some()
+    });
+    assert!(there, "{}", term.screen());
+}
+
+fn becomes_a_hook(cols: u16, rows: u16) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    place.config("[browser]\nenabled = false\n");
+    std::fs::create_dir_all(place.home.join("data")).unwrap();
+    let memory = "- No deploys on Fridays. [never: terminal \"true deploy*\"]\n";
+    std::fs::write(place.home.join("data/MEMORY.md"), memory).unwrap();
+    let settings = || std::fs::read_to_string(place.home.join("config/config.toml")).unwrap_or_default();
+    let before = settings();
+    let mut term = place.term(&["--profile", "full"], cols, rows);
+    term.wait_text("Type what you want done");
+    let deploy = |term: &mut tiller_testkit::Term, n: usize| {
+        model.push(Script::new().call("c1", "terminal", json!({"command": "true deploy now"})));
+        model.push(Script::new().text(&format!("Answer {n}.")));
+        say(term, "deploy it");
+        term.wait_text(&format!("Answer {n}."));
+        model.last()
+    };
+    // It is shown with the first call, and violated by the next two.
+    for n in 1..=3 {
+        assert!(deploy(&mut term, n).contains("forbids this call: No deploys on Fridays."));
+    }
+    say(&mut term, "/learnings");
+    term.wait("the rule, and both of what it can become", |s| {
+        s.contains("violated") && s.contains("deny terminal(true deploy*)") && s.contains("exit 2")
+    });
+    until(&mut term, "\x18h", || settings() != before);
+    let hook = "[[hooks.before-tool-call]]\nmatch = \"terminal(true deploy*)\"\ncommand = \"printf '%s' 'No deploys on Fridays.' >&2; exit 2\"\nblocking = true\n";
+    assert_eq!(settings(), format!("{}\n\n{hook}", before.trim_end()));
+    let closed = |s: &str| s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"));
+    press_until(&mut term, "\x1b", closed);
+    // It is in force at once, and says why.
+    let told = deploy(&mut term, 4);
+    assert!(told.contains("Denied by the hook") && told.contains("No deploys on Fridays."), "{told}");
+    say(&mut term, "/learnings");
+    term.wait("the hook", |s| s.contains("hook") && s.contains("exit 2"));
+    until(&mut term, "\x18z", || settings() == before);
+    press_until(&mut term, "\x1b", closed);
+    deploy(&mut term, 5);
+    assert!(!model.last().rsplit("deploy it").next().unwrap().contains("Denied by the hook"));
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn a_rule_that_was_violated_twice_becomes_a_hook_by_one_key_at_118x25() {
+    becomes_a_hook(118, 25);
+}
+
+#[test]
+fn a_rule_that_was_violated_twice_becomes_a_hook_by_one_key_at_80x24() {
+    becomes_a_hook(80, 24);
+}
