@@ -13,8 +13,8 @@ pub(crate) const NEAREST: usize = 200;
 
 /// A likeness counts when it stands out from that of all entries: from this number of standard deviations above the mean on,
 /// and wholly from the second on. A model that finds everything alike then changes nothing.
-const USUAL: f32 = 1.0;
-const CLEAR: f32 = 5.0;
+const USUAL: f32 = 2.5;
+const CLEAR: f32 = 6.0;
 /// Of fewer entries the spread says nothing: then these cosines count.
 const FEW: usize = 60;
 const USUAL_COSINE: f32 = 0.5;
