@@ -4,6 +4,7 @@ use tiller_engine::crew::{CrewHost, CrewMsg, HostSession, HostTasks, MemberMsg};
 use tiller_protocol::{AgentId, SessionId};
 
 use crate::msg::{MemberTaskMsg, TaskMailbox, TaskMsg};
+use crate::reuse;
 use crate::roster::Roster;
 
 /// Drives the agents of a session. It borrows all that it needs and has no state.
@@ -92,8 +93,8 @@ impl CrewDriver<'_> {
                 }
                 match msg {
                     MemberTaskMsg::Folder(made) => self.folder_made(&id, made),
-                    MemberTaskMsg::Stamp(stamp) => self.stamp_noted(&id, stamp),
-                    MemberTaskMsg::Reuse(check) => self.reuse_checked(&id, *check),
+                    MemberTaskMsg::Stamp(stamp) => reuse::stamp_noted(self, &id, stamp),
+                    MemberTaskMsg::Reuse(check) => reuse::reuse_checked(self, &id, *check),
                     MemberTaskMsg::Reloaded { services, loaded, then } => {
                         self.reloaded(&id, services, loaded, then);
                     }

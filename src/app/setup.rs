@@ -294,11 +294,11 @@ impl Setup {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
             items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
         });
-        status(&self.brought(store), stored.as_ref())
+        status(&self.folder_brings(store), stored.as_ref())
     }
 
     /// What the folder brings: a memory file that was made here is no part of it.
-    pub fn brought(&self, store: &Store) -> FolderConfig {
+    pub fn folder_brings(&self, store: &Store) -> FolderConfig {
         crate::app::tools::memory::without_own(self.folder_config.clone(), &self.project, store)
     }
 

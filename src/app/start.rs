@@ -165,7 +165,7 @@ impl Running {
                     memory: Arc::clone(&setup.services.memory),
                     then: start.on_trust,
                 };
-                trust::offer(&name, &setup.brought(&store), &store, &status, after)
+                trust::offer(&name, &setup.folder_brings(&store), &store, &status, after)
             })
             .flatten();
         if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {

@@ -105,7 +105,7 @@ pub(super) fn run(
     }
     let setup = at(dir)?;
     let store = setup.open_store()?;
-    let (status, brought) = (setup.trust(&store), setup.brought(&store));
+    let (status, brought) = (setup.trust(&store), setup.folder_brings(&store));
     let (for_programs, open) = for_programs(&setup, &store)?;
     let mut text = format!("{}\n", setup.project.display());
     for item in brought.items().into_iter().chain(for_programs.items()) {

@@ -78,7 +78,7 @@ fn kind(schema: &Value) -> String {
 
 /// Replaces a call of `use_tool` by the call that it asks for. A call that names no tool stays what it is.
 pub fn resolve(call: &mut ToolCall) {
-    if call.name != USE_TOOL || call.malformed.is_some() {
+    if !call.is_use_tool() || call.malformed.is_some() {
         return;
     }
     let Some(name) = call.arguments["name"].as_str().map(str::trim).filter(|name| !name.is_empty()) else {

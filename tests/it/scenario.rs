@@ -179,7 +179,7 @@ pub(crate) fn with_cargo(place: &mut Place) -> bool {
     // The target folder lies outside of the workspace; and screens and entries are the same on every machine, whatever
     // its kernel can confine.
     // The tools are those of every machine, with or without a browser.
-    place.config("sandbox = \"off\"\n[browser]\nenabled = false\n");
+    place.config("sandbox = \"off\"\n[browser]\nenabled = false\n[skills]\noffer = \"never\"\n");
     // Results have a fixed order.
     let home = place.user.join(".cargo");
     std::fs::create_dir_all(&home).unwrap();

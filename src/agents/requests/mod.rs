@@ -14,6 +14,7 @@ use tiller_tool::crew::{AgentSummary, CrewReply, CrewRequest};
 use crate::driver::CrewDriver;
 use crate::msg::TaskMsg;
 use crate::requests::wait::{AgentWait, WaitKind};
+use crate::reuse;
 use crate::roster::Roster;
 use crate::workflow::state::CrewReplySender;
 use crate::workflow::state::Starter;
@@ -46,7 +47,7 @@ impl CrewDriver<'_> {
             return;
         };
         let said = match request {
-            CrewRequest::Run(brief) => return self.run_or_reuse(by, (call, entry), *brief, reply),
+            CrewRequest::Run(brief) => return reuse::run_or_reuse(self, by, (call, entry), *brief, reply),
             CrewRequest::Again { agent, text } => match self.crew.find(by, &agent) {
                 Ok(id) => {
                     self.send_text(&id, text);

@@ -8,6 +8,7 @@ use tiller_protocol::{AgentId, AgentState, Notice, NoticeKind};
 
 use crate::driver::CrewDriver;
 use crate::msg::{MemberTaskMsg, TaskMsg};
+use crate::reuse;
 use crate::roster::member::Member;
 
 impl CrewDriver<'_> {
@@ -20,8 +21,8 @@ impl CrewDriver<'_> {
             let bare = |m: &Member| m.order.brief.isolated && m.order.folder.is_empty();
             if self.crew.members.get(&id).is_some_and(bare) {
                 self.make_folder(id);
-            } else if self.crew.members.get(&id).is_some_and(|m| self.needs_stamp(m)) {
-                self.note_stamp(id);
+            } else if self.crew.members.get(&id).is_some_and(|m| reuse::needs_stamp(self, m)) {
+                reuse::note_stamp(self, id);
             } else {
                 self.launch(&id);
             }

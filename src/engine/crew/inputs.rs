@@ -5,13 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tiller_protocol::{EntryBody, ToolSet, names};
+use tiller_protocol::names;
 
-use crate::core::Core;
-use crate::lock::lock;
-
-/// Tools whose reading and writing the workspace keeps file by file.
-const BY_FILE: &[&str] = &["read_file", "write_file", "edit_file", "patch"];
 /// Bytes of a file that are hashed at most; of a larger one it is not known whether it changed.
 const LARGEST: u64 = 64 << 20;
 /// Files of a folder that a stamp covers at most.
@@ -22,41 +17,14 @@ const MOST: usize = 50_000;
 #[serde(default)]
 pub struct Inputs {
     /// Files that it read or wrote with tools for files: the absolute path, and the hash of the content that it knows.
-    files: BTreeMap<String, String>,
+    pub(crate) files: BTreeMap<String, String>,
     /// It may have seen more: it searched, ran commands or scripts, or started agents.
-    more: bool,
+    pub(crate) more: bool,
     /// It changed files.
-    changed: bool,
+    pub(crate) changed: bool,
 }
 
 impl Inputs {
-    /// Of the agent of this loop.
-    pub(crate) fn of(core: &Core) -> Self {
-        let catalog = core.services.tools.all.catalog();
-        let looks_around = |name: &str| match catalog.get(name).map(|tool| tool.set) {
-            Some(ToolSet::Plan | ToolSet::Memory | ToolSet::Web | ToolSet::Browser | ToolSet::Media) => false,
-            _ => !BY_FILE.contains(&name),
-        };
-        let calls: Vec<&str> = core
-            .session
-            .history
-            .path
-            .iter()
-            .filter_map(|entry| match &entry.body {
-                EntryBody::ToolResult { name, .. } => Some(name.as_str()),
-                _ => None,
-            })
-            .collect();
-        let made = core.identity.child().map_or(0, |child| child.work.calls);
-        // Calls that a compaction took out of the path are not known any more.
-        let lost = u32::try_from(calls.len()).is_ok_and(|known| known < made);
-        let more = lost || core.identity.external().is_some() || calls.into_iter().any(looks_around);
-        let seen = lock(&core.services.workspace.seen);
-        let files = seen.iter().map(|(path, file)| (names::written(path), hex(&file.hash))).collect();
-        let changed = core.identity.child().is_some_and(|child| !child.files.is_empty());
-        Self { files, more, changed }
-    }
-
     /// Whether all files that the agent has seen are as it knew them. `folder`: the folder that it worked in; `before`: the
     /// [`stamp`] of that folder when it began. Blocks.
     pub fn hold(&self, folder: &Path, before: Option<&str>) -> bool {

@@ -120,10 +120,8 @@ pub(crate) fn ask(core: &mut Core) {
         return;
     }
     if core.services.config().skills.offer == SkillOffer::Hint {
-        let text = "how this task was done can be saved as a skill, for the next one like it";
-        let hint = "`/save-skill` lets the agent write a draft, which you edit and accept";
-        let off = "`/save-skill never` ends these offers for good";
-        return core.notice(Notice::new(NoticeKind::Info, text).hint(hint).hint(off));
+        let text = "this task can be saved as a skill: `/save-skill` (never again: `/save-skill never`)";
+        return core.notice(Notice::new(NoticeKind::Info, text));
     }
     let body = AskBody::Clarify {
         question: "This task took several steps and succeeded. Save how it was done as a skill, for the next one like it?"

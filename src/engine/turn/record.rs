@@ -113,7 +113,7 @@ mod tests {
         record.call_ended(VIEW, &json!({"name": "b"}), false);
         record.call_ended("read_file", &json!({"name": "c"}), true);
         record.call_ended(VIEW, &json!({"name": 1}), true);
-        assert_eq!((record.calls, record.skills, record.wrote), (4, vec!["a".to_owned()], false));
+        assert_eq!((record.calls, record.skills.clone(), record.wrote), (4, vec!["a".to_owned()], false));
         for (command, check) in [
             ("cargo test -p x", true),
             ("cd a && pytest -q | tail", true),

@@ -105,7 +105,7 @@ impl Memory {
         since.as_mut().map_or(0, |since| std::mem::take(&mut since.untold))
     }
 
-    /// The same, for a caller that tells nobody.
+    /// The same, for a caller that shows no notice.
     pub(crate) fn note_free_entries(&self, session: Option<SessionId>) {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };

@@ -22,9 +22,9 @@ impl LearningsMoved {
         let count = |n: usize| if n == 1 { "1 learning".to_owned() } else { format!("{n} learnings") };
         match (self.aside, self.back) {
             (0, 0) => String::new(),
-            (n, 0) => format!("{} of the branch that was left: set aside", count(n)),
+            (n, 0) => format!("{} of the branch that was left: not in use", count(n)),
             (0, n) => format!("{} of this branch: back", count(n)),
-            (n, m) => format!("{} set aside, {} back", count(n), count(m)),
+            (n, m) => format!("{} not in use, {} back", count(n), count(m)),
         }
     }
 }

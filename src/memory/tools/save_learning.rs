@@ -49,6 +49,10 @@ impl Tool for SaveLearning {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         learning_spec::<Args>(&INFO, include_str!("save_learning.md"))
     }

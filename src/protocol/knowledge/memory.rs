@@ -226,6 +226,13 @@ pub struct MemoryEntry {
     pub counts: RuleReceipts,
 }
 
+impl MemoryEntry {
+    /// Whether the text names calls as a rule does: `[when: ...]`, `[never: ...]`.
+    pub fn has_matcher(&self) -> bool {
+        ["[when:", "[never:"].iter().any(|mark| self.text.contains(mark))
+    }
+}
+
 /// What a memory file takes up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {

@@ -17,6 +17,13 @@ pub struct ToolSpec {
 /// description.
 pub const USE_TOOL: &str = "use_tool";
 
+impl crate::ToolCall {
+    /// Whether it asks [`USE_TOOL`] for another tool.
+    pub fn is_use_tool(&self) -> bool {
+        self.name == USE_TOOL
+    }
+}
+
 impl ToolSpec {
     /// Whether a tool of this name can be called by it: its own spec, or a line of [`USE_TOOL`].
     pub fn lists(&self, name: &str) -> bool {

@@ -3,7 +3,7 @@
 //! other are never used.
 
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ fn read(path: &Path) -> Option<Kept> {
 }
 
 fn write(folder: &Path, kept: &Kept) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&serde_json::to_vec(kept)?)?;
     file.persist(folder.join(FILE))?;

@@ -37,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A folder without a socket is certainly left after this time.
 const MAKING: Duration = Duration::from_secs(600);
+/// As [`MAKING`], of a folder whose socket refuses: a socket that has a name does not listen yet.
+const BINDING: Duration = Duration::from_secs(60);
 
 /// What is sent beside the socket: by a launcher, and for the machine's own loopback.
 const WORD: u8 = b'L';
@@ -91,12 +93,11 @@ fn is_left(folder: &Path) -> bool {
     if !meta.is_dir() || meta.uid() != rustix::process::getuid().as_raw() {
         return false;
     }
+    let older = |than| meta.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > than);
     match UnixStream::connect(super::socket(folder)) {
-        Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => true,
+        Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => older(BINDING),
         // It is being made, unless its process was killed before it could listen.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            meta.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > MAKING)
-        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => older(MAKING),
         _ => false,
     }
 }

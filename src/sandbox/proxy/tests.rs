@@ -103,12 +103,17 @@ fn what_a_killed_process_left_is_removed() {
         std::fs::create_dir(&path).unwrap();
         path
     };
-    let [own, killed, lives, made, other] =
-        ["tiller-net-own", "tiller-net-killed", "tiller-net-lives", "tiller-net-made", "precious"]
-            .map(folder);
+    let names = ["own", "killed", "lives", "made", "binds"].map(|name| format!("tiller-net-{name}"));
+    let [own, killed, lives, made, binds] = names.each_ref().map(|name| folder(name));
+    let other = folder("precious");
     // A socket stays in the file system when its listener is closed, as after a kill.
-    for left in [&killed, &other] {
+    // Another process has named its socket and listens a moment later.
+    for left in [&killed, &other, &binds] {
         drop(UnixListener::bind(socket(left)).unwrap());
+    }
+    for old in [&killed, &other] {
+        let hour = std::time::Duration::from_secs(3_600);
+        std::fs::File::open(old).unwrap().set_modified(std::time::SystemTime::now() - hour).unwrap();
     }
     let _listener = UnixListener::bind(socket(&lives)).unwrap();
     let target = tempfile::tempdir().unwrap();
@@ -116,7 +121,7 @@ fn what_a_killed_process_left_is_removed() {
     std::os::unix::fs::symlink(target.path(), tmp.path().join("tiller-net-link")).unwrap();
     listen::sweep(&own);
     assert!(!killed.exists());
-    assert!([&own, &lives, &made, &other].iter().all(|path| path.exists()) && target.path().exists());
+    assert!([&own, &lives, &made, &binds, &other].iter().all(|path| path.exists()) && target.path().exists());
 }
 
 #[tokio::test]

@@ -110,6 +110,10 @@ impl Tool for SkillManage {
         }
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("manage.md"))
     }

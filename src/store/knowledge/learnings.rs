@@ -234,12 +234,12 @@ impl Learnings<'_> {
         })
     }
 
-    /// Sets learnings aside whose branch was left, and brings back those whose branch was entered, in the state that they had.
+    /// Takes learnings out of use whose branch was left, and brings back those whose branch was entered, in the state that they had.
     pub fn follow_branch(&self, aside: Vec<i64>, back: Vec<i64>) -> Ticket<()> {
         self.store.write(move |conn| {
             for id in &aside {
                 conn.prepare_cached(
-                    "UPDATE learnings SET aside = state, state = 'aside' WHERE id = ?1 AND before IS NULL
+                    "UPDATE learnings SET state = 'aside', aside = state WHERE id = ?1 AND before IS NULL
                      AND state IN ('proposed', 'active')",
                 )?
                 .execute([id])?;

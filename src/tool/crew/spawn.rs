@@ -48,6 +48,10 @@ impl Tool for SpawnAgent {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<SchemaArgs>(self.name(), include_str!("spawn.md"))
     }

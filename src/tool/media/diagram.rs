@@ -98,6 +98,10 @@ impl Tool for RenderDiagram {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("diagram.md"))
     }

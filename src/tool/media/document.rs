@@ -73,6 +73,10 @@ impl Tool for MakeDocument {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("document.md"))
     }

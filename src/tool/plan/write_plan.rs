@@ -61,6 +61,10 @@ impl Tool for WritePlan {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("write_plan.md"))
     }

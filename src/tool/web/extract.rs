@@ -76,6 +76,10 @@ impl Tool for WebExtract {
         INFO
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("extract.md"))
     }

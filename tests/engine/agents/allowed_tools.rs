@@ -49,7 +49,7 @@ fn with(library: &Library, profile: Profile) -> impl FnOnce(&mut EngineConfig) +
     let library = library.clone();
     move |parts| {
         parts.crew.roles = tiller_engine::Roles::with_skills(parts.crew.roles.now(), library);
-        parts.config.profile = profile;
+        parts.session.profile = Some(profile);
         parts.config.tiers.fast = Some("fake/quick".into());
     }
 }

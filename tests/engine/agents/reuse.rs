@@ -45,7 +45,15 @@ async fn twice(
     let (_, text) = rig.turn("again").await;
     let goal = second["goal"].as_str().unwrap().to_owned();
     let of = |wanted: &str| {
-        fake.requests.lock().unwrap().iter().filter(|r| first(r) == wanted && r.messages.len() == 1).count()
+        fake.requests
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|r| {
+                let words = first(r);
+                (words == wanted || words.starts_with(&format!("{wanted}\n"))) && r.messages.len() == 1
+            })
+            .count()
     };
     let runs = if goal == TASK { of(TASK) } else { of(TASK) + of(&goal) };
     let row = rig.seen.iter().rev().find_map(|e| {

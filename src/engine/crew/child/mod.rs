@@ -4,6 +4,7 @@
 mod ends;
 pub(crate) mod handle;
 pub(crate) mod identity;
+mod inputs;
 pub(crate) mod msg;
 pub(crate) mod outbox;
 pub(crate) mod pause;
@@ -281,7 +282,7 @@ impl ChildDriver<'_> {
             calls: child.work.calls,
             seconds: child.time.before.as_secs_f64(),
             unannounced,
-            inputs: crate::crew::inputs::Inputs::of(self.core),
+            inputs: inputs::inputs(self.core),
         };
         self.report(MemberMsg::Ended(Box::new(end)));
     }

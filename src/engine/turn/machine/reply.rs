@@ -55,7 +55,7 @@ pub fn drop_calls(blocks: &mut Vec<Block>, gone: impl Fn(&ToolCall) -> bool) {
 
 /// Replaces a call of `use_tool`, however its name is spelt.
 fn resolve(call: &mut ToolCall) {
-    if call.name != USE_TOOL && meant(&call.name, std::iter::once(USE_TOOL)).is_some() {
+    if !call.is_use_tool() && meant(&call.name, std::iter::once(USE_TOOL)).is_some() {
         call.name = USE_TOOL.to_owned();
     }
     deferred::resolve(call);

@@ -28,6 +28,10 @@ impl Tool for Snapshot {
         info("browser_snapshot", &["snapshot"], |_| "snapshot".into())
     }
 
+    fn seldom(&self) -> bool {
+        true
+    }
+
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("snapshot.md"))
     }

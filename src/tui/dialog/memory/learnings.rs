@@ -11,7 +11,7 @@ use tiller_protocol::{
 use super::list_state::{self, Answered, LIST, ListState, TO_SOURCE, toast, visit};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::commands::palette::ago;
-use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::picker::{self, EngineQuery, Enter, Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
@@ -260,8 +260,16 @@ impl Source for List {
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        let learnings = self.page.learnings.iter().enumerate().map(|(at, l)| learning_item(at, l, model));
-        let rules = self.page.rules.iter().enumerate().map(|(at, rule)| rule_item(at, rule));
+        let learnings = self.page.learnings.iter().enumerate().map(|(at, l)| {
+            let enter = source(l).map(|_| TO_SOURCE).into();
+            Item { enter, ..learning_item(at, l, model) }
+        });
+        let rules = self
+            .page
+            .rules
+            .iter()
+            .enumerate()
+            .map(|(at, rule)| Item { enter: Enter::Nothing, ..rule_item(at, rule) });
         learnings.chain(rules).collect()
     }
 
@@ -310,13 +318,6 @@ impl Source for List {
         let text =
             LearningText { pattern: l.pattern.clone(), fix: text.to_owned(), context: l.context.clone() };
         Self::send(LearningCommand::Edit { id: l.id, text })
-    }
-
-    fn verb(&self, item: &Item) -> Option<&'static str> {
-        match self.row(Some(item)) {
-            Some(Row::Learning(l)) => source(l).map(|_| TO_SOURCE),
-            _ => None,
-        }
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

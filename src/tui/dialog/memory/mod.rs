@@ -160,7 +160,15 @@ impl Source for Browser {
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        self.page.entries.iter().enumerate().map(|(n, entry)| rows::item(n, entry, model)).collect()
+        self.page
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(n, entry)| {
+                let enter = source(entry).map(|_| TO_SOURCE).into();
+                Item { enter, ..rows::item(n, entry, model) }
+            })
+            .collect()
     }
 
     fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
@@ -208,10 +216,6 @@ impl Source for Browser {
             return Self::decide(entry, true, Some(text));
         }
         Self::send(MemoryCommand::Edit { target: entry.target, old, text })
-    }
-
-    fn verb(&self, item: &Item) -> Option<&'static str> {
-        self.entry(Some(item)).and_then(source).map(|_| TO_SOURCE)
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

@@ -82,7 +82,7 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
         lines.push(format!("Replaces: {}", entry.replaces));
     }
     lines.push(origin(entry.from.as_ref()));
-    if is_of_others(entry) && (entry.text.contains("[when:") || entry.text.contains("[never:")) {
+    if is_of_others(entry) && entry.has_matcher() {
         lines.push("It is no rule until you accept it".into());
     }
     if !entry.counts.is_none() {

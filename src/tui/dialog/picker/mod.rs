@@ -40,7 +40,7 @@ mod actions;
 mod draw;
 mod filtered_rows;
 mod source;
-pub use source::{EngineQuery, FILTER_PROMPT, Item, ListSpec, Outcome, Source};
+pub use source::{EngineQuery, Enter, FILTER_PROMPT, Item, ListSpec, Outcome, Source};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -343,7 +343,11 @@ impl Panel for Picker {
             return vec![Hint::as_("picker.send", "keep")];
         }
         let any = self.rows.len() > 0;
-        let verb = self.chosen().and_then(|item| self.source.verb(item));
+        let verb = self.chosen().and_then(|item| match item.enter {
+            Enter::Usual => Some(self.source.spec().verb),
+            Enter::Verb(verb) => Some(verb),
+            Enter::Nothing => None,
+        });
         let choose = verb.map(|verb| Hint::as_("picker.choose", verb));
         choose.into_iter().chain(self.source.hints(any)).collect()
     }

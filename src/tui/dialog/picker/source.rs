@@ -35,8 +35,26 @@ pub struct Item {
     pub current: bool,
     /// It stands out: the sum of the others.
     pub strong: bool,
+    /// What choosing it does, for the footer.
+    pub enter: Enter,
     /// Choosing it grants, ends or takes away something: then keys that come before the list was readable do not count.
     pub decides: bool,
+}
+
+/// What choosing a row does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enter {
+    /// What [`ListSpec::verb`] says.
+    #[default]
+    Usual,
+    Verb(&'static str),
+    Nothing,
+}
+
+impl From<Option<&'static str>> for Enter {
+    fn from(verb: Option<&'static str>) -> Self {
+        verb.map_or(Self::Nothing, Self::Verb)
+    }
 }
 
 impl Item {
@@ -172,11 +190,6 @@ pub trait Source: Any {
     /// Takes the text that [`Outcome::Input`] asked for about `item`, trimmed.
     fn submit(&mut self, _item: &Item, _text: &str, _model: &Model) -> Outcome {
         Outcome::none()
-    }
-
-    /// What choosing this row does, for the footer; `None`: nothing.
-    fn verb(&self, _item: &Item) -> Option<&'static str> {
-        Some(self.spec().verb)
     }
 
     /// Hints besides "choose"; `any`: a row is selected.

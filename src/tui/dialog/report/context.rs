@@ -254,12 +254,13 @@ impl Source for ContextSource {
         all.splice(at..at, self.missing(report));
         let (kinds, items): (Vec<Row>, Vec<Item>) = all.into_iter().unzip();
         self.rows = kinds;
-        items.into_iter().enumerate().map(|(at, item)| Item { id: at.to_string(), ..item }).collect()
-    }
-
-    fn verb(&self, item: &Item) -> Option<&'static str> {
-        let made = matches!(self.row(item), Row::Missing(_));
-        self.file(item).map(|_| if made { "make" } else { "edit" })
+        let with = |(at, item): (usize, Item)| {
+            let item = Item { id: at.to_string(), ..item };
+            let made = matches!(self.row(&item), Row::Missing(_));
+            let verb = self.file(&item).map(|_| if made { "make" } else { "edit" });
+            Item { enter: verb.into(), ..item }
+        };
+        items.into_iter().enumerate().map(with).collect()
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
