@@ -150,7 +150,7 @@ async fn the_setting_makes_a_line_of_it_or_nothing() {
     let mut rig = place.start_with(&fake, with(SkillOffer::default())).await;
     rig.turn("go").await;
     let notice = rig.notice("can be saved as a skill").await;
-    assert!(notice.hints[0].contains("`/save-skill`") && notice.hints[1].contains("never"), "{notice:?}");
+    assert!(notice.message.contains("`/save-skill`") && notice.message.contains("never"), "{notice:?}");
     assert_eq!(fake.requests.lock().unwrap().len(), 2);
     rig.turn("again").await;
     // Taken by a command: the agent writes the skill.

@@ -123,6 +123,7 @@ fn a_proposal_is_edited_and_accepted_or_declined_or_left() {
         };
         std::fs::write(&text, "Be kind.\nBe very dry.\n").unwrap();
         r.app.edited("Editor", Ok(()));
+        r.run("wait 1");
         assert!(r.screen().contains("Be very dry."), "{}", r.screen());
         r.wait(Duration::from_secs(5)).run("y");
         work(&mut r);
