@@ -43,7 +43,7 @@ impl SlashCommand for SaveSkill {
     }
 
     fn help(&self) -> &'static str {
-        "Save how the last task was done as a skill: you edit and accept a draft"
+        "Save how the last task was done as a skill, or end the offers"
     }
 
     fn usage(&self) -> &'static str {

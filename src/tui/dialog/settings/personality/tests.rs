@@ -103,10 +103,7 @@ fn a_proposal_is_edited_and_accepted_or_declined_or_left() {
         let mut r = opened(tmp.path(), width, height);
         r.run("type Proposal");
         let screen = r.screen();
-        assert!(
-            screen.contains("Proposal 1: SOUL.md") && screen.contains("after it had read pages"),
-            "{screen}"
-        );
+        assert!(screen.contains("Proposal 1: SOUL.md") && screen.contains("read pages"), "{screen}");
         let mut r = review();
         let screen = r.screen();
         assert!(screen.contains("Proposal for SOUL.md") && screen.contains("Be dry."), "{screen}");
