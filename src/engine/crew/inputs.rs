@@ -35,10 +35,6 @@ impl Inputs {
     }
 }
 
-fn hex(hash: &[u8; 32]) -> String {
-    blake3::Hash::from(*hash).to_hex().to_string()
-}
-
 /// `None`: there is no such file, or it is too large.
 fn hash_of(path: &Path) -> Option<String> {
     let meta = std::fs::metadata(path).ok()?;
