@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tiller_config::schema::{Hook, HookFormat, Hooks};
 use tiller_protocol::HookEvent;
+use tiller_tool::aliases;
 
 use crate::decision::{Decision, text_field};
 
@@ -21,22 +22,6 @@ const EVENTS: &[(&str, HookEvent)] = &[
     ("SubagentStop", HookEvent::AgentEnd),
     ("FileChanged", HookEvent::FileChanged),
     ("Notification", HookEvent::Notification),
-];
-
-/// Tools of Claude Code, and those of Tiller that do the same.
-const TOOLS: &[(&str, &[&str])] = &[
-    ("Bash", &["terminal"]),
-    ("Read", &["read_file"]),
-    ("Write", &["write_file"]),
-    ("Edit", &["edit_file", "patch"]),
-    ("MultiEdit", &["edit_file", "patch"]),
-    ("Grep", &["search"]),
-    ("Glob", &["search"]),
-    ("LS", &["list_dir"]),
-    ("WebFetch", &["web_fetch"]),
-    ("WebSearch", &["web_search"]),
-    ("Task", &["delegate_task"]),
-    ("TodoWrite", &["todo_write"]),
 ];
 
 /// Fields of arguments with another name.
@@ -137,7 +122,7 @@ fn tools(matcher: &str) -> Result<Vec<Option<String>>, String> {
             // A pattern of another language: it runs for all calls, and the hook itself looks at the name.
             return Ok(vec![None]);
         }
-        let (_, ours) = TOOLS.iter().find(|(theirs, _)| *theirs == word).ok_or_else(|| word.to_owned())?;
+        let ours = aliases::ours(word).ok_or_else(|| word.to_owned())?;
         all.extend(ours.iter().map(|tool| Some((*tool).to_owned())));
     }
     all.sort();
@@ -158,7 +143,7 @@ pub(crate) fn input(event: HookEvent, ours: &Value) -> Value {
     let call = &ours["call"];
     let Some(fields) = all.as_object_mut() else { return all };
     if let Some(tool) = call["tool"].as_str() {
-        let theirs = TOOLS.iter().find(|(_, ours)| ours.contains(&tool)).map_or(tool, |(theirs, _)| theirs);
+        let theirs = aliases::theirs(tool).unwrap_or(tool);
         fields.insert("tool_name".into(), theirs.into());
         fields.insert("tool_input".into(), renamed(&call["arguments"], |(ours, theirs)| (ours, theirs)));
         fields.insert("tool_use_id".into(), call["id"].clone());

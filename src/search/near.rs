@@ -34,7 +34,7 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Of these words those that the table knows.
+    /// Of these words those that are in the table.
     pub(crate) fn of(table: &Table, words: Vec<String>, entries: u32) -> Self {
         let mut made = Self { entries, ..Self::default() };
         for word in words {

@@ -1,23 +1,9 @@
 //! `allowed-tools` as patterns of permission rules. Other programs read the field as tools that run without a question; here
 //! it only narrows: while the task of the skill or the command lasts, other tools are refused.
 
-use crate::load::Skills;
+use tiller_tool::aliases;
 
-/// Names of tools in files that are written for other programs, and those of Tiller that do the same.
-const OTHERS: &[(&str, &[&str])] = &[
-    ("Bash", &["terminal"]),
-    ("Read", &["read_file"]),
-    ("Write", &["write_file"]),
-    ("Edit", &["edit_file", "patch"]),
-    ("MultiEdit", &["edit_file", "patch"]),
-    ("Grep", &["search"]),
-    ("Glob", &["search"]),
-    ("LS", &["list_dir"]),
-    ("WebFetch", &["web_fetch"]),
-    ("WebSearch", &["web_search"]),
-    ("Task", &["delegate_task"]),
-    ("TodoWrite", &["todo_write"]),
-];
+use crate::load::Skills;
 
 /// The patterns that these entries stand for. An entry for a tool that does not exist here stays, and matches nothing.
 pub fn patterns(entries: &[String]) -> Vec<String> {
@@ -35,10 +21,7 @@ fn of(entry: &str) -> Vec<String> {
         None => (entry, None),
     };
     let argument = argument.filter(|argument| !matches!(*argument, "*" | ""));
-    let ours: Vec<&str> = match OTHERS.iter().find(|(theirs, _)| *theirs == tool) {
-        Some((_, ours)) => ours.to_vec(),
-        None => vec![tool],
-    };
+    let ours = aliases::ours(tool).map_or_else(|| vec![tool], <[_]>::to_vec);
     let one = |tool: &str| match argument {
         // `git log:*` means the command and whatever follows it.
         Some(argument) => match argument.strip_suffix(":*") {

@@ -19,6 +19,7 @@
 //! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
 //! makes.
 
+pub mod aliases;
 pub mod browser;
 pub mod checkpoint;
 mod child_env;

@@ -29,7 +29,7 @@ pub(crate) fn likeness(a: &str, b: &str) -> f64 {
         list.windows(2).map(|two| (two[0].clone(), two[1].clone())).collect()
     };
     let single = shared(&a.iter().collect(), &b.iter().collect());
-    // The order tells who does what to whom.
+    // The order of the words distinguishes subject and object.
     if a.len() < 2 || b.len() < 2 { single } else { (single + shared(&pairs(&a), &pairs(&b))) / 2.0 }
 }
 

@@ -16,7 +16,7 @@ const MOST: usize = 50_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Inputs {
-    /// Files that it read or wrote with tools for files: the absolute path, and the hash of the content that it knows.
+    /// Files that it read or wrote with tools for files: the absolute path, and the hash of the content that it saw.
     pub(crate) files: BTreeMap<String, String>,
     /// It may have seen more: it searched, ran commands or scripts, or started agents.
     pub(crate) more: bool,

@@ -26,7 +26,7 @@ impl CallTask {
         }
     }
 
-    /// Looks for entries that the program may have written, and tells the user about them.
+    /// Looks for entries that the program may have written, and shows the user a notice about them.
     pub(crate) async fn after_free_program(&self) {
         let Some(memory) = self.exposed_memory() else { return };
         let session = self.cx.session;

@@ -105,7 +105,7 @@ fn resolve(core: &Core, name: &str) -> Option<Result<ModelRef, String>> {
     })
 }
 
-/// Tells clients which model answers. It is not stored: the session's own stays.
+/// Sends the model that answers to the clients. It is not stored: the session keeps its own.
 fn show(core: &Core) {
     let (model, window) = (core.session.model.clone(), model::window(core));
     core.state(None, StateEvent::ModelChanged { model, window });

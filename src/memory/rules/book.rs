@@ -40,7 +40,7 @@ type Stamp = Option<(u64, i64, i64, u64)>;
 #[derive(Clone, Debug)]
 struct FileRule {
     rule: BookRule,
-    /// Path of the file, and the line of the entry: by these the database knows its origin.
+    /// Path of the file, and the line of the entry: the database finds its origin by these.
     place: (String, String),
 }
 

@@ -17,7 +17,7 @@ const FADES: f32 = 0.2;
 /// Something to find that is no entry of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// What its source knows it by.
+    /// Its key in its source.
     pub key: String,
     pub title: String,
     pub text: String,

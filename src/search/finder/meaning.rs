@@ -27,7 +27,7 @@ pub(super) fn hash(text: &str) -> TextHash {
 }
 
 impl Finder {
-    /// The vector of a query. `None`: there is no model, or it knows no word of it.
+    /// The vector of a query. `None`: there is no model, or the model has none of its words.
     pub(super) async fn vector_of(&self, text: &str) -> Result<Option<Vec<u8>>, Fault> {
         let Some(embedder) = &self.embedder else { return Ok(None) };
         let text = text.trim();

@@ -189,7 +189,7 @@ impl Finder {
         let found = self.ranked(&library.texts(self.now()), &query.text, wanted);
         page.documents =
             found.best.iter().take(DOCUMENTS).filter_map(|at| library.hit(*at, &query.text)).collect();
-        // What documents know is no typing error; what neither knows may be a word of theirs.
+        // A word that a document contains is no typing error; a word that is in neither may be one of the documents'.
         let nothing = page.hits.is_empty() && page.documents.is_empty();
         page.suggestion = match page.suggestion.take() {
             Some(_) if found.knows_all && !page.documents.is_empty() => None,

@@ -281,7 +281,7 @@ async fn a_model_that_changes_its_dimensions_under_its_name_is_indexed_again() {
     first.index().await;
     assert_eq!(search(&first, "feline").await.meaning, SearchMeaning::Used);
     long.store(true, Ordering::SeqCst);
-    // In this process the vectors cannot be compared any more, and it says so.
+    // In this process the vectors cannot be compared any more; the answer has a note about it.
     let page = search(&first, "cat").await;
     assert!(matches!(&page.meaning, SearchMeaning::Failed { why } if why.contains("lengths")), "{page:?}");
     // Another one, with new entries or without, makes all of them again.

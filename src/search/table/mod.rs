@@ -110,7 +110,7 @@ impl Table {
         (self.factors.len(), self.dimensions)
     }
 
-    /// The vector of a text as it is stored; empty: the table knows none of its words.
+    /// The vector of a text as it is stored; empty: the table has none of its words.
     pub(crate) fn packed(&self, text: &str, rarity: Rarity<'_>) -> Vec<u8> {
         self.pool(text, rarity).map_or_else(Vec::new, |v| packed(&v))
     }

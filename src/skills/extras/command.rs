@@ -53,7 +53,7 @@ impl OwnCommand {
         }
     }
 
-    /// What a message that calls it says, with its arguments.
+    /// The text of a message that calls it, with its arguments.
     pub fn text(&self, arguments: &str) -> String {
         let mut text = with_commands(&fill(&self.body, &[], arguments));
         if !self.allowed_tools.is_empty() {

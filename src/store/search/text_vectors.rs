@@ -1,4 +1,4 @@
-//! Vectors of texts that are no entries: memory, learnings, skills. A text is known by its hash, so that one that changed has
+//! Vectors of texts that are no entries: memory, learnings, skills. The key of a text is its hash, so that one that changed has
 //! none until it gets its own.
 
 use rusqlite::{Connection, OptionalExtension, params};

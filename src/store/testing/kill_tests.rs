@@ -114,7 +114,7 @@ fn s1_whole_1_000_kills() {
 }
 
 /// How often a child in the role `part` makes each call. `None` without a tracer that is permitted to trace.
-pub(crate) fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>> {
+fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(String, usize)>> {
     let log = path.parent()?.with_extension("trace");
     let mut child = command(
         &[
@@ -152,42 +152,44 @@ pub(crate) fn calls_made(part: &str, path: &std::path::Path) -> Option<Vec<(Stri
     Some(names.iter().map(|name| ((*name).to_owned(), most(name))).collect())
 }
 
-#[test]
-fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
+/// Kills a child with this job at `points` of each kind of storage call that it makes, evenly spread. `check` gets the store
+/// that is left, and what the child has said.
+pub(super) fn killed_at_storage_calls(job: &str, points: usize, check: impl Fn(&Store, &[String])) {
     let dir = tempfile::tempdir().unwrap();
     if Command::new("strace").arg("-V").output().is_err() {
         eprintln!("skipped: strace is not installed");
         return;
     }
-    let Some(calls) = calls_made("turns 3", &dir.path().join("count/tiller.db")) else {
+    let Some(calls) = calls_made(job, &dir.path().join("count/tiller.db")) else {
         eprintln!("skipped: strace may not trace here");
         return;
     };
     let (mut killed, mut trials) = (0, 0);
     for (name, count) in calls {
-        for point in 0..count.min(POINTS) {
-            let when = 1 + point * count / count.min(POINTS);
+        for point in 0..count.min(points) {
+            let when = 1 + point * count / count.min(points);
             let path = dir.path().join(format!("{name}-{when}/tiller.db"));
-            let inject = format!("inject={name}:signal=KILL:when={when}");
-            let trace = format!("trace={name}");
-            let mut child = command(
-                &["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject],
-                "turns 3",
-                &path,
-            )
-            .spawn()
-            .unwrap();
-            let mut told = Told::default();
-            lines(&mut child).for_each(|line| told.hear(&line));
-            let status = child.wait().unwrap();
+            let (trace, inject) = (format!("trace={name}"), format!("inject={name}:signal=KILL:when={when}"));
+            let tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
+            let mut child = command(&tracer, job, &path).spawn().unwrap();
+            let said: Vec<String> = lines(&mut child).collect();
             trials += 1;
-            killed += usize::from(!status.success());
+            killed += usize::from(!child.wait().unwrap().success());
             let store = Store::open(&path, options()).unwrap();
-            told.check(&store);
+            check(&store, &said);
             assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{name} {when}");
         }
     }
     assert!(killed * 10 > trials * 8, "only {killed} of {trials} were killed");
+}
+
+#[test]
+fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
+    killed_at_storage_calls("turns 3", POINTS, |store, said| {
+        let mut told = Told::default();
+        said.iter().for_each(|line| told.hear(line));
+        told.check(store);
+    });
 }
 
 /// S6: a flush fails once. Nothing is acknowledged on it; after reopening everything is stored exactly once.

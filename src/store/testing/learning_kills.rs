@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, Taint};
 
 use crate::testing::child::{command, lines, say};
-use crate::testing::kill_tests::calls_made;
+use crate::testing::kill_tests::killed_at_storage_calls;
 use crate::testing::*;
 use crate::{Retirement, Store};
 
@@ -125,30 +124,7 @@ fn s1_learnings_of_a_process_that_is_killed_at_random_moments_are_whole() {
 
 #[test]
 fn s2_learnings_of_a_process_that_is_killed_at_storage_calls_are_whole() {
-    let dir = tempfile::tempdir().unwrap();
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("skipped: strace is not installed");
-        return;
-    }
-    let Some(calls) = calls_made("learnings 2", &dir.path().join("count/tiller.db")) else {
-        eprintln!("skipped: strace may not trace here");
-        return;
-    };
-    let (mut killed, mut trials) = (0, 0);
-    for (name, count) in calls {
-        for point in 0..count.min(POINTS) {
-            let when = 1 + point * count / count.min(POINTS);
-            let path = dir.path().join(format!("{name}-{when}/tiller.db"));
-            let (trace, inject) = (format!("trace={name}"), format!("inject={name}:signal=KILL:when={when}"));
-            let tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
-            let mut child = command(&tracer, "learnings 2", &path).spawn().unwrap();
-            let acknowledged: BTreeSet<String> = lines(&mut child).collect();
-            trials += 1;
-            killed += usize::from(!child.wait().unwrap().success());
-            let store = Store::open(&path, options()).unwrap();
-            check(&store, &acknowledged);
-            assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{name} {when}");
-        }
-    }
-    assert!(killed * 10 > trials * 8, "only {killed} of {trials} were killed");
+    killed_at_storage_calls("learnings 2", POINTS, |store, said| {
+        check(store, &said.iter().cloned().collect())
+    });
 }

@@ -168,7 +168,7 @@ async fn the_setting_makes_a_line_of_it_or_nothing() {
     rig.turn("go").await;
     rig.turn("again").await;
     assert!(!hinted(&rig.quit().await));
-    // Until the person wants it back.
+    // Until the user switches it on again.
     let mut rig = place.start_with(&model(5), with(SkillOffer::default())).await;
     rig.send(CommandBody::Skill(SkillCommand::Offer { on: true }));
     rig.turn("go").await;

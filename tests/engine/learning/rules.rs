@@ -173,7 +173,7 @@ async fn rules_are_those_of_the_file_at_the_time_of_the_call() {
     rig.quit().await;
 }
 
-/// A rule about a call of a script is told with the result of that script, once.
+/// A rule about a call of a script is attached to the result of that script, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result() {
     let bench = Bench::new(true);

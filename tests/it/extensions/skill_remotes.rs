@@ -170,7 +170,7 @@ fn ssh(place: &Place) -> Option<(Server, u16)> {
         at("authorized")
     );
     std::fs::write(at("sshd_config"), config).unwrap();
-    // Run by root it wants a folder below /run, which may be missing.
+    // Run by root it needs a folder below /run, which may be missing.
     let start = "if [ \"$(id -u)\" = 0 ] && ! [ -d /run/sshd ]; then mount -t tmpfs none /run && mkdir /run/sshd || exit 9; \
                  fi; exec /usr/sbin/sshd -D -e -f \"$1\"";
     let own = std::path::Path::new("/run/sshd").is_dir() || !rustix::process::geteuid().is_root();

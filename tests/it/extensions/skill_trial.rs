@@ -8,7 +8,7 @@ use crate::screen::{quit, say, words};
 
 const DEPLOY: &str = "---\nname: deploy\ndescription: How we deploy\n---\nDeploy it slowly.\n";
 
-/// Loads the skill where it is listed and the task is about it, and changes it when it is told to.
+/// Loads the skill where it is listed and the task is about it, and changes it on request.
 fn server() -> ScriptServer {
     ScriptServer::with(|request: &Recorded, _| {
         let body = request.json();

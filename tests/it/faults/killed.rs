@@ -328,7 +328,7 @@ fn the_folder_of_a_killed_shell_is_swept_later() {
     child.wait().unwrap();
     gone(&place, 0);
     let left = folders();
-    assert_eq!(left.iter().filter(|n| shell(n)).count(), 1, "nobody was left to take it away");
+    assert_eq!(left.iter().filter(|n| shell(n)).count(), 1, "no process was left to remove it");
     place.ok(&["exec", "--profile", "full", "go"]);
     assert_eq!(folders(), Vec::<String>::new(), "{left:?}");
 }
