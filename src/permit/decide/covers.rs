@@ -103,7 +103,7 @@ mod tests {
                 agent: "main",
                 tool,
                 touch: Touch::Execute,
-                access: &[access.clone()],
+                access: std::slice::from_ref(&access),
                 raw: "{}",
             };
             assert_eq!(covers(&policy, &request, None, &[rule]), expected, "{list}: {access:?}");

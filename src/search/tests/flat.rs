@@ -97,7 +97,7 @@ fn two_thousand_searches_keep_neither_memory_nor_descriptors() {
             3 => format!("parsr {n} "),
             _ => format!("-> {n}"),
         };
-        let order = if n % 7 == 0 { SearchOrder::Newest } else { SearchOrder::Best };
+        let order = if n.is_multiple_of(7) { SearchOrder::Newest } else { SearchOrder::Best };
         let query = SearchQuery { text, order, limit: 20, ..SearchQuery::default() };
         finder.search_blocking(&query, &Lookup::prompt()).unwrap();
     };
