@@ -104,11 +104,17 @@ impl Slot {
             Err(_) => return leftover.keep(path),
         };
         let Some((now, mode)) = self.load()? else { return leftover.keep(path) };
+        if leftover.is_merged_in(&now) {
+            return leftover.remove();
+        }
         if !leftover.is_new(&now) {
             return leftover.keep(path);
         }
         let now_parsed = Document::parse(&now);
         let merged = merge(&Document::default(), &now_parsed, &theirs);
+        if merged.render().len() as u64 > LARGEST {
+            return leftover.keep(path);
+        }
         if self.put(path, Some(&now), mode, now_parsed, merged)? {
             leftover.remove()?;
         }
@@ -121,12 +127,30 @@ impl Slot {
         path: &Path,
         old: Option<&str>,
         mode: u32,
-        mut base: Document,
-        mut mine: Document,
+        base: Document,
+        mine: Document,
+    ) -> Result<bool, MemoryError> {
+        // What an editor saved in the moment before the exchange. No other file has it until the merge is in place.
+        let mut caught = None;
+        let done = self.put_or_catch(path, old, mode, (base, mine), &mut caught);
+        let Some(caught) = caught else { return done };
+        let saved = caught.keep(path).map_err(|e| self.fault(&e.to_string()))?;
+        done.map_err(|error| {
+            MemoryError::File(format!("{error}; what was saved meanwhile is in {}", saved.display()))
+        })
+    }
+
+    /// The work of [`Self::put`]. Whatever it returns, a version of an editor that is not in the file is in `caught`.
+    fn put_or_catch(
+        &self,
+        path: &Path,
+        old: Option<&str>,
+        mode: u32,
+        (mut base, mut mine): (Document, Document),
+        caught: &mut Option<Displaced>,
     ) -> Result<bool, MemoryError> {
         let io = |e: std::io::Error| self.fault(&e.to_string());
         let mut expected = old.map(str::to_owned);
-        let mut first = true;
         for _ in 0..ROUNDS {
             let new = mine.render();
             if new.len() as u64 > LARGEST {
@@ -142,37 +166,45 @@ impl Slot {
                     done => done.map(|()| true).map_err(|e| io(e.into())),
                 };
             };
-            // Writing takes long: what was saved meanwhile is read anew. The exchange is for what comes after this look.
-            if first && read_file(path).map_err(|why| self.fault(&why))?.is_none_or(|(now, _)| now != *old) {
-                return Ok(false);
+            match caught {
+                Some(caught) => caught.is_merged_in(&new).map_err(io)?,
+                // Writing takes long: what was saved meanwhile is read anew. The exchange is for what comes after this look.
+                None => {
+                    let now = read_file(path).map_err(|why| self.fault(&why))?;
+                    if now.is_none_or(|(now, _)| now != *old) {
+                        return Ok(false);
+                    }
+                }
             }
-            first = false;
             step("compared");
-            match temp.exchange(path) {
-                Ok(()) => {}
-                Err(Errno::NOENT) => return Ok(false),
+            let displaced = match temp.exchange(path) {
+                Ok(displaced) => displaced,
+                Err((_, Errno::NOENT)) => return Ok(false),
                 // A file system that cannot exchange: the last look, then the rename.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                Err((temp, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) => {
                     let same =
                         read_file(path).map_err(|why| self.fault(&why))?.is_some_and(|(now, _)| now == *old);
                     return if same { temp.rename_over(path).map(|()| true).map_err(io) } else { Ok(false) };
                 }
-                Err(e) => return Err(io(e.into())),
-            }
+                Err((_, e)) => return Err(io(e.into())),
+            };
             step("exchanged");
+            // The version that was caught before is in the file now.
+            let there = displaced.path.clone();
+            drop(caught.replace(displaced).map(|before| before.remove(path)));
             // The temporary name has what was in the file at that moment.
-            let there = match read_file(&temp.path).map_err(|why| self.fault(&why))? {
+            let there = match read_file(&there).map_err(|why| self.fault(&why))? {
                 Some((text, _)) if text == *old => {
-                    temp.discard(path).map_err(io)?;
+                    // The change is in the file: what cannot be removed now, the next change removes.
+                    drop(caught.take().map(|own| own.remove(path)));
                     return Ok(true);
                 }
-                _ => settled(&temp.path).map_err(|why| self.fault(&why))?,
+                _ => settled(&there).map_err(|why| self.fault(&why))?,
             };
             let theirs = Document::parse(&there);
             let merged = merge(&base, &mine, &theirs);
             (base, expected) = (mine, Some(new));
             mine = merged;
-            temp.discard(path).map_err(io)?;
         }
         Err(self.fault("is changed all the time by another program"))
     }
@@ -304,20 +336,19 @@ impl Temp {
         Ok(())
     }
 
-    fn exchange(&self, path: &Path) -> Result<(), Errno> {
-        renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE)
+    fn exchange(mut self, path: &Path) -> Result<Displaced, (Self, Errno)> {
+        match renameat_with(CWD, &self.path, CWD, path, RenameFlags::EXCHANGE) {
+            Ok(()) => {
+                self.gone = true;
+                Ok(Displaced { path: self.path.clone() })
+            }
+            Err(error) => Err((self, error)),
+        }
     }
 
     fn rename_over(mut self, path: &Path) -> std::io::Result<()> {
         fs::rename(&self.path, path)?;
         self.gone = true;
-        sync_folder(path)
-    }
-
-    fn discard(mut self, path: &Path) -> std::io::Result<()> {
-        fs::remove_file(&self.path)?;
-        self.gone = true;
-        step("removed");
         sync_folder(path)
     }
 }
@@ -327,6 +358,35 @@ impl Drop for Temp {
         if !self.gone {
             drop(fs::remove_file(&self.path));
         }
+    }
+}
+
+/// What was in a memory file when its new text came, under a temporary name. It may be the only copy of what an editor saved, so
+/// it stays on every path that does not remove it.
+struct Displaced {
+    path: PathBuf,
+}
+
+impl Displaced {
+    /// Takes down that this text is to be the file's and has this version in it: once it is, a killed process needs it no more.
+    fn is_merged_in(&mut self, merged: &str) -> std::io::Result<()> {
+        let noted = leftovers::name_merged(&self.path, merged);
+        fs::rename(&self.path, &noted)?;
+        self.path = noted;
+        step("noted");
+        Ok(())
+    }
+
+    fn remove(self, path: &Path) -> std::io::Result<()> {
+        sync_folder(path)?;
+        fs::remove_file(&self.path)?;
+        step("removed");
+        sync_folder(path)
+    }
+
+    /// Gives it a name that the user finds. Returns it.
+    fn keep(self, path: &Path) -> std::io::Result<PathBuf> {
+        leftovers::keep(&self.path, path)
     }
 }
 

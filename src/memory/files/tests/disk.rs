@@ -283,6 +283,91 @@ fn s2_killed_after_the_exchange_the_version_of_an_editor_is_taken_up() {
     }
 }
 
+/// An editor saves in the moment before the exchange, and the process is killed at each point from there on: what was saved is in
+/// the file after the next change, or beside it under a name that is seen, and nothing is there twice.
+#[test]
+fn s2_killed_at_each_point_of_a_merge_the_version_of_an_editor_is_not_lost() {
+    let name = "s2_killed_at_each_point_of_a_merge_the_version_of_an_editor_is_not_lost";
+    let saved = "# Mine, better\n- one, better\n- by hand\n";
+    if let Some((at, dir)) = job() {
+        let slot = slot(&dir);
+        let path = slot.path.clone();
+        meanwhile("compared", move || {
+            fs::write(&path, saved).unwrap();
+            STEPS.set((0, at.parse().unwrap()));
+        });
+        add(&slot, "by the agent");
+        return;
+    }
+    for at in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let slot = slot(dir.path());
+        fs::write(&slot.path, "# Mine\n- one\n").unwrap();
+        let ended = child(name, dir.path(), &at.to_string()).status().unwrap().success();
+        add(&slot, "after");
+        let text = fs::read_to_string(&slot.path).unwrap();
+        assert!(text.starts_with("# Mine, better\n- one, better\n"), "at point {at}: {text}");
+        for once in ["by hand", "after"] {
+            assert_eq!(text.matches(once).count(), 1, "at point {at}: {text}");
+        }
+        assert!(text.matches("by the agent").count() == usize::from(at > 1), "at point {at}: {text}");
+        let left: BTreeSet<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["MEMORY.md", "locks"].map(Into::into).into(), "at point {at}");
+        if ended {
+            assert!(at > 8, "{at} points");
+            break;
+        }
+    }
+}
+
+/// What cannot be merged is not lost: it stays beside the file, and the error says where.
+#[test]
+fn what_an_editor_saved_during_the_exchange_stays_when_it_cannot_be_merged() {
+    let largest = usize::try_from(LARGEST).unwrap();
+    let nearly = format!("- {}\n", "a".repeat(largest - 8));
+    for (saved, why) in [
+        (&b"- caf\xe9\n"[..], "UTF-8"),
+        (b"- a\0b\n", "NUL"),
+        (&vec![b'a'; largest + 1], "larger than 1 MiB"),
+        // It is a memory file, but with the new entry it would be none.
+        (nearly.as_bytes(), "would be larger than 1 MiB"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let slot = slot(dir.path());
+        fs::write(&slot.path, "- one\n").unwrap();
+        let (path, bytes) = (slot.path.clone(), saved.to_vec());
+        meanwhile("compared", move || fs::write(&path, bytes).unwrap());
+        let add_to = |text: &str| {
+            slot.change(|doc| {
+                doc.add(&Entry::new("", text), None);
+                Ok(())
+            })
+        };
+        let error = add_to("by the agent").unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains("MEMORY.md.saved-1"), "{error}");
+        assert_eq!(fs::read(dir.path().join("MEMORY.md.saved-1")).unwrap(), saved, "{why}");
+        add_to("after").unwrap();
+        assert_eq!(texts(&slot), ["one", "by the agent", "after"], "{why}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "{why}");
+    }
+}
+
+/// The person saves, and then removes the file: what was saved stays.
+#[test]
+fn what_an_editor_saved_stays_when_the_file_is_removed_before_the_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let slot = slot(dir.path());
+    fs::write(&slot.path, "- one\n").unwrap();
+    let path = slot.path.clone();
+    meanwhile("compared", move || {
+        fs::write(&path, "- by hand\n").unwrap();
+        meanwhile("noted", move || fs::remove_file(&path).unwrap());
+    });
+    add(&slot, "by the agent");
+    assert_eq!(texts(&slot), ["by the agent"]);
+    assert_eq!(fs::read_to_string(dir.path().join("MEMORY.md.saved-1")).unwrap(), "- by hand\n");
+}
+
 /// Kills the process without warning.
 fn die() {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
