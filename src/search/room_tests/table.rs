@@ -67,6 +67,29 @@ fn a_published_table_is_imported_and_words_of_one_meaning_are_near() {
 }
 
 #[test]
+fn each_way_to_mark_the_beginning_of_a_word_is_known() {
+    let header = json!({"embedding.weight": {"dtype": "F32", "shape": [5, 3], "data_offsets": [0, 60]}});
+    let tensors = tensors(&header, &floats(&VALUES));
+    for mark in ['\u{2581}', '\u{120}'] {
+        let word = |word: &str| format!("{mark}{word}");
+        let vocab =
+            json!({"s": 4, (word("cat")): 1, (word("Car")): 3, (word("Cat")): 0, (word("KITTEN")): 2});
+        let tokenizer = json!({"model": {"type": "BPE", "vocab": vocab}}).to_string();
+        let table = imported(&tensors, &tokenizer).unwrap();
+        let near = |a: &str, b: &[f32]| cosine(&table.packed(a, &|_| 1.0), &packed(b));
+        assert!(near("cat", &VALUES[3..6]) > 0.99, "{mark}: the form in lower case");
+        assert!(
+            near("car", &VALUES[9..12]) > 0.99 && near("Kitten", &VALUES[6..9]) > 0.99,
+            "{mark}: other forms"
+        );
+        assert!(near("cats", &VALUES[3..6]) > 0.9, "{mark}: a word of two pieces");
+        assert_eq!(table.size(), (4, 3));
+    }
+    let unmarked = json!({"model": {"type": "BPE", "vocab": {"cat</w>": 1, "car</w>": 2}}}).to_string();
+    assert!(imported(&tensors, &unmarked).unwrap_err().contains("where a word begins"));
+}
+
+#[test]
 fn hostile_files_are_refused_with_a_reason() {
     let shaped = |shape: serde_json::Value, offsets: serde_json::Value| {
         tensors(

@@ -1,11 +1,15 @@
 //! Import of a published table: the embeddings of a static model as safetensors, with its tokenizer (tokenizer.json).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{DIMENSIONS, ROWS, Reader, Table, TableError, written};
+use super::{CONTINUES, DIMENSIONS, ROWS, Reader, Table, TableError, written};
 
+/// What begins a word: in SentencePiece, and in BPE of bytes.
+const SPACE: char = '\u{2581}';
+const BYTE_SPACE: char = '\u{120}';
 /// Bytes of the two files, and of the description at the start of safetensors.
 const TENSORS: u64 = 1 << 30;
 const TOKENIZER: u64 = 64 << 20;
@@ -178,13 +182,18 @@ fn pieces(tokenizer: &[u8]) -> Result<Vec<(String, usize)>, TableError> {
     if listed.len() > ROWS {
         return Err(wrong("has too many pieces"));
     }
-    // Others mark the beginning of a word instead of its continuation.
+    // Others mark the beginning of a word instead of its continuation; BPE does it with either sign.
+    let marked = |mark: char| listed.iter().filter(|(piece, _)| piece.starts_with(mark)).count();
     let begins = match kind {
         "WordPiece" => None,
-        "Unigram" => Some('\u{2581}'),
-        "BPE" => Some('\u{120}'),
+        "Unigram" => Some(SPACE),
+        "BPE" if marked(SPACE) > marked(BYTE_SPACE) => Some(SPACE),
+        "BPE" => Some(BYTE_SPACE),
         _ => return Err(wrong("has a model that is not WordPiece, Unigram or BPE")),
     };
+    if begins.is_some_and(|mark| marked(mark) == 0) {
+        return Err(wrong("does not mark where a word begins"));
+    }
     let special = |p: &str| p.starts_with('[') && p.ends_with(']') || p.starts_with('<') && p.ends_with('>');
     let piece = |(piece, row): (String, usize)| {
         if special(&piece) {
@@ -194,10 +203,19 @@ fn pieces(tokenizer: &[u8]) -> Result<Vec<(String, usize)>, TableError> {
             None => piece,
             Some(mark) => match piece.strip_prefix(mark) {
                 Some(word) => word.to_owned(),
-                None => format!("##{piece}"),
+                None => format!("{CONTINUES}{piece}"),
             },
         };
-        (!piece.is_empty() && piece != "##").then_some((piece, row))
+        (!piece.is_empty() && piece != CONTINUES).then_some((piece, row))
     };
-    Ok(listed.into_iter().filter_map(piece).collect())
+    Ok(lowered(listed.into_iter().filter_map(piece).collect()))
+}
+
+/// The pieces in lower case, as they are looked up. Of several forms of a piece the one in lower case counts, else the first.
+fn lowered(mut pieces: Vec<(String, usize)>) -> Vec<(String, usize)> {
+    let upper = |(piece, _): &(String, usize)| piece.chars().any(char::is_uppercase);
+    pieces.sort_by_key(|piece| (upper(piece), piece.1));
+    let mut known = HashSet::new();
+    let lower = pieces.into_iter().map(|(piece, row)| (piece.to_lowercase(), row));
+    lower.filter(|(piece, _)| known.insert(piece.clone())).collect()
 }
