@@ -108,8 +108,7 @@ fn measure(set: &[&Question], mut find: impl FnMut(&SearchQuery) -> Vec<EntryId>
     (100.0 * hits / all, places / all)
 }
 
-fn keywords(store: &Store, query: &SearchQuery, neighbour: f32) -> Vec<EntryId> {
-    let weights = Weights { neighbour, ..Weights::default() };
+fn keywords(store: &Store, query: &SearchQuery, weights: Weights) -> Vec<EntryId> {
     let ranking = store.search().rank(query, &Lookup::most(u64::MAX), weights).unwrap().unwrap_or_default();
     let page = store.search().page(query, &ranking, &Cancel::default()).unwrap();
     page.hits.iter().map(|h| h.entry).collect()
@@ -133,9 +132,8 @@ fn hybrid_is_never_below_keywords_nor_keywords_with_neighbours_below_without() {
         page.hits.iter().map(|h| h.entry).collect::<Vec<_>>()
     };
     for (name, part) in [("fitting", &fitting), ("check", &check), ("all", &all)] {
-        let usual = Weights::default().neighbour;
-        let bare = measure(part, |q| keywords(&store, q, 0.0));
-        let near = measure(part, |q| keywords(&store, q, usual));
+        let bare = measure(part, |q| keywords(&store, q, Weights::alone()));
+        let near = measure(part, |q| keywords(&store, q, Weights::default()));
         println!(
             "{name}: bare keywords {:.1} % (MRR {:.3}), with neighbours {:.1} % ({:.3})",
             bare.0, bare.1, near.0, near.1
@@ -152,6 +150,6 @@ fn hybrid_is_never_below_keywords_nor_keywords_with_neighbours_below_without() {
         }
     }
     // Far above chance, and what is reached now is kept: ten of 120 entries by chance are 8 %.
-    let near = measure(&all, |q| keywords(&store, q, Weights::default().neighbour));
+    let near = measure(&all, |q| keywords(&store, q, Weights::default()));
     assert!(near.0 >= 75.0, "{near:?}");
 }

@@ -1,5 +1,5 @@
-//! The order of a ranked search. What is scored is an entry with its neighbours (the entry before it and those after it
-//! in the tree): words of the neighbours count half. A rare word counts more than a common one, a word of a long entry
+//! The order of a ranked search. What is scored is an entry with its neighbours in the tree: words of the entries beside it
+//! count half, those of the next ones less. A rare word counts more than a common one, a word of a long entry
 //! less than one of a short entry, and what is old a little less.
 //!
 //! Only rows of the index are read, never a text: so its cost depends on the number of rows, which is limited. Of a word
@@ -22,8 +22,9 @@ const ROWS_ALL: usize = 12_000;
 const SCORED: usize = 1_000;
 /// Of these, those whose neighbours may be hits too.
 const SPREAD: usize = 300;
-/// Share of a neighbour's word.
+/// Share of a word of the entry before or after, and of the one beyond it.
 const NEIGHBOUR: f32 = 0.5;
+const BEYOND: f32 = 0.3;
 /// Share of a word that means nearly the same.
 const NEAR: f32 = 0.3;
 /// How quickly more of a word stops to matter, and how much the length of an entry matters (k1 and b of BM25).
@@ -61,6 +62,8 @@ pub(crate) struct Ranked {
 pub struct Weights {
     /// Share of a word of a neighbour; 0: an entry alone.
     pub neighbour: f32,
+    /// Share of a word of a neighbour's neighbour.
+    pub beyond: f32,
     pub saturation: f32,
     pub length: f32,
     pub fades: f32,
@@ -68,7 +71,14 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { neighbour: NEIGHBOUR, saturation: SATURATION, length: LENGTH, fades: FADES }
+        Self { neighbour: NEIGHBOUR, beyond: BEYOND, saturation: SATURATION, length: LENGTH, fades: FADES }
+    }
+}
+
+impl Weights {
+    /// An entry without its neighbours.
+    pub fn alone() -> Self {
+        Self { neighbour: 0.0, beyond: 0.0, ..Self::default() }
     }
 }
 
@@ -256,7 +266,8 @@ fn score(
     struct Unit {
         seq: i64,
         doc: Doc,
-        has: [Has; 3],
+        /// Itself, the entries beside it, and those beyond them.
+        has: [Has; 5],
         len: f32,
     }
     let (since, until) = bounds(query);
@@ -271,19 +282,25 @@ fn score(
             true => (doc.prev, doc.next),
             false => (None, None),
         };
-        let mut len = doc.len;
-        for other in [prev, next].into_iter().flatten() {
-            len += docs.get(other)?.map_or(0.0, |d| d.len);
+        let (mut len, mut beyond) = (doc.len, [None; 2]);
+        if let Some(before) = prev.map(|prev| docs.get(prev)).transpose()?.flatten() {
+            len += before.len;
+            beyond[0] = before.prev;
         }
-        units.push(Unit { seq: *seq, doc, has: [has(Some(*seq)), has(prev), has(next)], len });
+        if let Some(after) = next.map(|next| docs.get(next)).transpose()?.flatten() {
+            len += after.len;
+            beyond[1] = after.next;
+        }
+        let has = [Some(*seq), prev, next, beyond[0], beyond[1]].map(has);
+        units.push(Unit { seq: *seq, doc, has, len });
     }
     #[allow(clippy::cast_precision_loss, reason = "an average is rounded")]
     let average = (units.iter().map(|u| u.len).sum::<f32>() / units.len().max(1) as f32).max(1.0);
     let scored = units.iter().map(|u| {
         let long = 1.0 - weights.length + weights.length * (u.len / average).min(LONGEST);
         let fit = rarity.iter().enumerate().map(|(n, rarity)| {
-            let [own, prev, next] = u.has.map(|has| has.share(n));
-            let count = own + weights.neighbour * (prev + next);
+            let [own, prev, next, before, after] = u.has.map(|has| has.share(n));
+            let count = own + weights.neighbour * (prev + next) + weights.beyond * (before + after);
             rarity * count * (weights.saturation + 1.0) / (count + weights.saturation * long)
         });
         let score = fit.sum::<f32>() * fading(weights.fades, now, u.doc.time);

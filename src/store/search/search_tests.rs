@@ -268,6 +268,12 @@ fn neighbours_count_for_a_hit() {
     let mut alone = best("port of the staging gateway ");
     alone.roles = vec![SearchRole::User];
     assert!(!found(&store, &alone).contains(&entry_id(102)), "a filter is for the entry itself");
+    // So do the entries beyond those beside it. Without them the newer one would come first.
+    talk(&store, 4, &["the tunnel is down", "again?", "restart the daemon then"]);
+    talk(&store, 5, &["lunch is at noon", "again?", "restart the daemon later"]);
+    let hits = order(&store, "tunnel daemon ");
+    let place = |n: u128| hits.iter().position(|hit| *hit == entry_id(n));
+    assert!(place(403) < place(503) && place(503).is_some(), "{hits:?}");
 }
 
 #[test]
