@@ -24,6 +24,8 @@ mod near;
 #[cfg(test)]
 mod room_tests;
 pub mod table;
+#[cfg(test)]
+mod testing;
 
 pub use documents::rank::Ranked;
 pub use documents::{Document, Source};

@@ -2,57 +2,33 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "../testing.rs"]
+mod testing;
+
 use std::sync::Arc;
 
-use tiller_protocol::{
-    AgentId, DocumentKind, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile,
-    SearchOrder, SearchQuery, SeqIds, SessionId, Time,
-};
-use tiller_search::{Document, Embedder, Finder, Source, Table};
+use tiller_protocol::{DocumentKind, SearchOrder, SearchQuery, SeqIds};
+use tiller_search::{Document, Embedder, Finder, Source, Table, table};
+use tiller_store::Store;
 use tiller_store::search::Lookup;
-use tiller_store::{Append, MadeBy, NewSession, Options, Store};
 
-const NOW: Time = Time(1_795_291_200_000);
 const SEARCHES: usize = 2_000;
 const WORDS: [&str; 8] = ["parser", "retry", "tunnel", "deploy", "cache", "socket", "timer", "branch"];
 
 fn fill(store: &Store) {
-    let ids = SeqIds::default();
-    let session = SessionId(ids.next(NOW));
-    let new = NewSession {
-        id: session,
-        project: "/p".into(),
-        title: "talk".into(),
-        model: ModelRef("demo/x".into()),
-        profile: Profile::Ask,
-        spawned_by: None,
-        made_by: MadeBy::Person,
-    };
-    store.sessions().create(new).wait().unwrap();
-    let (mut parent, mut entries) = (None, Vec::new());
-    for n in 0..600 {
-        let id = EntryId(ids.next(NOW));
-        let text = format!("the {} of the {} number {n}", WORDS[n % 8], WORDS[n / 8 % 8]);
-        let content = vec![Part::Text { text: text.clone() }];
-        let body = EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content };
-        entries.push(Entry { id, parent, session, agent: AgentId::main(), time: NOW, body, snapshot: None });
-        parent = Some(id);
-    }
-    store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    let texts: Vec<String> =
+        (0..600).map(|n| format!("the {} of the {} number {n}", WORDS[n % 8], WORDS[n / 8 % 8])).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    testing::talk(store, &SeqIds::default(), "/p", &texts);
 }
 
 /// A table with one dimension for each word.
-fn table() -> Table {
-    let mut bytes = b"TILLEMB1".to_vec();
-    bytes.extend(8u32.to_le_bytes());
-    bytes.extend(8u32.to_le_bytes());
-    for (n, word) in WORDS.iter().enumerate() {
-        bytes.extend(u16::try_from(word.len()).unwrap().to_le_bytes());
-        bytes.extend(word.bytes());
-        bytes.extend(1f32.to_le_bytes());
-        bytes.extend((0..8).map(|at| if at == n { 127u8 } else { 1 }));
-    }
-    Table::read(&bytes).unwrap()
+fn one_for_each() -> Table {
+    let dir = tempfile::tempdir().unwrap();
+    let vector = |word: usize| (0..8).map(|at| if at == word { 127.0 } else { 1.0 }).collect();
+    let rows: Vec<(&str, Vec<f32>)> = WORDS.iter().enumerate().map(|(n, w)| (*w, vector(n))).collect();
+    testing::model(dir.path(), &rows);
+    table::import(dir.path(), &dir.path().join("table")).unwrap()
 }
 
 struct Notes;
@@ -83,9 +59,9 @@ fn used() -> (usize, usize) {
 #[test]
 fn two_thousand_searches_keep_neither_memory_nor_descriptors() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("tiller.db"), Options::default()).unwrap();
+    let store = testing::open(dir.path());
     fill(&store);
-    let finder = Arc::new(Finder::new(store, Some(Embedder::Table(table()))));
+    let finder = Arc::new(Finder::new(store, Some(Embedder::Table(one_for_each()))));
     finder.add(Arc::new(Notes));
     finder.index_blocking().unwrap();
     let search = |n: usize| {
