@@ -48,6 +48,7 @@ const CASES: &[Case] = &[
     ("crew", agents::crew::crew),
     ("crew-memory", agents::crew::memory),
     ("search", store::search::search),
+    ("search-speed", store::speed::speed),
     ("search-first", store::reach::first),
     ("oldest", store::reach::oldest),
     ("tree", screen::tree::browse),

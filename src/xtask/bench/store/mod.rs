@@ -2,4 +2,5 @@
 
 pub(crate) mod reach;
 pub(crate) mod search;
+pub(crate) mod speed;
 pub(crate) mod transfer;
