@@ -227,7 +227,7 @@ const SIZES: [(u16, u16); 2] = [(118, 32), (120, 40)];
 fn k_a_token_of_a_streamed_reply_takes_few_bytes() {
     // The first block of a language would else take so long that a part of it stays plain.
     let tables = highlight::Syntaxes::shared();
-    let _ = tables.colour("rust", &[code_lines(&mut Words(1), 40)]);
+    let _ = tables.colour_within(Duration::MAX, "rust", &[code_lines(&mut Words(1), 40)]);
     // Most bytes for each token, in each size.
     let replies = [
         ("English", english(), [9.6, 9.2]),

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::ChangeKind;
@@ -28,7 +30,7 @@ impl Highlight for AtOnce {
     fn want(&mut self, language: &str, lines: &[Line]) -> Answer {
         let code: Vec<String> = lines.iter().map(|l| l.text().to_owned()).collect();
         highlight::Syntaxes::shared()
-            .colour(language, &code)
+            .colour_within(Duration::MAX, language, &code)
             .map_or(Answer::Plain, |runs| Answer::Ready(std::sync::Arc::new(runs)))
     }
 }
@@ -175,7 +177,7 @@ fn what_is_not_coloured_yet_is_named_and_coloured_later() {
 fn a_dialog_lays_out_again_when_colours_are_there_and_then_rests() {
     let mut colours = DiffColours::default();
     let layout = DiffLayout::new(160, false);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
     let mut text = file(&change(), layout, &mut colours);
     colours.note(&text);
     assert!(colours.wake().is_some());
