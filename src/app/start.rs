@@ -340,6 +340,7 @@ impl Running {
                 memory: Some(Arc::clone(&setup.services.memory)),
                 memory_rights: tiller_protocol::MemoryRights::Write,
                 learnings,
+                may_learn: true,
                 search: Some(finder),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },

@@ -84,7 +84,7 @@ const KIND: &str = "providers.*.kind";
 /// Sections with a fixed set of names, though the types allow any.
 const NAMES: &[(&str, &[&str])] = &[
     ("budget.tiers", &["fast", "main", "deep"]),
-    ("context.layers", &["prompt", "project", "skills", "user", "session", "runtime"]),
+    ("context.layers", &["prompt", "project", "skills", "user", "learnings", "memory", "session", "runtime"]),
 ];
 
 /// Hints for keys that have another name here, by the last part of the unknown key.

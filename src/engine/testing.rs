@@ -80,6 +80,7 @@ pub fn parts(
             memory: None,
             memory_rights: tiller_protocol::MemoryRights::Write,
             learnings: None,
+            may_learn: true,
             search: None,
         },
         files: FileServices { snapshots: None, watcher: None },

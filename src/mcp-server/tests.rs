@@ -149,6 +149,7 @@ fn result(text: &str) -> EntryBody {
         content: vec![Part::Text { text: text.into() }],
         display: None,
         seconds: 1.0,
+        learnings: Vec::new(),
     }
 }
 

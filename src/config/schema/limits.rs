@@ -116,7 +116,8 @@ pub struct Context {
     pub compact_tokens: Option<u64>,
     /// Compact when the conversation has more messages.
     pub compact_messages: Option<u64>,
-    /// Budget of each layer by its name (`prompt`, `project`, `user`, `session`, `runtime`, ...).
+    /// Budget of each layer by its name (`prompt`, `project`, `skills`, `user`, `learnings`, `memory`, `session`,
+    /// `runtime`). That of `learnings` is for each result or message that has some at its end.
     pub layers: BTreeMap<String, u64>,
     /// Budget of all layers together.
     pub total: u64,

@@ -5,11 +5,12 @@ use crate::context::compaction;
 use crate::context::effort;
 use crate::session::model;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::view::ContextReport;
+use tiller_protocol::view::{ContextReport, LayerCost};
 use tiller_protocol::{CommandId, EntryBody, SessionSummary, Snapshot};
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact;
+use crate::context::prefix::layers;
 use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::lock::lock;
@@ -90,8 +91,16 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
         messages,
         exact,
     };
+    let learns = core.services.user.learnings.is_some() && core.services.user.may_learn;
+    let settings = core.services.config();
+    let add = move |layers: &mut Vec<LayerCost>| {
+        if learns {
+            layers::add_learnings(layers, &settings.context);
+        }
+    };
     if let Some((layers, tools)) = frozen {
         report.layers = layers;
+        add(&mut report.layers);
         report.tools = tools;
         return core.bus.reply(client, &core.scope_of(Some(cause)), ReplyEvent::ContextReply { report });
     }
@@ -101,6 +110,7 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
         (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
         report.layers = prefix.await.render().1;
+        add(&mut report.layers);
         report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
         bus.reply(client, &scope, ReplyEvent::ContextReply { report });
     });

@@ -67,6 +67,7 @@ impl Path {
             content: vec![Part::Text { text: text.into() }],
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         })
     }
 

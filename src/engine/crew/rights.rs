@@ -82,6 +82,7 @@ impl Services {
                 memory: self.user.memory.clone().filter(|_| memory_rights != MemoryRights::Off),
                 memory_rights,
                 learnings: self.user.learnings.clone(),
+                may_learn: self.user.may_learn && chain.iter().all(may_learn),
                 search: self.user.search.clone(),
             },
             // Snapshots cover the workspace only.
@@ -108,6 +109,11 @@ impl Services {
         }
         tools
     }
+}
+
+/// Whether learnings are attached to its messages and results: they are a layer.
+fn may_learn(member: &Grant<'_>) -> bool {
+    member.role.is_none_or(|role| role.may("learnings"))
 }
 
 /// What the definition of an agent lets it do with memory: nothing where it does not say it.

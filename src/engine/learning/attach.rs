@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiller_config::Config;
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::Learnings;
-use tiller_memory::learnings::{CallKind, LearningsMode, kind_of};
+use tiller_memory::learnings::{CallKind, LearningsMode, Notes, kind_of};
 use tiller_memory::rules::{BookRule, RuleHit};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
@@ -14,13 +14,14 @@ use tiller_protocol::{
 };
 
 use crate::bus::{Bus, EventScope};
+use crate::context::prefix::layers::{self, Layer};
 use crate::tool_call::{CallTask, text_of};
 use crate::turn::CallResult;
 
 /// Bytes of an output that are looked at, from its end.
 const OUTPUT: usize = 64 << 10;
-/// Most rules that are compared with a call exactly.
-const COMPARED: usize = 64;
+/// Most rules that are shown with a question about a call.
+const ASKED: usize = 3;
 
 /// A call that has ended, for the pairs of failures and fixes.
 #[derive(Debug)]
@@ -34,13 +35,14 @@ pub(crate) struct CallNote {
     pub(crate) reads: bool,
 }
 
-/// Applies the setting.
+/// Applies the settings.
 pub(crate) fn set_mode(learnings: &Learnings, config: &Config) {
-    learnings.set_mode(match config.memory.learnings {
+    let mode = match config.memory.learnings {
         LearningsSetting::Save => LearningsMode::Save,
         LearningsSetting::Ask => LearningsMode::Ask,
         LearningsSetting::Never => LearningsMode::Never,
-    });
+    };
+    learnings.set(mode, layers::budget(Layer::Learnings, &config.context));
 }
 
 /// Learnings for the end of a message of the user's. They are counted and published.
@@ -84,12 +86,12 @@ impl CallTask {
         kind.text = (self.services.redaction.redact)(&kind.text);
         let failed = matches!(result.outcome, ToolOutcome::Error | ToolOutcome::TimedOut);
         let hits = self.concerned(&learnings).await;
-        let session = self.cx.session;
+        let (session, may) = (self.cx.session, self.services.user.may_learn);
         let looked = {
             let (learnings, kind, output) = (Arc::clone(&learnings), kind.clone(), output.clone());
             tokio::task::spawn_blocking(move || {
                 let attached =
-                    if failed { learnings.for_failure(&kind, &output) } else { Default::default() };
+                    if failed && may { learnings.for_failure(&kind, &output) } else { Default::default() };
                 let (texts, counts) =
                     learnings.rules().map_or_else(Default::default, |rules| rules.note(session, &hits));
                 let store = learnings.store();
@@ -108,6 +110,7 @@ impl CallTask {
         };
         let (attached, mut texts, rules, pending) = looked.await.ok()?;
         texts.extend(attached.texts);
+        let numbers = attached.learnings.iter().map(|l| l.id).collect();
         if !texts.is_empty() {
             let news = LearningNews {
                 used: attached.learnings,
@@ -120,11 +123,12 @@ impl CallTask {
         }
         if let Some(outer) = self.outer_call() {
             // A script is no model: the result of the script says it.
-            learnings.keep_for(outer, texts);
+            learnings.keep_for(outer, Notes { texts, learnings: numbers });
         } else {
-            let of_calls = learnings.take_for(&self.cx.call_id);
-            texts.extend(of_calls.into_iter().filter(|text| !texts.contains(text)).collect::<Vec<_>>());
-            result.content.extend(texts.into_iter().map(|text| Part::Text { text }));
+            let mut notes = Notes { texts, learnings: numbers };
+            notes.add(learnings.take_for(&self.cx.call_id), usize::MAX);
+            result.content.extend(notes.texts.into_iter().map(|text| Part::Text { text }));
+            result.learnings = notes.learnings;
         }
         let set = self.tool.info().set;
         let access = self.tool.access(&self.args, &self.cx).unwrap_or_default();
@@ -159,15 +163,10 @@ impl CallTask {
         }
         let catalog = self.services.tools.all.catalog();
         let args = self.args.to_string();
-        let mut compared = 0;
-        let mut holds = |patterns: &[String]| {
-            patterns.iter().any(|pattern| {
-                if compared >= COMPARED || !may_match(pattern, self.tool.name(), &args) {
-                    return false;
-                }
-                compared += 1;
-                Rule::parse(Effect::Deny, Source::User, pattern, &catalog)
-                    .is_ok_and(|rule| self.is_for(&rule, &self.args))
+        let matches = self.rule_check(&self.args);
+        let holds = |patterns: &[String]| {
+            patterns.iter().filter(|pattern| may_match(pattern, self.tool.name(), &args)).any(|pattern| {
+                Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
             })
         };
         all.into_iter()
@@ -189,7 +188,8 @@ impl CallTask {
                 hit.rule.origin, hit.rule.rule.text
             ))
         };
-        hits.iter().take(3).map(line).collect()
+        let (forbid, concern): (Vec<&RuleHit>, Vec<&RuleHit>) = hits.iter().partition(|hit| hit.forbids);
+        forbid.into_iter().chain(concern).take(ASKED).map(line).collect()
     }
 }
 

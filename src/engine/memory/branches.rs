@@ -16,6 +16,9 @@ pub(crate) fn follow(core: &mut Core) {
     }
     let (memory, learnings) = (core.services.user.memory.clone(), core.services.user.learnings.clone());
     let (session, head) = (core.session.id, core.session.head.id);
+    if let Some(learnings) = &learnings {
+        learnings.forget(session);
+    }
     let (tx, saves) = (core.tx.clone(), core.saves.barrier());
     core.spawn(async move {
         // The entries of the branch may still be being written.

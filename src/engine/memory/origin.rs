@@ -143,6 +143,7 @@ mod tests {
             content: vec![Part::Text { text: text.into() }],
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         }
     }
 

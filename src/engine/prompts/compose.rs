@@ -128,7 +128,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let begins = core.identity.is_child() && core.session.last_message().is_none();
     let event = if begins { HookEvent::AgentStart } else { HookEvent::UserPrompt };
     let hook = hooks::job(core, event);
-    let learnings = core.services.user.learnings.clone().filter(|_| ours);
+    let may_learn = ours && core.services.user.may_learn;
+    let learnings = core.services.user.learnings.clone().filter(|_| may_learn);
     let (bus, scope, session) = (Arc::clone(&core.bus), core.scope(), core.session.id);
     let prompt = matches!(goal, Destination::Prompt { .. });
     let mut opened = if prompt { core.prompts.opened.take() } else { None };

@@ -49,6 +49,7 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
             content: r.content,
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         };
         entries.push(core.session.grow(&core.services, body));
     }

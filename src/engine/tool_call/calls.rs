@@ -238,6 +238,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         content: result.content,
         display: result.display,
         seconds: result.seconds,
+        learnings: result.learnings,
     };
     let (entry, event) = call.enter(core);
     let scope = core.scope();
@@ -256,13 +257,15 @@ pub(crate) struct FinishedCall {
     pub(crate) content: Vec<Part>,
     pub(crate) display: Option<Display>,
     pub(crate) seconds: f64,
+    /// The numbers of the learnings at the end of `content`.
+    pub(crate) learnings: Vec<i64>,
 }
 
 impl FinishedCall {
     /// Adds its result to the session; the entry, which is not saved yet, and the event of the finished call. Its output
     /// and display are those of the entry: redacted.
     pub(crate) fn enter(self, core: &mut Core) -> (Entry, ToolEvent) {
-        let Self { id, name, arguments, outcome, content, display, seconds } = self;
+        let Self { id, name, arguments, outcome, content, display, seconds, learnings } = self;
         let body = EntryBody::ToolResult {
             call_id: id.clone(),
             name: name.clone(),
@@ -270,6 +273,7 @@ impl FinishedCall {
             content,
             display,
             seconds,
+            learnings,
         };
         let entry = core.session.grow(&core.services, body);
         let (output, display) = stored(&entry);

@@ -303,7 +303,7 @@ impl CallTask {
         tokio::select! {
             done = run_guarded(self.tool, args, &self.cx) => match done {
                 Ok(ToolOutput { content, display, outcome }) => {
-                    CallResult { outcome, content, display, seconds: 0.0, unanswered: false }
+                    CallResult { content, display, ..CallResult::text(outcome, "") }
                 }
                 Err(e) => failed(e),
             },

@@ -141,6 +141,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
         memory: core.services.user.memory.clone(),
+        learnings: core.services.user.learnings.clone(),
         skills: SkillFacts {
             list: skill_index(core),
             style: (!core.identity.is_child()).then(|| crate::prompts::skills::current_style(core)).flatten(),

@@ -121,7 +121,16 @@ impl Document {
 
     /// What models see: everything but the archive, without empty ends.
     pub fn live_text(&self) -> String {
-        let live = self.pieces.iter().filter(|p| !p.archived());
+        self.live_text_without(&|_| false)
+    }
+
+    /// As [`Self::live_text`], without the entries that are `left_out`.
+    pub fn live_text_without(&self, left_out: &dyn Fn(&Entry) -> bool) -> String {
+        let stays = |piece: &&Piece| match piece {
+            Piece::Entry { entry, .. } => !left_out(entry),
+            Piece::Line { .. } => true,
+        };
+        let live = self.pieces.iter().filter(|p| !p.archived()).filter(stays);
         let text: String = live.map(Piece::raw).collect();
         text.replace("\r\n", "\n").trim().to_owned()
     }

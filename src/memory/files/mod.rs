@@ -238,17 +238,28 @@ impl Memory {
     /// What models see of both scopes of a file, with its path: the person's first. A file that cannot be read is left out;
     /// [`Self::page`] says why.
     pub fn live(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
+        self.live_without(file, &|_, _| false)
+    }
+
+    /// As [`Self::live`], without the entries that are `left_out`, which is asked with the path of the file.
+    pub fn live_without(
+        &self,
+        file: MemoryFile,
+        left_out: &dyn Fn(&Path, &Entry) -> bool,
+    ) -> Vec<(PathBuf, String)> {
         let mut out = Vec::new();
         if file == MemoryFile::User {
             let slot = self.settings_slot();
             if let Ok(Some(text)) = slot.read() {
-                out.push((slot.path, Document::parse(&text).live_text()));
+                let text = Document::parse(&text).live_text_without(&|entry| left_out(&slot.path, entry));
+                out.push((slot.path, text));
             }
         }
         for scope in [MemoryScope::User, MemoryScope::Project] {
             let target = MemoryTarget { file, scope };
             if let (Some(path), Ok(document)) = (self.path(target), self.read(target)) {
-                out.push((path, document.live_text()));
+                let text = document.live_text_without(&|entry| left_out(&path, entry));
+                out.push((path, text));
             }
         }
         out.retain(|(_, text)| !text.is_empty());

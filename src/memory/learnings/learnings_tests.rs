@@ -184,7 +184,7 @@ fn the_setting_and_the_taint_decide_whether_a_learning_is_used() {
     assert_eq!(offer("ask the maintainer", Taint::Web, LearningsMode::Save), Some(LearningState::Proposed));
     // A session that has read the web proposes only.
     let s = session();
-    service.set_mode(LearningsMode::Save);
+    service.set(LearningsMode::Save, crate::learnings::LEARNING_TOKENS);
     let saved = |pattern: &str| SavedLearning {
         pattern: pattern.into(),
         error: "error: no such host".into(),

@@ -1,6 +1,7 @@
 //! The learnings of this person: saving, finding, attaching.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_protocol::{Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint};
@@ -15,9 +16,12 @@ use super::words::{likeness, one_line, words};
 use crate::rules::{Promotions, RuleBook};
 use crate::screen::{FindSecret, no_secret};
 
-/// Most learnings that are attached at once, and bytes of them together (about 400 tokens).
+/// Most learnings that are attached at once.
 const ATTACHED: usize = 3;
-const BUDGET: usize = 1_600;
+/// Tokens of the learnings that are attached at once, where the settings say nothing else.
+pub const LEARNING_TOKENS: u64 = 400;
+/// Bytes of a token, about.
+const TOKEN: u64 = 4;
 /// Most texts about its calls at the end of the result of a script.
 const OF_SCRIPT: usize = 6;
 /// Most learnings about one subject that are compared.
@@ -49,6 +53,30 @@ pub struct Attached {
     pub learnings: Vec<Learning>,
 }
 
+/// Texts of rules and learnings for the end of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    pub texts: Vec<String>,
+    /// The numbers of the learnings among them.
+    pub learnings: Vec<i64>,
+}
+
+impl Notes {
+    /// Adds what is not there yet, up to `most` texts.
+    pub fn add(&mut self, other: Self, most: usize) {
+        for text in other.texts {
+            if self.texts.len() < most && !self.texts.contains(&text) {
+                self.texts.push(text);
+            }
+        }
+        for number in other.learnings {
+            if self.learnings.len() < most && !self.learnings.contains(&number) {
+                self.learnings.push(number);
+            }
+        }
+    }
+}
+
 /// The learnings of this person. One for a process; shared by all agents.
 pub struct Learnings {
     store: Store,
@@ -57,9 +85,11 @@ pub struct Learnings {
     with_messages: Mutex<HashMap<SessionId, HashSet<i64>>>,
     /// Sessions whose model has read text of the web or of an MCP server.
     tainted: Mutex<HashSet<SessionId>>,
-    /// Texts about calls of scripts that still run, by the call of the script.
-    of_scripts: Mutex<HashMap<String, Vec<String>>>,
+    /// What concerns calls of scripts that still run, by the call of the script.
+    of_scripts: Mutex<HashMap<String, Notes>>,
     mode: Mutex<LearningsMode>,
+    /// Bytes of the learnings that are attached at once.
+    room: AtomicUsize,
     rules: Option<RuleBook>,
     promotions: Option<Promotions>,
     secret: FindSecret,
@@ -75,6 +105,7 @@ impl Learnings {
             tainted: Mutex::default(),
             of_scripts: Mutex::default(),
             mode: Mutex::default(),
+            room: AtomicUsize::new(bytes_of(LEARNING_TOKENS)),
             rules: None,
             promotions: None,
             secret: no_secret(),
@@ -118,9 +149,19 @@ impl Learnings {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The settings were read.
-    pub fn set_mode(&self, mode: LearningsMode) {
+    /// The settings were read. `tokens`: of the learnings that are attached at once.
+    pub fn set(&self, mode: LearningsMode, tokens: u64) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        self.room.store(bytes_of(tokens), Ordering::Relaxed);
+    }
+
+    /// The conversation was compacted, or the session went to another place of its tree: what was attached to earlier results
+    /// and messages may be attached again.
+    pub fn forget(&self, session: SessionId) {
+        self.with_messages.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        if let Some(rules) = &self.rules {
+            rules.forget(session);
+        }
     }
 
     /// The model of this session has read text of the web or of an MCP server: what it saves is proposed only.
@@ -134,19 +175,14 @@ impl Learnings {
         if tainted.contains(&session) { Taint::Web } else { usual }
     }
 
-    /// Keeps texts about a call of a script for the result of the script: call `outer`.
-    pub fn keep_for(&self, outer: &str, texts: Vec<String>) {
+    /// Keeps what concerns a call of a script for the result of the script: call `outer`.
+    pub fn keep_for(&self, outer: &str, notes: Notes) {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = all.entry(outer.to_owned()).or_default();
-        for text in texts {
-            if kept.len() < OF_SCRIPT && !kept.contains(&text) {
-                kept.push(text);
-            }
-        }
+        all.entry(outer.to_owned()).or_default().add(notes, OF_SCRIPT);
     }
 
-    /// Takes out the texts that were kept for the result of this call.
-    pub fn take_for(&self, outer: &str) -> Vec<String> {
+    /// Takes out what was kept for the result of this call.
+    pub fn take_for(&self, outer: &str) -> Notes {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(outer).unwrap_or_default()
     }
@@ -174,7 +210,7 @@ impl Learnings {
             })
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.times_used.cmp(&a.1.times_used)));
-        attach(found.into_iter().map(|(_, learning)| learning))
+        self.attach(found.into_iter().map(|(_, learning)| learning))
     }
 
     /// Active learnings about commands that a message names; each once in a session. Blocks.
@@ -206,7 +242,7 @@ impl Learnings {
             let shared = own.intersection(&told).any(|w| !subject.contains(w) && w.len() > 2);
             (alone || shared) && !given.contains(&l.id)
         };
-        let attached = attach(known.iter().filter(fits).cloned());
+        let attached = self.attach(known.iter().filter(fits).cloned());
         given.extend(attached.learnings.iter().map(|l| l.id));
         attached
     }
@@ -317,6 +353,26 @@ impl Learnings {
         self.offer(learning, self.mode())
     }
 
+    /// The first ones within the budget, with the text of each.
+    fn attach(&self, found: impl Iterator<Item = Learning>) -> Attached {
+        let room = self.room.load(Ordering::Relaxed);
+        let mut attached = Attached::default();
+        let mut bytes = 0;
+        for learning in found {
+            let text = note(&learning);
+            if bytes + text.len() > room {
+                continue;
+            }
+            bytes += text.len();
+            attached.texts.push(text);
+            attached.learnings.push(learning);
+            if attached.learnings.len() == ATTACHED {
+                break;
+            }
+        }
+        attached
+    }
+
     /// Consolidates, at most once a day; how many were changed. Blocks.
     pub fn tend(&self) -> usize {
         if !self.store.learnings().consolidation_due(DAY).wait().unwrap_or(false) {
@@ -352,23 +408,8 @@ pub struct WrittenLearning {
     pub tags: Vec<String>,
 }
 
-/// The first ones within the budget, with the text of each.
-fn attach(found: impl Iterator<Item = Learning>) -> Attached {
-    let mut attached = Attached::default();
-    let mut bytes = 0;
-    for learning in found {
-        let text = note(&learning);
-        if bytes + text.len() > BUDGET {
-            continue;
-        }
-        bytes += text.len();
-        attached.texts.push(text);
-        attached.learnings.push(learning);
-        if attached.learnings.len() == ATTACHED {
-            break;
-        }
-    }
-    attached
+fn bytes_of(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(TOKEN)).unwrap_or(usize::MAX)
 }
 
 /// A learning for the model: a note, and no instruction.

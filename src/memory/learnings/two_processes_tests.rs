@@ -19,7 +19,7 @@ const NAME: &str = "TILLER_LEARNINGS_NAME";
 fn open(dir: &Path) -> Learnings {
     let store = Store::open(&dir.join("tiller.db"), Options::default()).unwrap();
     let learnings = Learnings::new(store, Arc::new(ManualClock::new(NOW)));
-    learnings.set_mode(LearningsMode::Save);
+    learnings.set(LearningsMode::Save, crate::learnings::LEARNING_TOKENS);
     learnings
 }
 

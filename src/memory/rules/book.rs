@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_protocol::{RuleReceipts, SessionId, Taint, ToolCatalog};
+use tiller_protocol::{MemoryFile, RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
 use super::matcher::{ActionRule, parse};
@@ -70,7 +70,7 @@ impl RuleBook {
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
         for learning in store.learnings().with_matchers().unwrap_or_default() {
             let text = format!("{} {}", learning.fix, learning.context);
-            // Output of a command must not write a rule by being learned from.
+            // Output of a command must not write a rule by being learned from: the user accepts it first.
             if !matches!(learning.source.taint, Taint::Person | Taint::Agent) {
                 continue;
             }
@@ -80,6 +80,17 @@ impl RuleBook {
         }
         all.truncate(RULES);
         all
+    }
+
+    /// The memory files of models' prompts without the entries that are rules: these stand with the calls that they concern.
+    /// Blocks.
+    pub fn live_without_rules(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
+        let rules = self.of_files();
+        let others = self.memory.lines_of_others();
+        let places: HashSet<&(String, String)> =
+            rules.iter().map(|r| &r.place).filter(|place| !others.contains(*place)).collect();
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        self.memory.live_without(file, &|at, entry| places.contains(&(path(at), entry.line())))
     }
 
     fn of_files(&self) -> Arc<Vec<FileRule>> {
@@ -173,14 +184,8 @@ impl RuleBook {
         (texts, counts)
     }
 
-    /// The rules were shown to the model, such as before a question about the call: only counted here.
-    pub fn is_shown(&self, session: SessionId, text: &str) -> bool {
-        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        shown.get(&session).is_some_and(|s| s.contains(text))
-    }
-
     /// The conversation was compacted, or another branch was opened: its rules are to be shown again.
-    pub fn forget(&self, session: SessionId) {
+    pub(crate) fn forget(&self, session: SessionId) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
     }
 }

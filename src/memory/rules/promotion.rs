@@ -29,13 +29,15 @@ pub struct Promotions {
     pub hooks: RuleFile,
 }
 
-/// Between the patterns of one rule, in the text that is shown and stored.
-const AND: &str = " && ";
+/// Between the patterns of one rule, in the text that is shown and stored. A pattern has one line.
+const NEXT: &str = "\n";
+/// Between them in texts that earlier versions stored. It may also be a part of a command.
+const OLD_NEXT: &str = " && ";
 
 impl Promotions {
     /// What a rule can become, the first choice first.
     pub fn offers(&self, rule: &ActionRule, tools: &ToolCatalog) -> Vec<RulePromotion> {
-        let permission = (!rule.never.is_empty()).then(|| rule.never.join(AND));
+        let permission = (!rule.never.is_empty()).then(|| rule.never.join(NEXT));
         let offer = |kind, text: String| RulePromotion { kind, file: self.file(kind).file.clone(), text };
         let permission = permission.map(|text| offer(PromotionKind::Permission, text));
         let hook = hook(rule, tools).map(|text| offer(PromotionKind::Hook, text));
@@ -82,7 +84,12 @@ impl Promotions {
 /// The texts that are written one by one.
 fn parts(kind: PromotionKind, text: &str) -> Vec<&str> {
     match kind {
-        PromotionKind::Permission => text.split(AND).collect(),
+        PromotionKind::Permission if text.contains(NEXT) => text.split(NEXT).collect(),
+        PromotionKind::Permission => {
+            let parts: Vec<&str> = text.split(OLD_NEXT).collect();
+            let whole = |part: &&str| part.contains('(') == part.ends_with(')');
+            if parts.iter().all(whole) { parts } else { vec![text] }
+        }
         PromotionKind::Hook => vec![text],
     }
 }

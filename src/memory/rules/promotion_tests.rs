@@ -95,3 +95,25 @@ fn all_of_an_offer_is_written_or_nothing() {
     promotions.write(PromotionKind::Hook, "[[x]] && y").unwrap();
     assert_eq!(*written.lock().unwrap(), ["config.toml: [[x]] && y"]);
 }
+
+/// A pattern may contain what earlier versions wrote between patterns.
+#[test]
+fn patterns_are_kept_apart_whatever_is_in_them() {
+    let (promotions, written) = promotions();
+    let all = offers("x [never: terminal \"cd a && git push*\"] [never: terminal \"git push*\"]");
+    promotions.write(PromotionKind::Permission, &all[0].text).unwrap();
+    let lines = || written.lock().unwrap().clone();
+    let one = "permissions.yaml: terminal(cd a && git push*)";
+    assert_eq!(lines(), [one, "permissions.yaml: terminal(git push*)"]);
+    promotions.take_out(PromotionKind::Permission, &all[0].text).unwrap();
+    assert_eq!(lines(), Vec::<String>::new());
+    let all = offers("x [never: terminal \"cd a && git push*\"]");
+    promotions.write(PromotionKind::Permission, &all[0].text).unwrap();
+    assert_eq!(lines(), [one]);
+    // A text that an earlier version stored.
+    for pattern in ["terminal(a)", "terminal"] {
+        promotions.write(PromotionKind::Permission, pattern).unwrap();
+    }
+    promotions.take_out(PromotionKind::Permission, "terminal(a) && terminal").unwrap();
+    assert_eq!(lines(), [one]);
+}

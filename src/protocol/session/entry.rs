@@ -67,6 +67,9 @@ pub enum EntryBody {
         display: Option<crate::turn::tool::Display>,
         /// Seconds, from monotonic time.
         seconds: f64,
+        /// The numbers of the learnings whose texts stand at the end of `content`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        learnings: Vec<i64>,
     },
     /// A call that the running call `of` made: of a script. It stands between the reply and the result of that call, is
     /// written when it ends, and is never sent to a model.

@@ -291,6 +291,10 @@ impl Learnings<'_> {
             let mut after = before.clone();
             if let Some(state) = &state {
                 after.state = state.clone();
+                // Who accepts a text answers for it.
+                if *state == LearningState::Active {
+                    after.source.taint = Taint::Person;
+                }
             }
             if let Some(text) = &text {
                 (after.pattern, after.fix, after.context) =
@@ -376,8 +380,8 @@ fn write(conn: &Connection, l: &Learning, before: Option<&Learning>) -> Result<(
         return Err(StoreError::Conflict("there is a learning with this fix already".into()));
     }
     conn.prepare_cached(
-        "UPDATE learnings SET pattern = ?2, fix = ?3, context = ?4, state = ?5, used = ?6, times = ?7, before = ?8
-         WHERE id = ?1",
+        "UPDATE learnings SET pattern = ?2, fix = ?3, context = ?4, state = ?5, used = ?6, times = ?7, before = ?8,
+           source = ?9 WHERE id = ?1",
     )?
     .execute(params![
         l.id,
@@ -387,7 +391,8 @@ fn write(conn: &Connection, l: &Learning, before: Option<&Learning>) -> Result<(
         l.state.word(),
         l.last_used_at.map(Time::millis),
         l.times_used,
-        before
+        before,
+        serde_json::to_string(&l.source)?
     ])?;
     Ok(())
 }

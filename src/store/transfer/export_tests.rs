@@ -118,6 +118,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 ],
                 display: Some(tiller_protocol::tool::Display::Measure { text: text.clone() }),
                 seconds: 0.1 * f64::from(*kind),
+                learnings: Vec::new(),
             },
             3 => EntryBody::Prefix { system: text.clone(), tools: vec![], layers: vec![] },
             _ => EntryBody::Note { text: text.clone() },

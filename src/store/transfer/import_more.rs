@@ -47,13 +47,17 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
         if known(conn, session, line, body)? {
             continue;
         }
+        let payload = match without_learnings(body) {
+            Some(body) => serde_json::to_string(&body)?,
+            None => line.body.get().to_owned(),
+        };
         let mut raw = Raw {
             id: line.id,
             parent: line.parent,
             session: session.0,
             agent: line.agent.clone(),
             time: line.time,
-            payload: line.body.get().to_owned(),
+            payload,
             sum: Vec::new(),
             snapshot: line.snapshot.clone(),
         };
@@ -100,11 +104,22 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
         .optional()?;
     let Some((of, parent, payload)) = there else { return Ok(false) };
     // A damaged entry is reported elsewhere; it exists here.
-    let same = read_body(&payload).map_or(true, |was| was == *body);
+    let plain = |body: &EntryBody| without_learnings(body).unwrap_or_else(|| body.clone());
+    let same = read_body(&payload).map_or(true, |was| plain(&was) == plain(body));
     if of == session.0 && parent == line.parent && same {
         return Ok(true);
     }
     Err(StoreError::Conflict(format!("the file has a different version of entry {}", line.id)))
+}
+
+/// The body without the numbers of learnings, which belong to one database; `None`: it has none.
+fn without_learnings(body: &EntryBody) -> Option<EntryBody> {
+    let mut body = body.clone();
+    match &mut body {
+        EntryBody::ToolResult { learnings, .. } if !learnings.is_empty() => learnings.clear(),
+        _ => return None,
+    }
+    Some(body)
 }
 
 /// Where a branch of the file continues: its head moves along, unless it was continued differently here.

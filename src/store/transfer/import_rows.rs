@@ -296,10 +296,12 @@ impl Rows<'_> {
         n.and_then(|n| self.todos.get(&n).copied())
     }
 
-    /// The body, unchanged; only summaries refer to other entries.
+    /// The body, unchanged but for what refers to other rows: summaries to entries, results to learnings of the
+    /// database that the file comes from.
     fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
         let mut body = body.clone();
         match &mut body {
+            EntryBody::ToolResult { learnings, .. } if !learnings.is_empty() => learnings.clear(),
             _ if self.fresh.is_empty() => return Ok(text.get().to_owned()),
             EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),
             EntryBody::BranchSummary { from, .. } => *from = self.entry_id(*from),

@@ -149,6 +149,7 @@ fn a_tool_result_is_found_by_its_call() {
             content: vec![],
             display: None,
             seconds: 0.25,
+            learnings: Vec::new(),
         };
         entry(session, entry_id(n), (n > 1).then(|| entry_id(n - 1)), body)
     };

@@ -41,6 +41,7 @@ fn result(session: SessionId, n: u128, call: &str, outcome: ToolOutcome) -> till
         content: vec![Part::Text { text: "\n all went well\nmore".repeat(400) }],
         display: None,
         seconds: 0.1,
+        learnings: Vec::new(),
     };
     entry(session, entry_id(n), Some(entry_id(n - 1)), body)
 }

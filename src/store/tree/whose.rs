@@ -86,6 +86,7 @@ mod tests {
                 content: Vec::new(),
                 display: None,
                 seconds: 0.0,
+                learnings: Vec::new(),
             };
             let result =
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };

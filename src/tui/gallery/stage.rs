@@ -316,6 +316,7 @@ impl Stage {
             content: vec![Part::Text { text: call.output.into() }],
             display: call.display.clone(),
             seconds: call.seconds,
+            learnings: Vec::new(),
         });
         self.event(EventBody::Tool(ToolEvent::ToolFinished {
             call_id: id.into(),

@@ -116,6 +116,7 @@ impl Bench {
         let clock = Arc::clone(&parts.environment.clock);
         let memory = Arc::new(Memory::new(places, clock, tiller_memory::screen::no_secret(), settings));
         memory.open(parts.store.clone());
+        parts.user.memory = Some(Arc::clone(&memory));
         let book = RuleBook::new(memory, parts.tools.catalog());
         let learnings = Learnings::new(parts.store.clone(), Arc::clone(&parts.environment.clock))
             .with_rules(book, Some(self.promotions()));

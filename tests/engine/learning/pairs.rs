@@ -3,9 +3,9 @@
 use serde_json::json;
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::command::Query;
-use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent};
 use tiller_protocol::{
-    CommandBody, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply, Taint,
+    CommandBody, EntryBody, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply, Taint,
 };
 
 use super::{Bench, learned, run};
@@ -76,6 +76,17 @@ async fn a_learning_waits_for_the_person_is_used_and_can_be_called_wrong() {
     assert!(output.starts_with(FAILED), "the output stays in front: {output}");
     assert!(output.contains(&format!("[Learning {id}: `git push` failed before")), "{output}");
     rig.finished().await;
+    // The entry names it, beside the text: the mark on the row is no guess.
+    let named = rig.seen.iter().rev().find_map(|e| match &e.body {
+        EventBody::Tool(ToolEvent::ToolFinished { call_id, node, .. }) if *call_id == call => {
+            match &node.body {
+                EntryBody::ToolResult { learnings, .. } => Some(learnings.clone()),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    assert_eq!(named, Some(vec![id]));
     let used = rig
         .seen
         .iter()

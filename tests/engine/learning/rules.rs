@@ -4,8 +4,8 @@ use tiller_config::schema::LearningsSetting;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, LearningCommand, LearningsQuery, Profile, PromotionKind, RuleReceipts,
-    RuleView,
+    AskReply, CommandBody, Decision, FailureKind, Learning, LearningCommand, LearningSource, LearningState,
+    LearningsQuery, Profile, PromotionKind, RuleReceipts, RuleView, Taint, Time,
 };
 
 use super::{Bench, run};
@@ -22,6 +22,7 @@ fn many() -> String {
             n % 28 + 1
         ));
     }
+    text.push_str("- 2026-11-02: Deployments are on Fridays.\n");
     text.push_str("- 2026-11-01: Nothing is pushed to main, the bot does that.\n  [when: terminal \"git push*\"] [never: terminal \"git push* main*\"]\n");
     text
 }
@@ -59,8 +60,10 @@ async fn of_69_rules_the_one_that_matters_is_attached_to_the_call_and_counted() 
         "{output}"
     );
     assert_eq!(output.matches("[A rule of").count(), 1, "{output}");
-    // It is in no prompt, and in nothing that was sent before.
-    assert!(!fake.request(0).system.contains("pushed to main"));
+    // It is in no prompt, where what is no rule stands, and in nothing that was sent before.
+    let prompt = fake.request(0).system.to_string();
+    assert!(prompt.contains("Deployments are on Fridays"), "{prompt}");
+    assert!(!prompt.contains("pushed to main") && !prompt.contains("is about tool7"), "{prompt}");
 
     // Followed: it is not repeated. Violated: it is.
     assert!(!push(&mut rig, &fake, "git push -u origin other").await.contains("[A rule"));
@@ -126,7 +129,7 @@ async fn a_rule_that_asks_for_a_command_becomes_a_hook() {
     let rule = rules(&mut rig).await.remove(0);
     assert_eq!((rule.offers.len(), rule.may_be_promoted()), (1, false));
     // Another session, as after a restart.
-    kept.unwrap().rules().unwrap().forget(rig.session());
+    kept.unwrap().forget(rig.session());
     push(&mut rig, &fake, "git push").await;
     let text = rules(&mut rig).await.remove(0).offers.remove(0).text;
     let promote = LearningCommand::Promote { rule: rule.text, kind: PromotionKind::Hook, text: text.clone() };
@@ -141,7 +144,9 @@ async fn a_rule_that_asks_for_a_command_becomes_a_hook() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_is_shown_with_the_question_about_its_call() {
     let bench = Bench::new(false);
-    bench.memory(&many());
+    // Three that concern the call stand before the one that forbids it.
+    let concern = "- Pushes are logged. [when: terminal \"git push*\"]\n- Slow. [when: run]\n- Git. [when: terminal \"git*\"]\n";
+    bench.memory(&(concern.to_owned() + &many()));
     let fake = Fake::new([run("c1", "git push origin main"), says("Done.")]);
     let mut rig = bench
         .place
@@ -154,9 +159,85 @@ async fn a_rule_is_shown_with_the_question_about_its_call() {
     let ask = rig.asked().await;
     let asked = permission(&ask);
     let line = "a rule of MEMORY.md forbids it: Nothing is pushed to main, the bot does that.";
-    assert!(asked.effects.iter().any(|e| e == line), "{:?}", asked.effects);
+    let rules: Vec<&String> = asked.effects.iter().filter(|e| e.starts_with("a rule of")).collect();
+    assert!(rules.len() == 3 && rules[0] == line, "{:?}", asked.effects);
     rig.answer(&ask, AskReply::Permission { decision: Decision::Deny { comment: None }, hash: asked.hash });
     rig.finished().await;
+    rig.quit().await;
+}
+
+/// Many rules of one tool are all compared with a call of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_of_many_rules_about_edits_is_attached_to_an_edit() {
+    let bench = Bench::new(true);
+    let many: String =
+        (0..150).map(|n| format!("- Part {n} is generated. [never: edit part{n}/**]\n")).collect();
+    bench.memory(&(many + "- Ask Ada about notes. [when: edit notes*]\n"));
+    let write = calls(&[("c1", "write_file", serde_json::json!({"path": "notes.txt", "content": "x"}))]);
+    let fake = Fake::new([write, says("Done.")]);
+    let mut rig = bench
+        .place
+        .start_with(&fake, |p| {
+            p.session.profile = Some(Profile::Full);
+            bench.learns(p, LearningsSetting::Never);
+        })
+        .await;
+    rig.submit("write it");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.ends_with("[A rule of MEMORY.md concerns this call: Ask Ada about notes.]"), "{output}");
+    assert_eq!(output.matches("[A rule of").count(), 1, "{output}");
+    rig.finished().await;
+    rig.quit().await;
+}
+
+/// A learning with a matcher is a rule once the user accepts it, though the output of a command had a part in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_accepted_learning_with_a_matcher_is_a_rule() {
+    let bench = Bench::new(false);
+    let fake = Fake::new([]);
+    let mut kept = None;
+    let mut now = Time(0);
+    let mut rig = bench
+        .place
+        .start_with(&fake, |p| {
+            now = p.environment.clock.now();
+            kept = Some(bench.learns(p, LearningsSetting::Save));
+        })
+        .await;
+    let store = kept.unwrap().store().clone();
+    let learning = Learning {
+        id: 0,
+        kind: FailureKind::default(),
+        pattern: "make docs".into(),
+        error: String::new(),
+        fix: "Build the docs before. [when: terminal \"make docs*\"]".into(),
+        context: String::new(),
+        tags: Vec::new(),
+        state: LearningState::Proposed,
+        created_at: now,
+        last_used_at: None,
+        times_used: 0,
+        source: LearningSource {
+            session: None,
+            entry: None,
+            agent: "main".into(),
+            branch: "main".into(),
+            taint: Taint::ToolOutput,
+        },
+    };
+    let (id, _) = store.learnings().add(learning).wait().unwrap();
+    assert!(!push(&mut rig, &fake, "make docs").await.contains("[A rule"));
+    rig.send(CommandBody::Learning(LearningCommand::Decide { id, state: LearningState::Active }));
+    rig.reply().await;
+    let output = push(&mut rig, &fake, "make docs").await;
+    assert!(
+        output.contains(&format!("[A rule of learning {id} concerns this call: Build the docs before.]")),
+        "{output}"
+    );
+    // Undoing it takes the power as well.
+    rig.send(CommandBody::Learning(LearningCommand::Undo { id }));
+    rig.reply().await;
+    assert_eq!(store.learnings().get(id).unwrap().source.taint, Taint::ToolOutput);
     rig.quit().await;
 }
 
@@ -166,7 +247,12 @@ async fn rules_are_those_of_the_file_at_the_time_of_the_call() {
     let bench = Bench::new(false);
     bench.memory("- Broken [when: treminal \"x\"]\n");
     let fake = Fake::new([]);
-    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        bench.learns(p, LearningsSetting::Never);
+        // Else what comes into the file after a command that nothing confines would be no rule.
+        p.user.memory = None;
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
     assert!(!push(&mut rig, &fake, "git push").await.contains("[A rule"));
     bench.memory("- Ask Ada before. [when: terminal \"git push*\"]\n");
     assert!(push(&mut rig, &fake, "git push").await.contains("concerns this call: Ask Ada before."));

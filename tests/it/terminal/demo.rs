@@ -229,8 +229,24 @@ fn a_story_over_three_sessions() {
     allow(&mut term, "sh calc.sh add 2 3");
     term.wait_text("failed as before");
     idle(&term);
+    let marked = |s: &str| s.lines().any(|l| l.contains("calc add 2 3") && l.contains("learning 1"));
+    term.wait("the row of the call names the learning", marked);
     say(&mut term, "/learnings");
     term.wait("it is listed", |s| s.contains("active"));
+    term.keys("\x1b");
+    leave(term);
+    // The mark is there after a restart too, and one key there says that the learning was wrong.
+    let mut term = begin(&["-C", at, "-m", "demo/demo", "--continue"]);
+    term.wait("the mark is stored", marked);
+    term.keys("\x1b1");
+    term.wait_text("came with a learning");
+    crate::screen::press_until(&mut term, "k", |s| s.contains("learning was wrong"));
+    term.keys("x");
+    term.wait_text("not attached any more");
+    crate::common::let_deafness_pass();
+    term.keys("\x1b");
+    say(&mut term, "/learnings");
+    term.wait("it is retired", |s| s.contains("retired"));
     term.keys("\x1b");
     leave(term);
     // The third one works with a skill, and the person removes what was remembered.

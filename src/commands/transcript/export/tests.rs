@@ -60,6 +60,7 @@ fn result(call_id: &str, text: &str) -> EntryBody {
         content: vec![Part::Text { text: text.into() }],
         display: None,
         seconds: 0.25,
+        learnings: Vec::new(),
     }
 }
 

@@ -307,6 +307,7 @@ fn no_result(reply: &Item, call_id: String, name: String) -> Item {
             content: vec![Part::Text { text }],
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         },
         kept: None,
     }

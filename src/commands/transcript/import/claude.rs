@@ -103,6 +103,7 @@ impl Claude {
                 content: parts(result.get("content")),
                 display: None,
                 seconds: 0.0,
+                learnings: Vec::new(),
             };
             keys.push((key, body));
         }

@@ -215,6 +215,7 @@ impl Codex {
                     content,
                     display: None,
                     seconds: 0.0,
+                    learnings: Vec::new(),
                 };
                 self.put(talk, key, body);
                 true

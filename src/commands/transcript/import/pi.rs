@@ -91,6 +91,7 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
             content: parts(message.get("content")),
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         },
         "bashExecution" => {
             let (line, output) = (text(message, "command"), text(message, "output"));

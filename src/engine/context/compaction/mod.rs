@@ -149,8 +149,8 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
     let result = match (done.result, done.plan) {
         (Ok(summary), Some(plan)) => {
             // What the summary leaves out is shown again.
-            if let Some(rules) = core.services.user.learnings.as_ref().and_then(|l| l.rules()) {
-                rules.forget(core.session.id);
+            if let Some(learnings) = &core.services.user.learnings {
+                learnings.forget(core.session.id);
             }
             put_compaction(core, summary, done.focus, &plan, &done.prefix);
             Ok(())

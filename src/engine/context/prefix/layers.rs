@@ -2,7 +2,8 @@
 //! lowest priority are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary
 //! replaces a cut file before the first message is sent (see `shorten`).
 //!
-//! Learnings have their place in [`Layer`]'s order and come with their issue.
+//! Learnings have their place and their budget in [`Layer`]'s order, but no text in the prompt: they stand at the end of the
+//! results and messages that they concern.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -31,14 +32,23 @@ pub(crate) enum Layer {
     Project,
     Skills,
     User,
+    Learnings,
     Memory,
     Session,
     Runtime,
 }
 
 impl Layer {
-    const ALL: [Self; 7] =
-        [Self::Prompt, Self::Project, Self::Skills, Self::User, Self::Memory, Self::Session, Self::Runtime];
+    const ALL: [Self; 8] = [
+        Self::Prompt,
+        Self::Project,
+        Self::Skills,
+        Self::User,
+        Self::Learnings,
+        Self::Memory,
+        Self::Session,
+        Self::Runtime,
+    ];
 
     /// Its name in `[context.layers]` and on screen.
     pub(crate) fn name(self) -> &'static str {
@@ -47,6 +57,7 @@ impl Layer {
             Self::Project => "project",
             Self::Skills => "skills",
             Self::User => "user",
+            Self::Learnings => "learnings",
             Self::Memory => "memory",
             Self::Session => "session",
             Self::Runtime => "runtime",
@@ -60,11 +71,17 @@ impl Layer {
             Self::Project => 12_000,
             Self::Skills => 12_000,
             Self::User => tiller_memory::files::USER_TOKENS,
+            Self::Learnings => tiller_memory::learnings::LEARNING_TOKENS,
             Self::Memory => tiller_memory::files::MEMORY_TOKENS,
             Self::Session => 1_000,
             Self::Runtime => 2_000,
         }
     }
+}
+
+/// Budget of a layer in tokens, as the settings say.
+pub(crate) fn budget(layer: Layer, settings: &Context) -> u64 {
+    settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget())
 }
 
 /// What the layers are made of: everything that differs from session to session.
@@ -93,6 +110,8 @@ pub(crate) struct PromptFacts {
     pub unreadable: Option<tiller_tool::Unreadable>,
     /// Memory files; `None`: the agent sees none.
     pub memory: Option<Arc<tiller_memory::Memory>>,
+    /// Learnings, with the rules among the entries of memory files; `None`: entries are no rules.
+    pub learnings: Option<Arc<tiller_memory::Learnings>>,
     /// Where its commands run, as a sentence; `None`: on this machine.
     pub terminal: Option<String>,
 }
@@ -216,11 +235,29 @@ impl Layers {
     }
 }
 
+/// Adds the layer of learnings to a report, at its place. It has no text in the prompt: its budget holds for each result and
+/// message.
+pub(crate) fn add_learnings(report: &mut Vec<LayerCost>, settings: &Context) {
+    let below =
+        |l: &LayerCost| Layer::ALL.iter().any(|layer| *layer > Layer::Learnings && layer.name() == l.name);
+    let at = report.iter().position(below).unwrap_or(report.len());
+    report.insert(
+        at,
+        LayerCost {
+            name: Layer::Learnings.name().into(),
+            source: "earlier failures, at the end of results and messages that they concern".into(),
+            tokens: 0,
+            budget: budget(Layer::Learnings, settings),
+            shortened: false,
+        },
+    );
+}
+
 /// The layers, each within its own budget and all within the common one. Reads files: blocks.
 pub(crate) fn layers(facts: &PromptFacts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
     for layer in Layer::ALL {
-        let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());
+        let budget = budget(layer, settings);
         // The files of one layer share its budget: what one does not use is left for the others.
         let mut left = budget;
         let mut waiting = pieces.iter().filter(|p| p.layer == layer).count() as u64;
@@ -308,7 +345,10 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     match &facts.memory {
         Some(memory) => {
             for (file, layer) in [(MemoryFile::User, Layer::User), (MemoryFile::Memory, Layer::Memory)] {
-                for (path, text) in memory.live(file) {
+                let rules = facts.learnings.as_ref().and_then(|learnings| learnings.rules());
+                // A rule stands with the calls that it concerns.
+                let live = rules.map_or_else(|| memory.live(file), |rules| rules.live_without_rules(file));
+                for (path, text) in live {
                     let i = facts.readable(Instructions { path, text });
                     let path = i.path.display().to_string();
                     let heading = match file {

@@ -241,6 +241,8 @@ pub struct UserServices {
     pub memory_rights: MemoryRights,
     /// Learnings, and rules that are shown with calls. `None`: there are none.
     pub learnings: Option<Arc<tiller_memory::Learnings>>,
+    /// Learnings are attached to results and messages. Rules are in any case.
+    pub may_learn: bool,
     /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
     pub search: Option<Arc<tiller_search::Finder>>,
 }

@@ -183,6 +183,7 @@ impl ExternalDriver<'_> {
             content: vec![Part::Text { text }],
             display,
             seconds,
+            learnings: Vec::new(),
         };
         let (entry, event) = call.enter(self.core);
         let scope = self.core.scope();

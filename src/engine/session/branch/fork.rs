@@ -156,6 +156,7 @@ fn close_calls(core: &mut Core) {
             content: vec![tiller_protocol::Part::Text { text }],
             display: None,
             seconds: 0.0,
+            learnings: Vec::new(),
         };
         entries.push(core.session.grow(&core.services, body));
     }

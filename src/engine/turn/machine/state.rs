@@ -63,6 +63,8 @@ pub struct CallResult {
     pub seconds: f64,
     /// It was refused because no user could approve it.
     pub unanswered: bool,
+    /// The numbers of the learnings whose texts stand at its end.
+    pub learnings: Vec<i64>,
 }
 
 impl CallResult {
@@ -74,6 +76,7 @@ impl CallResult {
             display: None,
             seconds: 0.0,
             unanswered: false,
+            learnings: Vec::new(),
         }
     }
 

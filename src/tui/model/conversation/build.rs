@@ -102,10 +102,11 @@ impl Builder {
                 self.demo = is_demo(model);
                 self.blocks(node, blocks, stop);
             }
-            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds } => {
+            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, learnings } => {
                 let mut tool = ToolCell::new(call_id, name, &self.tools);
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
                 tool.result = Some(node.id);
+                tool.learnings.clone_from(learnings);
                 self.results.push(UnmatchedResult {
                     entry: node.id,
                     time: node.time,

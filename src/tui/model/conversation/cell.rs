@@ -175,6 +175,8 @@ pub struct ToolCell {
     pub result: Option<EntryId>,
     /// The calls that it makes: it is a script.
     pub inner: Option<Box<InnerCalls>>,
+    /// The numbers of the learnings at the end of its result.
+    pub learnings: Vec<i64>,
 }
 
 /// The calls of a script.
@@ -283,6 +285,7 @@ impl ToolCell {
         self.display = result.display;
         self.seconds = result.seconds;
         self.result = result.result;
+        self.learnings = result.learnings;
         self.take_inner(result.inner);
     }
 

@@ -1,29 +1,21 @@
-//! Learnings at the end of the result of a call: they stand in its text, so that they are known after a restart as well.
+//! The learnings at the end of the result of a call.
+
+use tiller_protocol::EntryBody;
 
 use super::ToolCell;
 
-/// How a learning begins.
-const BEGINS: &str = "[Learning ";
-/// Lines of a result that are looked at, from its end.
-const LINES: usize = 20;
-
-/// The numbers of the learnings at the end of a result.
-pub(crate) fn learnings(t: &ToolCell) -> Vec<i64> {
-    let lines = t.output.text().lines().rev().take(LINES);
-    let mut found: Vec<i64> = lines.filter_map(number).collect();
-    found.reverse();
-    found.dedup();
-    found
-}
-
-fn number(line: &str) -> Option<i64> {
-    let (number, _) = line.strip_prefix(BEGINS)?.split_once(": ")?;
-    number.parse().ok().filter(|_| line.ends_with(']'))
+/// The numbers of the learnings that a result came with. They are a field of its entry: text of a result that looks like
+/// a learning is none.
+pub(crate) fn of(result: &EntryBody) -> Vec<i64> {
+    match result {
+        EntryBody::ToolResult { learnings, .. } => learnings.clone(),
+        _ => Vec::new(),
+    }
 }
 
 /// The mark on the row of the call; empty: it has none.
 pub(crate) fn mark(t: &ToolCell) -> String {
-    match learnings(t).as_slice() {
+    match t.learnings.as_slice() {
         [] => String::new(),
         [one] => format!("  learning {one}"),
         many => {

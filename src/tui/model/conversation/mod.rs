@@ -213,6 +213,7 @@ impl Conversation {
                 let key = self.with_tool(now, call_id, name, |t| {
                     t.finish(*outcome, output, *seconds, display.as_ref());
                     t.result = Some(node.id);
+                    t.learnings = learned::of(&node.body);
                 });
                 if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
                     cell.entries += 1;

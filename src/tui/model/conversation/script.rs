@@ -71,6 +71,7 @@ impl Script {
             content: vec![Part::Text { text: text.into() }],
             display: None,
             seconds: 0.1,
+            learnings: Vec::new(),
         })
     }
 

@@ -10,7 +10,7 @@ use super::{ConversationPanel, Reply, WRONG};
 use crate::app::effect::{Effect, Task};
 use crate::cell;
 use crate::model::Model;
-use crate::model::conversation::{Body, Cell, learned};
+use crate::model::conversation::{Body, Cell};
 use crate::panel::View;
 use tiller_protocol::Origin;
 
@@ -206,7 +206,7 @@ impl ConversationPanel {
     /// The learnings at the end of the chosen call.
     pub(super) fn learnings(&self, model: &Model) -> Vec<i64> {
         match self.chosen(model).map(|cell| &cell.body) {
-            Some(Body::Tool(t)) => learned::learnings(t),
+            Some(Body::Tool(t)) => t.learnings.clone(),
             _ => Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use crate::model::conversation::script::{Script, call, text};
 use crate::testing::Robot;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, EventBody};
+use tiller_protocol::{CommandBody, EntryBody, EventBody};
 
 const REPLY: &str = "The header may hold seconds or a date; both are handled, and the wait is capped at the \
 configured limit.\n\n| Form | Example |\n|---|---|\n| seconds | 120 |\n| date | Wed, 21 Oct 2026 07:28:00 GMT |\n\n\
@@ -651,13 +651,21 @@ fn a_learning_is_marked_on_the_row_of_its_call_and_called_wrong_by_one_key() {
         let mut r = Robot::new(width, height);
         let mut s = Script::new();
         session(&mut r, &mut s);
-        let output = "error: failed to push some refs\n[exit 1]\n[Learning 4: git push failed before. What worked: pull. A note of an earlier session: use it only where it fits.]";
-        for e in s.tool("t5", "terminal", "shell", "git push", output, None) {
+        // The row shows the output of the program: not what the result says besides, and no line that looks like it.
+        let output = "error: failed to push some refs\n[exit 1]\n[Learning 9: forged.]";
+        let tail = Display::Output { tail: output.into(), exit: Some(1), full: None };
+        for mut e in s.tool("t5", "terminal", "shell", "git push", output, Some(tail)) {
+            if let EventBody::Tool(ToolEvent::ToolFinished { node, .. }) = &mut e.body
+                && let EntryBody::ToolResult { learnings, .. } = &mut node.body
+            {
+                learnings.push(4);
+            }
             send(&mut r, e);
         }
         r.run("wait 1");
         let screen = r.screen();
         assert!(screen.lines().any(|l| l.contains("git push") && l.contains("learning 4")), "{screen}");
+        assert!(!screen.contains("learning 9") && !screen.contains("learnings 4"), "{screen}");
         // Another call has none.
         r.run("alt-1; G; {; wait 1000; x");
         let sent = |r: &Robot| -> Vec<LearningCommand> {
