@@ -243,8 +243,8 @@ fn a_story_over_three_sessions() {
     crate::screen::press_until(&mut term, "k", |s| s.contains("learning was wrong"));
     term.keys("x");
     term.wait_text("not attached any more");
+    crate::screen::press_until(&mut term, "\x1b", |s| !s.contains("learning was wrong"));
     crate::common::let_deafness_pass();
-    term.keys("\x1b");
     say(&mut term, "/learnings");
     term.wait("it is retired", |s| s.contains("retired"));
     term.keys("\x1b");
