@@ -85,14 +85,49 @@ pub(crate) fn packed(vector: &[f32]) -> Vec<u8> {
     vector.iter().map(byte).collect()
 }
 
+/// Numbers that are multiplied at once.
+const LANES: usize = 16;
+
 /// The cosine of two stored vectors: 1 for the same direction.
 pub(crate) fn cosine(a: &[u8], b: &[u8]) -> f32 {
     if a.len() != b.len() {
         return 0.0;
     }
-    let signed = |x: u8| i32::from(i8::from_le_bytes([x]));
-    let dot: i32 = a.iter().zip(b).map(|(x, y)| signed(*x) * signed(*y)).sum();
+    // In this form the compiler multiplies many at once: a product of two bytes fits 16 bits.
+    let product = |x: &u8, y: &u8| {
+        let [x, y] = [x, y].map(|byte| i16::from(i8::from_le_bytes([*byte])));
+        i32::from(x * y)
+    };
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut lanes = [0i32; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for (lane, (x, y)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += product(x, y);
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).map(|(x, y)| product(x, y));
+    let dot = lanes.into_iter().chain(rest).sum::<i32>();
     #[allow(clippy::cast_precision_loss, reason = "a cosine is rounded")]
     let dot = dot as f32;
     dot / (127.0 * 127.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+    fn a_cosine_is_that_of_all_numbers_whatever_their_count() {
+        for length in [1usize, 7, 15, 16, 17, 33, 256, 512] {
+            let a: Vec<u8> = (0..length).map(|n| (n * 37 % 256) as u8).collect();
+            let b: Vec<u8> = (0..length).map(|n| (n * 101 % 256) as u8).collect();
+            let signed = |x: &u8| i32::from(i8::from_le_bytes([*x]));
+            let dot: i32 = a.iter().zip(&b).map(|(x, y)| signed(x) * signed(y)).sum();
+            assert_eq!(cosine(&a, &b).to_bits(), (dot as f32 / (127.0 * 127.0)).to_bits(), "{length}");
+        }
+        // The greatest products, and vectors that cannot be compared.
+        assert!(cosine(&[0x80; 512], &[0x80; 512]) > 512.0);
+        assert_eq!(cosine(&[1; 4], &[1; 5]).to_bits(), 0.0f32.to_bits());
+    }
 }

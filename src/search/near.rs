@@ -26,7 +26,8 @@ const KEPT: usize = 2_000;
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     words: Vec<String>,
-    vectors: Vec<Vec<u8>>,
+    /// All of one length, one after the other.
+    vectors: Vec<u8>,
     /// Near words that were looked for.
     known: HashMap<String, Vec<String>>,
     /// Entries of the index when it was read.
@@ -41,7 +42,7 @@ impl Vocabulary {
             let vector = table.packed(&word, &|_| 1.0);
             if !vector.is_empty() {
                 made.words.push(word);
-                made.vectors.push(vector);
+                made.vectors.extend(vector);
             }
         }
         made
@@ -79,7 +80,7 @@ impl Vocabulary {
         if wanted.is_empty() || self.words.is_empty() {
             return Vec::new();
         }
-        let all: Vec<f32> = self.vectors.iter().map(|v| cosine(&wanted, v)).collect();
+        let all: Vec<f32> = self.vectors.chunks_exact(wanted.len()).map(|v| cosine(&wanted, v)).collect();
         let count = all.len() as f32;
         let mean = all.iter().sum::<f32>() / count;
         let deviation = (all.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / count).sqrt();

@@ -8,7 +8,7 @@
 mod indexing;
 mod meaning;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
@@ -247,7 +247,9 @@ impl Finder {
             return Ok(None);
         }
         let likeness = vectors.likeness(wanted);
-        let nearest = vectors.nearest(&likeness);
+        let mut nearest = vectors.nearest(&likeness);
+        let worded: HashSet<i64> = ranking.scored.iter().map(|entry| entry.seq).collect();
+        nearest.retain(|row| !worded.contains(row));
         // The index may have been made anew, with other rows.
         let meant = search.admitted(query, &nearest, cancel)?;
         let scored = join(&ranking.scored, &meant, (&vectors, &likeness), self.weight);

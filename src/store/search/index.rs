@@ -113,12 +113,30 @@ impl Index {
         Err(StoreError::Internal("the search index could not be created".into()))
     }
 
+    /// As [`Self::with`], for what only reads.
+    pub(crate) fn read<T>(
+        &self,
+        store: &Store,
+        cancel: &Cancel,
+        work: impl Fn(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        self.with(store, cancel, |index| reading(index, || work(index)))
+    }
+
     fn watched(&self, mut conn: Connection) -> Result<Connection> {
         let cancel = Arc::clone(&self.cancel);
         let stop = move || cancel.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_cancelled();
         conn.progress_handler(LOOK, Some(stop))?;
         Ok(conn)
     }
+}
+
+/// Reads the index in one transaction: of many small statements each would lock and unlock its file.
+pub(crate) fn reading<T>(index: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let transaction = index.unchecked_transaction()?;
+    let found = work()?;
+    transaction.commit()?;
+    Ok(found)
 }
 
 impl Search<'_> {

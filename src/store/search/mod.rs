@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Search;
 use crate::search::collect::Collector;
-use crate::search::index::catch_up;
+use crate::search::index::{catch_up, reading};
 use crate::search::lookup::bounds;
 pub use crate::search::lookup::{Cancel, Lookup};
 use crate::search::rank::{Scored, Weights};
@@ -104,9 +104,11 @@ impl Search<'_> {
         let now = self.store.inner.options.clock.now().millis();
         let found = self.store.inner.index.with(self.store, &lookup.cancel, |index| {
             let behind = catch_up(self.store, index, lookup)?;
-            let ranked = rank::rank(index, &words, &terms, query, (weights, now, &lookup.cancel))?;
-            let suggestion = self.suggestion(index, query, &words, &ranked.unknown)?;
-            Ok(Ranking { scored: ranked.scored, suggestion, behind })
+            reading(index, || {
+                let ranked = rank::rank(index, &words, &terms, query, (weights, now, &lookup.cancel))?;
+                let suggestion = self.suggestion(index, query, &words, &ranked.unknown)?;
+                Ok(Ranking { scored: ranked.scored, suggestion, behind })
+            })
         });
         match found {
             // No space or permission for an index here.

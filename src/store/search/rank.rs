@@ -99,23 +99,24 @@ struct Docs<'a> {
 }
 
 impl Docs<'_> {
+    /// The row, read with those beside it: mostly they are its neighbours, which are needed next.
     fn get(&mut self, seq: i64) -> Result<Option<Doc>> {
         if let Some(doc) = self.known.get(&seq) {
             return Ok(*doc);
         }
-        let found = self
-            .index
-            .prepare_cached("SELECT entry, session, time, prev, next, len FROM docs WHERE seq = ?1")?
-            .query_row([seq], |r| {
-                let len: i64 = r.get(5)?;
-                #[allow(clippy::cast_precision_loss, reason = "a length is rounded")]
-                let len = len as f32;
-                let (entry, session, time) = (r.get(0)?, r.get(1)?, r.get(2)?);
-                Ok(Doc { entry, session, time, prev: r.get(3)?, next: r.get(4)?, len })
-            })
-            .optional()?;
-        self.known.insert(seq, found);
-        Ok(found)
+        let mut statement = self.index.prepare_cached(
+            "SELECT entry, session, time, prev, next, len, seq FROM docs WHERE seq BETWEEN ?1 AND ?2",
+        )?;
+        let mut rows = statement.query([seq.saturating_sub(1), seq.saturating_add(1)])?;
+        while let Some(r) = rows.next()? {
+            let len: i64 = r.get(5)?;
+            #[allow(clippy::cast_precision_loss, reason = "a length is rounded")]
+            let len = len as f32;
+            let (entry, session, time) = (r.get(0)?, r.get(1)?, r.get(2)?);
+            let doc = Doc { entry, session, time, prev: r.get(3)?, next: r.get(4)?, len };
+            self.known.insert(r.get(6)?, Some(doc));
+        }
+        Ok(*self.known.entry(seq).or_insert(None))
     }
 }
 
@@ -231,8 +232,10 @@ fn candidates(
                 Ok((count, last))
             };
         let (count, last) = read(&terms[n].matching, limit, &mut |has| has.own |= 1 << n)?;
-        if !terms[n].near.is_empty() {
-            let (more, _) = read(&terms[n].near, limit / 2, &mut |has| has.near |= 1 << n)?;
+        // Near words matter for a rare word; a common one has enough entries of its own.
+        let room = limit.saturating_sub(count) / 2;
+        if !terms[n].near.is_empty() && room > 0 {
+            let (more, _) = read(&terms[n].near, room, &mut |has| has.near |= 1 << n)?;
             left = left.saturating_sub(more);
         }
         left = left.saturating_sub(count);

@@ -19,7 +19,7 @@ impl Search<'_> {
     /// # Errors
     /// When the index cannot be read.
     pub fn text_vectors(&self, model: &str, hashes: &[TextHash]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+        self.store.inner.index.read(self.store, &Cancel::default(), |index| {
             let mut get =
                 index.prepare_cached("SELECT v FROM text_vectors WHERE model = ?1 AND hash = ?2")?;
             let get = |hash: &TextHash| get.query_row(params![model, hash], |r| r.get(0)).optional();

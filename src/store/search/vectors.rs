@@ -112,7 +112,7 @@ impl Search<'_> {
     /// # Errors
     /// When the index cannot be read.
     pub fn vectors(&self, model: &str, after: i64) -> Result<Vec<EntryVector>> {
-        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+        self.store.inner.index.read(self.store, &Cancel::default(), |index| {
             if by(index)?.as_deref() != Some(model) {
                 return Ok(Vec::new());
             }
@@ -136,7 +136,7 @@ impl Search<'_> {
         let words = Words::parse(&query.text);
         let (since, until) = bounds(query);
         let (filter, excluded) = (words.filter(query), words.excluded());
-        self.store.inner.index.with(self.store, cancel, |index| {
+        self.store.inner.index.read(self.store, cancel, |index| {
             let mut found = Vec::with_capacity(rows.len());
             let has = |matching: &String, seq: &i64| {
                 index
@@ -173,7 +173,7 @@ impl Search<'_> {
     /// # Errors
     /// When the index cannot be read.
     pub fn vocabulary(&self, most: u32) -> Result<Vec<String>> {
-        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+        self.store.inner.index.read(self.store, &Cancel::default(), |index| {
             let mut statement =
                 index.prepare_cached("SELECT word FROM vocabulary ORDER BY n DESC, word LIMIT ?1")?;
             let rows = statement.query_map([most], |r| r.get(0))?;
@@ -186,7 +186,7 @@ impl Search<'_> {
     /// # Errors
     /// When the index cannot be read.
     pub fn frequencies(&self, words: &[String]) -> Result<(Vec<u32>, u32)> {
-        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
+        self.store.inner.index.read(self.store, &Cancel::default(), |index| {
             let mut counts = Vec::with_capacity(words.len());
             for word in words {
                 let n: Option<i64> = index
