@@ -106,6 +106,10 @@ fn place(memory: &Memory, target: MemoryTarget) -> String {
 fn notice(error: &MemoryError) -> Notice {
     let kind = match error {
         MemoryError::Refused(_) => NoticeKind::User,
+        MemoryError::NotFound(_) => {
+            return Notice::new(NoticeKind::User, error.to_string())
+                .hint("`tiller memory list` shows all entries.");
+        }
         MemoryError::File(_) => NoticeKind::Config,
         MemoryError::Store(_) => NoticeKind::Store,
     };

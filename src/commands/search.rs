@@ -24,6 +24,13 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         say_beside(&fault.message);
     }
     let page = finder.search_blocking(&query, &lookup).map_err(|e| e.notice())?;
+    if let (Some(folder), true) = (&search.project, page.hits.is_empty())
+        && query.project.is_some()
+        && !folder.exists()
+    {
+        let why = format!("There is no folder {}, and no session of it has these words.", folder.display());
+        return Err(Notice::new(NoticeKind::User, why));
+    }
     for line in beside(&page) {
         say_beside(&line);
     }
@@ -60,12 +67,25 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         ));
     }
     if text.is_empty() {
-        let more = if search.all { "" } else { " (--all searches the sessions in all folders)" };
-        text = format!("Nothing found{more}.\n");
+        text = format!("Nothing found{}.\n", wider(search));
     } else if page.more {
         text.push_str(&format!("{more}\n"));
     }
     say(&text)
+}
+
+/// What may have kept hits away, where nothing was found.
+fn wider(search: &Search) -> &'static str {
+    let filtered = !search.role.is_empty()
+        || search.agent.is_some()
+        || search.branch.is_some()
+        || search.since.is_some()
+        || search.until.is_some();
+    match (filtered, search.all) {
+        (true, _) => " with these filters",
+        (false, true) => "",
+        (false, false) => " (--all searches the sessions in all folders)",
+    }
 }
 
 /// What is said beside the hits.

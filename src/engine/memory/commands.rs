@@ -73,10 +73,9 @@ fn answer(
         let reply = match done {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => {
-                let kind = if matches!(error, MemoryError::Refused(_)) {
-                    NoticeKind::User
-                } else {
-                    NoticeKind::Config
+                let kind = match error {
+                    MemoryError::Refused(_) | MemoryError::NotFound(_) => NoticeKind::User,
+                    _ => NoticeKind::Config,
                 };
                 ReplyEvent::ErrorReply { notice: Notice::new(kind, error.to_string()) }
             }

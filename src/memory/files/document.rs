@@ -47,15 +47,22 @@ impl Entry {
         Self { date: date.to_owned(), text: lines.join("\n"), archived: false }
     }
 
-    /// `2026-11-26: text`, as it is stored beside the file.
+    /// `2026-11-26: text`, as it is in the file.
     pub fn line(&self) -> String {
         if self.date.is_empty() { self.text.clone() } else { format!("{}: {}", self.date, self.text) }
     }
 
-    /// The opposite of [`Self::line`].
+    /// [`Self::line`] as the record of a change stores it: a blank before it says that the entry is in the archive. The text
+    /// of an entry never begins with one.
+    pub fn recorded(&self) -> String {
+        format!("{}{}", if self.archived { " " } else { "" }, self.line())
+    }
+
+    /// The opposite of [`Self::line`] and of [`Self::recorded`].
     pub fn of_line(line: &str) -> Self {
+        let (archived, line) = line.strip_prefix(' ').map_or((false, line), |line| (true, line));
         let (date, text) = split_date(line);
-        Self { date: date.to_owned(), text: text.to_owned(), archived: false }
+        Self { date: date.to_owned(), text: text.to_owned(), archived }
     }
 
     fn raw(&self, end: &str) -> String {

@@ -69,15 +69,15 @@ impl Memory {
         Ok(format!("kept in {}", target.label()))
     }
 
-    /// A recorded entry as it is in the file: in the archive or not.
+    /// A recorded entry as it is in the file: it may have been moved into the archive, or out of it.
     pub(super) fn present(
         &self,
         target: tiller_protocol::MemoryTarget,
         entry: Entry,
     ) -> Result<Entry, MemoryError> {
         let document = self.read(target)?;
-        let archived = Entry { archived: true, ..entry.clone() };
-        Ok(if document.contains(&archived) && !document.contains(&entry) { archived } else { entry })
+        let moved = Entry { archived: !entry.archived, ..entry.clone() };
+        Ok(if document.contains(&moved) && !document.contains(&entry) { moved } else { entry })
     }
 
     /// Undoes the last change of the files in use, or redoes the one that was undone last. Returns a sentence.

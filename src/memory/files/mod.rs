@@ -49,9 +49,12 @@ use disk::Slot;
 /// Why memory was not read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// The text is refused, or the entry is not there: a sentence without a full stop, with what to do.
+    /// The text or the change is refused: a sentence without a full stop, with what to do.
     #[error("{0}")]
     Refused(String),
+    /// The entry is not there. How entries are listed depends on the caller, which adds it.
+    #[error("{0}")]
+    NotFound(String),
     /// A file, with its path: it cannot be read or written.
     #[error("{0}")]
     File(String),

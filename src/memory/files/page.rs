@@ -45,20 +45,20 @@ impl Memory {
         Ok(page)
     }
 
-    /// Keeps the entries that fit, best first.
+    /// Keeps the entries that fit, best first. Those that contain all words, in whatever script, are never missed.
     fn search(&self, page: &mut MemoryPage, filter: &str) {
         let texts: Vec<String> =
             page.entries.iter().map(|e| format!("{} {} {}", e.text, e.date, e.target.label())).collect();
-        let contains = |texts: &[String]| {
-            let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
-            let lower = texts.iter().map(|text| text.to_lowercase()).enumerate();
-            let found = lower.filter(|(_, text)| words.iter().all(|w| text.contains(w)));
-            (found.map(|(at, _)| at).collect(), None)
-        };
-        let ordered = self.order.get().and_then(|order| order(filter, texts.clone()));
-        let (best, suggestion) = ordered.unwrap_or_else(|| contains(&texts));
+        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        let lower = texts.iter().map(|text| text.to_lowercase()).enumerate();
+        let containing = lower.filter(|(_, text)| words.iter().all(|w| text.contains(w))).map(|(at, _)| at);
+        let containing: Vec<usize> = containing.collect();
+        let ordered = self.order.get().and_then(|order| order(filter, texts));
+        let (mut best, suggestion) = ordered.unwrap_or_default();
+        let missed: Vec<usize> = containing.into_iter().filter(|at| !best.contains(at)).collect();
+        page.suggestion = suggestion.filter(|_| !best.is_empty() || missed.is_empty());
+        best.extend(missed);
         page.entries = best.into_iter().filter_map(|at| page.entries.get(at).cloned()).collect();
-        page.suggestion = suggestion;
     }
 
     /// What came of the entries that are rules.

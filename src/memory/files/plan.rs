@@ -106,7 +106,7 @@ impl Memory {
         let same = |c: &MemoryChange| {
             c.state == ChangeState::Pending
                 && c.added == planned.added.as_ref().map(Entry::line)
-                && c.removed == planned.removed.as_ref().map(Entry::line)
+                && c.removed == planned.removed.as_ref().map(Entry::recorded)
         };
         if let Some(waiting) = self.changes()?.into_iter().find(same) {
             return Ok(waiting.id);
@@ -145,7 +145,7 @@ impl Memory {
             id: 0,
             time: self.clock.now(),
             path: name(&path),
-            removed: planned.removed.as_ref().map(Entry::line),
+            removed: planned.removed.as_ref().map(Entry::recorded),
             added: planned.added.as_ref().map(Entry::line),
             state,
             from: planned.from.clone(),
@@ -186,8 +186,10 @@ pub(super) fn apply(
 fn not_found(error: FindError, target: MemoryTarget, old: &str) -> MemoryError {
     let label = target.label();
     MemoryError::Refused(match error {
-        FindError::Nothing if old.trim().is_empty() => "old is empty: give the text of the entry".into(),
-        FindError::Nothing => format!("no entry of {label} contains this text; read the file first"),
+        FindError::Nothing if old.trim().is_empty() => "the text of the entry is empty".into(),
+        FindError::Nothing => {
+            return MemoryError::NotFound(format!("no entry of {label} contains this text"));
+        }
         FindError::Several(n) => format!("{n} entries of {label} contain this text; give more of it"),
     })
 }

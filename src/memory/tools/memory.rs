@@ -284,7 +284,10 @@ fn carry(memory: &Memory, planned: &Planned, route: Route) -> Result<&'static st
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, MemoryError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    super::off_thread(work).await?.map_err(|e| ToolError::Tell(e.to_string()))
+    super::off_thread(work).await?.map_err(|e| match e {
+        MemoryError::NotFound(_) => ToolError::Tell(format!("{e}; read the file first")),
+        e => ToolError::Tell(e.to_string()),
+    })
 }
 
 #[cfg(test)]

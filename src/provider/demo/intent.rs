@@ -137,8 +137,9 @@ pub(crate) fn read(prompt: &str) -> Intent {
         return Intent::Mistake;
     }
     if let Some((_, name)) = low.split_once("use the skill ").filter(|_| first == "use") {
-        let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        return Intent::Skill(name.to_owned());
+        let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
+        return Intent::Skill(name[..end].to_owned());
     }
     if matches!(first, "recall" | "remember") {
         let what = bare(&after_word(prompt));
@@ -278,6 +279,7 @@ mod tests {
             ("what do you remember?", Intent::Remembered),
             ("learn from a mistake", Intent::Mistake),
             ("use the skill `code-review`.", Intent::Skill(s("code-review"))),
+            ("Use the skill code-review on main, please", Intent::Skill(s("code-review"))),
             ("file an issue: div by zero", Intent::AddIssue(s("div by zero"))),
             ("file an issue", Intent::Unknown),
             ("list the issues", Intent::Issues),

@@ -35,6 +35,8 @@ impl Done<'_> {
 pub(crate) struct Turn<'a> {
     /// The person's request.
     pub(crate) task: String,
+    /// The skill that came with it, by `$name`: its name and its text.
+    pub(crate) loaded: Option<(String, String)>,
     /// A message of the person during the turn that the planner has not answered yet.
     pub(crate) aside: Option<String>,
     pub(crate) done: Vec<Done<'a>>,
@@ -56,6 +58,7 @@ impl<'a> Turn<'a> {
             }
         }
         let task = messages.get(start).and_then(said).unwrap_or_default();
+        let loaded = messages.get(start).and_then(loaded);
         let mut aside = None;
         let mut done = Vec::new();
         let mut calls: Vec<&ToolCall> = Vec::new();
@@ -84,7 +87,7 @@ impl<'a> Turn<'a> {
                 }
             }
         }
-        Self { task, aside, done, tools: &request.tools }
+        Self { task, loaded, aside, done, tools: &request.tools }
     }
 
     /// Whether the tool is available in this session.
@@ -108,13 +111,28 @@ impl<'a> Turn<'a> {
     }
 }
 
+/// How the text of a skill begins, which the engine adds behind a message that names it.
+const SKILL: &str = "<skill name=\"";
+
+/// The last skill of a message: those that it requires stand before it.
+fn loaded(message: &ChatMessage) -> Option<(String, String)> {
+    let ChatMessage::User { content } = message else { return None };
+    content.iter().find_map(|part| {
+        let Part::Text { text } = part else { return None };
+        let (name, rest) = text.rsplit_once(SKILL)?.1.split_once('"')?;
+        Some((name.to_owned(), rest.to_owned()))
+    })
+}
+
 /// The person's own words in a message: additions of the engine are in angle brackets.
 fn said(message: &ChatMessage) -> Option<String> {
     let ChatMessage::User { content } = message else { return None };
     let words: Vec<&str> = content
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text } if !text.trim_start().starts_with('<') => Some(text.trim()),
+            Part::Text { text } if !text.trim_start().starts_with('<') => {
+                Some(text.split_once(&format!("\n\n{SKILL}")).map_or(text.as_str(), |(own, _)| own).trim())
+            }
             _ => None,
         })
         .filter(|text| !text.is_empty())

@@ -248,6 +248,21 @@ async fn it_explains_searches_runs_and_renames() {
 }
 
 #[tokio::test]
+async fn a_skill_that_came_with_the_message_is_used_whatever_its_text_says() {
+    let text = "\n\n<skill name=\"base\" source=\"built in\">\n## Tests\n</skill>\n\n<skill name=\"code-review\" \
+                source=\"built in\">\nUse the skill security-review-of-a-change, too.\n\n## 1. Read the change\n\n\
+                ## 2. Run the tests\n</skill>";
+    for prompt in ["use $code-review please", "$code-review main"] {
+        let mut world = World::new(true);
+        let said = world.turn(&format!("{prompt}{text}")).await;
+        assert!(said.contains("The skill `code-review` is in the conversation"), "{said}");
+        let [(name, args)] = &world.calls[..] else { panic!("{:?}", world.calls) };
+        assert_eq!(name, "todo_write");
+        assert!(args.to_string().contains("Read the change"), "{args}");
+    }
+}
+
+#[tokio::test]
 async fn it_is_honest_about_what_it_cannot_do() {
     let mut w = World::new(true);
     let cannot = "not a language model";

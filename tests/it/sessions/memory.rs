@@ -27,7 +27,7 @@ fn remembers(cols: u16, rows: u16) {
     let mut term = place.term(&[], cols, rows);
     term.wait_text("Type what you want done");
     term.keys("# reviews are short");
-    term.wait("where it goes", |s| s.contains("Kept in MEMORY.md, and sent to no model"));
+    term.wait("where it goes", |s| s.contains("Kept in MEMORY.md: models see it from the next session on"));
     term.keys("\r");
     term.wait("that it is kept", |s| words(s).contains("ept in MEMORY.md") && !s.contains("# reviews"));
     assert!(memory(&place).contains(": reviews are short\n"), "{}", memory(&place));

@@ -33,6 +33,10 @@ fn learning_is_found(cols: u16, rows: u16) {
     place.ok(&["learnings", "accept", "1"]);
     assert_eq!(documents(&place, &["bastion"]), [("learning".into(), "1: make deploy".into())]);
     assert!(place.ok(&["sessions", "search", "tunnels"]).contains("open the [tunnel] to bastion-2"));
+    let nowhere = place.run(&["sessions", "search", "tunnels", "--project", "/nope"]);
+    assert!(nowhere.code != Some(0) && nowhere.stderr.contains("There is no folder /nope"), "{nowhere:?}");
+    let filtered = place.ok(&["sessions", "search", "walnut", "--role", "tool"]);
+    assert!(filtered.contains("Nothing found with these filters"), "{filtered}");
 
     model.push(Script::new().call("c1", "session_search", json!({"query": "deploy tunnel"})));
     model.push(Script::new().text("Through the tunnel."));

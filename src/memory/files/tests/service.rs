@@ -89,6 +89,43 @@ fn a_change_is_undone_and_redone_and_an_edited_entry_stays() {
 }
 
 #[test]
+fn an_undone_removal_brings_an_entry_back_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    append(&memory, "live", from(1));
+    append(&memory, "old", from(2));
+    memory.archive(MINE, "old", true).unwrap();
+    let before = text(&memory);
+    memory.write(MINE, &Edit::Remove { old: "old".into() }, from(3)).unwrap();
+    assert!(!text(&memory).contains("old"));
+    assert_eq!(memory.undo(false).unwrap(), "undone: old");
+    assert_eq!(text(&memory), before, "models do not see it again");
+    memory.undo(true).unwrap();
+    assert!(!text(&memory).contains("old"));
+    // Taken back by a branch that is left, it returns to the archive as well.
+    memory.undo(false).unwrap();
+    memory.write(MINE, &Edit::Replace { old: "old".into(), text: "older".into() }, from(4)).unwrap();
+    memory.undo(false).unwrap();
+    assert_eq!(text(&memory), before);
+}
+
+#[test]
+fn a_search_misses_no_entry_that_contains_the_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    append(&memory, "我们的项目使用制表符", from(1));
+    append(&memory, "spaces in Python", from(2));
+    // Words of this script are not found by the index.
+    memory.order_by(Arc::new(|_: &str, texts: Vec<String>| {
+        Some((texts.iter().position(|t| t.contains("spaces")).into_iter().collect(), Some("tables".into())))
+    }));
+    let found = memory.page(&MemoryQuery { filter: "制表符".into() }).unwrap();
+    let texts: Vec<&str> = found.entries.iter().map(|e| e.text.as_str()).collect();
+    assert_eq!(texts, ["spaces in Python", "我们的项目使用制表符"]);
+    assert_eq!(memory.page(&MemoryQuery { filter: "python".into() }).unwrap().entries.len(), 1, "each once");
+}
+
+#[test]
 fn a_pending_entry_is_accepted_declined_or_changed() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(dir.path());

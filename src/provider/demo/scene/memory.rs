@@ -68,20 +68,27 @@ pub(super) fn mistake(turn: &Turn<'_>) -> Step {
     })
 }
 
-/// Loads a skill and makes a todo list of its steps.
+/// Loads a skill, unless it came with the message, and makes a todo list of its steps.
 pub(super) fn skill(turn: &Turn<'_>, name: &str) -> Step {
-    let Some(view) = turn.last("skill_view") else {
+    let came =
+        turn.loaded.as_ref().filter(|(loaded, _)| loaded == name).map(|(_, text)| (text.as_str(), true));
+    let view = turn.last("skill_view").map(|view| (view.text.as_str(), view.ok));
+    let Some((text, ok)) = came.or(view) else {
         return Step::call(format!("Loading the skill `{name}`."), "skill_view", json!({"name": name}));
     };
-    let steps: Vec<&str> = view
-        .text
+    let steps: Vec<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("## "))
         .map(|head| head.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' '))
         .take(STEPS)
         .collect();
-    if !view.ok || steps.is_empty() {
-        return Step::say(format!("The skill `{name}` cannot be used: {}", shorten(&view.text, 160)));
+    if !ok {
+        return Step::say(format!("The skill `{name}` cannot be used: {}", shorten(text, 160)));
+    }
+    if steps.is_empty() {
+        return Step::say(format!(
+            "The skill `{name}` is in the conversation. It has no parts for a todo list."
+        ));
     }
     if turn.times("todo_write") == 0 {
         let text = format!("It has {} parts. They become the todo list.", steps.len());

@@ -25,7 +25,11 @@ pub(crate) fn next(request: &Request) -> Step {
         return talk::without_tools(request);
     }
     let turn = Turn::read(request, |said| intent::read(said) != Intent::Unknown);
-    let intent = intent::read(&turn.task);
+    let intent = match &turn.loaded {
+        // The message is about the skill that came with it.
+        Some((name, _)) => Intent::Skill(name.clone()),
+        None => intent::read(&turn.task),
+    };
     let newest = turn.done.last().map_or(0, |d| d.reply);
     if let Some(no) = turn.done.iter().filter(|d| d.reply == newest).find(|d| d.prevented())
         && !recovers(&intent, no.name)

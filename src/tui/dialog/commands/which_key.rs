@@ -47,9 +47,16 @@ impl Group {
     }
 }
 
-/// Draws it above the footer, over the whole width. Returns the cells that it fills.
-pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut Buffer) -> Rect {
-    let groups = groups(cx, pending);
+/// Draws it above the footer, over the whole width. Returns the cells that it fills. `refused`: what the dialog on top cannot
+/// do now.
+pub(crate) fn draw(
+    cx: &DrawCx<'_>,
+    pending: &[Chord],
+    refused: &dyn Fn(Action) -> bool,
+    areas: &Areas,
+    buf: &mut Buffer,
+) -> Rect {
+    let groups = groups(cx, pending, refused);
     let screen = buf.area;
     let room = screen.width.saturating_sub(4);
     let bottom = if areas.footer.area() > 0 { areas.footer.y } else { screen.bottom() };
@@ -102,7 +109,7 @@ fn draw_group(cx: &DrawCx<'_>, group: &Group, spot: Rect, buf: &mut Buffer) {
 }
 
 /// What follows the keys, in groups.
-fn groups(cx: &DrawCx<'_>, pending: &[Chord]) -> Vec<Group> {
+fn groups(cx: &DrawCx<'_>, pending: &[Chord], refused: &dyn Fn(Action) -> bool) -> Vec<Group> {
     let leader = pending == [cx.keys.leader];
     let mut here = Vec::new();
     let mut menus: Vec<(Menu, Vec<Entry>)> = Menu::ALL.iter().map(|m| (*m, Vec::new())).collect();
@@ -111,6 +118,7 @@ fn groups(cx: &DrawCx<'_>, pending: &[Chord]) -> Vec<Group> {
         let entry = Entry { key: key.shown(), label: spec.map_or("more", |s| s.label) };
         let menu = spec.and_then(|s| s.menu);
         match menu.and_then(|m| menus.iter_mut().find(|(of, _)| *of == m)) {
+            _ if action.is_some_and(refused) => {}
             _ if leader && (moves(key) || action.is_some_and(|a| direct(cx, a))) => {}
             // The first of several keys is enough.
             Some((_, list)) if leader && list.iter().all(|e| e.label != entry.label) => list.push(entry),

@@ -218,7 +218,7 @@ impl Source for List {
             empty: match (self.state.loaded, self.page.learnings.is_empty() && self.page.rules.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => {
-                    "Nothing was learned yet: a failed call and a later one that works appear here"
+                    "Nothing was learned yet: a call that failed, and what worked later, appear here"
                 }
                 (true, false) => "No learning matches",
             },
@@ -292,7 +292,7 @@ impl Source for List {
             }
             ("learnings.retire", Row::Learning(l)) => decide(l.id, LearningState::Retired),
             ("learnings.edit", Row::Learning(l)) => {
-                Some(Outcome::Input { label: "instead", text: l.fix.replace('\n', " ") })
+                Some(Outcome::Input { label: "instead", text: self.state.editable(&l.fix) })
             }
             ("learnings.undo", Row::Learning(l)) => Some(Self::send(LearningCommand::Undo { id: l.id })),
             ("learnings.undo", Row::Rule(rule)) => {
@@ -312,34 +312,47 @@ impl Source for List {
 
     fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
         let Some(Row::Learning(l)) = self.row(Some(item)) else { return Outcome::none() };
-        if text.is_empty() || text == l.fix {
-            return Outcome::none();
-        }
-        let text =
-            LearningText { pattern: l.pattern.clone(), fix: text.to_owned(), context: l.context.clone() };
+        let l = l.clone();
+        let Some(fix) = self.state.edited(&l.fix, text) else { return Outcome::none() };
+        let text = LearningText { pattern: l.pattern, fix, context: l.context };
         Self::send(LearningCommand::Edit { id: l.id, text })
     }
 
-    fn hints(&self, any: bool) -> Vec<Hint> {
-        // Only what the row under the cursor can do.
-        let all: Vec<(bool, &'static str)> = match self.state.at().and_then(|at| self.by_id(at)) {
-            Some(Row::Learning(l)) => vec![
-                (l.state != LearningState::Active, "learnings.accept"),
-                (l.state != LearningState::Retired, "learnings.retire"),
-                (true, "learnings.edit"),
-                (true, "learnings.undo"),
-            ],
-            Some(Row::Rule(rule)) => {
-                let offered = |kind| rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind);
-                vec![
-                    (offered(PromotionKind::Permission), "learnings.promote"),
-                    (offered(PromotionKind::Hook), "learnings.hook"),
-                    (rule.promoted.is_some(), "learnings.undo"),
-                ]
+    fn available(&self, action: Action) -> bool {
+        match (self.state.at().and_then(|at| self.by_id(at)), action.0) {
+            (Some(Row::Learning(l)), "learnings.accept") => l.state != LearningState::Active,
+            (Some(Row::Learning(l)), "learnings.retire") => l.state != LearningState::Retired,
+            (Some(Row::Learning(_)), "learnings.edit" | "learnings.undo") => true,
+            (Some(Row::Rule(rule)), "learnings.promote" | "learnings.hook") => {
+                let kind = match action.0 {
+                    "learnings.hook" => PromotionKind::Hook,
+                    _ => PromotionKind::Permission,
+                };
+                rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind)
             }
-            None => Vec::new(),
+            (Some(Row::Rule(rule)), "learnings.undo") => rule.promoted.is_some(),
+            (_, id) => !id.starts_with("learnings."),
+        }
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let waits = |l: &Learning| l.state == LearningState::Proposed;
+        let waiting =
+            matches!(self.state.at().and_then(|at| self.by_id(at)), Some(Row::Learning(l)) if waits(l));
+        let ids = [
+            "learnings.accept",
+            "learnings.retire",
+            "learnings.edit",
+            "learnings.undo",
+            "learnings.promote",
+            "learnings.hook",
+        ];
+        let hint = |id| match id {
+            // What was never used cannot have been wrong, and there is room for the other keys.
+            "learnings.retire" if waiting => Hint::as_(id, "decline"),
+            _ => Hint::of(id),
         };
-        all.into_iter().filter(|(shown, _)| any && *shown).map(|(_, id)| Hint::of(id)).collect()
+        ids.into_iter().filter(|id| any && self.available(Action(id))).map(hint).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
@@ -409,6 +422,37 @@ mod tests {
                 promoted: None,
             }],
         }
+    }
+
+    #[test]
+    fn only_what_a_row_can_do_is_offered_and_an_empty_list_is_read_to_its_end() {
+        let mut r = Robot::new(80, 24);
+        assert!(r.app.act(Action("learnings.open")));
+        r.run("wait 1");
+        let mut reply = page(r.app.model.now.millis());
+        for l in &mut reply.learnings {
+            l.source.session = Some(SessionId(Default::default()));
+            l.source.entry = Some(EntryId(Default::default()));
+        }
+        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
+        r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
+        r.run("wait 1000");
+        let footer = r.footer();
+        assert!(["source", "accept", "decline", "edit"].iter().all(|w| footer.contains(w)), "{footer}");
+        r.run("ctrl-x; wait 1000");
+        assert!(!r.screen().contains("forbid") && !r.screen().contains("h hook"), "{}", r.screen());
+        r.run("esc; down; wait 1000");
+        let footer = r.footer();
+        assert!(["it was wrong", "edit", "undo"].iter().all(|w| footer.contains(w)), "{footer}");
+
+        let mut r = Robot::new(80, 24);
+        assert!(r.app.act(Action("learnings.open")));
+        r.run("wait 1");
+        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
+        let reply = LearningsReply::default();
+        r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
+        r.run("wait 1");
+        assert!(r.words().contains("what worked later, appear here"), "{}", r.screen());
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl Browser {
     }
 }
 
+/// What needs no row.
+fn undoes(action: Action) -> bool {
+    matches!(action.0, "memory.undo" | "memory.redo")
+}
+
 /// The message that wrote an entry.
 fn source(entry: &MemoryEntry) -> Option<(SessionId, EntryId)> {
     entry.from.as_ref().and_then(|from| from.session.zip(from.entry))
@@ -194,7 +199,7 @@ impl Source for Browser {
             "memory.edit" | "memory.delete" | "memory.archive" if aside => {
                 Some(toast("It belongs to another branch: open that branch to change it"))
             }
-            "memory.edit" => Some(Outcome::Input { label: "entry", text: old.replace('\n', " ") }),
+            "memory.edit" => Some(Outcome::Input { label: "entry", text: self.state.editable(&old) }),
             "memory.delete" if pending => Some(Self::decide(entry, false, None)),
             "memory.delete" => Some(Self::send(MemoryCommand::Delete { target, old })),
             "memory.archive" if !pending => {
@@ -207,27 +212,34 @@ impl Source for Browser {
     }
 
     fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
-        let Some(entry) = self.entry(Some(item)) else { return Outcome::none() };
-        let (text, old) = (text.to_owned(), entry.text.clone());
-        if text.is_empty() || text == old {
-            return Outcome::none();
-        }
+        let Some(entry) = self.entry(Some(item)).cloned() else { return Outcome::none() };
+        let old = entry.text.clone();
+        let Some(text) = self.state.edited(&old, text) else { return Outcome::none() };
         if entry.state == MemoryState::Pending {
-            return Self::decide(entry, true, Some(text));
+            return Self::decide(&entry, true, Some(text));
         }
         Self::send(MemoryCommand::Edit { target: entry.target, old, text })
     }
 
+    fn available(&self, action: Action) -> bool {
+        let Some(entry) = self.current() else { return !action.0.starts_with("memory.") || undoes(action) };
+        let (pending, aside) = (entry.state == MemoryState::Pending, entry.state == MemoryState::Aside);
+        match action.0 {
+            "memory.accept" => Self::may_accept(entry),
+            "memory.decline" => pending,
+            "memory.edit" | "memory.delete" => !aside,
+            "memory.archive" => !aside && !pending,
+            _ => true,
+        }
+    }
+
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let current = self.current();
-        let all = [
-            (current.is_some_and(Self::may_accept), "memory.accept"),
-            (current.is_some_and(|e| e.state == MemoryState::Pending), "memory.decline"),
-            (true, "memory.edit"),
-            (true, "memory.delete"),
-            (true, "memory.undo"),
-        ];
-        all.into_iter().filter(|(shown, _)| any && *shown).map(|(_, id)| Hint::of(id)).collect()
+        let ids = ["memory.accept", "memory.decline", "memory.edit", "memory.delete", "memory.undo"];
+        let shown = |id: &&'static str| {
+            let undo = *id == "memory.undo";
+            (any || (undo && self.state.changed)) && self.available(Action(id))
+        };
+        ids.into_iter().filter(shown).map(Hint::of).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

@@ -4,12 +4,15 @@ use super::*;
 use crate::testing::Robot;
 
 fn open(width: u16, height: u16) -> Robot {
+    open_with(width, height, rows::sample())
+}
+
+fn open_with(width: u16, height: u16, page: MemoryPage) -> Robot {
     let mut r = Robot::new(width, height);
     assert!(r.app.act(Action("memory.open")));
     r.run("wait 1");
     let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
-    r.clear()
-        .cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(rows::sample()) })));
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
     // Keys that decide count once the list was readable.
     r.run("wait 500");
     r
@@ -67,6 +70,57 @@ fn keys_accept_edit_delete_archive_and_undo() {
     let mut r = open(118, 32);
     r.run("ctrl-home; down; ctrl-x e; ctrl-u; type Reviews are long; enter");
     assert_eq!(sent(&r), [MemoryCommand::Edit { target: mine, old, text: "Reviews are long".into() }]);
+}
+
+#[test]
+fn an_entry_keeps_its_lines_and_a_refused_text_is_not_lost() {
+    let mut page = rows::sample();
+    page.entries[1].text = "one fact\nsecond line\nthird".into();
+    let mut r = open_with(118, 32, page);
+    r.run("ctrl-home; down; ctrl-x e; enter");
+    assert_eq!(sent(&r), [], "nothing was changed");
+    r.run("ctrl-x e; type !; enter");
+    let [MemoryCommand::Edit { text, .. }] = &sent(&r)[..] else { panic!("{:?}", sent(&r)) };
+    assert_eq!(text, "one fact\nsecond line\nthird!");
+    let id = r.asked(|c| matches!(c, CommandBody::Memory(MemoryCommand::Edit { .. })));
+    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "the text has a secret");
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+    r.run("ctrl-x e");
+    assert!(r.screen().contains("entry: one fact second line third!"), "{}", r.screen());
+}
+
+#[test]
+fn only_what_a_row_can_do_is_offered() {
+    let mut r = open(118, 32);
+    r.run("ctrl-home; wait 1000; ctrl-x; wait 1000");
+    let box_of =
+        |r: &Robot| r.screen().lines().skip_while(|l| !l.contains("then")).collect::<Vec<_>>().join("\n");
+    assert!(box_of(&r).contains("decline") && !box_of(&r).contains("archive"), "{}", r.screen());
+    let mut r = open(118, 32);
+    r.run("ctrl-home; down; wait 1000; ctrl-x; wait 1000");
+    assert!(!box_of(&r).contains("decline") && box_of(&r).contains("archive"), "{}", r.screen());
+    // After the last entry was deleted, it can be brought back.
+    let mut page = rows::sample();
+    page.entries.truncate(2);
+    page.entries.remove(0);
+    let mut r = open_with(80, 24, page);
+    r.run("wait 1000; ctrl-x d");
+    r.reply(ReplyEvent::DoneReply { said: "removed from MEMORY.md".into() });
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    let page = Box::new(MemoryPage::default());
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page })));
+    r.run("wait 1");
+    assert!(r.footer().contains("undo") && !r.footer().contains("delete"), "{}", r.footer());
+}
+
+#[test]
+fn help_over_the_list_begins_with_its_keys() {
+    for (width, height) in [(118, 32), (80, 24)] {
+        let mut r = open(width, height);
+        r.run("f1; wait 500");
+        let screen = r.screen();
+        assert!(screen.contains("Ctrl-X d") && screen.contains("Delete the entry"), "{screen}");
+    }
 }
 
 #[test]

@@ -158,8 +158,8 @@ impl Picker {
         let list = parts.list;
         let room = self.texts(list);
         if self.rows.len() == 0 {
-            let row = Rect { height: list.height.min(1), ..room };
-            draw::text(buf, row, self.source.spec().empty, cx.theme.style(Role::Dim));
+            let words = Line::strict(self.source.spec().empty, Look::of(Role::Dim), Wrap::Word);
+            paint_wrapped(cx, vec![words], room, buf);
             return;
         }
         let fit = self.widths.fit(self.source.spec().columns, usize::from(room.width));
@@ -248,11 +248,7 @@ impl Picker {
                 *slot = line;
             }
         }
-        let sheet = Sheet::new(lines, usize::from(area.width).max(1));
-        for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
-            let Some(line) = sheet.lines.get(row.line as usize) else { continue };
-            paint::row(buf, PaintTarget { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
-        }
+        paint_wrapped(cx, lines, area, buf);
     }
 
     pub(super) fn caret(&self, area: Rect) -> Position {
@@ -277,6 +273,15 @@ fn row_line(item: &Item, fit: &Fit) -> Line {
             cells.extend(item.cells.iter().cloned());
             fit.row(&cells)
         }
+    }
+}
+
+/// Lines that are wrapped to the width of their area.
+fn paint_wrapped(cx: &DrawCx<'_>, lines: Vec<Line>, area: Rect, buf: &mut Buffer) {
+    let sheet = Sheet::new(lines, usize::from(area.width).max(1));
+    for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
+        let Some(line) = sheet.lines.get(row.line as usize) else { continue };
+        paint::row(buf, PaintTarget { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
     }
 }
 

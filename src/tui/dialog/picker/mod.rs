@@ -16,7 +16,7 @@
 use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::Event;
+use tiller_protocol::{Event, Notice, NoticeKind};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::actions::ACTIONS;
@@ -202,6 +202,7 @@ impl Picker {
                 self.input = Edit::with(&text);
                 self.typed(model)
             }
+            Outcome::Refuse(why) => Reply::with(said(why)),
             Outcome::Close(effects) => {
                 let mut all = vec![Effect::Pop];
                 all.extend(effects);
@@ -218,10 +219,13 @@ impl Picker {
         self.list.show(self.page);
     }
 
-    /// Submits the requested text to the source.
+    /// Submits the requested text to the source. One that cannot be used stays in the field.
     fn written(&mut self, model: &Model) -> Reply {
         let Some(w) = self.words.take() else { return Reply::Ignored };
         let outcome = self.source.submit(&w.item, w.edit.text().trim(), model);
+        if matches!(outcome, Outcome::Refuse(_)) {
+            self.words = Some(w);
+        }
         self.come_of(outcome, model)
     }
 
@@ -233,13 +237,16 @@ impl Picker {
     fn choose(&mut self, model: &Model) -> Reply {
         let Some(item) = self.chosen().cloned() else { return Reply::done() };
         if let Some(why) = item.disabled {
-            use tiller_protocol::{Notice, NoticeKind};
-            return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, why)));
+            return Reply::with(said(why));
         }
         let mut effects = vec![Effect::Pop];
         effects.extend(self.source.choose(&item, model));
         Reply::Done(effects)
     }
+}
+
+fn said(words: impl Into<String>) -> Effect {
+    Effect::Toast(Notice::new(NoticeKind::Info, words))
 }
 
 impl Panel for Picker {
@@ -335,7 +342,10 @@ impl Panel for Picker {
 
     fn availability(&self, action: Action, _model: &Model) -> Availability {
         let decides = action.0 == "picker.choose" && self.chosen().is_some_and(|i| i.decides);
-        if decides { Availability::Decides } else { Availability::Available }
+        match decides {
+            true => Availability::Decides,
+            false => Availability::unless((!self.source.available(action)).then_some("Not for this row")),
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {

@@ -192,6 +192,11 @@ pub trait Source: Any {
         Outcome::none()
     }
 
+    /// Whether one of its own actions can be done now, for the row under the cursor. An action that is refused is not offered.
+    fn available(&self, _action: Action) -> bool {
+        true
+    }
+
     /// Hints besides "choose"; `any`: a row is selected.
     fn hints(&self, _any: bool) -> Vec<Hint> {
         Vec::new()
@@ -231,6 +236,8 @@ pub enum Outcome {
     Input { label: &'static str, text: String },
     /// Stay open with this text in the filter.
     Filter(String),
+    /// The text that [`Source::submit`] got cannot be used: why. It stays in its field.
+    Refuse(&'static str),
     /// Close, then carry these out.
     Close(Vec<Effect>),
 }

@@ -55,8 +55,16 @@ struct OwnFile {
     layer: &'static str,
     name: &'static str,
     about: &'static str,
-    /// It is in the data folder; else in that of the settings.
-    data: bool,
+    place: Place,
+}
+
+/// The folder of such a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Settings,
+    Data,
+    /// The project's: shown only while it exists and this session began without it.
+    Project,
 }
 
 const FILES: &[OwnFile] = &[
@@ -64,19 +72,25 @@ const FILES: &[OwnFile] = &[
         layer: "prompt",
         name: "SOUL.md",
         about: "Who the agent is. `/personality` has ready-made ones",
-        data: false,
+        place: Place::Settings,
     },
     OwnFile {
         layer: "user",
         name: "USER.md",
         about: "Who you are: what the agent should know of you in every project",
-        data: true,
+        place: Place::Data,
     },
     OwnFile {
         layer: "memory",
         name: "MEMORY.md",
         about: "What agents should know in every project; a message that begins with # goes there",
-        data: true,
+        place: Place::Data,
+    },
+    OwnFile {
+        layer: "project",
+        name: "AGENTS.md",
+        about: "What agents should know of this project",
+        place: Place::Project,
     },
 ];
 
@@ -90,7 +104,7 @@ pub(crate) fn open() -> Picker {
 enum Row {
     /// A layer of the report.
     Layer(usize),
-    /// A file of [`FILES`] that does not exist yet.
+    /// A file of [`FILES`] that is not in the report: it does not exist yet, or was made since the session began.
     Missing(usize),
     /// Tools, messages, sums.
     Other,
@@ -99,11 +113,16 @@ enum Row {
 #[derive(Default)]
 struct ContextSource {
     report: Option<ContextReport>,
-    /// The user's folders of settings and of data.
+    /// The user's folders of settings and of data, and the project's.
     config: Option<PathBuf>,
     data: Option<PathBuf>,
+    project: Option<PathBuf>,
+    /// Which of [`FILES`] have a text now.
+    written: [bool; FILES.len()],
     /// What each item shows; the id of an item is its index.
     rows: Vec<Row>,
+    /// The row under the cursor is a layer, which has a budget.
+    has_budget: bool,
 }
 
 impl ContextSource {
@@ -139,26 +158,38 @@ impl ContextSource {
 
     /// Where such a file is.
     fn own(&self, file: &OwnFile) -> Option<PathBuf> {
-        let folder = if file.data { &self.data } else { &self.config };
+        let folder = match file.place {
+            Place::Settings => &self.config,
+            Place::Data => &self.data,
+            Place::Project => &self.project,
+        };
         Some(folder.as_ref()?.join(file.name))
     }
 
-    /// Files that do not exist yet, or are empty.
+    /// Files that do not exist yet, are empty, or were made since the session began.
     fn missing(&self, report: &ContextReport) -> Vec<(Row, Item)> {
         // USER.md may be in either folder.
         let mine = |path: &Path| {
-            path.parent()
-                .is_some_and(|f| [&self.config, &self.data].iter().any(|own| own.as_deref() == Some(f)))
+            path.parent().is_some_and(|f| {
+                [&self.config, &self.data, &self.project].iter().any(|own| own.as_deref() == Some(f))
+            })
         };
         let has = |name: &str| {
             let of = |l: &LayerCost| file_of(l).is_some_and(|path| path.ends_with(name) && mine(&path));
             report.layers.iter().any(of)
         };
         let row = |(at, file): (usize, &OwnFile)| {
-            let more = format!("{}\nEnter makes {}", file.about, self.own(file)?.display());
+            let path = self.own(file)?;
+            let (state, more) = match self.written[at] {
+                true => (
+                    "next session",
+                    format!("From {}\nIt was made since this session began. {WHEN}.", path.display()),
+                ),
+                false if file.place == Place::Project => return None,
+                false => ("none yet", format!("{}\nEnter makes {}", file.about, path.display())),
+            };
             let item = Item::new("", format!("{}: {}", capital(file.layer), file.name));
-            let item =
-                Item { more, ..item }.detail("none yet").detail("").cell(Cell::number("0", "")).detail("");
+            let item = Item { more, ..item }.detail(state).detail("").cell(Cell::number("0", "")).detail("");
             Some((Row::Missing(at), item))
         };
         FILES.iter().enumerate().filter(|(_, file)| !has(file.name)).filter_map(row).collect()
@@ -181,6 +212,15 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
+/// The name of a layer with that of its file. The project's own memory has its folder with it, as in the memory browser.
+fn title(layer: &LayerCost) -> String {
+    let name = capital(&layer.name);
+    let Some(file) = file_name(layer) else { return name };
+    let of_project =
+        file_of(layer).and_then(|path| Some(path.parent()?.ends_with(".tiller"))).unwrap_or(false);
+    if of_project { format!("{name}: .tiller/{file}") } else { format!("{name}: {file}") }
+}
+
 fn rows(r: &ContextReport) -> Vec<(Row, Item)> {
     let row = |name: String, n: u64, budget: Option<u64>, note: String| {
         let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
@@ -194,11 +234,7 @@ fn rows(r: &ContextReport) -> Vec<(Row, Item)> {
     };
     let layer = |(at, l): (usize, &LayerCost)| {
         let cut = if l.shortened { ", shortened to fit" } else { "" };
-        let name = match file_name(l) {
-            Some(file) => format!("{}: {file}", capital(&l.name)),
-            None => capital(&l.name),
-        };
-        (Row::Layer(at), row(name, l.tokens, Some(l.budget), format!("From {}{cut}", l.source)))
+        (Row::Layer(at), row(title(l), l.tokens, Some(l.budget), format!("From {}{cut}", l.source)))
     };
     let mut rows: Vec<(Row, Item)> = r.layers.iter().enumerate().map(layer).collect();
     let plain = |name: &str, n, note: String| (Row::Other, row(capital(name), n, None, note));
@@ -244,6 +280,10 @@ impl Source for ContextSource {
         self.report = Some(report.clone());
         self.config.clone_from(&model.environment.folders.config);
         self.data.clone_from(&model.environment.folders.data);
+        self.project = model.agent.session.summary.as_ref().map(|s| PathBuf::from(&s.project));
+        // The report is of the session's beginning; files may have been made since.
+        let filled = |path: PathBuf| std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
+        self.written = std::array::from_fn(|at| self.own(&FILES[at]).is_some_and(filled));
         Some(Vec::new())
     }
 
@@ -256,7 +296,7 @@ impl Source for ContextSource {
         self.rows = kinds;
         let with = |(at, item): (usize, Item)| {
             let item = Item { id: at.to_string(), ..item };
-            let made = matches!(self.row(&item), Row::Missing(_));
+            let made = matches!(self.row(&item), Row::Missing(at) if !self.written[at]);
             let verb = self.file(&item).map(|_| if made { "make" } else { "edit" });
             Item { enter: verb.into(), ..item }
         };
@@ -289,14 +329,13 @@ impl Source for ContextSource {
     }
 
     fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
-        let stay = |why: &str| Outcome::Stay { effects: vec![say(why)], reload: false };
         let Some(name) = self.name(item) else { return Outcome::none() };
         let digits: String = text.chars().filter(|c| !matches!(c, ',' | '_' | ' ')).collect();
         let Some(budget) = digits.parse::<u64>().ok().filter(|n| (1..=LARGEST).contains(n)) else {
-            return stay("A budget is a number of tokens from 1 to 1,000,000");
+            return Outcome::Refuse("A budget is a number of tokens from 1 to 1,000,000");
         };
         if self.config.is_none() {
-            return stay("There is no settings folder to keep it in");
+            return Outcome::Refuse("There is no settings folder to keep it in");
         }
         let line = format!("config.toml gets this line:\n\n[context.layers]\n{name} = {budget}\n\n{WHEN}.");
         let save = Task::SaveSetting { key: format!("context.layers.{name}"), value: budget.into() };
@@ -304,8 +343,17 @@ impl Source for ContextSource {
         Outcome::Stay { effects: vec![Effect::Push(Box::new(ask))], reload: false }
     }
 
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        self.has_budget = item.and_then(|item| self.name(item)).is_some();
+        Vec::new()
+    }
+
+    fn available(&self, action: Action) -> bool {
+        action.0 != "context.budget" || self.has_budget
+    }
+
     fn hints(&self, any: bool) -> Vec<Hint> {
-        if any { vec![Hint::of("context.budget")] } else { Vec::new() }
+        (any && self.has_budget).then(|| Hint::of("context.budget")).into_iter().collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
@@ -375,6 +423,52 @@ mod tests {
             r.run("down");
             assert!(r.screen().contains("From /w/AGENTS.md, shortened to fit"), "{}", r.screen());
         }
+    }
+
+    #[test]
+    fn files_of_one_name_are_told_apart_and_one_made_since_says_when_it_counts() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::write(tmp.path().join("USER.md"), "- likes tabs\n").unwrap();
+        let mut report = report();
+        let memory = |source: String| LayerCost {
+            name: "memory".into(),
+            source,
+            tokens: 10,
+            budget: 3_000,
+            shortened: false,
+        };
+        report.layers.push(memory(tmp.path().join("MEMORY.md").display().to_string()));
+        report.layers.push(memory("/w/.tiller/MEMORY.md".into()));
+        let mut r = Robot::new(80, 24);
+        r.app.model.environment.folders.config = Some("/home/me/.config/tiller".into());
+        r.app.model.environment.folders.data = Some(tmp.path().to_owned());
+        assert!(r.app.act(Action("context.open")));
+        r.wait(Duration::from_secs(1));
+        r.reply(ReplyEvent::ContextReply { report });
+        let screen = r.screen();
+        assert!(
+            screen.contains("Memory: MEMORY.md") && screen.contains("Memory: .tiller/MEMORY.md"),
+            "{screen}"
+        );
+        r.run("type USER.md; wait 1");
+        let screen = r.screen();
+        assert!(screen.contains("next session") && !screen.contains("none yet"), "{screen}");
+        assert!(screen.contains("made since this session began"), "{screen}");
+        assert!(r.footer().contains("Enter edit"), "{}", r.footer());
+    }
+
+    #[test]
+    fn a_budget_that_cannot_be_used_stays_in_its_field() {
+        let mut r = opened(118, 25);
+        r.run("down; ctrl-b; ctrl-u; type 99999999; enter");
+        let screen = r.screen();
+        assert!(screen.contains("Tokens: 99999999") && screen.contains("from 1 to 1,000,000"), "{screen}");
+        r.run("backspace; backspace; backspace; backspace; enter; wait 1");
+        assert!(r.screen().contains("project = 9999"), "{}", r.screen());
+        // A row without a budget does not offer its key.
+        let mut r = opened(118, 25);
+        r.run("type Free");
+        assert!(!r.footer().contains("budget"), "{}", r.footer());
     }
 
     #[test]

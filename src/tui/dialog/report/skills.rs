@@ -27,7 +27,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "skills.open",
         "skills",
         "Skills: read, edit, turn off, restore versions",
-        |_| Ok(Box::new(Picker::new(SkillList { rows: Vec::new(), loaded: false }))),
+        |_| Ok(Box::new(Picker::new(SkillList::default()))),
     )
     .menu(Menu::Go)],
     groups: &[("Skills", ACTIONS), ("Versions of a skill", VERSION_ACTIONS)],
@@ -80,9 +80,14 @@ const PREVIEW: u16 = 6;
 const LIST: Token = Token(1);
 const CHANGE: Token = Token(2);
 
+#[derive(Default)]
 struct SkillList {
     rows: Vec<SkillRow>,
     loaded: bool,
+    /// The row under the cursor.
+    at: Option<usize>,
+    /// What the last change did, until it is shown.
+    said: Option<String>,
 }
 
 fn sample() -> Picker {
@@ -97,6 +102,7 @@ fn sample() -> Picker {
     Picker::new(SkillList {
         rows: vec![row("deploy", SkillUse::Used), row("notes", SkillUse::Broken)],
         loaded: true,
+        ..SkillList::default()
     })
 }
 
@@ -181,7 +187,11 @@ impl Source for SkillList {
             verb: "read",
             columns: COLUMNS,
             table: Some(PREVIEW),
-            empty: if self.loaded { "No skills" } else { "Loading..." },
+            empty: match (self.loaded, self.rows.is_empty()) {
+                (false, _) => "Loading...",
+                (true, true) => "There are no skills",
+                (true, false) => "No skill matches",
+            },
             ..ListSpec::default()
         }
     }
@@ -198,7 +208,10 @@ impl Source for SkillList {
                 self.loaded = true;
                 Some(Vec::new())
             }
-            ReplyEvent::DoneReply { .. } if token == CHANGE => Some(self.queries()),
+            ReplyEvent::DoneReply { said } if token == CHANGE => {
+                self.said = Some(said.clone());
+                Some(self.queries())
+            }
             _ => None,
         }
     }
@@ -280,9 +293,24 @@ impl Source for SkillList {
         Vec::new()
     }
 
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        self.at = item.and_then(|item| item.id.parse().ok());
+        self.said.take().map(|said| Effect::Toast(Notice::new(NoticeKind::Info, said))).into_iter().collect()
+    }
+
+    fn available(&self, action: Action) -> bool {
+        let row = self.at.and_then(|at| self.rows.get(at));
+        match (action.0, row) {
+            ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty(),
+            ("skills.try", Some(row)) => row.state == SkillUse::Used,
+            ("skills.switch", Some(row)) => matches!(row.state, SkillUse::Used | SkillUse::Off),
+            (id, row) => row.is_some() || !id.starts_with("skills."),
+        }
+    }
+
     fn hints(&self, any: bool) -> Vec<Hint> {
         let all = ["skills.edit", "skills.try", "skills.switch", "skills.versions"];
-        all.into_iter().filter(|_| any).map(Hint::of).collect()
+        all.into_iter().filter(|id| any && self.available(Action(id))).map(Hint::of).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
@@ -451,6 +479,31 @@ mod tests {
             },
             row("notes", "How notes are taken", "project", SkillUse::Off),
         ]
+    }
+
+    #[test]
+    fn only_what_a_skill_can_do_is_offered_and_a_change_names_it() {
+        let mut r = Robot::new(118, 25);
+        assert!(r.app.act(Action("skills.open")));
+        r.run("wait 1");
+        let list = |r: &mut Robot| {
+            let id =
+                r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })));
+            let reply = SkillReply::Skills { rows: rows() };
+            r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+        };
+        list(&mut r);
+        r.run("ctrl-home; wait 1000");
+        assert!(r.footer().contains("try") && !r.footer().contains("edit"), "built in: {}", r.footer());
+        r.run("down; wait 1000");
+        assert!(r.footer().contains("edit") && r.footer().contains("versions"), "{}", r.footer());
+        r.run("ctrl-x; x; wait 1");
+        r.reply(ReplyEvent::DoneReply { said: "The skill deploy is turned off".into() });
+        list(&mut r);
+        r.run("wait 1");
+        assert!(r.screen().contains("The skill deploy is turned off"), "{}", r.screen());
+        r.run("type zzz; wait 1");
+        assert!(r.screen().contains("No skill matches"), "{}", r.screen());
     }
 
     #[test]

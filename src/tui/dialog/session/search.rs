@@ -343,6 +343,8 @@ impl Search {
             (false, true) if self.page.behind > 0 => {
                 "Nothing found so far; not all entries have been searched"
             }
+            (false, true) if self.role.is_some() => "Nothing found by this author; try all authors",
+            (false, true) if self.scope == SearchScope::All => "Nothing found",
             (false, true) => "Nothing found in this scope; try a wider one",
         }
     }

@@ -86,6 +86,16 @@ fn each_key_looks_again_and_late_answers_are_dropped() {
 }
 
 #[test]
+fn the_author_filter_is_named_where_it_keeps_all_hits_away() {
+    let (mut r, _) = found(118, 25);
+    r.run("ctrl-x w");
+    let query = asked(&r).pop().unwrap();
+    assert_eq!(query.roles, [SearchRole::User]);
+    r.reply(ReplyEvent::SearchReply { query, page: SearchPage::default() });
+    assert!(r.screen().contains("Nothing found by this author"), "{}", r.screen());
+}
+
+#[test]
 fn what_the_index_does_not_know_yet_is_said_and_asked_for_again() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-x F; paste mism");

@@ -50,7 +50,11 @@ fn text_after_a_hash_goes_to_memory_and_to_no_model() {
     for size in [(80, 24), (118, 25)] {
         let mut r = Robot::new(size.0, size.1);
         r.run("type # use tabs");
-        assert!(r.words().contains("Kept in MEMORY.md, and sent to no model"), "{}", r.screen());
+        assert!(
+            r.words().contains("Kept in MEMORY.md: models see it from the next session on"),
+            "{}",
+            r.screen()
+        );
         r.run("tab");
         assert!(r.words().contains("Kept in USER.md"), "{}", r.screen());
         r.run("enter");
@@ -60,7 +64,8 @@ fn text_after_a_hash_goes_to_memory_and_to_no_model() {
         // It is refused: the text comes back with the reason.
         let why = "the entry contains a secret (api key)";
         r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) });
-        assert!(r.screen().contains("# use tabs") && r.words().contains("a secret"), "{}", r.screen());
+        assert!(r.screen().contains("# use tabs"), "{}", r.screen());
+        assert_eq!(r.words().to_lowercase().matches("contains a secret").count(), 1, "{}", r.screen());
         r.run("ctrl-u; type #; enter");
         assert!(r.words().contains("Write what to keep"), "{}", r.screen());
         // With a blank before it, and as a heading of a longer text, it is a message.
@@ -68,6 +73,40 @@ fn text_after_a_hash_goes_to_memory_and_to_no_model() {
         assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
         r.run("type # Task; ctrl-j; type mend it; enter");
         assert_eq!(submitted(&mut r).len(), 2, "{}", r.screen());
+    }
+}
+
+#[test]
+fn skills_are_completed_with_whole_names_and_unknown_ones_are_named() {
+    use tiller_protocol::skill::{SkillQuery, SkillReply, SkillRow};
+    let rows: Vec<SkillRow> = (0..15)
+        .map(|n| SkillRow {
+            name: format!("compare-the-branches-of-{n:02}"),
+            description:
+                "Compares two branches: what each has alone, which of both to merge, and what to test then"
+                    .into(),
+            ..SkillRow::default()
+        })
+        .collect();
+    for (width, height) in [(80, 24), (118, 25)] {
+        let mut r = Robot::new(width, height);
+        r.run("type $comp");
+        let asked =
+            |c: &CommandBody| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills }));
+        let id = r.asked(asked);
+        let reply = SkillReply::Skills { rows: rows.clone() };
+        r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+        r.run("wait 1");
+        let screen = r.screen();
+        assert!(screen.contains("compare-the-branches-of-00"), "{screen}");
+        let last = screen.lines().find(|l| l.contains("1 of 15")).unwrap();
+        assert!(last.contains("compare-the-branches-of-0") && last.contains('…'), "{screen}");
+        r.run("ctrl-u; type use $compare-the-branches-of-03 and $nope please");
+        assert!(r.words().contains("There is no skill $nope: it is sent as plain text"), "{}", r.screen());
+        r.run("ctrl-u; type use $compare-the-branches-of-03 please");
+        assert!(r.words().contains("with the skill compare-the-branches-of-03"), "{}", r.screen());
+        r.run("ctrl-u; type it costs $5 in $HOME/x");
+        assert!(!r.words().contains("There is no skill"), "{}", r.screen());
     }
 }
 
@@ -545,7 +584,7 @@ fn an_agent_named_first_gets_the_message_as_its_task() {
     // A refusal brings it back, an agent that was started does not.
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "all places are taken") });
     assert!(
-        r.screen().contains("@coder mend it") && r.screen().contains("all places are taken"),
+        r.screen().contains("@coder mend it") && r.screen().contains("All places are taken"),
         "{}",
         r.screen()
     );

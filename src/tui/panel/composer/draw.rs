@@ -31,9 +31,15 @@ fn below(c: &Composer) -> Option<(String, Role)> {
         return Some((n.clone(), Role::Error));
     }
     if submit::note(c.content.edit.text()).is_some() {
-        return Some((format!("Kept in {}, and sent to no model", c.reported.memory.label()), Role::Dim));
+        let label = c.reported.memory.label();
+        return Some((format!("Kept in {label}: models see it from the next session on"), Role::Dim));
     }
-    let words: Vec<String> = c.content.mentioned().into_iter().map(|(word, ..)| word).collect();
+    let named = popup::named_skills(&c.content.edit, &c.reported.skills);
+    if let Some(name) = named.unknown {
+        return Some((format!("There is no skill ${name}: it is sent as plain text"), Role::Waiting));
+    }
+    let mut words: Vec<String> = c.content.mentioned().into_iter().map(|(word, ..)| word).collect();
+    words.extend(named.known.into_iter().map(|name| format!("the skill {name}")));
     (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
 }
 

@@ -236,6 +236,39 @@ impl Popup {
     }
 }
 
+/// Skills that a text names as `$name`.
+#[derive(Default)]
+pub(super) struct NamedSkills<'t> {
+    pub(super) known: Vec<&'t str>,
+    /// The first name that no skill has. A word at the caret is not complete yet.
+    pub(super) unknown: Option<&'t str>,
+}
+
+/// Finds them as the engine does. Without a list of skills none is known or unknown.
+pub(super) fn named_skills<'t>(edit: &'t Edit, rows: &[SkillRow]) -> NamedSkills<'t> {
+    let mut found = NamedSkills::default();
+    if rows.is_empty() {
+        return found;
+    }
+    let (text, caret) = (edit.text(), edit.caret());
+    for word in text.split_whitespace() {
+        let Some(name) = word.trim_start_matches(['(', '[', '"', '\'']).strip_prefix('$') else { continue };
+        let end = name.find(|c: char| !matches!(c, 'a'..='z' | '0'..='9' | '-')).unwrap_or(name.len());
+        let (name, behind) = name.split_at(end);
+        let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !begins || !behind.chars().all(|c| ",;!?)].:\"'".contains(c)) {
+            continue;
+        }
+        let at_caret = name.as_ptr() as usize + name.len() == text.as_ptr() as usize + caret;
+        match rows.iter().any(|r| r.name == name && r.state == SkillUse::Used) {
+            true if !found.known.contains(&name) => found.known.push(name),
+            false if !at_caret => found.unknown = found.unknown.or(Some(name)),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// A level of effort in a few words.
 fn meaning(effort: Effort) -> &'static str {
     match effort {
@@ -266,6 +299,9 @@ const INDENT: u16 = 2;
 const NAMES: &[Column] =
     &[Column::path(""), Column::text("").grows(), Column::number("").rank(2), Column::number("").rank(1)];
 
+/// The same for names that are typed: a name that is cut cannot be read.
+const TYPED: &[Column] = &[Column::text("").keeps(40), Column::text("").grows()];
+
 /// Draws it in `area`, which has a row for each row of the window.
 pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     let (rows, selected) = popup.window(usize::from(area.height));
@@ -283,9 +319,15 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
             [Cell::new(r.name.as_str(), Role::Text), Cell::dim(r.detail.as_str()), size, tokens]
         })
         .collect();
-    let fit = Widths::of(cells.iter().map(<[Cell; 4]>::as_slice))
-        .fit(NAMES, usize::from(left.saturating_sub(INDENT + 1)));
+    let widths = Widths::of(cells.iter().map(<[Cell; 4]>::as_slice));
+    let columns = if popup.kind == PopupKind::Mention { NAMES } else { TYPED };
+    let count = count(popup, area.height);
+    let room = |last: bool| left.saturating_sub(INDENT + 1 + if last { count.len() as u16 } else { 0 });
+    // The figures of all rows stand in the same columns; texts alone make way in the last row only.
+    let figures = popup.kind == PopupKind::Mention;
+    let fits = [room(figures), room(true)].map(|room| widths.fit(columns, usize::from(room)));
     for (i, cells) in cells.iter().enumerate() {
+        let fit = &fits[usize::from(i + 1 == rows.len())];
         let line = Rect { y: area.y + i as u16, height: 1, width: left, ..area };
         let text = fit.row(cells);
         let place = PaintTarget { x: line.x + INDENT, y: line.y, columns: left.saturating_sub(INDENT) };
@@ -298,7 +340,9 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
             surface::selected(cx, line, buf);
         }
     }
-    count(popup, cx, Rect { width: left, ..area }, buf);
+    let width = (count.len() as u16).min(left);
+    let spot = Rect { x: area.x + left - width, y: area.bottom().saturating_sub(1), width, height: 1 };
+    draw::text(buf, spot, &count, cx.theme.style(Role::Dim));
     if left < area.width
         && let Some(row) = popup.current()
     {
@@ -310,17 +354,11 @@ pub(super) fn draw_list(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Bu
     }
 }
 
-/// `3 of 41` at the end of the last row, when not all rows are visible.
-fn count(popup: &Popup, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+/// `3 of 41`, for the end of the last row; empty when all rows are visible.
+fn count(popup: &Popup, height: u16) -> String {
     let all = popup.rows.len();
-    if all <= usize::from(area.height) || area.height == 0 {
-        return;
+    if all <= usize::from(height) || height == 0 {
+        return String::new();
     }
-    let text = format!("  {} of {all}", popup.selected + 1);
-    let width = (text.len() as u16).min(area.width);
-    let y = area.bottom() - 1;
-    let spot = Rect { x: area.right() - width, y, width, height: 1 };
-    // What stood there is covered.
-    draw::text(buf, spot, &" ".repeat(usize::from(width)), cx.theme.style(Role::Dim));
-    draw::text(buf, spot, &text, cx.theme.style(Role::Dim));
+    format!("  {} of {all}", popup.selected + 1)
 }

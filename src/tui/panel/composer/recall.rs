@@ -265,24 +265,23 @@ impl Composer {
             }
             (RECENT, ReplyEvent::SessionsReply { sessions }) => self.recent.take(sessions, model),
             (ARRIVED, ReplyEvent::HistoryReply { prompts }) => self.arrived(prompts),
-            (TAKEN, ReplyEvent::ErrorReply { notice }) => {
+            (TAKEN, ReplyEvent::ErrorReply { .. }) => {
                 // It has gone out: it stands in the conversation.
                 self.outbox.taking = None;
                 self.changed();
-                self.notice = Some(notice.message.clone());
             }
             // An agent was started by it.
             (sent, ReplyEvent::DoneReply { said }) => {
                 self.stored(sent);
                 return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said.clone())));
             }
-            (sent, ReplyEvent::ErrorReply { notice }) => {
+            // A toast says why, once.
+            (sent, ReplyEvent::ErrorReply { .. }) => {
                 let Some(i) = self.outbox.sent.iter().position(|s| s.token == sent) else {
                     return Reply::Ignored;
                 };
                 if let Some(UnconfirmedMessage { message, .. }) = self.outbox.sent.remove(i) {
                     self.bring_back(message);
-                    self.notice = Some(notice.message.clone());
                 }
             }
             _ => return Reply::Ignored,

@@ -8,7 +8,8 @@ use super::cover::{Cover, CoverSource};
 use super::{LayerArea, dim};
 use crate::app::App;
 use crate::dialog::commands::which_key;
-use crate::panel::DrawCx;
+use crate::keymap::action::Action;
+use crate::panel::{Availability, DrawCx};
 use crate::view::cx;
 use crate::view::layout::{Areas, SizeClass};
 
@@ -43,7 +44,7 @@ pub(in crate::view) fn draw(
     if source.keys_shown {
         dim::dim(cx.theme, areas.header, buf);
         dim::dim(cx.theme, areas.body(buf.area), buf);
-        keys = which_key::draw(cx, &app.keys.pending, areas, buf);
+        keys = which_key::draw(cx, &app.keys.pending, &|action| refused(app, action), areas, buf);
     }
     Cover { source, toasts, keys }
 }
@@ -76,13 +77,19 @@ impl Cover {
                 }
             }
             if drawn.iter().any(|r| r.intersects(self.keys)) {
-                again.push(which_key::draw(&cx, &app.keys.pending, areas, buf));
+                again.push(which_key::draw(&cx, &app.keys.pending, &|a| refused(app, a), areas, buf));
             }
         } else if drawn.iter().any(|r| r.intersects(self.toasts)) {
             again.push(app.toasts.draw(&cx, toast_room(areas, layers, buf.area), buf));
         }
         app.frame.drawn.extend(again);
     }
+}
+
+/// Whether the dialog on top cannot do this now.
+fn refused(app: &App, action: Action) -> bool {
+    let top = app.layers.last().map(|layer| layer.panel().availability(action, &app.model));
+    matches!(top, Some(Availability::Unavailable(_)))
 }
 
 /// Where toasts go: above the composer; with a dialog on the screen above or below it, never over it.

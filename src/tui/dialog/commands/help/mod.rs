@@ -43,6 +43,8 @@ pub(crate) struct Help {
     columns: Vec<(&'static str, Vec<Essential>)>,
     /// The chosen entry: its column and its row.
     at: (usize, usize),
+    /// It was opened over a dialog with keys of its own: the list, which begins with them, is shown in place of the page.
+    of_dialog: bool,
 }
 
 /// Makes it for the panel that has the focus now.
@@ -50,8 +52,10 @@ pub(crate) fn open(app: &App) -> Help {
     let columns =
         ESSENTIALS.map(|(title, list)| (title, list.iter().map(|(d, l)| essential(app, *d, l)).collect()));
     let list = Picker::new(Everything { words: app.registry.words(), items: everything(app) });
+    let own = |scope: &&str| app.keys.map.table().iter().any(|row| row.scope == *scope);
+    let of_dialog = !app.layers.is_empty() && app.scopes().first().is_some_and(own);
     // Not on what sends, and not on what stops something.
-    Help { list, columns: columns.into(), at: (1, 0) }
+    Help { list, columns: columns.into(), at: (1, 0), of_dialog }
 }
 
 /// Columns for the keys of a column, with what follows them.
@@ -67,7 +71,7 @@ fn labels(list: &[Essential]) -> u16 {
 impl Help {
     /// The page of essentials is shown.
     fn page(&self) -> bool {
-        self.list.is_unfiltered()
+        self.list.is_unfiltered() && !self.of_dialog
     }
 
     fn chosen(&self) -> Option<&Essential> {

@@ -94,6 +94,20 @@ fn line(text: &str, role: Role) -> Line {
     Line::strict(text, Look::of(role), Wrap::Word)
 }
 
+/// What these items have in common, as the beginning of their list.
+fn what_it_contains(items: &[TrustItem]) -> &'static str {
+    let all = |kinds: &[TrustKind]| items.iter().all(|i| kinds.contains(&i.kind));
+    if all(&[TrustKind::UnenforcedRule]) {
+        "Some of your rules would not apply to an external program:"
+    } else if all(&[TrustKind::Memory]) {
+        "It contains memory files: models read them in each session, and their rules concern calls:"
+    } else if all(&[TrustKind::Memory, TrustKind::Style]) {
+        "It contains texts that models follow:"
+    } else {
+        "It contains settings that run programs or loosen rules:"
+    }
+}
+
 /// Settings and rules that a folder contains, each with its effect.
 fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     let mut all = vec![line(folder, Role::Strong)];
@@ -101,11 +115,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
         all.push(line("! It has changed since you trusted it.", Role::Waiting));
     }
     let rules = items.iter().filter(|i| i.kind == TrustKind::UnenforcedRule).count();
-    if rules < items.len() {
-        all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
-    } else {
-        all.push(line("Some of your rules would not apply to an external program:", Role::Text));
-    }
+    all.push(line(what_it_contains(items), Role::Text));
     for item in items {
         let mut row = Line::new(Wrap::Word);
         row.push_strict(&item.title(), Look::of(Role::Dim));

@@ -83,6 +83,29 @@ fn words_that_are_typed_into_it_answer_nothing() {
 }
 
 #[test]
+fn a_folder_with_memory_alone_is_called_that() {
+    let shown = |kinds: &[TrustKind]| {
+        let mut ask = samples().remove(0);
+        let item = |kind: &TrustKind| TrustItem {
+            kind: kind.clone(),
+            change: None,
+            path: ".tiller/MEMORY.md".into(),
+            detail: String::new(),
+            hash: "0".into(),
+        };
+        ask.body =
+            AskBody::Trust { folder: "/x".into(), brings: kinds.iter().map(item).collect(), changed: false };
+        let mut r = Robot::new(118, 25);
+        r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+        r.words()
+    };
+    let memory = shown(&[TrustKind::Memory]);
+    assert!(memory.contains("It contains memory files") && !memory.contains("run programs"), "{memory}");
+    let both = shown(&[TrustKind::Memory, TrustKind::Hook]);
+    assert!(both.contains("settings that run programs"), "{both}");
+}
+
+#[test]
 fn a_long_list_is_read_before_it_is_trusted() {
     let mut ask = samples().remove(0);
     let item = |n| TrustItem {

@@ -11,8 +11,8 @@ use tiller_protocol::{Notice, NoticeKind, Taint};
 
 use crate::app::App;
 use crate::app::effect::Effect;
-use crate::dialog::picker::{Item, ListSpec, Picker, Source};
-use crate::keymap::action::Menu;
+use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
+use crate::keymap::action::{Action, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Panel;
@@ -144,6 +144,14 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
+impl Characters {
+    /// The row of this id, and what its file says now.
+    fn chosen(&self, id: &str) -> Option<Result<(&Character, String), String>> {
+        let chosen = self.all.iter().find(|c| c.id == id)?;
+        Some(chosen.file.text().map(|now| (chosen, now)))
+    }
+}
+
 impl Source for Characters {
     fn title(&self) -> String {
         "Personality".into()
@@ -166,16 +174,24 @@ impl Source for Characters {
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        let Some(chosen) = self.all.iter().find(|c| c.id == item.id) else { return Vec::new() };
-        let now = match chosen.file.text() {
-            Ok(now) => now,
-            Err(why) => return vec![say(NoticeKind::User, why)],
-        };
-        if chosen.text == now && chosen.proposal.is_none() {
-            return vec![say(NoticeKind::Info, format!("{} is in force already", chosen.name))];
-        }
+        let Some((chosen, now)) = self.chosen(&item.id).and_then(Result::ok) else { return Vec::new() };
         let review = CharacterReview::new(self.config.clone(), now, chosen.clone());
         vec![Effect::Push(Box::new(review))]
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 != "picker.choose" {
+            return None;
+        }
+        // What cannot be reviewed leaves the list open.
+        let stay = |effect| Some(Outcome::Stay { effects: vec![effect], reload: false });
+        match self.chosen(&item?.id)? {
+            Err(why) => stay(say(NoticeKind::User, why)),
+            Ok((chosen, now)) if chosen.text == now && chosen.proposal.is_none() => {
+                stay(say(NoticeKind::Info, format!("{} is in force already", chosen.name)))
+            }
+            Ok(_) => None,
+        }
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

@@ -11,6 +11,7 @@ use super::{Character, say};
 use crate::app::effect::{Effect, External, Job, Task, Token};
 use crate::dialog::confirm;
 use crate::dialog::reader::text::Text;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
@@ -109,6 +110,11 @@ impl CharacterReview {
     }
 }
 
+/// Leaves the review as it is: another text may be chosen.
+fn back_to_list() -> Reply {
+    Reply::Done(vec![Effect::Pop, Effect::Act(Action("personality.open"))])
+}
+
 impl Panel for CharacterReview {
     fn status(&self, model: &Model) -> PanelStatus {
         let inner = self.shown.status(model);
@@ -132,7 +138,7 @@ impl Panel for CharacterReview {
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         match action.0 {
             "confirm.yes" => self.write(),
-            "confirm.no" => Reply::with(Effect::Pop),
+            "confirm.no" => back_to_list(),
             "personality.decline" => self.decline(),
             "personality.edit" => match &self.chosen.proposal {
                 Some(proposal) => {
@@ -146,7 +152,10 @@ impl Panel for CharacterReview {
     }
 
     fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
-        self.shown.input(input, model)
+        match input {
+            PanelInput::Escape(EscapeStep::Layer) => back_to_list(),
+            input => self.shown.input(input, model),
+        }
     }
 
     fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {

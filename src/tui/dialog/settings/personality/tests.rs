@@ -42,7 +42,12 @@ fn a_character_is_shown_then_its_change_and_then_written_and_can_be_undone() {
         // Nothing is written before the answer, and nothing by no.
         let now = || std::fs::read_to_string(tmp.path().join("SOUL.md")).unwrap();
         r.run("n");
-        assert!(now().contains("sailor") && r.app.layers.is_empty());
+        assert!(now().contains("sailor") && r.screen().contains("Patient teacher"), "{}", r.screen());
+        r.run("type teacher; enter").wait(Duration::from_secs(5)).run("esc; wait 1");
+        assert!(r.screen().contains("Patient teacher") && r.app.layers.len() == 1, "{}", r.screen());
+        // What is in force already leaves the list open.
+        r.run("type Yours; enter; wait 1");
+        assert!(r.screen().contains("in force already") && r.app.layers.len() == 1, "{}", r.screen());
         let mut r = opened(tmp.path(), width, height);
         r.run("type teacher; enter").wait(Duration::from_secs(5)).run("y");
         work(&mut r);
