@@ -9,6 +9,7 @@
 //! | `sandbox` | which commands of the session are confined |
 //! | `terminals` | the terminals of the settings |
 //! | `trust` | the question about what the folder brings |
+//! | `waiting` | what waits for the user at a start |
 //! | `watch` | the watcher for the engine |
 //! | [`start`] | the engine on its own threads |
 //! | `logs` | the log file |
@@ -39,6 +40,7 @@ pub mod start;
 mod terminals;
 pub(crate) mod tools;
 mod trust;
+mod waiting;
 mod watch;
 
 pub use setup::Setup;

@@ -19,7 +19,8 @@ use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{
-    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, watch,
+    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, waiting,
+    watch,
 };
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
@@ -195,6 +196,9 @@ impl Running {
         notices.extend(definitions::problem_notice(&wrong));
         notices.extend(definitions::skills::problem_notice(&setup.read_skills(&may_load)));
         notices.extend(extensions::packs::notices(&setup.places));
+        if start.announce && !start.read_only {
+            notices.extend(waiting::notice(&setup, &store));
+        }
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
                 Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")

@@ -32,7 +32,8 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             list(memory, &words.join(" "), &|e| e.state != MemoryState::Removed, *json)
         }
         MemoryWhat::Export { of } => {
-            list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Pending, true)
+            let kept = |e: &MemoryEntry| !matches!(e.state, MemoryState::Pending | MemoryState::Removed);
+            list(memory, "", &|e| shown(e, of) && kept(e), true)
         }
         MemoryWhat::Embed { import } => embed(setup, &store, import.as_deref()),
         MemoryWhat::Add { text, of } => {

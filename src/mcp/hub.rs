@@ -200,6 +200,10 @@ impl tiller_tool::mcp::McpServers for Hub {
         self.servers().iter().map(|server| server.view()).collect()
     }
 
+    fn writes_files(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|server| server.writes_files())
+    }
+
     fn names(&self) -> Vec<String> {
         let on = self.servers().into_iter().filter(|server| !server.is_disabled());
         on.map(|server| server.name().to_owned()).collect()

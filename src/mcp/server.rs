@@ -1,7 +1,7 @@
 //! One server: started when it is needed, restarted with a growing delay, ended as a whole.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use tiller_protocol::mcp::{McpPromptView, McpResourceView, McpServerView, McpState, McpToolView};
@@ -68,6 +68,8 @@ pub struct Server {
     /// Its resources and prompts.
     pub(crate) offers: Arc<Offers>,
     environment: MakeEnvironment,
+    /// Whether nothing confines its program, once that was asked.
+    free: OnceLock<bool>,
     state: Mutex<ServerState>,
     /// Held while it is started: all that wait for it share one start.
     starting: tokio::sync::Mutex<()>,
@@ -89,6 +91,21 @@ struct ServerState {
 }
 
 impl Server {
+    /// Whether it may write files on this machine by itself. The first time it finds out what confines it, which may take some
+    /// 20 ms.
+    pub(crate) fn writes_files(&self) -> bool {
+        match &self.settings.transport {
+            Transport::Stdio { .. } => {
+                *self.free.get_or_init(|| (self.environment)(&self.settings).confined.is_none())
+            }
+            Transport::Http { url, .. } => reqwest::Url::parse(url).is_ok_and(|url| {
+                let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+                let ip = host.parse::<std::net::IpAddr>();
+                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+            }),
+        }
+    }
+
     pub(crate) fn new(settings: ServerSettings, file: KnownFile, environment: MakeEnvironment) -> Self {
         let disabled = settings.disabled;
         let state = ServerState {
@@ -108,6 +125,7 @@ impl Server {
             file,
             offers,
             environment,
+            free: OnceLock::new(),
             state: Mutex::new(state),
             starting: tokio::sync::Mutex::default(),
             asking: tokio::sync::Mutex::default(),

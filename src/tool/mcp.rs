@@ -10,6 +10,9 @@ pub trait McpServers: Send + Sync {
     /// All of them, sorted by name. Starts none.
     fn views(&self) -> Vec<McpServerView>;
 
+    /// Whether a server may write files on this machine by itself: its program runs here, and nothing confines it.
+    fn writes_files(&self, name: &str) -> bool;
+
     /// The names of all that are not turned off. Starts none.
     fn names(&self) -> Vec<String>;
 

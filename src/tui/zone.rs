@@ -25,6 +25,11 @@ pub fn written(time: Time) -> String {
     stamp.to_zoned(local()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// The same without seconds.
+pub(crate) fn minutes(time: Time) -> String {
+    written(time).get(..16).unwrap_or_default().to_owned()
+}
+
 fn pick(named: bool, file: Option<&[u8]>) -> TimeZone {
     let read = file.filter(|_| !named).and_then(|bytes| TimeZone::tzif("local", bytes).ok());
     read.unwrap_or_else(TimeZone::system)

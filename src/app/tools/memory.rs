@@ -8,6 +8,7 @@ use tiller_memory::screen::FindSecret;
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
 use tiller_permit::trust::{FolderConfig, Status};
+use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{Clock, MemoryScope, MemoryTarget};
 use tiller_store::Store;
 use tiller_tool::{Registry, Secrets};
@@ -56,7 +57,11 @@ pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &St
     let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
     project.fold(folder_config, |folder_config, target| {
         let path = folder.join(target.label()).to_string_lossy().into_owned();
-        let made_here = store.memory_changes().of_files(&[path]).is_ok_and(|changes| !changes.is_empty());
+        // That entries vanished from it does not make it one of this machine.
+        let own = |c: &MemoryChange| {
+            c.added.is_some() || !matches!(c.state, ChangeState::Outside | ChangeState::Declined)
+        };
+        let made_here = store.memory_changes().of_files(&[path]).is_ok_and(|changes| changes.iter().any(own));
         if made_here { folder_config.without_memory(target.label()) } else { folder_config }
     })
 }

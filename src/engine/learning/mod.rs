@@ -2,10 +2,12 @@
 //! person's decisions. What they are is in the room `memory`.
 
 mod attach;
+mod faults;
 mod manage;
 mod pairing;
 mod rules;
 
 pub(crate) use attach::{CallNote, for_message};
+pub(crate) use faults::tell_of_faults;
 pub(crate) use manage::{command, query, tend};
 pub(crate) use pairing::seen;

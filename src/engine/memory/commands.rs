@@ -30,8 +30,13 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
 
 /// Lists memory.
 pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: MemoryQuery) {
+    let learnings = core.services.user.learnings.clone();
     answer(core, client, cause, move |memory| {
-        Ok(ReplyEvent::MemoryReply { page: Box::new(memory.page(&query)?) })
+        let mut page = Box::new(memory.page(&query)?);
+        if let Some(rules) = learnings.as_ref().and_then(|learnings| learnings.rules()) {
+            rules.mark(&mut page);
+        }
+        Ok(ReplyEvent::MemoryReply { page })
     });
 }
 
@@ -53,6 +58,7 @@ fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Resul
             })
         }
         MemoryCommand::Decide { change, accept, text } => memory.decide(change, accept, text.as_deref()),
+        MemoryCommand::Restore { change, all } => memory.restore(change, all),
         MemoryCommand::Undo { redo } => memory.undo(redo),
     }
 }

@@ -1,43 +1,125 @@
-//! Programs that nothing confines can write memory files by themselves: what they write has no power over calls.
+//! Programs that nothing confines can change memory files by themselves: what they write has no power over calls, and what
+//! they remove is kept and shown.
 
 use std::sync::Arc;
 
 use tiller_memory::Memory;
+use tiller_memory::files::FreeCall;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, Notice, NoticeKind, ToolSet};
+use tiller_protocol::{Access, EventBody, Notice, NoticeKind, Provenance, SessionId, Taint, ToolSet};
 use tiller_tool::CommandProfile;
 
+use crate::core::Core;
 use crate::tool_call::CallTask;
 
 impl CallTask {
-    /// The memory that the call's program may write by itself; `None`: it starts none, or one that is confined.
-    fn exposed_memory(&self) -> Option<Arc<Memory>> {
+    /// The memory that the call's program may change by itself; `None`: it starts none, or one that is confined.
+    async fn exposed_memory(&self) -> Option<Arc<Memory>> {
         let runs = matches!(self.tool.info().set, ToolSet::Run | ToolSet::Code);
         let profile = self.cx.run.profile;
         let free = profile != CommandProfile::Person && !self.cx.workspace.confines_here(profile);
-        self.services.user.memory.clone().filter(|_| runs && free)
+        let memory = self.services.user.memory.clone()?;
+        ((runs && free) || self.reaches_free_server().await).then_some(memory)
     }
 
-    /// Takes note of what is in the memory files before a program runs that nothing confines.
-    pub(crate) async fn before_free_program(&self) {
-        if let Some(memory) = self.exposed_memory() {
-            // A panic there leaves the entries without an origin, as those of an editor.
-            let _ = tokio::task::spawn_blocking(move || memory.before_free_program()).await;
+    /// Whether it calls an MCP server that nothing confines.
+    async fn reaches_free_server(&self) -> bool {
+        let Some(servers) = self.services.user.mcp.clone() else { return false };
+        let access = self.tool.access(&self.args, &self.cx).unwrap_or_default();
+        let server = access.into_iter().find_map(|a| match a {
+            Access::Mcp { server, .. } => Some(server),
+            _ => None,
+        });
+        let Some(server) = server else { return false };
+        // A panic there is no reason to trust it.
+        tokio::task::spawn_blocking(move || servers.writes_files(&server)).await.unwrap_or(true)
+    }
+
+    /// Takes note of what is in the memory files before a program runs that nothing confines. The call runs, for what vanishes
+    /// from the files, until the guard is dropped.
+    pub(crate) async fn before_free_program(&self) -> Option<FreeCall> {
+        let memory = self.exposed_memory().await?;
+        let (call, from) = (self.cx.call_id.clone(), self.origin.of_call(&self.cx.agent, self.cx.session));
+        let noted = tokio::task::spawn_blocking(move || {
+            memory.before_free_program();
+            memory.call_began(&call, from)
+        });
+        // A panic there leaves the entries without an origin, as those of an editor.
+        noted.await.ok().flatten()
+    }
+
+    /// Looks for entries that the program may have written or removed, and shows the user a notice about them.
+    pub(crate) async fn after_free_program(&self, running: Option<FreeCall>) {
+        let Some(memory) = self.exposed_memory().await else { return };
+        let session = self.cx.session;
+        let found = tokio::task::spawn_blocking(move || {
+            let found = (memory.free_entries(session), memory.vanished(session));
+            drop(running);
+            found
+        });
+        let (written, removed) = found.await.unwrap_or_default();
+        let notice = |said: String, hint: &str| {
+            let notice = Notice::new(NoticeKind::User, said).hint(hint);
+            self.bus.publish(&self.origin.scope, EventBody::State(StateEvent::Notice { notice }));
+        };
+        if written > 0 {
+            let entries = entries(written, "written");
+            notice(
+                format!("{entries} while a program ran outside the sandbox"),
+                "it is no rule until you accept it in /memory, where you can remove it as well",
+            );
+        }
+        if removed > 0 {
+            notice(
+                format!("{} while a program ran outside the sandbox", entries(removed, "removed")),
+                BRINGS_BACK,
+            );
         }
     }
+}
 
-    /// Looks for entries that the program may have written, and shows the user a notice about them.
-    pub(crate) async fn after_free_program(&self) {
-        let Some(memory) = self.exposed_memory() else { return };
-        let session = self.cx.session;
-        let found = tokio::task::spawn_blocking(move || memory.free_entries(session)).await;
-        let said = match found {
-            Ok(0) | Err(_) => return,
-            Ok(1) => "1 entry of memory was written while a program ran outside the sandbox".to_owned(),
-            Ok(n) => format!("{n} entries of memory were written while a program ran outside the sandbox"),
-        };
-        let notice = Notice::new(NoticeKind::User, said)
-            .hint("it is no rule until you accept it in /memory, where you can remove it as well");
-        self.bus.publish(&self.origin.scope, EventBody::State(StateEvent::Notice { notice }));
+const BRINGS_BACK: &str = "/memory lists what was removed, and brings it back";
+
+/// `2 entries of memory were removed`.
+fn entries(n: usize, done: &str) -> String {
+    if n == 1 {
+        format!("1 entry of memory was {done}")
+    } else {
+        format!("{n} entries of memory were {done}")
     }
+}
+
+/// The origin of what happens while a turn of the agent runs.
+fn of_turn(core: &Core) -> Provenance {
+    Provenance {
+        session: Some(core.session.id),
+        entry: None,
+        branch: core.session.head.name.clone(),
+        agent: core.identity.id.clone(),
+        taint: Taint::ToolOutput,
+    }
+}
+
+/// A turn begins: what vanishes from memory from now on vanished while it ran.
+pub(crate) fn turn_began(core: &mut Core) {
+    let Some(memory) = core.services.user.memory.clone() else { return };
+    let from = of_turn(core);
+    core.spawn(async move {
+        // A panic there leaves the turn unknown to what vanishes.
+        let _ = tokio::task::spawn_blocking(move || memory.turn_began(from)).await;
+    });
+}
+
+/// The turn of a session is over. Shows the user a notice about entries that vanished beside its calls.
+pub(crate) fn turn_over(core: &mut Core) {
+    let Some(memory) = core.services.user.memory.clone() else { return };
+    let (session, bus, scope): (SessionId, _, _) = (core.session.id, Arc::clone(&core.bus), core.scope());
+    core.spawn(async move {
+        let removed = tokio::task::spawn_blocking(move || memory.turn_ended(session)).await.unwrap_or(0);
+        if removed > 0 {
+            let said = format!("{} while the agent worked", entries(removed, "removed"));
+            let notice = Notice::new(NoticeKind::Info, said).hint(BRINGS_BACK);
+            bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+        }
+    });
 }

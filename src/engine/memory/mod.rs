@@ -4,7 +4,7 @@
 pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod condense;
-mod free_programs;
+pub(crate) mod free_programs;
 pub(crate) mod handle;
 pub(crate) mod msg;
 pub(crate) mod origin;

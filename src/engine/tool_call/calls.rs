@@ -11,7 +11,9 @@ use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Entry, EntryBody, EventBody, Part, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch};
+use tiller_protocol::{
+    Entry, EntryBody, EntryId, EventBody, Part, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch,
+};
 use tiller_tool::{Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -35,14 +37,6 @@ const PROGRESS: usize = 64;
 
 pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (ToolCx, mpsc::Receiver<String>) {
     let (progress, live) = mpsc::channel(PROGRESS);
-    let call_entry = core
-        .session
-        .history
-        .tail
-        .iter()
-        .rev()
-        .find(|e| matches!(e.body, EntryBody::Assistant { .. }))
-        .map(|e| e.id);
     let ports = CallPorts {
         delegation: Arc::clone(&core.services.crew.delegation),
         call,
@@ -56,7 +50,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
             core.identity.child().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
         ),
         root: core.identity.child().map_or(core.session.id, |c| c.root),
-        entry: call_entry,
+        entry: last_reply(core),
         turn: core.turn.live.as_ref().map(|l| l.no),
         tools: core.services.tools.visible.clone(),
     };
@@ -81,6 +75,12 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         state: Arc::clone(&lock(&core.services.tools.state)),
     };
     (cx, live)
+}
+
+/// The reply that made the calls that begin now.
+fn last_reply(core: &Core) -> Option<EntryId> {
+    let mut tail = core.session.history.tail.iter().rev();
+    tail.find(|e| matches!(e.body, EntryBody::Assistant { .. })).map(|e| e.id)
 }
 
 /// Where full outputs of this session are kept.
@@ -149,6 +149,8 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
             scope: core.scope(),
             root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
+            reply: last_reply(core),
+            branch: core.session.head.name.clone(),
             init: core.turn.live.as_ref().is_some_and(|l| CallOrigin::is_init(&l.prompt)),
         },
         files: CallFiles {

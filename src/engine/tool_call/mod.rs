@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Access, EntryId, Part, Profile, SessionId, ToolOutcome, ToolVerb, Touch};
+use tiller_protocol::{
+    Access, AgentId, EntryId, Part, Profile, Provenance, SessionId, Taint, ToolOutcome, ToolVerb, Touch,
+};
 use tiller_tool::shell::blocked_words;
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
@@ -69,6 +71,9 @@ pub(crate) struct CallOrigin {
     pub(crate) root: SessionId,
     /// The user's message that the turn answers.
     pub(crate) prompt: Option<EntryId>,
+    /// The reply that made the call, and its branch.
+    pub(crate) reply: Option<EntryId>,
+    pub(crate) branch: String,
     /// The turn answers `/init`: AGENTS.md is written when the user has seen the difference, whatever the mode.
     pub(crate) init: bool,
 }
@@ -82,6 +87,17 @@ impl CallOrigin {
     /// Whether a turn with this message answers `/init`.
     pub(crate) fn is_init(prompt: &str) -> bool {
         prompt.trim_start().starts_with(INIT.trim())
+    }
+
+    /// The origin of what happens while the call runs.
+    pub(crate) fn of_call(&self, agent: &AgentId, session: SessionId) -> Provenance {
+        Provenance {
+            session: Some(session),
+            entry: self.reply,
+            branch: self.branch.clone(),
+            agent: agent.clone(),
+            taint: Taint::ToolOutput,
+        }
     }
 
     /// The mode in which a call with these arguments is judged.
@@ -242,7 +258,7 @@ impl CallTask {
             args = Value::Object(serde_json::Map::new());
         }
         self.keep_before().await;
-        self.before_free_program().await;
+        let running = self.before_free_program().await;
         // The first snapshot of a large folder takes seconds: an interrupt does not wait for it.
         let before = tokio::select! {
             before = self.files_before() => before.transpose(),
@@ -261,7 +277,7 @@ impl CallTask {
             self.files.writes.command(&self.cx.agent, &what, true);
         }
         let mut result = self.run_until_late(args).await;
-        self.after_free_program().await;
+        self.after_free_program(running).await;
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }

@@ -55,31 +55,31 @@ impl Memory {
         let mark = from.taint.mark();
         let added: Vec<Entry> =
             summary.iter().map(|text| Entry::new(&self.today(), &format!("{text}{mark}"))).collect();
-        let moved = self.slot(target)?.change(|document| {
+        let edit = |document: &mut Document| {
             // The person may have edited some meanwhile: these stay.
             let moved = surplus.entries.iter().filter(|entry| document.archive(entry, true)).count();
             if moved > 0 {
-                added
-                    .iter()
-                    .filter(|e| !document.contains(e))
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .iter()
-                    .for_each(|e| document.add(e, None));
+                for entry in &added {
+                    if !document.contains(entry) {
+                        document.add(entry, None);
+                    }
+                }
             }
             Ok(moved)
-        })?;
-        for entry in added.into_iter().filter(|_| moved > 0) {
-            let planned = Planned {
-                target,
-                removed: None,
-                added: Some(entry),
-                from: from.clone(),
-                diff: String::new(),
-            };
-            self.record(&planned, ChangeState::Done)?;
-        }
-        Ok(moved)
+        };
+        self.change(target, edit, |moved| {
+            for entry in added.iter().filter(|_| *moved > 0) {
+                let planned = Planned {
+                    target,
+                    removed: None,
+                    added: Some(entry.clone()),
+                    from: from.clone(),
+                    diff: String::new(),
+                };
+                self.record(&planned, ChangeState::Done)?;
+            }
+            Ok(())
+        })
     }
 }
 

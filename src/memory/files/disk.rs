@@ -64,11 +64,24 @@ impl Slot {
     ///
     /// # Errors
     /// That of `change`, or when the file cannot be read or written; the file is then as it was.
+    #[cfg(test)]
     pub(crate) fn change<T>(
         &self,
+        change: impl FnMut(&mut Document) -> Result<T, MemoryError>,
+    ) -> Result<T, MemoryError> {
+        let lock = self.lock_to_change()?;
+        self.change_locked(&lock, change)
+    }
+
+    /// As [`Self::change`], while the lock of the file is held.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
+    pub(crate) fn change_locked<T>(
+        &self,
+        _lock: &File,
         mut change: impl FnMut(&mut Document) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
-        let _lock = self.lock()?;
         // A link of the person's is followed, so that a file kept in another folder stays there.
         let path = if self.links {
             fs::canonicalize(&self.path).unwrap_or(self.path.clone())
@@ -209,10 +222,11 @@ impl Slot {
         Err(self.fault("is changed all the time by another program"))
     }
 
-    /// Holds the lock of the file until it is dropped, or the process ends.
-    #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
-    fn lock(&self) -> Result<File, MemoryError> {
-        let io = |e: std::io::Error| self.fault(&format!("cannot be locked: {e}"));
+    /// As [`Self::lock`], and makes the folder of the file.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, leads out of the project, or another process holds the lock for too long.
+    pub(crate) fn lock_to_change(&self) -> Result<File, MemoryError> {
         if let Some(parent) = self.path.parent() {
             DirBuilder::new()
                 .recursive(true)
@@ -221,6 +235,16 @@ impl Slot {
                 .map_err(|e| self.fault(&e.to_string()))?;
         }
         self.check_folder()?;
+        self.lock()
+    }
+
+    /// Holds the lock of the file until it is dropped, or the process ends.
+    ///
+    /// # Errors
+    /// When another process holds it for too long, or the file of the lock cannot be made.
+    #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
+    pub(crate) fn lock(&self) -> Result<File, MemoryError> {
+        let io = |e: std::io::Error| self.fault(&format!("cannot be locked: {e}"));
         DirBuilder::new().recursive(true).mode(0o700).create(&self.locks).map_err(io)?;
         let name = blake3::hash(self.path.as_os_str().as_encoded_bytes()).to_hex();
         let path = self.locks.join(format!("memory-{}.lock", &name[..16]));
@@ -396,10 +420,10 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 
 /// A point at which tests end the process.
 #[cfg(not(test))]
-fn step(_name: &str) {}
+pub(super) fn step(_name: &str) {}
 
 #[cfg(test)]
-pub(crate) use tests::step;
+pub(crate) use tests::{die, die_at, step};
 
 #[cfg(test)]
 #[path = "tests/disk.rs"]

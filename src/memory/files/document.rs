@@ -150,6 +150,18 @@ impl Document {
         })
     }
 
+    /// Lines outside of the archive that are no part of an entry, without headings, empty lines and marks of code blocks.
+    pub fn other_lines(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Line { raw, archive: false } => {
+                let line = raw.trim();
+                let bare = line.chars().any(char::is_alphanumeric) && !line.starts_with(['#', '`', '~']);
+                bare.then_some(line)
+            }
+            _ => None,
+        })
+    }
+
     /// Whether this entry is in the file, in the archive or outside of it as it says.
     pub fn contains(&self, entry: &Entry) -> bool {
         self.entries().any(|own| own == entry)

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{EntryId, SessionId};
+use tiller_store::Store;
 
-use super::document::Entry;
+use super::document::{Document, Entry};
 use super::plan::apply;
 use super::{Memory, MemoryError};
 
@@ -41,14 +42,22 @@ impl Memory {
     pub fn decide(&self, id: i64, accept: bool, text: Option<&str>) -> Result<String, MemoryError> {
         let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
         let kept = |c: &MemoryChange| c.state == ChangeState::Done && c.from.taint.is_untrusted();
-        let waits =
-            |c: &MemoryChange| c.state == ChangeState::Pending || (accept && text.is_none() && kept(c));
+        let waits = |c: &MemoryChange| match c.state {
+            ChangeState::Pending => true,
+            // It is put away from the list of what vanished.
+            ChangeState::Outside => !accept,
+            _ => accept && text.is_none() && kept(c),
+        };
         let change = store.memory_changes().get(id)?.filter(waits);
         let change =
             change.ok_or_else(|| MemoryError::Refused("this entry does not wait any more".into()))?;
         if !accept {
             store.memory_changes().set(id, ChangeState::Declined, None).wait()?;
-            return Ok("declined".into());
+            let vanished = change.state == ChangeState::Outside;
+            return Ok(if vanished { "taken off the list" } else { "declined" }.into());
+        }
+        if change.state == ChangeState::Done && change.path == super::name(&self.settings_slot().path) {
+            return self.accept_in_settings(store, &change);
         }
         let target = self
             .target_of(&change.path)
@@ -64,8 +73,11 @@ impl Memory {
         }
         let removed = change.removed.as_deref().map(Entry::of_line);
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
-        self.slot(target)?.change(|document| apply(document, removed.as_ref(), added.as_ref(), target))?;
-        store.memory_changes().set(id, ChangeState::Done, added.as_ref().map(Entry::line)).wait()?;
+        let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
+        let line = added.as_ref().map(Entry::line);
+        self.change(target, edit, |()| {
+            Ok(store.memory_changes().set(id, ChangeState::Done, line).wait()?)
+        })?;
         Ok(format!("kept in {}", target.label()))
     }
 
@@ -87,6 +99,9 @@ impl Memory {
     pub fn undo(&self, redo: bool) -> Result<String, MemoryError> {
         let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
         let changes = self.changes()?;
+        // A change of a file that Tiller only reads cannot be undone here.
+        let changes: Vec<MemoryChange> =
+            changes.into_iter().filter(|c| self.target_of(&c.path).is_some()).collect();
         let last = changes.iter().rev().find(|c| c.state == ChangeState::Done);
         let found = if redo {
             let after = last.map_or(0, |c| c.id);
@@ -98,28 +113,36 @@ impl Memory {
             let what = if redo { "redo" } else { "undo" };
             return Err(MemoryError::Refused(format!("there is no change of memory to {what}")));
         };
-        if !self.turn(change, redo)? {
+        let state = if redo { ChangeState::Done } else { ChangeState::Undone };
+        if !self.turn(store, change, redo, state)? {
             return Err(MemoryError::Refused(format!(
                 "the entry was edited since, so this change stays: {}",
                 words(change)
             )));
         }
-        let state = if redo { ChangeState::Done } else { ChangeState::Undone };
-        store.memory_changes().set(change.id, state, None).wait()?;
         Ok(format!("{}: {}", if redo { "redone" } else { "undone" }, words(change)))
     }
 
-    /// Does a recorded change to its file (`forward`), or takes it back. False: the person edited the entry, so the file
-    /// stays as it is.
-    fn turn(&self, change: &MemoryChange, forward: bool) -> Result<bool, MemoryError> {
+    /// Does a recorded change to its file (`forward`), or takes it back, and stores its new state. False: the person edited the
+    /// entry, so the file stays as it is.
+    fn turn(
+        &self,
+        store: &Store,
+        change: &MemoryChange,
+        forward: bool,
+        state: ChangeState,
+    ) -> Result<bool, MemoryError> {
         let Some(target) = self.target_of(&change.path) else { return Ok(false) };
         let (from, to) = (change.removed.as_deref(), change.added.as_deref());
         let (from, to) = if forward { (from, to) } else { (to, from) };
         let from = from.map(|line| self.present(target, Entry::of_line(line))).transpose()?;
         let to = to.map(Entry::of_line);
-        self.slot(target)?.change(|document| match &from {
-            Some(entry) if !document.contains(entry) => Ok(false),
-            _ => apply(document, from.as_ref(), to.as_ref(), target).map(|()| true),
+        let edit = |document: &mut _| apply_if_there(document, from.as_ref(), to.as_ref(), target);
+        self.change(target, edit, |done| {
+            if *done {
+                store.memory_changes().set(change.id, state, None).wait()?;
+            }
+            Ok(())
         })
     }
 
@@ -170,18 +193,29 @@ impl Memory {
         let (aside, back) = self.leaving(session, head)?;
         let mut moved = Moved::default();
         for change in aside {
-            if self.turn(&change, false)? {
-                store.memory_changes().set(change.id, ChangeState::Aside, None).wait()?;
+            if self.turn(store, &change, false, ChangeState::Aside)? {
                 moved.aside.push(words(&change));
             }
         }
         for change in back {
-            if self.turn(&change, true)? {
-                store.memory_changes().set(change.id, ChangeState::Done, None).wait()?;
+            if self.turn(store, &change, true, ChangeState::Done)? {
                 moved.back.push(words(&change));
             }
         }
         Ok(moved)
+    }
+}
+
+/// As [`apply`]. False: the entry to take away is not there, and the document stays as it is.
+fn apply_if_there(
+    document: &mut Document,
+    removed: Option<&Entry>,
+    added: Option<&Entry>,
+    target: tiller_protocol::MemoryTarget,
+) -> Result<bool, MemoryError> {
+    match removed {
+        Some(entry) if !document.contains(entry) => Ok(false),
+        _ => apply(document, removed, added, target).map(|()| true),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `plan` | one change: found, screened, shown, and carried out |
 //! | `history` | undoing changes, deciding about pending ones, following branches |
 //! | `page` | what clients see |
+//! | `seen` | what vanishes from the files by another hand than Tiller's |
 //! | `power` | which entries may be rules |
 //! | `budget` | moving entries into the archive |
 
@@ -24,6 +25,7 @@ mod page;
 mod plan;
 mod power;
 mod screen;
+mod seen;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +44,8 @@ pub use merge::merge;
 pub use plan::{Edit, Planned, Route};
 pub use power::RuleFilePlace;
 pub use screen::screen;
+pub use seen::FreeCall;
+pub(crate) use seen::{Stamp, stamp};
 
 use crate::screen::FindSecret;
 use disk::Slot;
@@ -91,6 +95,7 @@ pub struct Memory {
     /// The person trusts the project.
     trusted: AtomicBool,
     since_free: Mutex<Option<power::SinceFree>>,
+    watch: Mutex<seen::Watch>,
     /// How entries are searched; without it, by words that they all contain.
     order: OnceLock<OrderTexts>,
 }
@@ -114,6 +119,9 @@ pub struct MemorySettings {
     pub memory: u64,
     pub user: u64,
 }
+
+/// The file that the USER.md of the settings folder is shown as.
+const SETTINGS: MemoryTarget = MemoryTarget { file: MemoryFile::User, scope: MemoryScope::User };
 
 /// Tokens of the layers of MEMORY.md and USER.md, where the settings say none.
 pub const MEMORY_TOKENS: u64 = 3_000;
@@ -149,6 +157,7 @@ impl Memory {
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
             since_free: Mutex::default(),
+            watch: Mutex::default(),
             order: OnceLock::new(),
         }
     }
@@ -227,7 +236,7 @@ impl Memory {
     /// The USER.md of the person's settings, which is read only.
     fn settings_slot(&self) -> Slot {
         let path = self.places.settings.join(MemoryFile::User.file_name());
-        Slot { path, locks: PathBuf::new(), links: true, inside: None }
+        Slot { path, locks: self.places.data.join("locks"), links: true, inside: None }
     }
 
     /// A file; an empty document where there is none.
@@ -281,7 +290,7 @@ impl Memory {
     /// All recorded changes of the files in use, oldest first.
     fn changes(&self) -> Result<Vec<MemoryChange>, MemoryError> {
         let Some(store) = self.store.get() else { return Ok(Vec::new()) };
-        let paths: Vec<String> = self.targets().filter_map(|t| self.path(t)).map(|p| name(&p)).collect();
+        let paths: Vec<String> = self.rule_files().iter().map(|file| name(&file.path)).collect();
         Ok(store.memory_changes().of_files(&paths)?)
     }
 

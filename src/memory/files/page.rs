@@ -5,17 +5,21 @@ use std::collections::HashMap;
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
 use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 
-use super::document::Entry;
-use super::{Memory, MemoryError, name};
+use super::document::{Document, Entry};
+use super::{Memory, MemoryError, SETTINGS, name};
 use crate::rules::matcher::without_matchers;
 
+/// Entries that were removed outside of Tiller are listed up to this number, the newest first.
+const VANISHED: usize = 500;
+
 impl Memory {
-    /// All entries: pending ones first, then those of the files, then those that were set aside. With words in the query those
+    /// All entries: pending ones first, then those of the files, then those that were set aside, then what vanished. With words in the query those
     /// that fit, best first.
     ///
     /// # Errors
     /// When the database cannot be read. A file that cannot be read has its fault in the page.
     pub fn page(&self, query: &MemoryQuery) -> Result<MemoryPage, MemoryError> {
+        self.look();
         let changes = self.changes()?;
         let mut page = MemoryPage::default();
         let waiting = |state: ChangeState| changes.iter().filter(move |c| c.state == state);
@@ -36,13 +40,25 @@ impl Memory {
             }
             page.files.push(used);
         }
+        page.entries.extend(self.of_others_in_settings(&changes));
         page.entries
             .extend(waiting(ChangeState::Aside).filter_map(|c| self.of_change(c, MemoryState::Aside)));
+        let vanished = waiting(ChangeState::Outside).rev().take(VANISHED);
+        page.entries.extend(vanished.filter_map(|c| self.of_change(c, MemoryState::Removed)));
         if !query.filter.trim().is_empty() {
             self.search(&mut page, &query.filter);
         }
         self.count(&mut page)?;
         Ok(page)
+    }
+
+    /// How many changes wait for the person.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn pending(&self) -> Result<usize, MemoryError> {
+        let waits = |c: &MemoryChange| c.state == ChangeState::Pending && self.target_of(&c.path).is_some();
+        Ok(self.changes()?.into_iter().filter(waits).count())
     }
 
     /// Keeps the entries that fit, best first. Those that contain all words, in whatever script, are never missed.
@@ -74,17 +90,31 @@ impl Memory {
         Ok(())
     }
 
+    /// Entries of the USER.md of the person's settings that other programs may have written, so that they can be accepted.
+    fn of_others_in_settings(&self, changes: &[MemoryChange]) -> Vec<MemoryEntry> {
+        let slot = self.settings_slot();
+        let path = name(&slot.path);
+        let Ok(Some(text)) = slot.read() else { return Vec::new() };
+        let (document, sources) = (Document::parse(&text), sources(changes, &path));
+        let all = document.entries().map(|own| entry(SETTINGS, own, &sources));
+        all.filter(|e| e.from.as_ref().is_some_and(|from| from.taint.is_untrusted())).collect()
+    }
+
     fn of_change(&self, change: &MemoryChange, state: MemoryState) -> Option<MemoryEntry> {
         let target = self.target_of(&change.path)?;
         let line = change.added.as_deref().or(change.removed.as_deref())?;
         let Entry { date, text, .. } = Entry::of_line(line);
+        let vanished = state == MemoryState::Removed;
         Some(MemoryEntry {
             target,
             state,
             date,
             text,
             change: Some(change.id),
-            from: Some(change.from.clone()),
+            // Without a session no agent was at work.
+            from: Some(change.from.clone()).filter(|from| !vanished || from.session.is_some()),
+            removed_at: vanished.then_some(change.time),
+            fault: String::new(),
             replaces: change.removed.as_deref().map(|line| Entry::of_line(line).text).unwrap_or_default(),
             counts: RuleReceipts::default(),
         })
@@ -106,6 +136,8 @@ fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<&str, &MemoryChang
         text: own.text.clone(),
         change: source.map(|c| c.id),
         from: source.map(|c| c.from.clone()),
+        removed_at: None,
+        fault: String::new(),
         replaces: String::new(),
         counts: RuleReceipts::default(),
     }

@@ -92,10 +92,10 @@ impl Memory {
     /// # Errors
     /// When the file was changed so that it no longer applies, or cannot be written.
     pub fn carry_out(&self, planned: &Planned) -> Result<(), MemoryError> {
-        self.slot(planned.target)?.change(|document| {
+        let edit = |document: &mut _| {
             apply(document, planned.removed.as_ref(), planned.added.as_ref(), planned.target)
-        })?;
-        self.record(planned, ChangeState::Done).map(drop)
+        };
+        self.change(planned.target, edit, |()| self.record(planned, ChangeState::Done).map(drop))
     }
 
     /// Keeps a change for the person, who decides in the memory browser. Returns its number.
@@ -130,11 +130,12 @@ impl Memory {
     /// # Errors
     /// When it is not there, or the file cannot be written.
     pub fn archive(&self, target: MemoryTarget, old: &str, archived: bool) -> Result<Entry, MemoryError> {
-        self.slot(target)?.change(|document| {
+        let edit = |document: &mut Document| {
             let entry = document.find(old).map_err(|e| not_found(e, target, old))?;
             document.archive(&entry, archived);
             Ok(entry)
-        })
+        };
+        self.change(target, edit, |_| Ok(()))
     }
 
     pub(super) fn record(&self, planned: &Planned, state: ChangeState) -> Result<Option<i64>, MemoryError> {

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint};
+use tiller_store::Store;
 
 use super::disk::Slot;
 use super::document::{Document, Entry};
@@ -40,6 +41,11 @@ impl RuleFilePlace {
     /// The file; `None`: there is none, or it cannot be read.
     pub fn document(&self) -> Option<Document> {
         self.slot.read().ok().flatten().map(|text| Document::parse(&text))
+    }
+
+    /// The file; an empty document where there is none.
+    fn read(&self) -> Result<Document, MemoryError> {
+        Ok(Document::parse(&self.slot.read()?.unwrap_or_default()))
     }
 }
 
@@ -78,7 +84,10 @@ impl Memory {
         if since.is_some() {
             return;
         }
-        let known = self.targets().filter_map(|t| Some((name(&self.path(t)?), self.lines(t)))).collect();
+        let lines = |file: &RuleFilePlace| {
+            file.read().map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
+        };
+        let known = self.rule_files().iter().map(|file| (name(&file.path), lines(file))).collect();
         *since = Some(SinceFree { known, unstored: HashSet::new(), untold: 0 });
     }
 
@@ -110,10 +119,8 @@ impl Memory {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
         let changes = self.changes().unwrap_or_default();
-        for target in self.targets() {
-            let (Some(path), Ok(document)) = (self.path(target).map(|p| name(&p)), self.read(target)) else {
-                continue;
-            };
+        for file in self.rule_files() {
+            let (path, Ok(document)) = (name(&file.path), file.read()) else { continue };
             let known = since.known.entry(path.clone()).or_default();
             for entry in document.entries() {
                 let line = entry.line();
@@ -130,14 +137,34 @@ impl Memory {
                     taint: Taint::ToolOutput,
                     ..Provenance::default()
                 };
-                let (added, diff) = (Some(entry.clone()), String::new());
-                let planned = Planned { target, removed: None, added, from, diff };
-                if !matches!(self.record(&planned, ChangeState::Done), Ok(Some(_))) {
+                let change = MemoryChange {
+                    id: 0,
+                    time: self.clock.now(),
+                    path: path.clone(),
+                    removed: None,
+                    added: Some(line.clone()),
+                    state: ChangeState::Done,
+                    from,
+                };
+                let stored = self.store.get().map(|store| store.memory_changes().add(change).wait());
+                if !matches!(stored, Some(Ok(_))) {
                     since.unstored.insert((path.clone(), line));
                 }
                 since.untold += 1;
             }
         }
+    }
+
+    /// The same as [`Self::accept_kept`] for the USER.md of the person's settings, which is only read: the entry stays as it is.
+    pub(super) fn accept_in_settings(
+        &self,
+        store: &Store,
+        change: &MemoryChange,
+    ) -> Result<String, MemoryError> {
+        let from = Provenance { taint: Taint::Person, ..change.from.clone() };
+        let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
+        store.memory_changes().add(accepted).wait()?;
+        Ok(format!("accepted in {}", change.path))
     }
 
     /// The person accepts an entry that text of others had a part in: from then on it is the person's, without the mark at its

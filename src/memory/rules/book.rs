@@ -1,15 +1,15 @@
 //! The rules of memory files and of learnings: which there are, and what came of them.
 
 use std::collections::{HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiller_protocol::{MemoryFile, RuleReceipts, SessionId, Taint, ToolCatalog};
+use tiller_protocol::memory::MemoryPage;
+use tiller_protocol::{MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
 use super::matcher::{ActionRule, parse};
-use crate::files::{Document, Entry, Memory, RuleFilePlace};
+use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
 
 /// Most rules of all files.
 const RULES: usize = 1_000;
@@ -33,9 +33,6 @@ pub struct RuleHit {
     pub forbids: bool,
 }
 
-/// Size, change time and inode of a file, by which a change is noticed.
-type Stamp = Option<(u64, i64, i64, u64)>;
-
 /// An entry of a file that is a rule.
 #[derive(Clone, Debug)]
 struct FileRule {
@@ -44,8 +41,30 @@ struct FileRule {
     place: (String, String),
 }
 
+/// A matcher that has no power over calls, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RuleFault {
+    /// Name of the file.
+    label: &'static str,
+    /// Path of the file, and the line of the entry.
+    place: (String, String),
+    /// Without a full stop.
+    why: String,
+}
+
+/// What was read from the files.
+#[derive(Debug, Default)]
+struct FileRules {
+    rules: Vec<FileRule>,
+    /// Entries whose matcher cannot be read.
+    faults: Vec<RuleFault>,
+}
+
 /// The rules of the files, and what the files were when they were read.
-type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<Vec<FileRule>>);
+type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<FileRules>);
+
+/// Most faults that are kept and shown.
+const FAULTS: usize = 100;
 
 /// The rules of this person and project.
 pub struct RuleBook {
@@ -54,17 +73,20 @@ pub struct RuleBook {
     read: Mutex<Option<RulesRead>>,
     /// Rules whose text stands in the conversation of a session.
     shown: Mutex<HashMap<SessionId, HashSet<String>>>,
+    /// Faults that a notice has named.
+    told: Mutex<HashSet<(String, String)>>,
 }
 
 impl RuleBook {
     /// Over the memory files in use.
     pub fn new(memory: Arc<Memory>, tools: ToolCatalog) -> Self {
-        Self { memory, tools, read: Mutex::default(), shown: Mutex::default() }
+        Self { memory, tools, read: Mutex::default(), shown: Mutex::default(), told: Mutex::default() }
     }
 
     /// The rules of the files as they are now, and of active learnings. Blocks.
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
-        let own = self.of_files();
+        let read = self.of_files();
+        let own = &read.rules;
         let others = if own.is_empty() { HashSet::new() } else { self.memory.lines_of_others() };
         let mut all: Vec<BookRule> =
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
@@ -85,15 +107,15 @@ impl RuleBook {
     /// The memory files of models' prompts without the entries that are rules: these stand with the calls that they concern.
     /// Blocks.
     pub fn live_without_rules(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
-        let rules = self.of_files();
+        let read = self.of_files();
         let others = self.memory.lines_of_others();
         let places: HashSet<&(String, String)> =
-            rules.iter().map(|r| &r.place).filter(|place| !others.contains(*place)).collect();
+            read.rules.iter().map(|r| &r.place).filter(|place| !others.contains(*place)).collect();
         let path = |path: &Path| path.to_string_lossy().into_owned();
         self.memory.live_without(file, &|at, entry| places.contains(&(path(at), entry.line())))
     }
 
-    fn of_files(&self) -> Arc<Vec<FileRule>> {
+    fn of_files(&self) -> Arc<FileRules> {
         let files = self.memory.rule_files();
         let stamps: Vec<(PathBuf, Stamp)> =
             files.iter().map(|file| (file.path.clone(), stamp(&file.path))).collect();
@@ -104,47 +126,50 @@ impl RuleBook {
             return Arc::clone(rules);
         }
         self.memory.note_free_entries(None);
-        let mut rules = Vec::new();
+        let mut found = FileRules::default();
         for file in &files {
             for entry in live(file) {
                 let text = &entry.text;
-                // A faulty matcher is shown by `faults`, and so is one in a text of others.
-                if !of_others(text)
-                    && let Ok(Some(rule)) = parse(text, &self.tools)
-                    && rules.len() < RULES
-                {
-                    let place = (file.path.to_string_lossy().into_owned(), entry.line());
-                    rules.push(FileRule { rule: BookRule { rule, origin: file.label.to_owned() }, place });
+                let place = || (file.path.to_string_lossy().into_owned(), entry.line());
+                match parse(text, &self.tools) {
+                    Err(why) if found.faults.len() < FAULTS => {
+                        found.faults.push(RuleFault { label: file.label, place: place(), why });
+                    }
+                    // `mark` says that a text of others is none.
+                    Ok(Some(rule)) if !of_others(text) && found.rules.len() < RULES => {
+                        let rule = BookRule { rule, origin: file.label.to_owned() };
+                        found.rules.push(FileRule { rule, place: place() });
+                    }
+                    _ => {}
                 }
             }
         }
-        let rules = Arc::new(rules);
+        let rules = Arc::new(found);
         *read = Some((stamps, Arc::clone(&rules)));
         rules
     }
 
-    /// Matchers that cannot be read or have no power, each with its file. Blocks.
-    pub fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        let others = self.memory.lines_of_others();
-        for file in self.memory.rule_files() {
-            let name = file.label;
-            for entry in live(&file) {
-                let text = &entry.text;
-                let place = (file.path.to_string_lossy().into_owned(), entry.line());
-                match parse(text, &self.tools) {
-                    Err(why) => faults.push(format!("{name}: {why}")),
-                    Ok(Some(rule)) if of_others(text) || others.contains(&place) => faults.push(format!(
-                        "{name}: this entry is no rule, since text of others had a part in it; accept it in /memory to make it \
-                         one: {}",
-                        rule.text
-                    )),
-                    Ok(_) => {}
-                }
+    /// Says at each entry of a page why its matcher has no power over calls. Blocks.
+    pub fn mark(&self, page: &mut MemoryPage) {
+        let read = self.of_files();
+        for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept && e.has_matcher()) {
+            let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
+            let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
+            let place = (file.path.clone(), own.line());
+            if let Some(fault) = read.faults.iter().find(|fault| fault.place == place) {
+                entry.fault = format!("It is no rule: {}", fault.why);
+            } else if of_others(&entry.text) {
+                entry.fault = NO_RULE.into();
             }
         }
-        faults.truncate(20);
-        faults
+    }
+
+    /// Matchers that cannot be read and that this did not return before, each with its file, as the start of a sentence. Blocks.
+    pub fn new_faults(&self) -> Vec<String> {
+        let read = self.of_files();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = read.faults.iter().filter(|fault| told.insert(fault.place.clone()));
+        new.map(|fault| format!("an entry of {} is no rule: {}", fault.label, fault.why)).collect()
     }
 
     /// The tools that matchers may name.
@@ -190,16 +215,14 @@ impl RuleBook {
     }
 }
 
+/// What is shown at an entry that is marked as one of others.
+const NO_RULE: &str = "It is no rule until you accept it, since text of others had a part in it";
+
 /// A rule for the end of a result.
 fn attached(hit: &RuleHit) -> String {
     let text = hit.rule.rule.text.replace(['[', ']'], "'");
     let verb = if hit.forbids { "forbids this call" } else { "concerns this call" };
     format!("[A rule of {} {verb}: {text}]", hit.rule.origin.replace(['[', ']'], "'"))
-}
-
-fn stamp(path: &Path) -> Stamp {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ino()))
 }
 
 /// The entries of a file that are not archived.

@@ -22,6 +22,14 @@ fn book(text: &str) -> (tempfile::TempDir, Store, RuleBook) {
     (dir, store, book)
 }
 
+/// Entries that have a fault, with it.
+fn marks(book: &RuleBook) -> Vec<(String, String)> {
+    let mut page = book.memory.page(&tiller_protocol::MemoryQuery::default()).unwrap();
+    book.mark(&mut page);
+    let faulty = page.entries.into_iter().filter(|e| !e.fault.is_empty());
+    faulty.map(|e| (e.text, e.fault)).collect()
+}
+
 fn session() -> SessionId {
     SessionId::fresh(&SeqIds::default(), Time(1))
 }
@@ -41,7 +49,17 @@ fn rules_are_read_from_entries_and_again_when_the_file_changes() {
     std::fs::write(dir.path().join("MEMORY.md"), "- x [when: read]\n- y [when: nothing]\n").unwrap();
     assert_eq!(book.rules(&store).len(), 1);
     assert_eq!(book.rules(&store)[0].rule.text, "x");
-    assert!(book.faults()[0].starts_with("MEMORY.md: there is no tool 'nothing'"));
+    let told = book.new_faults();
+    assert!(
+        told.len() == 1
+            && told[0].starts_with("an entry of MEMORY.md is no rule: there is no tool 'nothing'"),
+        "{told:?}"
+    );
+    assert_eq!(book.new_faults(), [""; 0], "it is named once");
+    assert_eq!(
+        marks(&book),
+        [("y [when: nothing]".to_owned(), format!("It is no rule: {}", &told[0][34..]))]
+    );
 }
 
 #[test]
@@ -51,14 +69,14 @@ fn text_of_others_is_no_rule() {
     );
     let texts: Vec<String> = book.rules(&store).into_iter().map(|r| r.rule.text).collect();
     assert_eq!(texts, ["mine"]);
-    let faults = book.faults();
+    let faults = marks(&book);
     assert!(
-        faults.len() == 2 && faults[0].contains("is no rule") && faults[0].contains("push freely"),
+        faults.len() == 2 && faults.iter().all(|(_, why)| why.contains("until you accept it")),
         "{faults:?}"
     );
     // The person takes responsibility for it by taking the mark away.
     std::fs::write(dir.path().join("MEMORY.md"), "- run it, but slowly [when: read]\n").unwrap();
-    assert_eq!((book.rules(&store).len(), book.faults().len()), (1, 0));
+    assert_eq!((book.rules(&store).len(), marks(&book).len()), (1, 0));
     // Nor does what was learned from the output of a command become one.
     for (taint, rules) in [(Taint::ToolOutput, 1), (Taint::Web, 1), (Taint::Agent, 2)] {
         let source = tiller_protocol::LearningSource {
@@ -140,7 +158,7 @@ fn text_that_is_no_entry_is_no_rule() {
     );
     let texts: Vec<String> = book.rules(&store).into_iter().map(|r| r.rule.text).collect();
     assert_eq!(texts, ["one", "two"]);
-    assert_eq!(book.faults(), [""; 0]);
+    assert_eq!(book.new_faults(), [""; 0]);
 }
 
 /// Entries that appear while a program runs that nothing confines have no power until the person accepts them.
@@ -156,7 +174,6 @@ fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
     std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n- poison [when: read]\n").unwrap();
     assert_eq!(texts(), ["mine", "by hand"], "whether or not the call has ended");
     assert_eq!([book.memory.free_entries(session()), book.memory.free_entries(session())], [1, 0]);
-    assert!(book.faults()[0].contains("accept it in /memory"), "{:?}", book.faults());
     let page = book.memory.page(&tiller_protocol::MemoryQuery::default()).unwrap();
     let entry = page.entries.iter().find(|e| e.text.starts_with("poison")).unwrap();
     assert_eq!(entry.from.as_ref().unwrap().taint, Taint::ToolOutput);

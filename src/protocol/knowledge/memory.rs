@@ -187,7 +187,7 @@ pub enum MemoryState {
     Pending,
     /// It was written on a branch that was left.
     Aside,
-    /// The person removed it.
+    /// It vanished from its file outside of Tiller, and can be brought back.
     Removed,
 }
 
@@ -199,7 +199,7 @@ impl MemoryState {
             Self::Archived => "archived",
             Self::Pending => "pending",
             Self::Aside => "of another branch",
-            Self::Removed => "removed",
+            Self::Removed => "removed outside Tiller",
         }
     }
 }
@@ -224,6 +224,12 @@ pub struct MemoryEntry {
     /// How often a rule was shown with a call, followed, and violated.
     #[serde(default, skip_serializing_if = "RuleReceipts::is_none")]
     pub counts: RuleReceipts,
+    /// When it was found missing, of an entry that was removed outside of Tiller. `from` is then the call or the turn that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_at: Option<Time>,
+    /// Why a matcher in it has no power over calls; empty: it has, or there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fault: String,
 }
 
 impl MemoryEntry {
@@ -284,6 +290,8 @@ pub enum MemoryCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
+    /// Brings back an entry that was removed outside of Tiller; `all`: also those that were found missing at the same time.
+    Restore { change: i64, all: bool },
     /// Undoes the last change, or redoes the one that was undone last.
     Undo { redo: bool },
 }
@@ -314,6 +322,8 @@ pub enum ChangeState {
     Undone,
     /// It was made on a branch that was left.
     Aside,
+    /// Another program than Tiller made it: an entry vanished from its file.
+    Outside,
 }
 
 stored_words!(ChangeState {
@@ -322,6 +332,7 @@ stored_words!(ChangeState {
     Declined = "declined",
     Undone = "undone",
     Aside = "aside",
+    Outside = "outside",
 });
 
 impl ChangeState {

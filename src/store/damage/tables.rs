@@ -31,6 +31,9 @@ fn meaning(table: &str) -> &str {
         "calls" => "costs (calls)",
         "heads" => "branches (heads)",
         "memory_changes" => "where entries of memory come from (memory_changes)",
+        "memory_seen" => {
+            "entries of memory that were removed outside of Tiller since the last look (memory_seen)"
+        }
         "learnings" => "learnings from failures (learnings)",
         "meta" => "program metadata (meta)",
         "ops" => "the operations log used by undo (ops)",

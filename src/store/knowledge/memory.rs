@@ -1,6 +1,6 @@
 //! Changes of memory files, with their origin.
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint, Time};
 
@@ -28,29 +28,32 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
     })
 }
 
+/// Adds a row for a change that was made at `time`. Returns its id.
+pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Result<i64> {
+    conn.prepare_cached(
+        "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        time.millis(),
+        change.path,
+        change.removed,
+        change.added,
+        change.state.word(),
+        change.from.session.map(|s| s.0),
+        change.from.entry.map(|e| e.0),
+        change.from.branch,
+        change.from.agent.0,
+        change.from.taint.word(),
+    ])?;
+    Ok(conn.last_insert_rowid())
+}
+
 impl MemoryChanges<'_> {
     /// Records a change; its id and time are set here. Returns the id.
     pub fn add(&self, change: MemoryChange) -> Ticket<i64> {
         let now = self.store.now();
-        self.store.write(move |conn| {
-            conn.prepare_cached(
-                "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )?
-            .execute(params![
-                now.millis(),
-                change.path,
-                change.removed,
-                change.added,
-                change.state.word(),
-                change.from.session.map(|s| s.0),
-                change.from.entry.map(|e| e.0),
-                change.from.branch,
-                change.from.agent.0,
-                change.from.taint.word(),
-            ])?;
-            Ok(conn.last_insert_rowid())
-        })
+        self.store.write(move |conn| insert(conn, now, &change))
     }
 
     /// Sets the state of a change, and with `added` what it adds.

@@ -4,5 +4,6 @@ pub(crate) mod learnings;
 #[cfg(test)]
 mod learnings_tests;
 pub(crate) mod memory;
+pub(crate) mod memory_seen;
 pub(crate) mod receipts;
 pub(crate) mod skill_uses;

@@ -15,4 +15,5 @@ pub(crate) mod published_crate;
 pub(crate) mod rewind;
 pub(crate) mod search;
 pub(crate) mod tree;
+pub(crate) mod waiting;
 pub(crate) mod whole_session;

@@ -369,7 +369,12 @@ fn what_an_editor_saved_stays_when_the_file_is_removed_before_the_merge() {
 }
 
 /// Kills the process without warning.
-fn die() {
+/// Kills the process at the n-th point from now on.
+pub(crate) fn die_at(n: u32) {
+    STEPS.set((0, n));
+}
+
+pub(crate) fn die() {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
 }
 

@@ -46,10 +46,27 @@ const ACTIONS: &[ActionSpec] = &[
         "Keep the entry that waits, or take one of others as yours",
     )
     .deciding(),
-    ActionSpec::key_only("memory.decline", "decline", "Decline the entry that waits").deciding(),
+    ActionSpec::key_only(
+        "memory.decline",
+        "decline",
+        "Decline the entry that waits, or take a removed one off the list",
+    )
+    .deciding(),
     ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
     ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
     ActionSpec::key_only("memory.archive", "archive", "Archive the entry, or bring it back").deciding(),
+    ActionSpec::key_only(
+        "memory.restore",
+        "bring back",
+        "Bring back the entry that was removed outside Tiller",
+    )
+    .deciding(),
+    ActionSpec::key_only(
+        "memory.restore-all",
+        "bring all back",
+        "Bring back all entries that were found missing with this one",
+    )
+    .deciding(),
     ActionSpec::key_only("memory.undo", "undo", "Undo the last change of memory").deciding(),
     ActionSpec::key_only("memory.redo", "redo", "Redo the change that was undone last").deciding(),
 ];
@@ -61,6 +78,8 @@ const KEYS: &[DefaultKey] = &[
     ("leader e", "memory.edit"),
     ("leader d", "memory.delete"),
     ("leader v", "memory.archive"),
+    ("leader b", "memory.restore"),
+    ("leader B", "memory.restore-all"),
     ("leader z", "memory.undo"),
     ("leader Z", "memory.redo"),
 ];
@@ -102,7 +121,11 @@ impl Browser {
     }
 
     fn decide(entry: &MemoryEntry, accept: bool, text: Option<String>) -> Outcome {
-        let waits = entry.state == MemoryState::Pending || (accept && Self::may_accept(entry));
+        let waits = match entry.state {
+            MemoryState::Pending => true,
+            MemoryState::Removed => !accept,
+            _ => accept && Self::may_accept(entry),
+        };
         match entry.change.filter(|_| waits) {
             Some(change) => Self::send(MemoryCommand::Decide { change, accept, text }),
             None => toast("This entry does not wait for you"),
@@ -190,10 +213,24 @@ impl Source for Browser {
         let (target, old) = (entry.target, entry.text.clone());
         let pending = entry.state == MemoryState::Pending;
         let aside = entry.state == MemoryState::Aside;
+        let removed = entry.state == MemoryState::Removed;
         match action.0 {
             "picker.choose" => {
-                Some(visit(source(entry), "You wrote this entry: there is no message to go to"))
+                let none = if removed {
+                    "No call of an agent ran: there is no message to go to"
+                } else {
+                    "You wrote this entry: there is no message to go to"
+                };
+                Some(visit(source(entry), none))
             }
+            "memory.restore" | "memory.restore-all" => Some(match entry.change.filter(|_| removed) {
+                Some(change) => {
+                    Self::send(MemoryCommand::Restore { change, all: action.0 == "memory.restore-all" })
+                }
+                None => toast("This entry was not removed outside Tiller"),
+            }),
+            "memory.edit" | "memory.archive" if removed => Some(toast("Bring the entry back first")),
+            "memory.delete" if removed => Some(Self::decide(entry, false, None)),
             "memory.accept" => Some(Self::decide(entry, true, None)),
             "memory.decline" => Some(Self::decide(entry, false, None)),
             "memory.edit" | "memory.delete" | "memory.archive" if aside => {
@@ -224,17 +261,27 @@ impl Source for Browser {
     fn available(&self, action: Action) -> bool {
         let Some(entry) = self.current() else { return !action.0.starts_with("memory.") || undoes(action) };
         let (pending, aside) = (entry.state == MemoryState::Pending, entry.state == MemoryState::Aside);
+        let removed = entry.state == MemoryState::Removed;
         match action.0 {
+            "memory.restore" | "memory.restore-all" => removed,
             "memory.accept" => Self::may_accept(entry),
-            "memory.decline" => pending,
-            "memory.edit" | "memory.delete" => !aside,
-            "memory.archive" => !aside && !pending,
+            "memory.decline" => pending || removed,
+            "memory.edit" | "memory.delete" => !aside && !removed,
+            "memory.archive" => !aside && !pending && !removed,
             _ => true,
         }
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let ids = ["memory.accept", "memory.decline", "memory.edit", "memory.delete", "memory.undo"];
+        let ids = [
+            "memory.restore",
+            "memory.restore-all",
+            "memory.accept",
+            "memory.decline",
+            "memory.edit",
+            "memory.delete",
+            "memory.undo",
+        ];
         let shown = |id: &&'static str| {
             let undo = *id == "memory.undo";
             (any || (undo && self.state.changed)) && self.available(Action(id))

@@ -2,7 +2,7 @@
 
 use tiller_protocol::RuleReceipts;
 use tiller_protocol::memory::MemoryPage;
-use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint};
+use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint, Time};
 
 use crate::cell::thousands;
 use crate::dialog::picker::Item;
@@ -20,17 +20,18 @@ pub(super) const COLUMNS: &[Column] = &[
 /// Rows of the preview.
 pub(super) const PREVIEW: u16 = 5;
 
-/// Those that wait come first, then those of each file, its archive behind it, then those that were set aside.
+/// Those that wait come first, then those of each file, its archive behind it, those that were set aside, and what vanished.
 pub(super) fn sorted(mut page: MemoryPage) -> MemoryPage {
     let state = |e: &MemoryEntry| match e.state {
         MemoryState::Pending => 0,
         MemoryState::Kept => 1,
         MemoryState::Archived => 2,
-        MemoryState::Aside | MemoryState::Removed => 3,
+        MemoryState::Aside => 3,
+        MemoryState::Removed => 4,
     };
     let place = |e: &MemoryEntry| MemoryTarget::ALL.iter().position(|t| *t == e.target);
     page.entries.sort_by_key(|e| match state(e) {
-        n @ (0 | 3) => (n, None, 0),
+        n @ (0 | 3 | 4) => (n, None, 0),
         n => (1, place(e), n),
     });
     page
@@ -43,7 +44,8 @@ pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
         MemoryState::Pending => "Waiting for you".to_owned(),
         MemoryState::Kept => entry.target.label().to_owned(),
         MemoryState::Archived => format!("{}, archive", entry.target.label()),
-        MemoryState::Aside | MemoryState::Removed => "Of another branch".to_owned(),
+        MemoryState::Aside => "Of another branch".to_owned(),
+        MemoryState::Removed => "Removed outside Tiller".to_owned(),
     };
     let text = if line.is_empty() { "(removes an entry)".to_owned() } else { line };
     let counts = &entry.counts;
@@ -56,7 +58,7 @@ pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
     let more = format!("{} {}", entry.target.label(), entry.date);
     Item { more, decides: pending, ..Item::new(n.to_string(), text) }
         .group(group)
-        .cell(source(entry.from.as_ref(), pending))
+        .cell(source(entry, pending))
         .cell(rule)
         .detail(entry.date.clone())
 }
@@ -67,8 +69,12 @@ pub(super) fn is_of_others(entry: &MemoryEntry) -> bool {
 }
 
 /// Where an entry comes from, in a word.
-fn source(from: Option<&Provenance>, pending: bool) -> Cell {
-    match from {
+fn source(entry: &MemoryEntry, pending: bool) -> Cell {
+    match &entry.from {
+        Some(from) if entry.state == MemoryState::Removed => {
+            Cell::new(if from.entry.is_some() { "call" } else { "turn" }, Role::Waiting)
+        }
+        None if entry.state == MemoryState::Removed => Cell::dim("outside"),
         None => Cell::dim("editor"),
         Some(from) if pending => Cell::new(from.taint.label(), Role::Waiting),
         Some(from) => Cell::dim(from.taint.label()),
@@ -81,7 +87,13 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     if !entry.replaces.is_empty() && entry.replaces != entry.text {
         lines.push(format!("Replaces: {}", entry.replaces));
     }
-    lines.push(origin(entry.from.as_ref()));
+    lines.push(match entry.removed_at {
+        Some(time) => missing(entry.from.as_ref(), time),
+        None => origin(entry.from.as_ref()),
+    });
+    if !entry.fault.is_empty() {
+        lines.push(entry.fault.clone());
+    }
     if is_of_others(entry) && entry.has_matcher() {
         lines.push("It is no rule until you accept it".into());
     }
@@ -97,6 +109,20 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
         });
     }
     lines.join("\n")
+}
+
+/// When an entry was found missing, and what ran meanwhile.
+fn missing(from: Option<&Provenance>, time: Time) -> String {
+    let time = crate::zone::minutes(time);
+    let agent = |from: &Provenance| match from.agent.parent() {
+        Some(_) => from.agent.name().to_owned(),
+        None => "the agent".to_owned(),
+    };
+    match from {
+        None => format!("Missing since {time}; no agent was at work"),
+        Some(from) if from.entry.is_some() => format!("Removed while a call of {} ran, {time}", agent(from)),
+        Some(from) => format!("Removed while a turn of {} ran, {time}", agent(from)),
+    }
 }
 
 fn origin(from: Option<&Provenance>) -> String {
@@ -141,7 +167,12 @@ pub(crate) fn sample() -> MemoryPage {
         from,
         replaces: String::new(),
         counts: RuleReceipts::default(),
+        removed_at: None,
+        fault: String::new(),
     };
+    let mut removed =
+        entry(mine, MemoryState::Removed, "2026-11-19", "Never push by hand", from(Taint::ToolOutput));
+    removed.removed_at = Some(Time(1_795_000_000_000));
     let mut rule = entry(
         project,
         MemoryState::Kept,
@@ -196,6 +227,7 @@ pub(crate) fn sample() -> MemoryPage {
                 "The importer runs twice a day",
                 from(Taint::Agent),
             ),
+            removed,
         ],
         files: [mine, user, project]
             .into_iter()

@@ -134,6 +134,43 @@ fn an_entry_of_others_is_accepted_as_the_persons() {
 }
 
 #[test]
+fn what_was_removed_outside_tiller_is_shown_with_the_call_and_brought_back() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = open(width, height);
+        r.run("type push; wait 1000");
+        let screen = r.screen();
+        println!("{screen}");
+        for part in
+            ["Removed outside Tiller", "Never push by hand", "while a call of the agent ran, 2026-11-18"]
+        {
+            assert!(screen.contains(part), "{part}\n{screen}");
+        }
+        r.run("ctrl-x b; ctrl-x B; ctrl-x x; ctrl-x e; ctrl-x v");
+        let take_off = MemoryCommand::Decide { change: 1, accept: false, text: None };
+        let restore = |all| MemoryCommand::Restore { change: 1, all };
+        assert_eq!(sent(&r), [restore(false), restore(true), take_off]);
+    }
+    // Another entry is not brought back.
+    let mut r = open(118, 25);
+    r.run("type Reviews; wait 1000; ctrl-x b");
+    assert_eq!(sent(&r), []);
+    assert!(r.screen().contains("was not removed outside Tiller"), "{}", r.screen());
+}
+
+#[test]
+fn an_entry_that_is_no_rule_says_why() {
+    let mut r = Robot::new(80, 24);
+    assert!(r.app.act(Action("memory.open")));
+    r.run("wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    let mut page = rows::sample();
+    page.entries[1].fault = "It is no rule: there is no tool 'nothing'".into();
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
+    r.run("wait 1; ctrl-home; down");
+    assert!(r.screen().contains("It is no rule: there is no tool"), "{}", r.screen());
+}
+
+#[test]
 fn enter_goes_to_the_message_that_wrote_the_entry() {
     let mut r = open(118, 32);
     r.run("ctrl-home; down; enter");

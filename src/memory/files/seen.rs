@@ -1,0 +1,371 @@
+//! Entries that vanish from a memory file by another hand than Tiller's: a script, an editor, `git checkout`.
+//!
+//! The database keeps each file as it was at the last look. A look compares it with the file as it is now, records what is
+//! missing, and keeps the new state, in one transaction: after a kill the next look finds the same again. Changes by Tiller
+//! are carried out under the file's lock, which a look takes as well, and recorded before the new state is kept: one that a
+//! kill cuts short is listed as if another program had made it, rather than lost.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::{MemoryTarget, Provenance, SessionId, Taint, Time};
+use tiller_store::{MemoryLook, MemorySeen, Store, Ticket};
+
+use super::disk::Slot;
+use super::document::{Document, Entry};
+use super::{Memory, MemoryError, SETTINGS, name};
+
+/// Size, inode and times of a file, by which a change is noticed; `None`: there is no file. A program cannot set the last time.
+pub(crate) type Stamp = Option<(u64, u64, i64, i64, i64, i64)>;
+
+/// The present stamp of a file.
+pub(crate) fn stamp(path: &Path) -> Stamp {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.len(), meta.ino(), meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()))
+}
+
+/// What is known of the files beside the database.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The files as they were at the last look of this process.
+    stamps: HashMap<PathBuf, Stamp>,
+    /// Turns and calls that run, the latest last, by session and id of the call.
+    running: Vec<((SessionId, String), Provenance)>,
+    /// Entries that vanished while a turn or call of a session ran, and that no notice has named.
+    untold: HashMap<SessionId, usize>,
+}
+
+/// A file that is looked at.
+struct Watched {
+    slot: Slot,
+    /// Its name in the database.
+    key: String,
+    /// The file that an entry of it is brought back to.
+    target: MemoryTarget,
+}
+
+/// A call that may change memory files by itself. It has ended when this is dropped.
+#[derive(Debug)]
+pub struct FreeCall {
+    memory: Arc<Memory>,
+    key: (SessionId, String),
+}
+
+impl Drop for FreeCall {
+    fn drop(&mut self) {
+        self.memory.ended(&self.key);
+        // Not awaited: a call that seems to run only changes the words about what vanishes.
+        drop(self.memory.persist(self.memory.running(true)));
+    }
+}
+
+impl Memory {
+    /// Records what vanished from the files since the last look. Blocks.
+    pub fn look(&self) {
+        let time = self.clock.now();
+        for watched in self.watched() {
+            let now = stamp(&watched.slot.path);
+            let known = self.watch().stamps.get(&watched.slot.path) == Some(&now);
+            if known {
+                continue;
+            }
+            let looked = watched.slot.lock().and_then(|lock| self.look_locked(&lock, &watched, time, None));
+            if let Err(error) = looked {
+                tracing::warn!(%error, "a memory file was not compared with its last state");
+            }
+        }
+    }
+
+    /// A turn of a session begins: what vanishes from now on vanished while it ran. Blocks.
+    pub fn turn_began(&self, from: Provenance) {
+        self.look();
+        if let Some(session) = from.session {
+            self.began((session, String::new()), Provenance { entry: None, ..from });
+        }
+    }
+
+    /// The turn has ended. Returns how many entries vanished while it ran that [`Self::vanished`] did not return. Blocks.
+    pub fn turn_ended(&self, session: SessionId) -> usize {
+        let vanished = self.vanished(session);
+        self.ended(&(session, String::new()));
+        vanished
+    }
+
+    /// A call begins whose program can write the files by itself. `from`: its session, and the reply that made it. Blocks.
+    pub fn call_began(self: &Arc<Self>, call: &str, from: Provenance) -> Option<FreeCall> {
+        self.look();
+        let key = (from.session?, call.to_owned());
+        self.began(key.clone(), from.clone());
+        if let Some(Err(error)) = self.persist(Some(from)).map(Ticket::wait) {
+            tracing::warn!(%error, "the call that may change memory files is not recorded");
+        }
+        Some(FreeCall { memory: Arc::clone(self), key })
+    }
+
+    /// How many entries vanished since the last call of this, while a turn or a call of the session ran. Blocks.
+    pub fn vanished(&self, session: SessionId) -> usize {
+        self.look();
+        self.watch().untold.remove(&session).unwrap_or_default()
+    }
+
+    /// Changes a file, and does `then` before the new state counts as seen. `edit` may run again, as for [`Slot::change_locked`].
+    pub(super) fn change<T>(
+        &self,
+        target: MemoryTarget,
+        mut edit: impl FnMut(&mut Document) -> Result<T, MemoryError>,
+        then: impl FnOnce(&T) -> Result<(), MemoryError>,
+    ) -> Result<T, MemoryError> {
+        let slot = self.slot(target)?;
+        let lock = slot.lock_to_change()?;
+        let mut own = (Document::default(), Document::default());
+        let value = slot.change_locked(&lock, |document| {
+            own.0 = document.clone();
+            let value = edit(document)?;
+            own.1 = document.clone();
+            Ok(value)
+        })?;
+        then(&value)?;
+        super::disk::step("recorded");
+        let watched = Watched { key: name(&slot.path), slot, target };
+        if let Err(error) = self.look_locked(&lock, &watched, self.clock.now(), Some(&own)) {
+            tracing::warn!(%error, "a memory file was not compared with its last state");
+        }
+        Ok(value)
+    }
+
+    /// Brings back an entry that vanished, or with `all` those that were found missing at the same time. Returns a sentence.
+    ///
+    /// # Errors
+    /// When it was brought back or put away already, or the file cannot be written.
+    pub fn restore(&self, id: i64, all: bool) -> Result<String, MemoryError> {
+        let changes = self.changes()?;
+        let outside = |c: &&MemoryChange| c.state == ChangeState::Outside;
+        let gone = || MemoryError::Refused("this entry is not missing any more".into());
+        let chosen = changes.iter().filter(outside).find(|c| c.id == id).ok_or_else(gone)?;
+        let with = |c: &&MemoryChange| c.id == id || (all && c.time == chosen.time);
+        let mut restored = 0;
+        for change in changes.iter().filter(outside).filter(with) {
+            self.restore_one(change, &changes)?;
+            restored += 1;
+        }
+        Ok(match restored {
+            1 => format!("brought back to {}", self.target_of(&chosen.path).map_or("", MemoryTarget::label)),
+            n => format!("{n} entries brought back"),
+        })
+    }
+
+    fn restore_one(&self, change: &MemoryChange, changes: &[MemoryChange]) -> Result<(), MemoryError> {
+        let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
+        let (Some(target), Some(line)) = (self.target_of(&change.path), change.removed.as_deref()) else {
+            return Err(MemoryError::Refused(format!("{} is not in use here", change.path)));
+        };
+        let entry = Entry::of_line(line);
+        let archived = Entry { archived: true, ..entry.clone() };
+        let edit = |document: &mut Document| {
+            let there = document.contains(&entry) || document.archive(&archived, false);
+            if !there {
+                document.add(&entry, None);
+            }
+            Ok(!there)
+        };
+        self.change(target, edit, |added| {
+            if *added {
+                // It is as trusted as it was: the person brings back what was there.
+                let last = changes.iter().rev().find(|c| {
+                    c.path == change.path && c.added.as_deref() == Some(line) && c.state == ChangeState::Done
+                });
+                let person = Provenance { taint: Taint::Person, ..Provenance::default() };
+                let change = MemoryChange {
+                    id: 0,
+                    time: self.clock.now(),
+                    removed: None,
+                    added: Some(line.to_owned()),
+                    state: ChangeState::Done,
+                    from: last.map_or(person, |c| c.from.clone()),
+                    ..change.clone()
+                };
+                store.memory_changes().add(change).wait()?;
+            }
+            Ok(())
+        })?;
+        Ok(store.memory_changes().set(change.id, ChangeState::Declined, None).wait()?)
+    }
+
+    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn began(&self, key: (SessionId, String), from: Provenance) {
+        let mut watch = self.watch();
+        watch.running.retain(|(other, _)| *other != key);
+        watch.running.push((key, from));
+    }
+
+    fn ended(&self, key: &(SessionId, String)) {
+        self.watch().running.retain(|(other, _)| other != key);
+    }
+
+    /// Keeps in the database which call runs, for the case that this process is killed. `None`: none does.
+    fn persist(&self, by: Option<Provenance>) -> Option<Ticket<()>> {
+        let paths = self.watched().map(|w| w.key).collect();
+        Some(self.store.get()?.memory_changes().runs(paths, by))
+    }
+
+    /// The files that are looked at: those in use, and the USER.md of the person's settings.
+    fn watched(&self) -> impl Iterator<Item = Watched> + '_ {
+        let own = self.targets().filter_map(|target| {
+            let slot = self.slot(target).ok()?;
+            Some(Watched { key: name(&slot.path), slot, target })
+        });
+        let slot = self.settings_slot();
+        let settings = Watched { key: name(&slot.path), slot, target: SETTINGS };
+        let same = self.path(SETTINGS).is_some_and(|path| path == settings.slot.path);
+        own.chain((!same).then_some(settings))
+    }
+
+    /// The call that began last of those that run, or else the turn. `call`: no turn.
+    fn running(&self, call: bool) -> Option<Provenance> {
+        let watch = self.watch();
+        let last = watch.running.iter().rev().find(|((_, call), _)| !call.is_empty());
+        let turn = watch.running.last().filter(|_| !call);
+        last.or(turn).map(|(_, from)| from.clone())
+    }
+
+    /// Compares a file with its last state. `own`: the file before and after a change by Tiller.
+    fn look_locked(
+        &self,
+        _lock: &File,
+        watched: &Watched,
+        time: Time,
+        own: Option<&(Document, Document)>,
+    ) -> Result<(), MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(()) };
+        let now = stamp(&watched.slot.path);
+        // A file that cannot be read is shown as such; its last state stays.
+        let text = watched.slot.read()?.unwrap_or_default();
+        let seen = store.memory_changes().seen(&watched.key)?;
+        let first = !self.watch().stamps.contains_key(&watched.slot.path);
+        let running = self.running(false);
+        let killed = seen.as_ref().and_then(|seen| seen.by.clone()).filter(|_| first && running.is_none());
+        if seen.as_ref().is_none_or(|seen| seen.text != text) {
+            let by = running.or_else(|| killed.clone());
+            let look = self.compared(store, watched, time, text, seen.as_ref(), own, by.as_ref())?;
+            let vanished = look.changes.iter().filter(|c| c.removed.is_some()).count();
+            let added = self.added_by_killed(store, watched, &look, seen.as_ref(), killed.as_ref())?;
+            let changes = look.changes.iter().cloned().chain(added).collect();
+            store.memory_changes().look(MemoryLook { changes, ..look }).wait()?;
+            if let Some(session) = by.and_then(|by| by.session).filter(|_| vanished > 0) {
+                *self.watch().untold.entry(session).or_default() += vanished;
+            }
+        }
+        if killed.is_some() {
+            store.memory_changes().runs(vec![watched.key.clone()], None).wait()?;
+        }
+        self.watch().stamps.insert(watched.slot.path.clone(), now);
+        Ok(())
+    }
+
+    /// What vanished since the last state, and what is back.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the two states, and what each difference is recorded with"
+    )]
+    fn compared(
+        &self,
+        store: &Store,
+        watched: &Watched,
+        time: Time,
+        text: String,
+        seen: Option<&MemorySeen>,
+        own: Option<&(Document, Document)>,
+        by: Option<&Provenance>,
+    ) -> Result<MemoryLook, MemoryError> {
+        let now = Document::parse(&text);
+        let mut look = MemoryLook { path: watched.key.clone(), text, ..MemoryLook::default() };
+        let (Some(seen), Some(path)) = (seen, self.path(watched.target)) else { return Ok(look) };
+        let (before, path) = (Document::parse(&seen.text), name(&path));
+        let own = own.map(|(before, after)| vanished(before, after)).unwrap_or_default();
+        let lines = vanished(&before, &now).into_iter().filter(|line| !own.contains(line));
+        let change = |line: String| MemoryChange {
+            id: 0,
+            time,
+            path: path.clone(),
+            removed: Some(line),
+            added: None,
+            state: ChangeState::Outside,
+            from: by.cloned().unwrap_or_default(),
+        };
+        look.changes = lines.map(change).collect();
+        let recorded = store.memory_changes().of_files(std::slice::from_ref(&path))?;
+        let outside = recorded.iter().filter(|c| c.state == ChangeState::Outside);
+        let back = outside.filter(|c| c.removed.as_deref().is_some_and(|line| is_back(&now, line)));
+        look.back = back.map(|c| c.id).collect();
+        Ok(look)
+    }
+
+    /// Entries that a call added whose process of Tiller was killed while it ran: they are no rules, as those of any such call.
+    fn added_by_killed(
+        &self,
+        store: &Store,
+        watched: &Watched,
+        look: &MemoryLook,
+        seen: Option<&MemorySeen>,
+        killed: Option<&Provenance>,
+    ) -> Result<Vec<MemoryChange>, MemoryError> {
+        let (Some(killed), Some(seen)) = (killed, seen) else { return Ok(Vec::new()) };
+        let recorded = store.memory_changes().of_files(std::slice::from_ref(&watched.key))?;
+        let before: HashSet<String> = Document::parse(&seen.text).entries().map(Entry::line).collect();
+        let known = |line: &String| {
+            let same = |c: &MemoryChange| c.state == ChangeState::Done && c.added.as_ref() == Some(line);
+            before.contains(line) || recorded.iter().any(same)
+        };
+        let now = Document::parse(&look.text);
+        let change = |line| MemoryChange {
+            id: 0,
+            time: self.clock.now(),
+            path: watched.key.clone(),
+            removed: None,
+            added: Some(line),
+            state: ChangeState::Done,
+            // Without the entry of the tree: it is not taken out with a branch.
+            from: Provenance {
+                entry: None,
+                branch: String::new(),
+                taint: Taint::ToolOutput,
+                ..killed.clone()
+            },
+        };
+        Ok(now.entries().map(Entry::line).filter(|line| !known(line)).map(change).collect())
+    }
+}
+
+/// What of `before` is not in `after` any more, as lines of entries. An entry that is only in the archive now counts, and lines
+/// of other text are one entry together.
+fn vanished(before: &Document, after: &Document) -> Vec<String> {
+    let live: HashSet<String> = after.entries().filter(|e| !e.archived).map(Entry::line).collect();
+    let archive: HashSet<String> = after.entries().filter(|e| e.archived).map(Entry::line).collect();
+    let there = |e: &&Entry| live.contains(&e.line()) || (e.archived && archive.contains(&e.line()));
+    let mut known = HashSet::new();
+    let entries = before.entries().filter(|e| !there(e)).map(Entry::line);
+    let mut lines: Vec<String> = entries.filter(|line| known.insert(line.clone())).collect();
+    let others: HashSet<&str> = after.other_lines().collect();
+    let text: Vec<&str> = before.other_lines().filter(|line| !others.contains(line)).collect();
+    if !text.is_empty() {
+        lines.push(text.join("\n"));
+    }
+    lines
+}
+
+/// Whether what vanished is in the file again, outside of its archive.
+fn is_back(now: &Document, line: &str) -> bool {
+    let others: HashSet<&str> = now.other_lines().collect();
+    now.contains(&Entry::of_line(line)) || line.lines().all(|part| others.contains(part))
+}
+
+#[cfg(test)]
+#[path = "tests/seen.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+use std::process::{Command, Stdio};
+
+use tiller_config::schema::MemoryApproval;
+use tiller_protocol::memory::MemoryPage;
+use tiller_protocol::{
+    AgentId, EntryId, ManualClock, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Provenance,
+};
+use tiller_store::Options;
+use uuid::Uuid;
+
+use super::*;
+use crate::files::{Edit, MemoryPlaces, MemorySettings};
+
+const MINE: MemoryTarget = MemoryTarget { file: MemoryFile::Memory, scope: MemoryScope::User };
+
+fn memory(dir: &Path) -> Arc<Memory> {
+    let places = MemoryPlaces {
+        data: dir.join("data"),
+        settings: dir.join("config"),
+        project: Some(dir.join("project")),
+    };
+    let settings = MemorySettings { approve: MemoryApproval::Always, memory: 3000, user: 3000 };
+    let clock = Arc::new(ManualClock::new(Time(1_795_000_000_000)));
+    let memory = Memory::new(places, clock, crate::screen::no_secret(), settings);
+    memory.open(Store::open(&dir.join("data/tiller.db"), Options::default()).unwrap());
+    Arc::new(memory)
+}
+
+fn write(dir: &Path, text: &str) {
+    std::fs::create_dir_all(dir.join("data")).unwrap();
+    std::fs::write(dir.join("data/MEMORY.md"), text).unwrap();
+}
+
+fn text(dir: &Path) -> String {
+    std::fs::read_to_string(dir.join("data/MEMORY.md")).unwrap_or_default()
+}
+
+fn page(memory: &Memory) -> MemoryPage {
+    memory.page(&MemoryQuery::default()).unwrap()
+}
+
+/// The entries that vanished, with whether a call, a turn or neither ran.
+fn missing(memory: &Memory) -> Vec<(String, &'static str)> {
+    let page = page(memory);
+    let removed = page.entries.into_iter().filter(|e| e.state == MemoryState::Removed);
+    let mut all: Vec<_> = removed
+        .map(|e| {
+            let ran = e.from.map_or("nothing", |from| if from.entry.is_some() { "call" } else { "turn" });
+            assert!(e.removed_at.is_some());
+            (e.text, ran)
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn id_of(memory: &Memory, text: &str) -> i64 {
+    let page = page(memory);
+    let found = page.entries.iter().find(|e| e.text == text && e.state == MemoryState::Removed);
+    found.and_then(|e| e.change).unwrap()
+}
+
+fn session() -> SessionId {
+    SessionId(Uuid::from_u128(1))
+}
+
+fn from(entry: u128) -> Provenance {
+    Provenance {
+        session: Some(session()),
+        entry: Some(EntryId(Uuid::from_u128(entry))),
+        branch: "main".into(),
+        agent: AgentId::main(),
+        taint: Taint::ToolOutput,
+    }
+}
+
+#[test]
+fn what_vanishes_is_kept_with_what_ran_and_is_brought_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "# Mine\n\nPlain words.\n\n- 2026-01-01: one\n- two\n  lines\n- three\n- four\n");
+    assert_eq!(missing(&memory), []);
+    // In an editor.
+    write(dir.path(), "# Mine\n\n- two\n  lines\n- three\n- four\n");
+    assert_eq!(missing(&memory), [("Plain words.".into(), "nothing"), ("one".into(), "nothing")]);
+    // While a turn runs, then a call of it.
+    memory.turn_began(from(0));
+    write(dir.path(), "- two\n  lines\n- four\n");
+    let call = memory.call_began("c1", from(7)).unwrap();
+    write(dir.path(), "- four\n");
+    assert_eq!((memory.vanished(session()), memory.vanished(session())), (2, 0));
+    drop(call);
+    std::fs::remove_file(dir.path().join("data/MEMORY.md")).unwrap();
+    assert_eq!(memory.turn_ended(session()), 1);
+    assert_eq!(
+        missing(&memory),
+        [
+            ("Plain words.".into(), "nothing"),
+            ("four".into(), "turn"),
+            ("one".into(), "nothing"),
+            ("three".into(), "turn"),
+            ("two\nlines".into(), "call"),
+        ]
+    );
+    // One comes back, with its date; then all that went with it.
+    assert_eq!(memory.restore(id_of(&memory, "one"), false).unwrap(), "brought back to MEMORY.md");
+    assert_eq!(text(dir.path()), "- 2026-01-01: one\n");
+    assert!(memory.restore(id_of(&memory, "two\nlines"), true).unwrap().contains("entries brought back"));
+    assert!(text(dir.path()).contains("- two\n  lines\n") && text(dir.path()).contains("- Plain words.\n"));
+    assert_eq!(missing(&memory), []);
+    // It is a change as any other.
+    memory.undo(false).unwrap();
+    assert_eq!(missing(&memory), [], "Tiller removed it");
+}
+
+#[test]
+fn changes_by_tiller_are_no_losses_and_what_is_back_by_itself_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "- a\n- b\n- c\n");
+    page(&memory);
+    let write_as = |edit: Edit| memory.write(MINE, &edit, from(1)).unwrap();
+    write_as(Edit::Remove { old: "a".into() });
+    write_as(Edit::Replace { old: "b".into(), text: "better".into() });
+    memory.archive(MINE, "c", true).unwrap();
+    memory.undo(false).unwrap();
+    assert_eq!(missing(&memory), []);
+    // Another process of Tiller.
+    let other = self::memory(dir.path());
+    other.write(MINE, &Edit::Remove { old: "b".into() }, from(2)).unwrap();
+    assert_eq!((missing(&memory), missing(&other)), (vec![], vec![]));
+    // An editor removes something in the moment before a change by Tiller.
+    write(dir.path(), "- d\n- e\n");
+    page(&memory);
+    write(dir.path(), "- e\n");
+    write_as(Edit::Remove { old: "e".into() });
+    assert!(missing(&memory).contains(&("d".into(), "nothing")));
+    assert!(!missing(&memory).iter().any(|(text, _)| text == "e"), "{:?}", missing(&memory));
+    // `git checkout` brings it back.
+    write(dir.path(), "- d\n");
+    assert!(!missing(&memory).iter().any(|(text, _)| text == "d"));
+    // Taken off the list.
+    write(dir.path(), "");
+    memory.decide(id_of(&memory, "d"), false, None).unwrap();
+    assert!(!missing(&memory).iter().any(|(text, _)| text == "d"));
+    assert!(memory.restore(0, false).is_err());
+}
+
+#[test]
+fn an_entry_that_is_hidden_in_the_archive_vanished_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "- a rule\n- other\n");
+    page(&memory);
+    write(dir.path(), "## Archive\n- a rule\n- other\n");
+    assert_eq!(missing(&memory).len(), 2);
+    memory.restore(id_of(&memory, "a rule"), false).unwrap();
+    assert!(memory.read(MINE).unwrap().live_text().contains("a rule"), "{}", text(dir.path()));
+    assert_eq!(text(dir.path()).matches("a rule").count(), 1);
+}
+
+#[test]
+fn what_is_brought_back_is_as_trusted_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "- mine\n");
+    memory.before_free_program();
+    write(dir.path(), "- mine\n- poison [when: read]\n");
+    assert_eq!(memory.free_entries(session()), 1);
+    page(&memory);
+    write(dir.path(), "");
+    assert_eq!(missing(&memory).len(), 2);
+    memory.restore(id_of(&memory, "mine"), true).unwrap();
+    let others: Vec<String> = memory.lines_of_others().into_iter().map(|(_, line)| line).collect();
+    assert_eq!(others, ["poison [when: read]"]);
+}
+
+#[test]
+fn files_of_the_settings_and_of_a_trusted_project_are_watched_and_no_folder_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    memory.trust_project();
+    page(&memory);
+    assert!(!dir.path().join("project/.tiller").exists(), "a look makes no folder");
+    std::fs::create_dir_all(dir.path().join("config")).unwrap();
+    std::fs::write(dir.path().join("config/USER.md"), "I am Robin.\n").unwrap();
+    std::fs::create_dir_all(dir.path().join("project/.tiller")).unwrap();
+    std::fs::write(dir.path().join("project/.tiller/MEMORY.md"), "- of the project\n").unwrap();
+    page(&memory);
+    std::fs::write(dir.path().join("config/USER.md"), "").unwrap();
+    std::fs::remove_dir_all(dir.path().join("project/.tiller")).unwrap();
+    assert_eq!(missing(&memory).len(), 2);
+    memory.restore(id_of(&memory, "I am Robin."), true).unwrap();
+    assert!(memory.live(MemoryFile::User)[0].1.contains("I am Robin."));
+    assert!(memory.live(MemoryFile::Memory)[0].1.contains("of the project"));
+}
+
+/// A process is killed at each point of a change, and while a call runs.
+#[test]
+fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
+    let name = "files::seen::tests::a_kill_loses_neither_what_vanished_nor_what_tiller_removed";
+    if let Ok(job) = std::env::var("TILLER_MEMORY_CHILD") {
+        let dir = PathBuf::from(std::env::var_os("TILLER_MEMORY_DIR").unwrap());
+        let memory = memory(&dir);
+        page(&memory);
+        if job == "call" {
+            memory.before_free_program();
+            std::mem::forget(memory.call_began("c1", from(7)));
+            write(&dir, "- kept\n- poison [when: read]\n");
+        } else {
+            write(&dir, "- kept\n- by tiller\n");
+            crate::files::disk::die_at(job.parse().unwrap());
+            memory.write(MINE, &Edit::Remove { old: "by tiller".into() }, from(1)).unwrap();
+        }
+        crate::files::disk::die();
+    }
+    let mut points = 0;
+    for job in (1..20).map(|n| n.to_string()).chain(["call".into()]) {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "- kept\n- by another\n- by tiller\n");
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env("TILLER_MEMORY_CHILD", &job)
+            .env("TILLER_MEMORY_DIR", dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!status.success());
+        let memory = memory(dir.path());
+        let missing = missing(&memory);
+        if job == "call" {
+            assert_eq!(missing, [("by another".into(), "call"), ("by tiller".into(), "call")]);
+            let others: Vec<String> = memory.lines_of_others().into_iter().map(|(_, line)| line).collect();
+            assert_eq!(others, ["poison [when: read]"], "it is no entry of the person's");
+            continue;
+        }
+        points += 1;
+        assert!(missing.contains(&("by another".into(), "nothing")), "{job}: {missing:?}");
+        let there = text(dir.path()).contains("by tiller");
+        let listed = missing.iter().any(|(text, _)| text == "by tiller");
+        let undone = memory.undo(false).is_ok() && text(dir.path()).contains("by tiller");
+        assert!(there || listed || undone, "{job}: lost");
+    }
+    assert!(points > 5);
+}
