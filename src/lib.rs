@@ -20,11 +20,12 @@
 //! | `shell` | the shell's grammar: a command line, taken apart | no other room |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
 //! | `fs` | attributes, access lists and second names of files; folders and archives of strangers | no other room |
+//! | `http` | HTTP for servers that the settings name: one request with a key, an answer of bounded size | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
-//! | [`provider`] | model servers, and the built-in demo model | protocol, config |
-//! | [`tool`] | what the model can do, one file each | protocol, fs |
+//! | [`provider`] | model servers, and the built-in demo model | protocol, http, config |
+//! | [`tool`] | what the model can do, one file each | protocol, fs, http |
 //! | `seccomp` | system calls that wait for a supervisor, the heap's arenas: the one place with unsafe code | no other room |
 //! | [`sandbox`] | commands confined by the kernel: policy, launcher, supervisor, self-test | protocol, fs, shell, tool, seccomp |
 //! | [`terminals`] | terminals elsewhere: containers, other machines, and the files there | protocol, config, tool |
@@ -34,10 +35,10 @@
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
-//! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, config, tool |
+//! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, http, config, tool |
 //! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
 //! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, fs, config, shell, store, tool |
-//! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, config, store |
+//! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, http, config, store |
 //! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, fs, config, store, tool |
 //! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |

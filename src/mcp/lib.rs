@@ -20,7 +20,7 @@
 //! Everything that a server sends is hostile until it is cleaned: names of tools are checked ([`is_name`]), texts are
 //! shown as plain cells, and no hint of a server loosens a permission.
 //!
-//! It may use `protocol`, `config` and `tool`. What is not here: permission rules (`permit`), the sandbox (`sandbox`; a
+//! It may use `protocol`, `http`, `config` and `tool`. What is not here: permission rules (`permit`), the sandbox (`sandbox`; a
 //! confiner is handed in), and where settings come from (`app`).
 
 mod bounds;

@@ -128,8 +128,7 @@ pub(crate) async fn log_in(
     challenge: Option<&str>,
     show: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), String> {
-    // A concurrent call has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tiller_http::install_crypto();
     let words =
         |e: AuthError| tiller_tool::text::visible(&e.to_string()).chars().take(500).collect::<String>();
     let listener =

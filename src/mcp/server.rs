@@ -98,11 +98,9 @@ impl Server {
             Transport::Stdio { .. } => {
                 *self.free.get_or_init(|| (self.environment)(&self.settings).confined.is_none())
             }
-            Transport::Http { url, .. } => reqwest::Url::parse(url).is_ok_and(|url| {
-                let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-                let ip = host.parse::<std::net::IpAddr>();
-                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
-            }),
+            Transport::Http { url, .. } => {
+                reqwest::Url::parse(url).is_ok_and(|url| tiller_http::is_loopback(&url))
+            }
         }
     }
 

@@ -13,7 +13,7 @@
 //! | [`demo`] | the built-in demo model |
 //! | [`replay`] | recordings of requests and replies, and replaying them |
 //!
-//! May use: `protocol`, `config`. Not here: sessions, tools, permissions, and the decision to retry (`engine`).
+//! May use: `protocol`, `http`, `config`. Not here: sessions, tools, permissions, and the decision to retry (`engine`).
 
 mod anthropic;
 pub mod codec;

@@ -4,10 +4,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode, Url, header, redirect};
+use reqwest::{Client, Url};
 use serde_json::{Value, json};
 use tiller_config::Embeddings;
+use tiller_http::{PostError, client, post};
 
+/// How long a connection is waited for.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of an answer.
 const BYTES: usize = 64 << 20;
 /// Numbers of a vector at most.
@@ -87,7 +90,8 @@ impl Endpoint {
                 Some(key.ok_or_else(|| wrong(&format!("needs its key in the variable {name}")))?)
             }
         };
-        let client = client(&url)?;
+        let client =
+            client(&url, CONNECT).map_err(|why| Fault(format!("[embeddings] has no client: {why}")))?;
         let batch = settings.batch.clamp(1, 512);
         let (dimensions, length) = (settings.dimensions.filter(|d| *d > 0), Mutex::default());
         Ok(Some(Self { url, model, key, dimensions, batch, client, length }))
@@ -116,26 +120,8 @@ impl Endpoint {
         if let Some(dimensions) = self.dimensions {
             body["dimensions"] = dimensions.into();
         }
-        let mut request = self
-            .client
-            .post(self.url.clone())
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(body.to_string());
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key);
-        }
-        let mut response = request.send().await.map_err(|e| self.unreachable(&e))?;
-        let status = response.status();
-        let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|e| self.unreachable(&e))? {
-            if bytes.len() + piece.len() > BYTES {
-                return Err(self.fault("sent a too large answer"));
-            }
-            bytes.extend_from_slice(&piece);
-        }
-        if !status.is_success() {
-            return Err(self.refused(status, &bytes));
-        }
+        let posted = post(&self.client, self.url.clone(), self.key.as_deref(), &body, BYTES).await;
+        let bytes = posted.map_err(|e| self.failed(e))?;
         self.read(&bytes, texts.len())
     }
 
@@ -170,40 +156,17 @@ impl Endpoint {
         Fault(format!("{} {what}", self.url.host_str().unwrap_or("the server")))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Fault {
-        self.fault(if error.is_connect() { "cannot be reached" } else { "ended the connection" })
+    fn failed(&self, error: PostError) -> Fault {
+        match error {
+            PostError::Key => self.fault("has a key with characters that no header can hold"),
+            PostError::Unsent(_) => self.fault("cannot be reached"),
+            PostError::Ended(_) => self.fault("ended the connection"),
+            PostError::TooLarge => self.fault("sent a too large answer"),
+            PostError::Refused { status, said } => {
+                let said: String = said.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
+                let colon = if said.is_empty() { "" } else { ": " };
+                self.fault(&format!("answered {status}{colon}{said}"))
+            }
+        }
     }
-
-    fn refused(&self, status: StatusCode, body: &[u8]) -> Fault {
-        let said = serde_json::from_slice::<Value>(body).ok();
-        let said =
-            said.as_ref().and_then(|v| v.pointer("/error/message").or_else(|| v.get("error"))?.as_str());
-        let said: String = said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(SHOWN).collect();
-        let said = match &self.key {
-            Some(key) => said.replace(key.as_str(), "(the key)"),
-            None => said,
-        };
-        let colon = if said.is_empty() { "" } else { ": " };
-        self.fault(&format!("answered {}{colon}{said}", status.as_u16()))
-    }
-}
-
-fn client(url: &Url) -> Result<Client, Fault> {
-    // Another part of the program may have installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
-        // A key could go with a redirect.
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .pool_max_idle_per_host(0)
-        .connect_timeout(Duration::from_secs(10));
-    let local = url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-    });
-    if local {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|e| Fault(format!("[embeddings] has no client: {e}")))
 }

@@ -12,7 +12,7 @@
 //!
 //! Without an endpoint or a table there are keywords only, and a page says so ([`tiller_protocol::SearchMeaning`]).
 //!
-//! It may use `protocol`, `config` and `store`. What is not here: the full-text index (`store`), and the tools and screens
+//! It may use `protocol`, `http`, `config` and `store`. What is not here: the full-text index (`store`), and the tools and screens
 //! that ask (`tool`, `tui`).
 
 pub mod documents;

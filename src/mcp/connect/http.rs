@@ -65,8 +65,7 @@ pub(super) async fn connect(
 
 /// A client that follows no redirect: headers may hold a key, and another host has not been approved.
 pub(super) fn client() -> Result<reqwest::Client, NoConnection> {
-    // A concurrent call has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tiller_http::install_crypto();
     reqwest::Client::builder()
         .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())

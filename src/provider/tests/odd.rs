@@ -651,7 +651,7 @@ async fn p13_unknown_blocks_that_a_server_refuses_are_left_out() {
 /// A server with an unsigned certificate. Its key stands in the repository and protects nothing.
 fn unsigned_server() -> (String, Arc<Mutex<usize>>) {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-    tiller_provider::transport::http::install_crypto();
+    tiller_http::install_crypto();
     let cert = CertificateDer::from(include_bytes!("fixtures/self_signed_cert.der").to_vec());
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(
         include_bytes!("fixtures/self_signed_key.der").to_vec(),

@@ -4,11 +4,12 @@
 //! many milliseconds, which a local server or a test must not pay for.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Certificate, Client, NoProxy, Proxy, Url};
+use tiller_http::{install_crypto, is_loopback};
 
 use crate::error::ProviderError;
 
@@ -51,15 +52,6 @@ struct ClientKind {
 pub struct Http {
     env: NetEnv,
     clients: Mutex<HashMap<ClientKind, Client>>,
-}
-
-/// Selects the cryptography provider, once for each process. Harmless when it was done before.
-pub fn install_crypto() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // An error means that a provider is already installed.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
 }
 
 impl Http {
@@ -166,17 +158,6 @@ fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
     if same && keeps && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost") => true,
-        Some(host) => {
-            let bare = host.trim_start_matches('[').trim_end_matches(']');
-            bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-        }
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Client, Url, header, redirect};
+use reqwest::Url;
 use serde_json::{Value, json};
+use tiller_http::{PostError, client, post};
 use tiller_protocol::{Access, Cost, ModelRef, Usage};
 
 use super::words;
@@ -18,8 +19,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// Bytes of an answer in text, and of one that holds an image or audio (base64 takes a third more).
 pub(super) const TEXT_BYTES: usize = 4 << 20;
 pub(super) const MEDIA_BYTES: usize = 48 << 20;
-/// Bytes of an answer that is an error, and characters of it that are shown.
-const ERROR_BYTES: usize = 16 << 10;
+/// Characters of an error that are shown.
 const ERROR_SHOWN: usize = 300;
 
 /// A key that is not shown.
@@ -200,19 +200,8 @@ impl Endpoint {
         most: usize,
     ) -> Result<Answer, ToolError> {
         let url = self.address(path)?;
-        let tell = |why: String| ToolError::Tell(format!("{}: {}", self.host(), self.without_key(&why)));
-        let client = client(&url).map_err(tell)?;
-        let mut request = client
-            .post(url)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "*/*")
-            .body(body.to_string());
-        if let Some(key) = &self.key {
-            let mut value = header::HeaderValue::from_str(&format!("Bearer {}", key.0))
-                .map_err(|_| tell("its key has characters that no header can hold".into()))?;
-            value.set_sensitive(true);
-            request = request.header(header::AUTHORIZATION, value);
-        }
+        let tell = |why: String| ToolError::Tell(format!("{}: {why}", self.host()));
+        let client = client(&url, CONNECT).map_err(tell)?;
         let mut bill = Bill {
             ports: Arc::clone(&cx.ports),
             cost: ServerCost {
@@ -224,24 +213,21 @@ impl Endpoint {
             prices: self.prices,
             refused: false,
         };
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(e) => {
-                bill.refused = e.is_connect() || e.is_builder();
-                return Err(tell(cause(&e)));
-            }
+        let key = self.key.as_ref().map(|key| key.0.as_str());
+        let error = match post(&client, url, key, body, most).await {
+            Ok(body) => return Ok(Answer { body, bill }),
+            Err(error) => error,
         };
-        let status = response.status().as_u16();
-        if !(200..300).contains(&status) {
-            bill.refused = true;
-            let said = read(response, ERROR_BYTES).await.map(|(body, _)| message(&body)).unwrap_or_default();
-            return Err(tell(self.refusal(section, status, &said)));
-        }
-        let (body, capped) = read(response, most).await.map_err(|e| tell(cause(&e)))?;
-        if capped {
-            return Err(tell(format!("its answer is larger than {}", human(most as u64))));
-        }
-        Ok(Answer { body, bill })
+        bill.refused = matches!(error, PostError::Key | PostError::Unsent(_) | PostError::Refused { .. });
+        Err(tell(match error {
+            PostError::Key => "its key has characters that no header can hold".into(),
+            PostError::Unsent(cause) => format!("no connection: {cause}"),
+            PostError::Ended(cause) => format!("the transfer failed: {cause}"),
+            PostError::Refused { status, said } => {
+                self.refusal(section, status, &words(&clean(said.as_bytes()), ERROR_SHOWN))
+            }
+            PostError::TooLarge => format!("its answer is larger than {}", human(most as u64)),
+        }))
     }
 
     fn refusal(&self, section: &str, status: u16, said: &str) -> String {
@@ -265,71 +251,6 @@ impl Endpoint {
         };
         if said.is_empty() { what } else { format!("{what}: {said}") }
     }
-
-    /// Some servers repeat the key in their errors.
-    fn without_key(&self, text: &str) -> String {
-        match &self.key {
-            Some(key) if !key.0.is_empty() => text.replace(&key.0, "(the key)"),
-            _ => text.to_owned(),
-        }
-    }
-}
-
-/// A client for `url`. The system's proxy is used, except for a server of this machine.
-fn client(url: &Url) -> Result<Client, String> {
-    // A concurrent call has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
-        // A key could go with a redirect.
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .pool_max_idle_per_host(0)
-        .connect_timeout(CONNECT);
-    let local = url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-    });
-    if local {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|e| format!("no HTTP client: {e}"))
-}
-
-/// At most `most` bytes of the body, and whether there are more.
-async fn read(mut response: reqwest::Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await? {
-        let room = most - body.len();
-        body.extend_from_slice(&piece[..piece.len().min(room)]);
-        if piece.len() > room {
-            return Ok((body, true));
-        }
-    }
-    Ok((body, false))
-}
-
-/// The innermost cause, which is the most specific.
-fn cause(e: &reqwest::Error) -> String {
-    use std::error::Error;
-    let mut cause: &dyn Error = e;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    let what = if e.is_connect() { "no connection" } else { "the transfer failed" };
-    format!("{what}: {cause}")
-}
-
-/// What a server says of an error, as one line.
-fn message(body: &[u8]) -> String {
-    let text = clean(body);
-    let said = serde_json::from_slice::<Value>(body).ok().and_then(|v| {
-        let message =
-            v.pointer("/error/message").or_else(|| v.pointer("/message")).or_else(|| v.get("error"))?;
-        message.as_str().map(str::to_owned)
-    });
-    let plain = || if text.trim_start().starts_with('<') { String::new() } else { text.clone() };
-    words(&clean(said.unwrap_or_else(plain).as_bytes()), ERROR_SHOWN)
 }
 
 /// Asks a model for an answer in text. `content`: as Chat Completions takes it.

@@ -125,8 +125,7 @@ impl Resolve for Pins {
 impl HttpNet {
     /// Builds the client (some milliseconds: loads the certificates).
     pub(crate) fn new(proxy: bool) -> Result<Self, String> {
-        // A concurrent call has installed the same one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        tiller_http::install_crypto();
         let pins = Pins { proxy, ..Pins::default() };
         let mut builder = Client::builder()
             .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))

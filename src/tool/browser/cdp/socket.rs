@@ -22,8 +22,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 type Socket = WebSocketStream<reqwest::Upgraded>;
 
 fn client() -> Result<Client, String> {
-    // A concurrent call has installed the same one.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    tiller_http::install_crypto();
     Client::builder()
         .http1_only()
         .connect_timeout(CONNECT)
