@@ -30,6 +30,7 @@ use crate::prompts::compose;
 use crate::prompts::msg::Destination;
 use crate::session::load::{self, SessionData};
 use crate::session::open;
+use crate::tool_call::CallOrigin;
 
 /// Capacity of a child's channel of commands.
 pub const COMMANDS: usize = 64;
@@ -101,6 +102,9 @@ impl ChildEngine {
                 ProgramSession { id: program.session, booked: program.booked, model: program.model };
             ExternalProgram::new(program.adapter, program.transport, session)
         });
+        let init = CallOrigin::in_init(main);
+        // Tiller does not see each call of a program of another vendor: all of them are asked about.
+        let widest = if init && program.is_some() { spec.profile.min(Profile::Ask) } else { spec.profile };
         let child = Child {
             main: Outbox::new(main.tx.clone()),
             root: main.session.id,
@@ -108,7 +112,8 @@ impl ChildEngine {
                 spawned_by: spec.spawned_by,
                 label: spec.label,
                 skills: spec.skills,
-                max_profile: spec.profile,
+                max_profile: widest,
+                init,
             },
             limits: spec.limits,
             open_questions: 0,
@@ -125,7 +130,7 @@ impl ChildEngine {
         };
         let effort = spec.role.as_ref().and_then(|r| r.effort).unwrap_or(main.session.effort);
         let identity = AgentIdentity { id: spec.id, kind, role: spec.role, look_only: false };
-        let profile = narrowed(spec.profile, main.session.profile);
+        let profile = narrowed(widest, main.session.profile);
         let mut session = load::fresh(&services.0, spec.model, profile, false);
         session.effort = effort;
         let watching = main.watching.for_child();

@@ -151,7 +151,7 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
             reply: last_reply(core),
             branch: core.session.head.name.clone(),
-            init: core.turn.live.as_ref().is_some_and(|l| CallOrigin::is_init(&l.prompt)),
+            init: CallOrigin::in_init(core),
         },
         files: CallFiles {
             reviews: Arc::clone(&core.files.reviews),

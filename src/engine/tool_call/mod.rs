@@ -14,6 +14,7 @@ use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
 use crate::bus::{Bus, EventScope};
+use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::Services;
 use crate::files::record;
@@ -74,7 +75,7 @@ pub(crate) struct CallOrigin {
     /// The reply that made the call, and its branch.
     pub(crate) reply: Option<EntryId>,
     pub(crate) branch: String,
-    /// The turn answers `/init`: AGENTS.md is written when the user has seen the difference, whatever the mode.
+    /// The turn answers `/init`, or works for one that does: AGENTS.md is written when the user has seen the difference, whatever the mode.
     pub(crate) init: bool,
 }
 
@@ -84,9 +85,11 @@ const INIT: &str = include_str!("../../../assets/prompts/init.md");
 const INSTRUCTIONS: &str = "AGENTS.md";
 
 impl CallOrigin {
-    /// Whether a turn with this message answers `/init`.
-    pub(crate) fn is_init(prompt: &str) -> bool {
-        prompt.trim_start().starts_with(INIT.trim())
+    /// Whether the agent's turn answers `/init`, or it works for such a turn.
+    pub(crate) fn in_init(core: &Core) -> bool {
+        let answers = |prompt: &str| prompt.trim_start().starts_with(INIT.trim());
+        let delegated = core.identity.child().is_some_and(|child| child.assignment.init);
+        delegated || core.turn.live.as_ref().is_some_and(|live| answers(&live.prompt))
     }
 
     /// The origin of what happens while the call runs.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use tiller_protocol::ask::Decision;
 use tiller_protocol::command::{Query, SessionCommand};
-use tiller_protocol::event::{ReplyEvent, TurnStatus};
-use tiller_protocol::{EntryBody, EntryId, RestoreWhat};
+use tiller_protocol::event::{AskEvent, ReplyEvent, TurnStatus};
+use tiller_protocol::{AskBody, AskReply, EntryBody, EntryId, EventBody, Profile, RestoreWhat};
 use tiller_provider::ChatMessage;
 
 use crate::agents::delegation::{delegate, first, result};
@@ -236,4 +237,42 @@ async fn what_an_agent_with_a_folder_of_its_own_writes_elsewhere_is_kept() {
     copies.sort();
     assert_eq!(copies, ["also theirs\n", "theirs\n"], "and none of its own folder");
     rig.quit().await;
+}
+
+/// Whatever the mode, AGENTS.md is not written for `/init` before the user has seen the difference: not by an agent that the
+/// task was handed to either, with a tool for files or with a command.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_init_delegates_to_asks_before_it_writes_agents_md() {
+    const INIT: &str = include_str!("../../../assets/prompts/init.md");
+    let writes = |task: &str| match task {
+        "by tool" => ("write_file", json!({"path": "AGENTS.md", "content": "tool\n"})),
+        _ => ("terminal", json!({"command": "printf 'shell\\n' > AGENTS.md"})),
+    };
+    for (task, yes) in [("by tool", false), ("by shell", false), ("by tool", true)] {
+        let place = Place::new();
+        let fake = Fake::with(move |_, r| match (first(r), result(r)) {
+            (init, None) if init.starts_with(INIT.trim()) => delegate(json!([{"goal": task}])),
+            (init, Some(_)) if init.starts_with(INIT.trim()) => says("Done."),
+            (_, None) => {
+                let (tool, args) = writes(task);
+                calls(&[("c1", tool, args)])
+            }
+            _ => says("Tried."),
+        });
+        let mut rig = place.start_with(&fake, |p| p.session.profile = Some(Profile::Full)).await;
+        rig.submit(INIT);
+        let ask = rig
+            .until_of("a question of the agent", |e| match &e.body {
+                EventBody::Ask(AskEvent::PermissionAsked { ask }) => Some(ask.clone()),
+                _ => None,
+            })
+            .await;
+        assert!(!place.work.join("AGENTS.md").exists(), "{task}");
+        let AskBody::Permission(asked) = &ask.body else { panic!("{ask:?}") };
+        let decision = if yes { Decision::Once } else { Decision::Deny { comment: None } };
+        rig.answer(&ask, AskReply::Permission { decision, hash: asked.hash.clone() });
+        rig.finished().await;
+        assert_eq!(place.work.join("AGENTS.md").exists(), yes, "{task}");
+        rig.quit().await;
+    }
 }

@@ -119,6 +119,8 @@ pub(crate) struct Assignment {
     pub(crate) skills: Vec<String>,
     /// The widest profile that it can have.
     pub(crate) max_profile: Profile,
+    /// The main agent's turn answered `/init` when the task was given: what holds for AGENTS.md there holds here.
+    pub(crate) init: bool,
 }
 
 /// Time at work, pauses left out.
