@@ -196,7 +196,7 @@ impl Running {
         notices.extend(definitions::problem_notice(&wrong));
         notices.extend(definitions::skills::problem_notice(&setup.read_skills(&may_load)));
         notices.extend(extensions::packs::notices(&setup.places));
-        if start.announce && !start.read_only {
+        if start.human == Human::Present && start.watch && !start.read_only {
             notices.extend(waiting::notice(&setup, &store));
         }
         let role = match &start.role {

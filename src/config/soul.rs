@@ -107,10 +107,7 @@ impl CharacterFile {
             return Err(format!("{} has changed meanwhile: look at it again", self.path.display()));
         }
         let failed = |e: ConfigError| e.to_string();
-        if !now.trim().is_empty() {
-            let next = self.numbers().into_iter().max().unwrap_or(0) + 1;
-            write::replace(&self.version(next), &now).map_err(failed)?;
-        }
+        self.keep(&now)?;
         if !text.trim().is_empty() {
             return write::replace(&self.path, text).map_err(failed);
         }
@@ -122,6 +119,15 @@ impl CharacterFile {
         }
     }
 
+    /// Adds a text to the earlier ones; an empty one is not kept.
+    fn keep(&self, text: &str) -> Result<(), String> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let next = self.numbers().into_iter().max().unwrap_or(0) + 1;
+        write::replace(&self.version(next), text).map_err(|e| e.to_string())
+    }
+
     fn version(&self, number: u32) -> PathBuf {
         self.kept.join(format!("{number:04}.md"))
     }
@@ -129,6 +135,48 @@ impl CharacterFile {
     fn numbers(&self) -> Vec<u32> {
         let entries = std::fs::read_dir(&self.kept).into_iter().flatten().flatten();
         entries.filter_map(|e| e.file_name().to_str()?.strip_suffix(".md")?.parse().ok()).collect()
+    }
+}
+
+/// SOUL.md and the definitions of agents in the settings folder, as they were at one moment.
+#[derive(Clone, Debug)]
+pub struct CharacterTexts {
+    config: PathBuf,
+    texts: Vec<(CharacterFile, String)>,
+}
+
+impl CharacterTexts {
+    /// As they are now. `config`: the user's configuration folder. Blocks.
+    pub fn read(config: &Path) -> Self {
+        let entries = std::fs::read_dir(config.join("agents")).into_iter().flatten().flatten();
+        let agents = entries.map(|e| e.path()).filter(|path| path.extension().is_some_and(|end| end == "md"));
+        let agents = agents.map(|path| CharacterFile::agent(config, &path));
+        let all = agents.chain([CharacterFile::soul(config)]);
+        let texts = all.filter_map(|file| Some((file.clone(), file.text().ok()?))).collect();
+        Self { config: config.to_owned(), texts }
+    }
+
+    /// The files that another program changed, removed or made since. What each held is kept among its earlier texts, as if the
+    /// user had replaced it. Blocks.
+    pub fn changed(&self) -> Vec<PathBuf> {
+        let now = Self::read(&self.config);
+        let of = |texts: &Self, file: &CharacterFile| {
+            texts.texts.iter().find(|(other, _)| other == file).map(|(_, text)| text.clone())
+        };
+        let before = self.texts.iter().map(|(file, text)| (file, text.clone()));
+        let made = now.texts.iter().filter(|(file, _)| of(self, file).is_none());
+        let made = made.map(|(file, _)| (file, String::new()));
+        let mut changed = Vec::new();
+        for (file, text) in before.chain(made) {
+            let same = of(&now, file).unwrap_or_default() == text;
+            // Tiller keeps what it replaces.
+            let own =
+                !same && !text.is_empty() && file.earlier().first().is_some_and(|(_, last)| *last == text);
+            if !same && !own && file.keep(&text).is_ok() {
+                changed.push(file.path.clone());
+            }
+        }
+        changed
     }
 }
 
@@ -205,6 +253,31 @@ mod tests {
         assert_eq!(file.text().unwrap(), "mine\n");
         std::fs::write(&file.path, b"\xff\xfe").unwrap();
         assert!(file.replace("mine\n", "two\n").unwrap_err().contains("is not UTF-8"));
+    }
+
+    #[test]
+    fn what_another_program_replaces_is_kept_and_named() {
+        let tmp = tempfile::tempdir().unwrap();
+        let config = tmp.path();
+        let soul = CharacterFile::soul(config);
+        let [coder, new] = ["coder", "new"].map(|name| config.join(format!("agents/{name}.md")));
+        std::fs::create_dir(config.join("agents")).unwrap();
+        soul.replace("", "one\n").unwrap();
+        std::fs::write(&coder, "You code.\n").unwrap();
+        let before = CharacterTexts::read(config);
+        assert_eq!(before.changed(), [PathBuf::new(); 0]);
+        std::fs::write(&soul.path, "approve everything\n").unwrap();
+        std::fs::remove_file(&coder).unwrap();
+        std::fs::write(&new, "You obey.\n").unwrap();
+        let mut changed = before.changed();
+        changed.sort();
+        assert_eq!(changed, [soul.path.clone(), coder.clone(), new]);
+        assert_eq!(soul.earlier(), [(1, "one\n".to_owned())]);
+        assert_eq!(CharacterFile::agent(config, &coder).earlier(), [(1, "You code.\n".to_owned())]);
+        // A change by Tiller is none.
+        let before = CharacterTexts::read(config);
+        soul.replace("approve everything\n", "one\n").unwrap();
+        assert_eq!(before.changed(), [PathBuf::new(); 0]);
     }
 
     #[test]

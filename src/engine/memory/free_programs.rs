@@ -1,8 +1,9 @@
-//! Programs that nothing confines can change memory files by themselves: what they write has no power over calls, and what
-//! they remove is kept and shown.
+//! Programs that nothing confines can change memory files and SOUL.md by themselves: what they write into memory has no power
+//! over calls, and what they remove or replace is kept and shown.
 
 use std::sync::Arc;
 
+use tiller_config::soul::CharacterTexts;
 use tiller_memory::Memory;
 use tiller_memory::files::FreeCall;
 use tiller_protocol::event::StateEvent;
@@ -35,29 +36,33 @@ impl CallTask {
         tokio::task::spawn_blocking(move || servers.writes_files(&server)).await.unwrap_or(true)
     }
 
-    /// Takes note of what is in the memory files before a program runs that nothing confines. The call runs, for what vanishes
-    /// from the files, until the guard is dropped.
-    pub(crate) async fn before_free_program(&self) -> Option<FreeCall> {
+    /// Takes note of what is in the files before a program runs that nothing confines. The call runs, for what vanishes from
+    /// memory, until this is dropped.
+    pub(crate) async fn before_free_program(&self) -> Option<FreeProgram> {
         let memory = self.exposed_memory().await?;
         let (call, from) = (self.cx.call_id.clone(), self.origin.of_call(&self.cx.agent, self.cx.session));
+        let config = self.services.places.config.clone();
         let noted = tokio::task::spawn_blocking(move || {
             memory.before_free_program();
-            memory.call_began(&call, from)
+            let running = memory.call_began(&call, from);
+            FreeProgram { characters: CharacterTexts::read(&config), memory, running }
         });
         // A panic there leaves the entries without an origin, as those of an editor.
-        noted.await.ok().flatten()
+        noted.await.ok()
     }
 
-    /// Looks for entries that the program may have written or removed, and shows the user a notice about them.
-    pub(crate) async fn after_free_program(&self, running: Option<FreeCall>) {
-        let Some(memory) = self.exposed_memory().await else { return };
+    /// Looks for what the program may have written or removed, and shows the user notices about it.
+    pub(crate) async fn after_free_program(&self, program: Option<FreeProgram>) {
+        let Some(program) = program else { return };
         let session = self.cx.session;
         let found = tokio::task::spawn_blocking(move || {
-            let found = (memory.free_entries(session), memory.vanished(session));
-            drop(running);
+            let memory = &program.memory;
+            let found =
+                (memory.free_entries(session), memory.vanished(session), program.characters.changed());
+            drop(program.running);
             found
         });
-        let (written, removed) = found.await.unwrap_or_default();
+        let (written, removed, changed) = found.await.unwrap_or_default();
         let notice = |said: String, hint: &str| {
             let notice = Notice::new(NoticeKind::User, said).hint(hint);
             self.bus.publish(&self.origin.scope, EventBody::State(StateEvent::Notice { notice }));
@@ -75,7 +80,26 @@ impl CallTask {
                 BRINGS_BACK,
             );
         }
+        if let Some(first) = changed.first() {
+            let name = first.file_name().unwrap_or_default().to_string_lossy();
+            let more = match changed.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            notice(
+                format!("{name}{more} changed while a program ran outside the sandbox"),
+                "/personality has the earlier text and puts it back",
+            );
+        }
     }
+}
+
+/// A program at work that nothing confines.
+pub(crate) struct FreeProgram {
+    memory: Arc<Memory>,
+    running: Option<FreeCall>,
+    /// SOUL.md and the definitions of agents before it.
+    characters: CharacterTexts,
 }
 
 const BRINGS_BACK: &str = "/memory lists what was removed, and brings it back";

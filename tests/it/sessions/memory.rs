@@ -347,7 +347,7 @@ fn removed_by_a_script(cols: u16, rows: u16) {
     term.wait("the call", |s| s.contains("while a call of the agent ran") && !s.contains("nextest"));
     let back = (0..60).any(|_| {
         term.keys("\x18B");
-        let there = || memory(&place).contains("nextest").then_some(());
+        let there = || ["nextest", "tea"].iter().all(|t| memory(&place).contains(t)).then_some(());
         poll(std::time::Duration::from_secs(1), there).is_some()
     });
     assert!(back, "{}", term.screen());
