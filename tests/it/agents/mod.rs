@@ -6,6 +6,7 @@ pub(crate) mod history;
 pub(crate) mod killed;
 pub(crate) mod panel_actions;
 pub(crate) mod panel_keys;
+pub(crate) mod reuse;
 pub(crate) mod secrets;
 pub(crate) mod spawn;
 pub(crate) mod terminal_pane;
