@@ -9,9 +9,8 @@
 //! | `sandbox` | which commands of the session are confined |
 //! | `terminals` | the terminals of the settings |
 //! | `trust` | the question about what the folder brings |
-//! | `waiting` | what waits for the user at a start |
 //! | `watch` | the watcher for the engine |
-//! | [`start`] | the engine on its own threads |
+//! | [`start`] | the engine on its own threads; what waits for the user then |
 //! | `logs` | the log file |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `definitions` | kinds of agents, programs and workflows, from files |
@@ -40,7 +39,6 @@ pub mod start;
 mod terminals;
 pub(crate) mod tools;
 mod trust;
-mod waiting;
 mod watch;
 
 pub use setup::Setup;

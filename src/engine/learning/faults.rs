@@ -1,4 +1,4 @@
-//! Entries of memory files whose matcher cannot be read: the user is told once of each.
+//! Entries of memory files whose matcher cannot be read: the user gets one notice of each.
 
 use std::sync::Arc;
 

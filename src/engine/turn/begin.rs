@@ -10,7 +10,7 @@ use tiller_protocol::{Entry, EventBody, HookEvent, ToolCall};
 use tiller_skills::Skill;
 
 use crate::bus::EventScope;
-use crate::context::prefix::layers::{AgentRole, PromptFacts, SkillFacts};
+use crate::context::prefix::layers::{AgentRole, KeptFacts, PromptFacts, SkillFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -142,8 +142,10 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         git: core.watching.git.clone(),
         budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
-        memory: core.services.user.memory.clone(),
-        learnings: core.services.user.learnings.clone(),
+        kept: KeptFacts {
+            memory: core.services.user.memory.clone(),
+            learnings: core.services.user.learnings.clone(),
+        },
         skills: SkillFacts {
             list: skill_index(core),
             style: (!core.identity.is_child()).then(|| crate::prompts::skills::current_style(core)).flatten(),

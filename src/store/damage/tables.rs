@@ -32,7 +32,7 @@ fn meaning(table: &str) -> &str {
         "heads" => "branches (heads)",
         "memory_changes" => "where entries of memory come from (memory_changes)",
         "memory_seen" => {
-            "entries of memory that were removed outside of Tiller since the last look (memory_seen)"
+            "entries of memory that were removed outside Tiller since the last look (memory_seen)"
         }
         "learnings" => "learnings from failures (learnings)",
         "meta" => "program metadata (meta)",

@@ -108,10 +108,8 @@ pub(crate) struct PromptFacts {
     pub skills: SkillFacts,
     /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
-    /// Memory files; `None`: the agent sees none.
-    pub memory: Option<Arc<tiller_memory::Memory>>,
-    /// Learnings, with the rules among the entries of memory files; `None`: entries are no rules.
-    pub learnings: Option<Arc<tiller_memory::Learnings>>,
+    /// What is known across sessions.
+    pub kept: KeptFacts,
     /// Where its commands run, as a sentence; `None`: on this machine.
     pub terminal: Option<String>,
 }
@@ -128,6 +126,15 @@ impl PromptFacts {
 
 /// Replaces the text of a file that a permission rule forbids to read.
 const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
+
+/// What the prompt has of memory.
+#[derive(Clone, Default)]
+pub(crate) struct KeptFacts {
+    /// Memory files; `None`: the agent sees none.
+    pub memory: Option<Arc<tiller_memory::Memory>>,
+    /// Learnings, with the rules among the entries of memory files; `None`: entries are no rules.
+    pub learnings: Option<Arc<tiller_memory::Learnings>>,
+}
 
 /// What the prompt has of skills and output styles.
 #[derive(Clone, Default)]
@@ -313,7 +320,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     // Child agents do not see USER.md, unless their definition says so.
     let may = |layer: Layer| match definition {
         Some(d) if d.may.is_some() => d.may(layer.name()),
-        _ => !(child && layer == Layer::User && facts.memory.is_none()),
+        _ => !(child && layer == Layer::User && facts.kept.memory.is_none()),
     };
     for i in project::instructions(&facts.folder).into_iter().filter(|_| may(Layer::Project)) {
         let i = facts.readable(i);
@@ -342,10 +349,10 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
         let name = plugin.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         add(Layer::User, i.path.display().to_string(), format!("# Plugin {name}"), i.text);
     }
-    match &facts.memory {
+    match &facts.kept.memory {
         Some(memory) => {
             for (file, layer) in [(MemoryFile::User, Layer::User), (MemoryFile::Memory, Layer::Memory)] {
-                let rules = facts.learnings.as_ref().and_then(|learnings| learnings.rules());
+                let rules = facts.kept.learnings.as_ref().and_then(|learnings| learnings.rules());
                 // A rule stands with the calls that it concerns.
                 let live = rules.map_or_else(|| memory.live(file), |rules| rules.live_without_rules(file));
                 for (path, text) in live {

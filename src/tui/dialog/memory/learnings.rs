@@ -203,6 +203,26 @@ fn about_rule(rule: &RuleView) -> String {
     text
 }
 
+impl List {
+    /// Whether one of its own actions can be done now, for the row under the cursor.
+    fn available(&self, action: Action) -> bool {
+        match (self.state.at().and_then(|at| self.by_id(at)), action.0) {
+            (Some(Row::Learning(l)), "learnings.accept") => l.state != LearningState::Active,
+            (Some(Row::Learning(l)), "learnings.retire") => l.state != LearningState::Retired,
+            (Some(Row::Learning(_)), "learnings.edit" | "learnings.undo") => true,
+            (Some(Row::Rule(rule)), "learnings.promote" | "learnings.hook") => {
+                let kind = match action.0 {
+                    "learnings.hook" => PromotionKind::Hook,
+                    _ => PromotionKind::Permission,
+                };
+                rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind)
+            }
+            (Some(Row::Rule(rule)), "learnings.undo") => rule.promoted.is_some(),
+            (_, id) => !id.starts_with("learnings."),
+        }
+    }
+}
+
 impl Source for List {
     fn title(&self) -> String {
         "Learnings".into()
@@ -215,6 +235,7 @@ impl Source for List {
             verb: TO_SOURCE,
             columns: COLUMNS,
             table: Some(PREVIEW),
+            refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
             empty: match (self.state.loaded, self.page.learnings.is_empty() && self.page.rules.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => {
@@ -316,23 +337,6 @@ impl Source for List {
         let Some(fix) = self.state.edited(&l.fix, text) else { return Outcome::none() };
         let text = LearningText { pattern: l.pattern, fix, context: l.context };
         Self::send(LearningCommand::Edit { id: l.id, text })
-    }
-
-    fn available(&self, action: Action) -> bool {
-        match (self.state.at().and_then(|at| self.by_id(at)), action.0) {
-            (Some(Row::Learning(l)), "learnings.accept") => l.state != LearningState::Active,
-            (Some(Row::Learning(l)), "learnings.retire") => l.state != LearningState::Retired,
-            (Some(Row::Learning(_)), "learnings.edit" | "learnings.undo") => true,
-            (Some(Row::Rule(rule)), "learnings.promote" | "learnings.hook") => {
-                let kind = match action.0 {
-                    "learnings.hook" => PromotionKind::Hook,
-                    _ => PromotionKind::Permission,
-                };
-                rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind)
-            }
-            (Some(Row::Rule(rule)), "learnings.undo") => rule.promoted.is_some(),
-            (_, id) => !id.starts_with("learnings."),
-        }
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

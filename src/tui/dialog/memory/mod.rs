@@ -55,16 +55,12 @@ const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
     ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
     ActionSpec::key_only("memory.archive", "archive", "Archive the entry, or bring it back").deciding(),
-    ActionSpec::key_only(
-        "memory.restore",
-        "bring back",
-        "Bring back the entry that was removed outside Tiller",
-    )
-    .deciding(),
+    ActionSpec::key_only("memory.restore", "restore", "Restore the entry that was removed outside Tiller")
+        .deciding(),
     ActionSpec::key_only(
         "memory.restore-all",
-        "bring all back",
-        "Bring back all entries that were found missing with this one",
+        "restore all",
+        "Restore all entries that were found missing with this one",
     )
     .deciding(),
     ActionSpec::key_only("memory.undo", "undo", "Undo the last change of memory").deciding(),
@@ -143,6 +139,23 @@ fn source(entry: &MemoryEntry) -> Option<(SessionId, EntryId)> {
     entry.from.as_ref().and_then(|from| from.session.zip(from.entry))
 }
 
+impl Browser {
+    /// Whether one of its own actions can be done now, for the row under the cursor.
+    fn available(&self, action: Action) -> bool {
+        let Some(entry) = self.current() else { return !action.0.starts_with("memory.") || undoes(action) };
+        let (pending, aside) = (entry.state == MemoryState::Pending, entry.state == MemoryState::Aside);
+        let removed = entry.state == MemoryState::Removed;
+        match action.0 {
+            "memory.restore" | "memory.restore-all" => removed,
+            "memory.accept" => Self::may_accept(entry),
+            "memory.decline" => pending || removed,
+            "memory.edit" | "memory.delete" => !aside && !removed,
+            "memory.archive" => !aside && !pending && !removed,
+            _ => true,
+        }
+    }
+}
+
 impl Source for Browser {
     fn title(&self) -> String {
         "Memory".into()
@@ -155,6 +168,7 @@ impl Source for Browser {
             verb: TO_SOURCE,
             columns: rows::COLUMNS,
             table: Some(rows::PREVIEW),
+            refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
             empty: match (self.state.loaded, self.page.entries.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "Nothing is kept yet: a message that begins with # is kept here",
@@ -256,20 +270,6 @@ impl Source for Browser {
             return Self::decide(&entry, true, Some(text));
         }
         Self::send(MemoryCommand::Edit { target: entry.target, old, text })
-    }
-
-    fn available(&self, action: Action) -> bool {
-        let Some(entry) = self.current() else { return !action.0.starts_with("memory.") || undoes(action) };
-        let (pending, aside) = (entry.state == MemoryState::Pending, entry.state == MemoryState::Aside);
-        let removed = entry.state == MemoryState::Removed;
-        match action.0 {
-            "memory.restore" | "memory.restore-all" => removed,
-            "memory.accept" => Self::may_accept(entry),
-            "memory.decline" => pending || removed,
-            "memory.edit" | "memory.delete" => !aside && !removed,
-            "memory.archive" => !aside && !pending && !removed,
-            _ => true,
-        }
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

@@ -140,8 +140,7 @@ fn what_was_removed_outside_tiller_is_shown_with_the_call_and_brought_back() {
         r.run("type push; wait 1000");
         let screen = r.screen();
         println!("{screen}");
-        for part in ["Ctrl-X b bring back", "Never push by hand", "while a call of the agent ran, 2026-11-18"]
-        {
+        for part in ["Ctrl-X b restore", "Never push by hand", "while a call of the agent ran, 2026-11-18"] {
             assert!(screen.contains(part), "{part}\n{screen}");
         }
         r.run("ctrl-x b; ctrl-x B; ctrl-x x; ctrl-x e; ctrl-x v");

@@ -344,7 +344,9 @@ impl Panel for Picker {
         let decides = action.0 == "picker.choose" && self.chosen().is_some_and(|i| i.decides);
         match decides {
             true => Availability::Decides,
-            false => Availability::unless((!self.source.available(action)).then_some("Not for this row")),
+            false => Availability::unless(
+                self.source.spec().refused.contains(&action).then_some("Not for this row"),
+            ),
         }
     }
 

@@ -145,6 +145,15 @@ pub struct ListSpec {
     pub filtered: bool,
     /// Whether an event of the engine changes the rows: they are read again.
     pub changed_by: fn(&Event) -> bool,
+    /// Its own actions that cannot be done for the row under the cursor: they are not offered.
+    pub refused: Vec<Action>,
+}
+
+impl ListSpec {
+    /// Those of `all` that are not `available`, for [`ListSpec::refused`].
+    pub fn refused(all: &[ActionSpec], available: impl Fn(Action) -> bool) -> Vec<Action> {
+        all.iter().map(|spec| spec.action).filter(|action| !available(*action)).collect()
+    }
 }
 
 /// In an empty field that filters a list.
@@ -162,6 +171,7 @@ impl Default for ListSpec {
             empty: "Nothing found",
             filtered: true,
             changed_by: |_| false,
+            refused: Vec::new(),
         }
     }
 }
@@ -190,11 +200,6 @@ pub trait Source: Any {
     /// Takes the text that [`Outcome::Input`] asked for about `item`, trimmed.
     fn submit(&mut self, _item: &Item, _text: &str, _model: &Model) -> Outcome {
         Outcome::none()
-    }
-
-    /// Whether one of its own actions can be done now, for the row under the cursor. An action that is refused is not offered.
-    fn available(&self, _action: Action) -> bool {
-        true
     }
 
     /// Hints besides "choose"; `any`: a row is selected.

@@ -254,6 +254,13 @@ fn say(text: impl Into<String>) -> Effect {
     Effect::Toast(Notice::new(NoticeKind::Info, text.into()))
 }
 
+impl ContextSource {
+    /// Whether one of its own actions can be done now, for the row under the cursor.
+    fn available(&self, action: Action) -> bool {
+        action.0 != "context.budget" || self.has_budget
+    }
+}
+
 impl Source for ContextSource {
     fn title(&self) -> String {
         "Context".into()
@@ -265,6 +272,7 @@ impl Source for ContextSource {
             verb: "edit",
             columns: COLUMNS,
             table: Some(2),
+            refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
             empty: if self.report.is_some() { "Nothing found" } else { "Loading..." },
             ..ListSpec::default()
         }
@@ -346,10 +354,6 @@ impl Source for ContextSource {
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.has_budget = item.and_then(|item| self.name(item)).is_some();
         Vec::new()
-    }
-
-    fn available(&self, action: Action) -> bool {
-        action.0 != "context.budget" || self.has_budget
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

@@ -175,6 +175,19 @@ impl SkillList {
     }
 }
 
+impl SkillList {
+    /// Whether one of its own actions can be done now, for the row under the cursor.
+    fn available(&self, action: Action) -> bool {
+        let row = self.at.and_then(|at| self.rows.get(at));
+        match (action.0, row) {
+            ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty(),
+            ("skills.try", Some(row)) => row.state == SkillUse::Used,
+            ("skills.switch", Some(row)) => matches!(row.state, SkillUse::Used | SkillUse::Off),
+            (id, row) => row.is_some() || !id.starts_with("skills."),
+        }
+    }
+}
+
 impl Source for SkillList {
     fn title(&self) -> String {
         "Skills".into()
@@ -187,6 +200,7 @@ impl Source for SkillList {
             verb: "read",
             columns: COLUMNS,
             table: Some(PREVIEW),
+            refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
             empty: match (self.loaded, self.rows.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "There are no skills",
@@ -296,16 +310,6 @@ impl Source for SkillList {
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.at = item.and_then(|item| item.id.parse().ok());
         self.said.take().map(|said| Effect::Toast(Notice::new(NoticeKind::Info, said))).into_iter().collect()
-    }
-
-    fn available(&self, action: Action) -> bool {
-        let row = self.at.and_then(|at| self.rows.get(at));
-        match (action.0, row) {
-            ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty(),
-            ("skills.try", Some(row)) => row.state == SkillUse::Used,
-            ("skills.switch", Some(row)) => matches!(row.state, SkillUse::Used | SkillUse::Off),
-            (id, row) => row.is_some() || !id.starts_with("skills."),
-        }
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {

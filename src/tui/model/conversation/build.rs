@@ -9,7 +9,7 @@ use tiller_protocol::{
     ToolOutcome, ToolVerb,
 };
 
-use super::cell::shortened;
+use super::cell::{ResultEntry, shortened};
 use super::{Body, Cell, Conversation, FirstEntry, ReplyEnd, TextTail, ToolCell, ToolState, TurnSummary};
 
 /// A result whose call is not (yet) known here.
@@ -102,11 +102,10 @@ impl Builder {
                 self.demo = is_demo(model);
                 self.blocks(node, blocks, stop);
             }
-            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, learnings } => {
+            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, .. } => {
                 let mut tool = ToolCell::new(call_id, name, &self.tools);
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
-                tool.result = Some(node.id);
-                tool.learnings.clone_from(learnings);
+                tool.result = Some(ResultEntry::of(node));
                 self.results.push(UnmatchedResult {
                     entry: node.id,
                     time: node.time,

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
 
 /// Bytes of output that a cell keeps; the full text is asked for when it is looked at.
 const TAIL: usize = 16 << 10;
@@ -171,12 +171,28 @@ pub struct ToolCell {
     pub output: TextTail,
     pub display: Option<Display>,
     pub seconds: f64,
-    /// The entry of its result.
-    pub result: Option<EntryId>,
+    pub result: Option<ResultEntry>,
     /// The calls that it makes: it is a script.
     pub inner: Option<Box<InnerCalls>>,
-    /// The numbers of the learnings at the end of its result.
+}
+
+/// The entry of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultEntry {
+    pub id: EntryId,
+    /// The numbers of the learnings at its end.
     pub learnings: Vec<i64>,
+}
+
+impl ResultEntry {
+    /// Of a stored entry. The learnings are a field of it: text of a result that looks like a learning is none.
+    pub(super) fn of(entry: &Entry) -> Self {
+        let learnings = match &entry.body {
+            EntryBody::ToolResult { learnings, .. } => learnings.clone(),
+            _ => Vec::new(),
+        };
+        Self { id: entry.id, learnings }
+    }
 }
 
 /// The calls of a script.
@@ -226,6 +242,11 @@ impl ToolCell {
     pub(super) fn new(call_id: &str, name: &str, tools: &ToolCatalog) -> Self {
         let info = tools.get(name).cloned();
         Self { call_id: call_id.to_owned(), name: name.to_owned(), info, ..Self::default() }
+    }
+
+    /// The numbers of the learnings at the end of its result.
+    pub fn learnings(&self) -> &[i64] {
+        self.result.as_ref().map_or(&[], |result| &result.learnings)
     }
 
     /// Notes that the call began to run.
@@ -285,7 +306,6 @@ impl ToolCell {
         self.display = result.display;
         self.seconds = result.seconds;
         self.result = result.result;
-        self.learnings = result.learnings;
         self.take_inner(result.inner);
     }
 

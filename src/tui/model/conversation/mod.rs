@@ -23,7 +23,9 @@ use tiller_protocol::{
     Time, ToolCatalog,
 };
 
-pub use cell::{Body, Cell, InnerCalls, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState, TurnSummary};
+pub use cell::{
+    Body, Cell, InnerCalls, ReplyEnd, ResultEntry, ShellRun, TextTail, ToolCell, ToolState, TurnSummary,
+};
 pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
@@ -212,8 +214,7 @@ impl Conversation {
             ToolEvent::ToolFinished { call_id, name, outcome, output, seconds, display, node, .. } => {
                 let key = self.with_tool(now, call_id, name, |t| {
                     t.finish(*outcome, output, *seconds, display.as_ref());
-                    t.result = Some(node.id);
-                    t.learnings = learned::of(&node.body);
+                    t.result = Some(ResultEntry::of(node));
                 });
                 if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
                     cell.entries += 1;

@@ -114,7 +114,9 @@ impl ConversationPanel {
         }
         let conv = &model.agent.conversation;
         let found = conv.cells().iter().position(|c| match (to, &c.body) {
-            (GoTo::Entry(id), Body::Tool(t)) => c.entry == Some(*id) || t.result == Some(*id),
+            (GoTo::Entry(id), Body::Tool(t)) => {
+                c.entry == Some(*id) || t.result.as_ref().is_some_and(|r| r.id == *id)
+            }
             (GoTo::Entry(id), _) => c.entry == Some(*id),
             (GoTo::Call(id), Body::Tool(t)) => t.call_id == *id,
             _ => false,
@@ -206,7 +208,7 @@ impl ConversationPanel {
     /// The learnings at the end of the chosen call.
     pub(super) fn learnings(&self, model: &Model) -> Vec<i64> {
         match self.chosen(model).map(|cell| &cell.body) {
-            Some(Body::Tool(t)) => t.learnings.clone(),
+            Some(Body::Tool(t)) => t.learnings().to_vec(),
             _ => Vec::new(),
         }
     }

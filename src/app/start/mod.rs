@@ -1,5 +1,7 @@
 //! Creates the engine from a [`Setup`] and runs it on separate threads.
 
+mod waiting;
+
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,8 +21,7 @@ use tokio::runtime::Runtime;
 
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{
-    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, waiting,
-    watch,
+    Setup, definitions, definitions::workflows, extensions, logs, rules, sandbox, terminals, trust, watch,
 };
 
 /// Permission rules of this run only, in the syntax of `permissions.yaml`.
