@@ -265,7 +265,7 @@ mod tests {
         soul.replace("", "one\n").unwrap();
         std::fs::write(&coder, "You code.\n").unwrap();
         let before = CharacterTexts::read(config);
-        assert_eq!(before.changed(), [PathBuf::new(); 0]);
+        assert_eq!(before.changed(), Vec::<PathBuf>::new());
         std::fs::write(&soul.path, "approve everything\n").unwrap();
         std::fs::remove_file(&coder).unwrap();
         std::fs::write(&new, "You obey.\n").unwrap();
@@ -277,7 +277,7 @@ mod tests {
         // A change by Tiller is none.
         let before = CharacterTexts::read(config);
         soul.replace("approve everything\n", "one\n").unwrap();
-        assert_eq!(before.changed(), [PathBuf::new(); 0]);
+        assert_eq!(before.changed(), Vec::<PathBuf>::new());
     }
 
     #[test]
