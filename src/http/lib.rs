@@ -27,7 +27,7 @@ pub enum PostError {
     Unsent(String),
     /// The transfer failed: the innermost cause.
     Ended(String),
-    /// The server answered with another status than 200 to 299. `said`: what it says of the error, not cleaned; may be empty.
+    /// The server answered with another status than 200 to 299. `said`: its error message, not cleaned; may be empty.
     Refused { status: u16, said: String },
     /// The answer is larger than was asked for.
     TooLarge,
@@ -131,7 +131,7 @@ fn cause(e: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// What a server says of an error: the message of its JSON, or its text when that is no page.
+/// The error message of an answer: that of its JSON, or its text when that is no page.
 fn said(body: &[u8]) -> String {
     let message = serde_json::from_slice::<Value>(body).ok().and_then(|v| {
         let paths = ["/error/message", "/message", "/error"];

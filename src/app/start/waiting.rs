@@ -9,7 +9,7 @@ use crate::app::Setup;
 struct Kind {
     /// The slash command that shows it.
     command: &'static str,
-    /// How many there are. What cannot be read counts as none: its own dialog says why.
+    /// How many there are. What cannot be read counts as none: its dialog shows the error.
     count: fn(&Setup, &Store) -> usize,
 }
 

@@ -158,7 +158,7 @@ impl Engine {
             sandbox::start(&mut core, test, present);
         }
         crate::learning::tend(&mut core);
-        crate::learning::tell_of_faults(&mut core);
+        crate::learning::notice_of_faults(&mut core);
         record::finish_restore(&mut core);
         crate::memory::condense::with_model(&mut core);
         if !resumed {

@@ -8,7 +8,7 @@ use tiller_protocol::{EventBody, Notice, NoticeKind};
 use crate::core::Core;
 
 /// Looks for matchers that cannot be read, and shows the user a notice about those that are new.
-pub(crate) fn tell_of_faults(core: &mut Core) {
+pub(crate) fn notice_of_faults(core: &mut Core) {
     let Some(learnings) = core.services.user.learnings.clone().filter(|_| core.identity.owns_session())
     else {
         return;

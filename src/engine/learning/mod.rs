@@ -7,7 +7,7 @@ mod manage;
 mod pairing;
 mod rules;
 
-pub(crate) use attach::{CallNote, for_message};
-pub(crate) use faults::tell_of_faults;
+pub(crate) use attach::{CallNote, for_message, set_mode};
+pub(crate) use faults::notice_of_faults;
 pub(crate) use manage::{command, query, tend};
 pub(crate) use pairing::seen;

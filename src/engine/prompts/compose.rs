@@ -26,7 +26,7 @@ use crate::core::hooks;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Services;
-use crate::learning::for_message;
+use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
@@ -130,6 +130,9 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let hook = hooks::job(core, event);
     let may_learn = ours && core.services.user.may_learn;
     let learnings = core.services.user.learnings.clone().filter(|_| may_learn);
+    if let Some(learnings) = &learnings {
+        set_mode(learnings, &core.services.config());
+    }
     let (bus, scope, session) = (Arc::clone(&core.bus), core.scope(), core.session.id);
     let prompt = matches!(goal, Destination::Prompt { .. });
     let mut opened = if prompt { core.prompts.opened.take() } else { None };

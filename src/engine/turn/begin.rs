@@ -99,7 +99,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     });
     core.session.interrupted = None;
     crate::memory::free_programs::turn_began(core);
-    crate::learning::tell_of_faults(core);
+    crate::learning::notice_of_faults(core);
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
     append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));

@@ -291,7 +291,7 @@ impl Learnings<'_> {
             let mut after = before.clone();
             if let Some(state) = &state {
                 after.state = state.clone();
-                // Who accepts a text answers for it.
+                // An accepted text is the text of the user.
                 if *state == LearningState::Active {
                     after.source.taint = Taint::Person;
                 }

@@ -409,3 +409,36 @@ fn a_file_cannot_point_elsewhere() {
         assert_eq!(store.sessions().get(s), Err(StoreError::NoSession(s)));
     }
 }
+
+/// The numbers of learnings belong to one database: those of a file would name others here. What came before is known again.
+#[test]
+fn a_file_brings_no_numbers_of_learnings() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    let add = |id: u128, learnings: Vec<i64>| {
+        let body = EntryBody::ToolResult {
+            call_id: format!("c{id}"),
+            name: "x".into(),
+            outcome: ToolOutcome::Error,
+            content: vec![Part::Text { text: "failed".into() }],
+            display: None,
+            seconds: 0.5,
+            learnings,
+        };
+        let parent = (id > 1).then(|| entry_id(id - 1));
+        let entries = vec![entry(s, entry_id(id), parent, body)];
+        store.entries().append(Append::new(s, "main").entries(entries)).wait().unwrap();
+    };
+    add(1, vec![4, 5]);
+    let first = text_of(&store, s);
+    assert!(first.contains("\"learnings\":[4,5]"), "{first}");
+    let numbers = |store: &Store, session| text_of(store, session).matches("\"learnings\":[").count();
+
+    let (_other_dir, other) = scratch();
+    other.transfer().import(&mut first.as_bytes(), ImportIds::Keep).wait().unwrap();
+    let copy = other.transfer().import(&mut first.as_bytes(), ImportIds::Fresh).wait().unwrap().session;
+    assert_eq!((numbers(&other, s), numbers(&other, copy)), (0, 0));
+    add(2, vec![6]);
+    let more = other.transfer().import_more(&mut text_of(&store, s).as_bytes()).wait().unwrap();
+    assert_eq!((more.entries, numbers(&other, s), numbers(&store, s)), (1, 0, 2));
+}

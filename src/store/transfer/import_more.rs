@@ -12,7 +12,9 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
 use crate::transfer::import::Imported;
-use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, parse, wrong};
+use crate::transfer::lines::{
+    EntryLine, HeadLine, Line, SessionLines, TagLine, drop_learnings, parse, wrong,
+};
 use crate::tree::entries::{self, Raw, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
@@ -47,9 +49,10 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
         if known(conn, session, line, body)? {
             continue;
         }
-        let payload = match without_learnings(body) {
-            Some(body) => serde_json::to_string(&body)?,
-            None => line.body.get().to_owned(),
+        let mut own = body.clone();
+        let payload = match drop_learnings(&mut own) {
+            true => serde_json::to_string(&own)?,
+            false => line.body.get().to_owned(),
         };
         let mut raw = Raw {
             id: line.id,
@@ -104,22 +107,15 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
         .optional()?;
     let Some((of, parent, payload)) = there else { return Ok(false) };
     // A damaged entry is reported elsewhere; it exists here.
-    let plain = |body: &EntryBody| without_learnings(body).unwrap_or_else(|| body.clone());
-    let same = read_body(&payload).map_or(true, |was| plain(&was) == plain(body));
+    let plain = |mut body: EntryBody| {
+        drop_learnings(&mut body);
+        body
+    };
+    let same = read_body(&payload).map_or(true, |was| plain(was) == plain(body.clone()));
     if of == session.0 && parent == line.parent && same {
         return Ok(true);
     }
     Err(StoreError::Conflict(format!("the file has a different version of entry {}", line.id)))
-}
-
-/// The body without the numbers of learnings, which belong to one database; `None`: it has none.
-fn without_learnings(body: &EntryBody) -> Option<EntryBody> {
-    let mut body = body.clone();
-    match &mut body {
-        EntryBody::ToolResult { learnings, .. } if !learnings.is_empty() => learnings.clear(),
-        _ => return None,
-    }
-    Some(body)
 }
 
 /// Where a branch of the file continues: its head moves along, unless it was continued differently here.

@@ -12,7 +12,9 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, wrong};
+use crate::transfer::lines::{
+    AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, drop_learnings, wrong,
+};
 use crate::tree::entries::{self, Raw};
 
 /// Inserts the rows of one session.
@@ -300,8 +302,10 @@ impl Rows<'_> {
     /// database that the file comes from.
     fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
         let mut body = body.clone();
+        if drop_learnings(&mut body) {
+            return Ok(serde_json::to_string(&body)?);
+        }
         match &mut body {
-            EntryBody::ToolResult { learnings, .. } if !learnings.is_empty() => learnings.clear(),
             _ if self.fresh.is_empty() => return Ok(text.get().to_owned()),
             EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),
             EntryBody::BranchSummary { from, .. } => *from = self.entry_id(*from),

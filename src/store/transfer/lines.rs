@@ -318,3 +318,11 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
     }
     if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
 }
+
+/// Takes the numbers of learnings out of a result: they belong to the database that a file comes from. Whether there were some.
+pub(crate) fn drop_learnings(body: &mut EntryBody) -> bool {
+    match body {
+        EntryBody::ToolResult { learnings, .. } => !std::mem::take(learnings).is_empty(),
+        _ => false,
+    }
+}

@@ -5,7 +5,6 @@ mod cause;
 pub(crate) mod describe;
 mod end;
 mod finished;
-mod inner;
 mod note;
 mod notice;
 pub mod plain;
@@ -27,9 +26,8 @@ use crate::theme::Role;
 use crate::widget::sign;
 
 pub use describe::describe;
-pub use inner::inner_sign;
 pub(crate) use summary::thousands;
-pub use tool::seconds;
+pub use tool::{inner_sign, seconds};
 pub(crate) use tool::{is_todo, joins};
 
 /// Columns left of every block's text.

@@ -1,11 +1,12 @@
 //! Rules at the point of action: the one of many that matters is attached to the call that it concerns.
 
 use tiller_config::schema::LearningsSetting;
+use tiller_memory::learnings::{LEARNING_TOKENS, LearningsMode, SavedLearning};
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, FailureKind, Learning, LearningCommand, LearningSource, LearningState,
-    LearningsQuery, Profile, PromotionKind, RuleReceipts, RuleView, Taint, Time,
+    AskReply, CommandBody, Decision, LearningCommand, LearningState, LearningsQuery, Profile, PromotionKind,
+    Provenance, RuleReceipts, RuleView, Taint,
 };
 
 use super::{Bench, run};
@@ -196,36 +197,19 @@ async fn an_accepted_learning_with_a_matcher_is_a_rule() {
     let bench = Bench::new(false);
     let fake = Fake::new([]);
     let mut kept = None;
-    let mut now = Time(0);
-    let mut rig = bench
-        .place
-        .start_with(&fake, |p| {
-            now = p.environment.clock.now();
-            kept = Some(bench.learns(p, LearningsSetting::Save));
-        })
-        .await;
-    let store = kept.unwrap().store().clone();
-    let learning = Learning {
-        id: 0,
-        kind: FailureKind::default(),
+    let mut rig =
+        bench.place.start_with(&fake, |p| kept = Some(bench.learns(p, LearningsSetting::Save))).await;
+    let learnings = kept.unwrap();
+    let saved = SavedLearning {
         pattern: "make docs".into(),
-        error: String::new(),
         fix: "Build the docs before. [when: terminal \"make docs*\"]".into(),
-        context: String::new(),
-        tags: Vec::new(),
-        state: LearningState::Proposed,
-        created_at: now,
-        last_used_at: None,
-        times_used: 0,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint: Taint::ToolOutput,
-        },
+        ..SavedLearning::default()
     };
-    let (id, _) = store.learnings().add(learning).wait().unwrap();
+    let from = Provenance { taint: Taint::ToolOutput, ..Provenance::default() };
+    learnings.set(LearningsMode::Save, LEARNING_TOKENS);
+    let learning = learnings.save(saved, &from).unwrap().unwrap();
+    assert_eq!(learning.state, LearningState::Proposed);
+    let (store, id) = (learnings.store().clone(), learning.id);
     assert!(!push(&mut rig, &fake, "make docs").await.contains("[A rule"));
     rig.send(CommandBody::Learning(LearningCommand::Decide { id, state: LearningState::Active }));
     rig.reply().await;

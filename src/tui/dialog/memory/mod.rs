@@ -243,7 +243,7 @@ impl Source for Browser {
                 }
                 None => toast("This entry was not removed outside Tiller"),
             }),
-            "memory.edit" | "memory.archive" if removed => Some(toast("Bring the entry back first")),
+            "memory.edit" | "memory.archive" if removed => Some(toast("Restore the entry first")),
             "memory.delete" if removed => Some(Self::decide(entry, false, None)),
             "memory.accept" => Some(Self::decide(entry, true, None)),
             "memory.decline" => Some(Self::decide(entry, false, None)),

@@ -3,8 +3,8 @@
 use tiller_protocol::ToolOutcome;
 use tiller_protocol::tool::InnerCall;
 
-use super::CellCx;
-use super::tool::{quoted, seconds, short, unfold_note};
+use super::{quoted, seconds, short, unfold_note};
+use crate::cell::CellCx;
 use crate::model::conversation::InnerCalls;
 use crate::text::clean;
 use crate::text::line::{Line, Look, Wrap};

@@ -1,12 +1,16 @@
 //! A tool call: one row with sign, verb, target, measure and time in columns; the first changed rows of an edit; a live
 //! tail while it runs; the cause when it failed; everything when unfolded. Neighbours of one kind share a row.
 
+mod inner;
+
 use tiller_protocol::ToolOutcome;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 
+pub use inner::inner_sign;
+
 use super::cause::cause;
-use super::{CellCx, CellLayout, describe, inner, output_lines};
+use super::{CellCx, CellLayout, describe, output_lines};
 use crate::model::conversation::{ToolCell, ToolState, learned};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
