@@ -286,7 +286,12 @@ impl Source for Browser {
             let undo = *id == "memory.undo";
             (any || (undo && self.state.changed)) && self.available(Action(id))
         };
-        ids.into_iter().filter(shown).map(Hint::of).collect()
+        let removed = self.current().is_some_and(|e| e.state == MemoryState::Removed);
+        let hint = |id| match id {
+            "memory.decline" if removed => Hint::as_(id, "off the list"),
+            _ => Hint::of(id),
+        };
+        ids.into_iter().filter(shown).map(hint).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
