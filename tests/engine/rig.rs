@@ -1,7 +1,7 @@
 //! An engine in a scratch folder, with a scripted model; the test plays the user.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -28,6 +28,16 @@ pub(crate) struct Place {
     pub(crate) work: PathBuf,
     /// What the engine's model can call; the program's own tools unless a test adds one.
     pub(crate) tools: Registry,
+    /// The stores of the engines that ran here.
+    stores: Mutex<Vec<Store>>,
+}
+
+/// Before the folder goes, every store is closed: a thread of an engine that still waits for a write gets its answer. A store
+/// whose folder is gone would retry the write without end, and the test's runtime would wait for that thread.
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.stores.get_mut().unwrap_or_else(PoisonError::into_inner).iter().for_each(Store::close);
+    }
 }
 
 impl Place {
@@ -35,7 +45,7 @@ impl Place {
         let tmp = tempfile::tempdir().unwrap();
         let work = tmp.path().canonicalize().unwrap().join("work");
         std::fs::create_dir(&work).unwrap();
-        Self { work, tmp, tools: Registry::built_in() }
+        Self { work, tmp, tools: Registry::built_in(), stores: Mutex::default() }
     }
 
     pub(crate) fn file(&self, name: &str, content: &str) {
@@ -89,6 +99,7 @@ impl Place {
     pub(crate) async fn start_with(&self, fake: &Arc<Fake>, change: impl FnOnce(&mut EngineConfig)) -> Rig {
         let mut parts = self.parts(fake);
         change(&mut parts);
+        self.stores.lock().unwrap().push(parts.store.clone());
         let (engine, events) = Engine::start(parts).await.unwrap();
         Rig { handle: engine.handle(), engine: Some(engine), events, seen: Vec::new(), next: 1 }
     }
