@@ -113,6 +113,9 @@ impl Memory {
     /// stays as it is.
     fn turn(&self, change: &MemoryChange, forward: bool) -> Result<bool, MemoryError> {
         let Some(target) = self.target_of(&change.path) else { return Ok(false) };
+        if let Some(archived) = change.archived {
+            return self.turn_move(target, change, if forward { archived } else { !archived });
+        }
         let (from, to) = (change.removed.as_deref(), change.added.as_deref());
         let (from, to) = if forward { (from, to) } else { (to, from) };
         let from = from.map(|line| self.present(target, Entry::of_line(line))).transpose()?;
@@ -121,6 +124,18 @@ impl Memory {
             Some(entry) if !document.contains(entry) => Ok(false),
             _ => apply(document, from.as_ref(), to.as_ref(), target).map(|()| true),
         })
+    }
+
+    /// Moves the entry of a recorded move into the archive (`archived`), or out of it. False: it is not where the move left it.
+    fn turn_move(
+        &self,
+        target: tiller_protocol::MemoryTarget,
+        change: &MemoryChange,
+        archived: bool,
+    ) -> Result<bool, MemoryError> {
+        let line = change.removed.as_deref().unwrap_or_default();
+        let entry = Entry { archived: !archived, ..Entry::of_line(line) };
+        self.slot(target)?.change(|document| Ok(document.archive(&entry, archived)))
     }
 
     /// What [`Self::head_moved`] would do.
