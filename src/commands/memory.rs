@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use tiller_memory::files::{Document, Edit, LARGEST};
+use tiller_memory::files::{Document, Edit, Entry, Imported, ImportedEntry, LARGEST};
 use tiller_memory::{Memory, MemoryError};
 use tiller_permit::trust::Status;
 use tiller_protocol::{
@@ -32,8 +32,7 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             list(memory, &words.join(" "), &|e| e.state != MemoryState::Removed, *json)
         }
         MemoryWhat::Export { of } => {
-            let kept = |e: &MemoryEntry| !matches!(e.state, MemoryState::Pending | MemoryState::Removed);
-            list(memory, "", &|e| shown(e, of) && kept(e), true)
+            list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Removed, true)
         }
         MemoryWhat::Embed { import } => embed(setup, &store, import.as_deref()),
         MemoryWhat::Add { text, of } => {
@@ -49,9 +48,9 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             let gone = done.removed.map(|e| e.text).unwrap_or_default();
             say(&format!("Removed from {}: {}\n", place(memory, target), one_line(&gone)))
         }
-        MemoryWhat::Import { file, of } => {
+        MemoryWhat::Import { file, mine, of } => {
             let target = target(of, may_use(&status), &status)?;
-            import(memory, file, target, of.user || of.project)
+            import(memory, file, target, of.user || of.project, *mine)
         }
     }
 }
@@ -106,7 +105,7 @@ fn place(memory: &Memory, target: MemoryTarget) -> String {
 
 fn notice(error: &MemoryError) -> Notice {
     let kind = match error {
-        MemoryError::Refused(_) => NoticeKind::User,
+        MemoryError::Refused(_) | MemoryError::Known { .. } => NoticeKind::User,
         MemoryError::NotFound(_) => {
             return Notice::new(NoticeKind::User, error.to_string())
                 .hint("`tiller memory list` shows all entries.");
@@ -147,7 +146,13 @@ fn list(
 }
 
 /// Adds entries that are not there yet. Those that are refused are named, and the others are added.
-fn import(memory: &Memory, file: &Path, usual: MemoryTarget, chosen: bool) -> Result<Exit, Notice> {
+fn import(
+    memory: &Memory,
+    file: &Path,
+    usual: MemoryTarget,
+    chosen: bool,
+    mine: bool,
+) -> Result<Exit, Notice> {
     let unreadable =
         |e: std::io::Error| Notice::new(NoticeKind::User, format!("{} cannot be read: {e}", file.display()));
     let mut bytes = Vec::new();
@@ -164,29 +169,43 @@ fn import(memory: &Memory, file: &Path, usual: MemoryTarget, chosen: bool) -> Re
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| Notice::new(NoticeKind::User, format!("{} is not UTF-8.", file.display())))?;
-    let (mut added, mut known, mut refused) = (0_usize, 0_usize, 0_usize);
-    for (target, text) in entries(&text) {
-        let target = if chosen { usual } else { target.unwrap_or(usual) };
-        match memory.write(target, &Edit::Append(text.clone()), by_person()) {
-            Ok(_) => added += 1,
-            Err(MemoryError::Refused(why)) if why.starts_with("this is already") => known += 1,
+    let (mut added, mut waiting, mut known, mut refused) = (0_usize, 0_usize, 0_usize, 0_usize);
+    for entry in entries(&text, usual, chosen) {
+        match memory.import(&entry, mine) {
+            Ok(Imported::Added) => added += 1,
+            Ok(Imported::Pending) => waiting += 1,
+            Ok(Imported::Removed) => {}
+            Err(MemoryError::Known { .. }) => known += 1,
             Err(MemoryError::Refused(why)) => {
                 refused += 1;
-                say_beside(&format!("not imported: {}: {why}", one_line(&text)));
+                say_beside(&format!("not imported: {}: {why}", one_line(&entry.text)));
             }
             Err(error) => return Err(notice(&error)),
         }
     }
-    say(&format!("{added} added, {known} already there, {refused} refused.\n"))?;
+    let waits = if waiting > 0 { format!("{waiting} waiting in /memory, ") } else { String::new() };
+    say(&format!("{added} added, {waits}{known} already there, {refused} refused.\n"))?;
     Ok(if refused > 0 { Exit::Refused } else { Exit::Done })
 }
 
-/// The entries of an export (JSON lines), or of a Markdown file, each with the file that it was in.
-fn entries(text: &str) -> Vec<(Option<MemoryTarget>, String)> {
+/// The entries of an export (JSON lines), or of a Markdown file. Those of an export are for the file that they were in, unless
+/// the user has `chosen` the `usual` one.
+fn entries(text: &str, usual: MemoryTarget, chosen: bool) -> Vec<ImportedEntry> {
     let of_line = |line: &str| serde_json::from_str::<MemoryEntry>(line).ok();
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     if lines().next().is_some_and(|line| of_line(line).is_some()) {
-        return lines().filter_map(of_line).map(|e| (Some(e.target), e.text)).collect();
+        let exported = lines().filter_map(of_line).map(ImportedEntry::from);
+        return exported
+            .map(|e| ImportedEntry { target: if chosen { usual } else { e.target }, ..e })
+            .collect();
     }
-    Document::parse(text).entries().map(|e| (None, e.text.clone())).collect()
+    let item = |e: &Entry| ImportedEntry {
+        target: usual,
+        date: e.date.clone(),
+        text: e.text.clone(),
+        state: if e.archived { MemoryState::Archived } else { MemoryState::Kept },
+        taint: None,
+        replaces: String::new(),
+    };
+    Document::parse(text).entries().map(item).collect()
 }

@@ -128,6 +128,7 @@ fn user(text: &str) -> EntryBody {
         message: Message { text: text.into(), ..Message::default() },
         origin: Origin::default(),
         content: vec![Part::Text { text: text.into() }],
+        taint: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn entry() -> Entry {
             message: Message::text("hello"),
             origin: Origin::Prompt,
             content: vec![Part::Text { text: "hello".into() }],
+            taint: None,
         },
         snapshot: None,
     }

@@ -43,7 +43,12 @@ pub(crate) fn talk(store: &Store, ids: &SeqIds, project: &str, texts: &[&str]) -
             let id = EntryId(ids.next(NOW));
             let text = (*text).to_owned();
             let content = vec![Part::Text { text: text.clone() }];
-            let body = EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content };
+            let body = EntryBody::User {
+                message: Message::text(text),
+                origin: Origin::Prompt,
+                content,
+                taint: None,
+            };
             let agent = AgentId::main();
             entries.push(Entry { id, parent, session, agent, time: NOW, body, snapshot: None });
             parent = Some(id);

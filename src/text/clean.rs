@@ -98,6 +98,22 @@ pub fn plain_lines(text: &str) -> String {
     lines(text).map(plain).collect::<Vec<_>>().join("\n")
 }
 
+/// Several lines for a model: what cannot be seen becomes a visible mark, so that a file hides nothing from the person who
+/// reads it. Tabs stay, odd blanks become blanks.
+pub fn visible(text: &str) -> String {
+    let mut s = String::with_capacity(text.len());
+    for (at, line) in lines(text).enumerate() {
+        if at > 0 {
+            s.push('\n');
+        }
+        pieces(line, Mode::Prose, |p| match p {
+            Piece::Text(t) | Piece::Mark(t) => s.push_str(t),
+            Piece::Tab => s.push('\t'),
+        });
+    }
+    s
+}
+
 /// The lines of `text` without their ends; `\r\n` counts as one end. An end at the very end opens no
 /// further line.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {

@@ -18,6 +18,7 @@ mod hooks;
 mod learning;
 mod media;
 mod memory;
+mod memory_origins;
 mod rig;
 mod scripted_model;
 mod secrets;

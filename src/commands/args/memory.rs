@@ -44,15 +44,22 @@ pub enum MemoryWhat {
         #[command(flatten)]
         of: MemoryOf,
     },
-    /// Print all entries as JSON lines
+    /// Print all entries as JSON lines, with their state and origin
     Export {
         #[command(flatten)]
         of: MemoryOf,
     },
     /// Add entries of an export, or the list items of a Markdown file
+    ///
+    /// Entries keep their state: archived ones stay archived, and those that waited or were of another branch wait in /memory.
+    /// An entry that this data folder has recorded keeps its origin. Any other is marked as text of others, and is no rule
+    /// until you accept it in /memory.
     Import {
         /// File to read, or - for standard input
         file: PathBuf,
+        /// The file is yours: take the origins that it states, and yours where it states none
+        #[arg(long)]
+        mine: bool,
         #[command(flatten)]
         of: MemoryOf,
     },

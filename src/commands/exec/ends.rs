@@ -177,6 +177,7 @@ mod tests {
                 message: Message::text("go"),
                 origin: Origin::Prompt,
                 content: vec![Part::Text { text: text.into() }],
+                taint: None,
             },
             snapshot: None,
         };

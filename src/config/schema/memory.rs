@@ -25,8 +25,8 @@ impl Default for Memory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryApproval {
-    /// It is written. Text that may come from web pages waits for you in the memory browser, and text from files and commands
-    /// does so unless it is only for this project.
+    /// It is written. Text that may come from web pages, files or commands waits for you in the memory browser, also where it is
+    /// only for this project.
     #[default]
     Always,
     /// You are asked, with the exact difference.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiller_config::agents::Tier;
 
 use tiller_protocol::view::LayerCost;
-use tiller_protocol::{Cost, ModelRef, Notice, SessionId, Usage};
+use tiller_protocol::{Cost, ModelRef, Notice, SessionId, Taint, Usage};
 use tiller_provider::ProviderError;
 use tiller_tool::ServerCost;
 use tokio::sync::oneshot;
@@ -42,6 +42,8 @@ pub(crate) struct CompactionResult {
     pub(crate) plan: Option<Plan>,
     pub(crate) result: Result<String, Notice>,
     pub(crate) prefix: Prefix,
+    /// Of what was summed up.
+    pub(crate) taint: Taint,
 }
 
 /// What side calls report to the engine.

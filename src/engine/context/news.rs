@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tiller_protocol::Part;
+use tiller_protocol::{Part, Taint};
 
 use crate::core::services::StaleFile;
 use crate::core::services::StaleFiles;
@@ -26,6 +26,8 @@ pub struct News {
     lines: BTreeMap<&'static str, String>,
     /// Lines that never replace each other.
     list: Vec<String>,
+    /// A line has words of another agent, whose reading is not known here.
+    of_agents: bool,
 }
 
 impl News {
@@ -50,9 +52,15 @@ impl News {
         }
     }
 
-    /// Adds a line that is reported in any case.
+    /// Adds what another agent reports. It is never left out.
     pub fn must(&mut self, line: impl Into<String>) {
         self.list.push(line.into());
+        self.of_agents = true;
+    }
+
+    /// The least trusted text in what [`Self::take`] would return; `None`: there is no text of others.
+    pub fn taint(&self) -> Option<Taint> {
+        self.of_agents.then_some(Taint::ToolOutput)
     }
 
     /// Removes a line that another part of the engine reports.
@@ -69,7 +77,7 @@ impl News {
         if self.is_empty() {
             return None;
         }
-        let Self { files, more, lines, list } = std::mem::take(self);
+        let Self { files, more, lines, list, .. } = std::mem::take(self);
         let mut out: Vec<String> = lines.into_values().collect();
         out.extend(list);
         let more = more + files.len().saturating_sub(FILES);

@@ -36,7 +36,12 @@ impl Path {
 
     pub(crate) fn user(&mut self, text: &str) -> EntryId {
         let content = vec![Part::Text { text: text.into() }];
-        self.add(EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content })
+        self.add(EntryBody::User {
+            message: Message::text(text),
+            origin: Origin::Prompt,
+            content,
+            taint: None,
+        })
     }
 
     pub(crate) fn reply(&mut self, text: &str, calls: &[&str]) -> EntryId {
@@ -78,6 +83,7 @@ impl Path {
             kept_from,
             tokens_before: 0,
             tokens_after: 0,
+            taint: None,
         })
     }
 

@@ -45,14 +45,14 @@ pub(crate) fn set_mode(learnings: &Learnings, config: &Config) {
     learnings.set(mode, layers::budget(Layer::Learnings, &config.context));
 }
 
-/// Learnings for the end of a message of the user's. They are counted and published.
+/// Learnings for the end of a message of the user's, and the least trusted origin of their text. They are counted and published.
 pub(crate) async fn for_message(
     learnings: Arc<Learnings>,
     bus: Arc<Bus>,
     scope: EventScope,
     session: SessionId,
     text: String,
-) -> Vec<Part> {
+) -> (Vec<Part>, Option<Taint>) {
     let found = tokio::task::spawn_blocking(move || {
         let attached = learnings.for_message(session, &text);
         let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
@@ -62,13 +62,14 @@ pub(crate) async fn for_message(
         let pending = learnings.store().learnings().pending().unwrap_or(0);
         (attached, pending)
     });
-    let Ok((attached, pending)) = found.await else { return Vec::new() };
+    let Ok((attached, pending)) = found.await else { return Default::default() };
     if attached.learnings.is_empty() {
-        return Vec::new();
+        return Default::default();
     }
+    let taint = attached.learnings.iter().map(|l| l.source.taint).filter(|taint| taint.is_untrusted()).max();
     let news = LearningNews { used: attached.learnings, call_id: None, rules: Vec::new(), pending };
     bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news: Box::new(news) }));
-    attached.texts.into_iter().map(|text| Part::Text { text }).collect()
+    (attached.texts.into_iter().map(|text| Part::Text { text }).collect(), taint)
 }
 
 impl CallTask {

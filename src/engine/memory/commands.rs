@@ -49,7 +49,7 @@ fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Resul
         MemoryCommand::Edit { target, old, text } => write(target, Edit::Replace { old, text }, "changed in"),
         MemoryCommand::Delete { target, old } => write(target, Edit::Remove { old }, "removed from"),
         MemoryCommand::Archive { target, old, archived } => {
-            memory.archive(target, &old, archived)?;
+            memory.archive(target, &old, archived, &from)?;
             let label = target.label();
             Ok(if archived {
                 format!("archived in {label}")
@@ -80,7 +80,9 @@ fn answer(
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => {
                 let kind = match error {
-                    MemoryError::Refused(_) | MemoryError::NotFound(_) => NoticeKind::User,
+                    MemoryError::Refused(_) | MemoryError::Known { .. } | MemoryError::NotFound(_) => {
+                        NoticeKind::User
+                    }
                     _ => NoticeKind::Config,
                 };
                 ReplyEvent::ErrorReply { notice: Notice::new(kind, error.to_string()) }

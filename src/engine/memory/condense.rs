@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_memory::Memory;
 use tiller_memory::files::Condensed;
-use tiller_protocol::{AgentId, ModelRef, Provenance, Taint};
+use tiller_protocol::{AgentId, ModelRef, Provenance};
 
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
@@ -25,7 +25,7 @@ pub(crate) fn without_model(services: &Services) {
     }
     let Some(memory) = &services.user.memory else { return };
     for surplus in memory.over_budget() {
-        archive(memory, &surplus, &[], Taint::Agent);
+        archive(memory, &surplus, &[]);
     }
 }
 
@@ -42,9 +42,7 @@ pub(crate) fn with_model(core: &mut Core) {
         for surplus in surplus {
             let summary = sum_up(&side, &surplus, &redact).await;
             let memory = Arc::clone(&memory);
-            // The sum is as trusted as the least trusted of its entries says in its text.
-            let taint = taint_of(&surplus);
-            let done = tokio::task::spawn_blocking(move || archive(&memory, &surplus, &summary, taint)).await;
+            let done = tokio::task::spawn_blocking(move || archive(&memory, &surplus, &summary)).await;
             if done.is_err() {
                 tracing::warn!("a memory file could not be shortened");
             }
@@ -76,13 +74,8 @@ async fn sum_up(side: &SideCall, surplus: &Condensed, redact: &Redact) -> Vec<St
     }
 }
 
-fn taint_of(surplus: &Condensed) -> Taint {
-    let says = |taint: Taint| surplus.entries.iter().any(|e| e.text.contains(taint.mark()));
-    [Taint::Web, Taint::ToolOutput].into_iter().find(|taint| says(*taint)).unwrap_or(Taint::Agent)
-}
-
-fn archive(memory: &Memory, surplus: &Condensed, summary: &[String], taint: Taint) {
-    let from = Provenance { agent: AgentId::main(), taint, ..Provenance::default() };
+fn archive(memory: &Memory, surplus: &Condensed, summary: &[String]) {
+    let from = Provenance { agent: AgentId::main(), ..Provenance::default() };
     // A summary that is refused is left out; the entries are in the archive all the same.
     let done = memory.condense(surplus, summary, &from).or_else(|_| memory.condense(surplus, &[], &from));
     if let Err(error) = done {

@@ -9,8 +9,14 @@ use crate::memory::origin;
 pub(crate) fn handle(core: &mut Core, msg: MemoryMsg) {
     match msg {
         MemoryMsg::Origin { text, entry, reply } => {
-            // A call that was dropped does not wait for it.
-            let _ = reply.send(origin::origin(core, &text, entry));
+            let work = origin::origin(core, text, entry);
+            core.spawn(async move {
+                // After a panic the call is answered that its origin is not known.
+                if let Ok(origin) = tokio::task::spawn_blocking(work).await {
+                    // A call that was dropped does not wait for it.
+                    let _ = reply.send(origin);
+                }
+            });
         }
         MemoryMsg::Moved(Ok(moved)) => {
             if !moved.is_empty() {

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_config::agents::Origin as DefinitionOrigin;
+use tiller_memory::Memory;
 use tiller_protocol::{Entry, EntryBody, EntryId, Origin, Part, Provenance, Taint, ToolCatalog, ToolSet};
 use tiller_tool::MemoryOrigin;
 
 use crate::core::Core;
+use crate::core::services::Services;
+use crate::tool_call::text_of;
 
 /// Percentage of an entry's words in one message of the person's from which on they are the person's words.
 const PERSON: usize = 70;
@@ -17,22 +20,28 @@ const PAGE: usize = 80;
 /// Fewer words say nothing about where a text comes from.
 const WORDS: usize = 4;
 
-/// The origin of an entry with this text, which the call in `entry` writes now.
-pub(crate) fn origin(core: &Core, text: &str, entry: Option<EntryId>) -> MemoryOrigin {
+/// What finds the origin of an entry with this text, which the call in `entry` writes now. It blocks.
+pub(crate) fn origin(
+    core: &Core,
+    text: String,
+    entry: Option<EntryId>,
+) -> impl FnOnce() -> MemoryOrigin + Send + use<> {
     let catalog = core.services.tools.all.catalog();
-    let mut taint = taint(&core.session.history.path, text, &catalog);
-    if core.identity.is_child() {
-        // Its task was written by an agent whose reading is not known here.
-        taint = taint.max(Taint::ToolOutput);
-    }
+    let (path, memory) = (core.session.history.path.clone(), core.services.user.memory.clone());
+    // Its task was written by an agent whose reading is not known here.
+    let least = if core.identity.is_child() { Taint::ToolOutput } else { Taint::Agent };
     let provenance = Provenance {
         session: Some(core.identity.child().map_or(core.session.id, |c| c.root)),
         entry: entry.or(core.session.head.id),
         branch: core.session.head.name.clone(),
         agent: core.identity.id.clone(),
-        taint,
+        taint: Taint::Agent,
     };
-    MemoryOrigin { provenance, rights: core.services.user.memory_rights, definition: definition(core) }
+    let (rights, definition) = (core.services.user.memory_rights, definition(core));
+    move || {
+        let taint = Reading { catalog: &catalog, memory: memory.as_deref() }.taint(&path, &text).max(least);
+        MemoryOrigin { provenance: Provenance { taint, ..provenance }, rights, definition }
+    }
 }
 
 /// The file of the agent's own definition, where it is one of the user's.
@@ -41,67 +50,137 @@ fn definition(core: &Core) -> Option<PathBuf> {
     role.file.clone().filter(|_| matches!(role.from, DefinitionOrigin::User | DefinitionOrigin::Project))
 }
 
-/// The same for an entry that is made of a whole path.
-pub(crate) fn of_all(path: &[Arc<Entry>], text: &str, catalog: &ToolCatalog) -> Taint {
-    let own = taint(path, text, catalog);
-    if own == Taint::Agent && !is_of_person(path, text) {
-        return path.iter().map(|e| read_by(e, catalog)).max().unwrap_or(own);
+/// The least trusted text in entries that a model sums up, as it is stored with the summary. Waits for the database.
+pub(crate) async fn of_summary(services: &Services, entries: &[Arc<Entry>]) -> Taint {
+    let (catalog, memory) = (services.tools.all.catalog(), services.user.memory.clone());
+    let entries = entries.to_vec();
+    let work = move || Reading { catalog: &catalog, memory: memory.as_deref() }.all(&entries);
+    // After a panic nothing is known of them.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Taint::Web)
+}
+
+/// Judges what an agent has read.
+pub(crate) struct Reading<'a> {
+    pub(crate) catalog: &'a ToolCatalog,
+    /// Knows the origins of the entries that results of the tool `memory` show; without it those count by their marks.
+    pub(crate) memory: Option<&'a Memory>,
+}
+
+impl Reading<'_> {
+    /// The origin of an entry that is made of a whole path.
+    pub(crate) fn of_all(&self, path: &[Arc<Entry>], text: &str) -> Taint {
+        let own = self.taint(path, text);
+        if own == Taint::Agent && !is_of_person(path, text) {
+            return own.max(self.all(path));
+        }
+        own
     }
-    own
-}
 
-/// How far the text of an entry can be trusted, by the path to the call that writes it.
-fn taint(path: &[Arc<Entry>], text: &str, catalog: &ToolCatalog) -> Taint {
-    // A text of a page is one of a page whenever it was read.
-    let from_page = |e: &Arc<Entry>| read_by(e, catalog) == Taint::Web && has_words_of(text, e, PAGE);
-    if path.iter().any(from_page) {
-        return Taint::Web;
+    /// The least trusted text that entries brought to the agent.
+    fn all(&self, entries: &[Arc<Entry>]) -> Taint {
+        entries.iter().map(|e| self.of(e)).max().unwrap_or(Taint::Agent)
     }
-    if is_of_person(path, text) {
-        return Taint::Agent;
+
+    /// How far the text of an entry can be trusted, by the path to the call that writes it.
+    fn taint(&self, path: &[Arc<Entry>], text: &str) -> Taint {
+        // A text of a page is one of a page whenever it was read.
+        let from_page = |e: &Arc<Entry>| self.of(e) == Taint::Web && has_words_of(text, &brought(e), PAGE);
+        if path.iter().any(from_page) {
+            return Taint::Web;
+        }
+        if is_of_person(path, text) {
+            return Taint::Agent;
+        }
+        let prompt = path.iter().rposition(|e| begins_turn(e)).unwrap_or(0);
+        // What the person gave the agent before the message is of this turn.
+        let given = path[..prompt].iter().rev().take_while(|e| is_given(e)).count();
+        // A summary that was made in this turn may stand before the message that it kept.
+        let begin = path.get(prompt).map(|e| e.time);
+        let in_turn = |(at, e): &(usize, &Arc<Entry>)| {
+            *at >= prompt - given || (matches!(e.body, EntryBody::Compaction { .. }) && Some(e.time) >= begin)
+        };
+        path.iter().enumerate().filter(in_turn).map(|(_, e)| self.of(e)).max().unwrap_or(Taint::Agent)
     }
-    let from = path.iter().rposition(|e| of_person(e)).unwrap_or(0);
-    path[from..].iter().map(|e| read_by(e, catalog)).max().unwrap_or(Taint::Agent)
-}
 
-fn of_person(entry: &Entry) -> bool {
-    matches!(&entry.body, EntryBody::User { origin, .. } if *origin != Origin::Engine)
-}
+    /// The least trusted text that an entry brought to the agent.
+    fn of(&self, entry: &Entry) -> Taint {
+        match &entry.body {
+            EntryBody::User { message, origin, taint, .. } => {
+                // Entries of earlier versions have no taint.
+                let read = !message.attachments.is_empty() || *origin == Origin::Shell;
+                taint.unwrap_or_default().max(if read { Taint::ToolOutput } else { Taint::Agent })
+            }
+            // What a summary of an earlier version was made of is not known.
+            EntryBody::Compaction { taint, .. } | EntryBody::BranchSummary { taint, .. } => {
+                taint.unwrap_or(Taint::ToolOutput)
+            }
+            EntryBody::ToolResult { name, content, .. } => self.of_result(name, content),
+            EntryBody::InnerCall { call, .. } => self.of_result(&call.name, &[]),
+            _ => Taint::Agent,
+        }
+    }
 
-/// Whether a text has the words of a message of the person's.
-fn is_of_person(path: &[Arc<Entry>], text: &str) -> bool {
-    path.iter().any(|e| of_person(e) && has_words_of(text, e, PERSON))
-}
-
-/// Whether at least `least` of 100 words of a text are in an entry. Few words say nothing.
-fn has_words_of(text: &str, entry: &Entry, least: usize) -> bool {
-    let (own, other) = (words(text), words(&entry.body.search_text()));
-    own.len() >= WORDS && own.iter().filter(|w| other.contains(*w)).count() * 100 / own.len() >= least
-}
-
-/// The least trusted text that an entry brought to the agent.
-fn read_by(entry: &Entry, catalog: &ToolCatalog) -> Taint {
-    match &entry.body {
-        EntryBody::User { message, .. } if !message.attachments.is_empty() => Taint::ToolOutput,
-        EntryBody::ToolResult { name, content, .. } => match catalog.get(name).map(|info| info.set) {
+    fn of_result(&self, name: &str, content: &[Part]) -> Taint {
+        match self.catalog.get(name).map(|info| info.set) {
             Some(ToolSet::Plan) => Taint::Agent,
-            // What was kept has its origin in its text.
-            Some(ToolSet::Memory) => kept(content),
+            Some(ToolSet::Memory) => self.kept(content),
             Some(ToolSet::Read | ToolSet::Edit | ToolSet::Run | ToolSet::Crew | ToolSet::Code) => {
                 Taint::ToolOutput
             }
             Some(ToolSet::Web | ToolSet::Browser | ToolSet::Media) | None => Taint::Web,
-        },
-        _ => Taint::Agent,
+        }
+    }
+
+    /// The origin of the entries of memory in a result: as it is recorded, and as they say in their text.
+    fn kept(&self, content: &[Part]) -> Taint {
+        let text = text_of(content);
+        let marked = [Taint::Web, Taint::ToolOutput].into_iter().find(|taint| text.contains(taint.mark()));
+        let recorded = self.memory.map(|memory| memory.taint_in(&text));
+        marked.max(recorded).unwrap_or(Taint::Agent)
     }
 }
 
-/// The origin that entries of memory say in their text.
-fn kept(content: &[Part]) -> Taint {
-    let says = |taint: Taint| {
-        content.iter().any(|part| matches!(part, Part::Text { text } if text.contains(taint.mark())))
-    };
-    [Taint::Web, Taint::ToolOutput].into_iter().find(|taint| says(*taint)).unwrap_or(Taint::Agent)
+/// The person's words, in a turn or at its beginning. What a line of theirs printed is none.
+fn of_person(entry: &Entry) -> bool {
+    matches!(&entry.body, EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. })
+}
+
+fn begins_turn(entry: &Entry) -> bool {
+    matches!(&entry.body, EntryBody::User { origin: Origin::Prompt, .. })
+}
+
+/// What stands between an agent's reply and the next message of the person's: output of the person's lines, a branch's summary.
+fn is_given(entry: &Entry) -> bool {
+    match &entry.body {
+        EntryBody::User { origin, .. } => matches!(origin, Origin::Shell | Origin::Engine),
+        EntryBody::BranchSummary { .. }
+        | EntryBody::Prefix { .. }
+        | EntryBody::Checkpoint { .. }
+        | EntryBody::Note { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether a text has the words of a message of the person's.
+fn is_of_person(path: &[Arc<Entry>], text: &str) -> bool {
+    path.iter().any(|e| of_person(e) && has_words_of(text, &e.body.search_text(), PERSON))
+}
+
+/// Whether at least `least` of 100 words of a text are in another one. Few words say nothing.
+fn has_words_of(text: &str, other: &str, least: usize) -> bool {
+    let (own, other) = (words(text), words(other));
+    own.len() >= WORDS && own.iter().filter(|w| other.contains(*w)).count() * 100 / own.len() >= least
+}
+
+/// The text that an entry brought to the agent, without the words that the person typed.
+fn brought(entry: &Entry) -> String {
+    match &entry.body {
+        EntryBody::User { message, content, .. } => {
+            let text = text_of(content);
+            text.strip_prefix(message.text.as_str()).map_or(text.clone(), str::to_owned)
+        }
+        body => body.search_text(),
+    }
 }
 
 /// The words of a text that tell it from others.
@@ -132,7 +211,12 @@ mod tests {
     }
 
     fn prompt(text: &str) -> EntryBody {
-        EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content: Vec::new() }
+        EntryBody::User {
+            message: Message::text(text),
+            origin: Origin::Prompt,
+            content: Vec::new(),
+            taint: None,
+        }
     }
 
     fn result(name: &str, text: &str) -> EntryBody {
@@ -147,10 +231,89 @@ mod tests {
         }
     }
 
+    fn judge(path: &[Arc<Entry>], text: &str) -> Taint {
+        let catalog = tiller_tool::Registry::built_in().catalog();
+        Reading { catalog: &catalog, memory: None }.taint(path, text)
+    }
+
+    fn user(text: &str, origin: Origin, content: &str, taint: Option<Taint>) -> EntryBody {
+        let content = vec![Part::Text { text: content.into() }];
+        EntryBody::User { message: Message::text(text), origin, content, taint }
+    }
+
+    fn compaction(summary: &str, taint: Option<Taint>) -> EntryBody {
+        let (focus, kept_from, tokens_before, tokens_after) = (None, None, 0, 0);
+        EntryBody::Compaction {
+            summary: summary.into(),
+            focus,
+            kept_from,
+            tokens_before,
+            tokens_after,
+            taint,
+        }
+    }
+
+    #[test]
+    fn what_came_with_a_message_counts_and_only_a_prompt_begins_anew() {
+        let fact = "the build uses pnpm";
+        let of = |bodies| judge(&path(bodies), fact);
+        let shell = |taint| user("! cat x", Origin::Shell, "$ cat x\nsomething", taint);
+        // A line of an earlier version has no taint.
+        for taint in [None, Some(Taint::ToolOutput)] {
+            assert_eq!(of(vec![prompt("go"), shell(taint)]), Taint::ToolOutput);
+        }
+        assert_eq!(
+            of(vec![prompt("a"), shell(None), prompt("remember it")]),
+            Taint::ToolOutput,
+            "given with the message"
+        );
+        let read = || vec![prompt("go"), result("web_fetch", "x")];
+        for later in [shell(None), user("and now", Origin::Steer, "and now", None)] {
+            let bodies: Vec<EntryBody> = read().into_iter().chain([later]).collect();
+            assert_eq!(of(bodies), Taint::Web, "the turn goes on");
+        }
+        assert_eq!(
+            of(vec![user("see @a", Origin::Prompt, "see @a\n\nx", Some(Taint::ToolOutput))]),
+            Taint::ToolOutput
+        );
+        // What a server sent is never the person's word, and what the person typed beside it is.
+        let sent = |words: &str| {
+            vec![
+                user(
+                    words,
+                    Origin::Prompt,
+                    &format!("{words}\n\nthe build here uses pnpm"),
+                    Some(Taint::Web),
+                ),
+                prompt("go"),
+            ]
+        };
+        assert_eq!(of(sent("/s:p")), Taint::Web);
+        assert_eq!(of(sent("note that the build uses pnpm")), Taint::Web, "both say it");
+    }
+
+    #[test]
+    fn a_summary_is_as_trusted_as_what_it_sums_up() {
+        let fact = "the build uses pnpm";
+        let of = |bodies| judge(&path(bodies), fact);
+        assert_eq!(of(vec![compaction("x", Some(Taint::Web))]), Taint::Web);
+        assert_eq!(of(vec![compaction("x", Some(Taint::Agent))]), Taint::Agent);
+        assert_eq!(of(vec![compaction("x", None)]), Taint::ToolOutput, "one of an earlier version");
+        // A kept message may stand behind the summary of its own turn.
+        assert_eq!(of(vec![compaction("x", Some(Taint::Web)), prompt("go")]), Taint::Web);
+        let mut old = path(vec![compaction("x", Some(Taint::Web)), prompt("go")]);
+        old[1] = Arc::new(Entry { time: Time(1), ..(*old[1]).clone() });
+        assert_eq!(judge(&old, fact), Taint::Agent, "an earlier turn does not count");
+        old[0] = Arc::new(Entry {
+            body: compaction("The build uses pnpm, and more.", Some(Taint::Web)),
+            ..(*old[0]).clone()
+        });
+        assert_eq!(judge(&old, fact), Taint::Web, "unless the entry has its words");
+    }
+
     #[test]
     fn the_origin_is_what_was_read_since_the_last_message() {
-        let catalog = tiller_tool::Registry::built_in().catalog();
-        let of = |bodies, text: &str| taint(&path(bodies), text, &catalog);
+        let of = |bodies, text: &str| judge(&path(bodies), text);
         let fact = "the build uses pnpm";
         for (tool, want) in [
             ("todo_write", Taint::Agent),
@@ -174,12 +337,11 @@ mod tests {
 
     #[test]
     fn the_person_s_own_words_are_trusted_and_those_of_a_page_never() {
-        let catalog = tiller_tool::Registry::built_in().catalog();
         let asked = prompt("please remember that the staging database is read only on mondays");
         let fact = "The staging database is read only on Mondays.";
         let read = vec![asked.clone(), result("read_file", "x")];
-        assert_eq!(taint(&path(read), fact, &catalog), Taint::Agent);
+        assert_eq!(judge(&path(read), fact), Taint::Agent);
         let page = vec![asked, result("web_fetch", "the staging database is read only on mondays")];
-        assert_eq!(taint(&path(page), fact, &catalog), Taint::Web);
+        assert_eq!(judge(&path(page), fact), Taint::Web);
     }
 }

@@ -12,7 +12,7 @@ use tiller_memory::Memory;
 use tiller_memory::files::{Edit, Route};
 use tiller_protocol::{
     AgentId, Entry, EntryBody, EntryId, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind, Origin,
-    Provenance, SessionId, ToolCatalog, ToolSpec,
+    Provenance, SessionId, Taint, ToolCatalog, ToolSpec,
 };
 use tiller_store::{MadeBy, Store};
 use tiller_tool::Tool;
@@ -23,7 +23,7 @@ use crate::context::side_call::{self, SideCall};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::core::services::Redact;
-use crate::memory::origin;
+use crate::memory::origin::Reading;
 use crate::session::model;
 use crate::{money, session};
 
@@ -193,10 +193,14 @@ impl Chance {
                 entry: Some(last),
                 branch: self.branch.clone(),
                 agent: AgentId::main(),
-                taint: origin::of_all(&self.path, &text, &self.catalog),
+                taint: Taint::Agent,
             };
-            let memory = Arc::clone(&self.memory);
-            match tokio::task::spawn_blocking(move || keep(&memory, target, text, from)).await {
+            let (memory, path, catalog) = (Arc::clone(&self.memory), self.path.clone(), self.catalog.clone());
+            let work = move || {
+                let taint = Reading { catalog: &catalog, memory: Some(&memory) }.of_all(&path, &text);
+                keep(&memory, target, text, Provenance { taint, ..from })
+            };
+            match tokio::task::spawn_blocking(work).await {
                 Ok(Ok(said)) => words.push(said),
                 // It is there already, or is refused.
                 Ok(Err(error)) => tracing::info!(%error, "an entry was not kept"),
@@ -232,10 +236,9 @@ fn keep(
     text: String,
     from: Provenance,
 ) -> Result<String, tiller_memory::MemoryError> {
-    let route = memory.route(from.taint);
     let words = text.clone();
     let planned = memory.plan(target, &Edit::Append(text), from)?;
-    match route {
+    match memory.route(planned.from.taint) {
         Route::Write => {
             memory.carry_out(&planned)?;
             Ok(format!("kept in {}: {words}", target.label()))

@@ -13,7 +13,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
     Attachment, CommandId, Entry, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
-    QueueId, SendMode, StopReason,
+    QueueId, SendMode, StopReason, Taint,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -29,7 +29,7 @@ use crate::core::services::Services;
 use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::doing::JobKind;
-use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
+use crate::prompts::msg::{Destination, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
 use crate::prompts::skills;
@@ -140,8 +140,10 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         let mut items = Vec::new();
         for (id, message, files, texts, (terms, taken)) in messages {
             // Text typed by hand may name a file as well.
+            let typed = files.text.clone();
             let reads = files.text.contains('@')
                 || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
+            let mut taint = None;
             let content = if reads {
                 let (workspace, store, texts) = (Arc::clone(&workspace), store.clone(), texts.clone());
                 let read = move || {
@@ -155,16 +157,25 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             } else {
                 mentions::freeze(&files, &workspace)
             };
+            // What is more than the typed words was read.
+            if content.as_ref().is_ok_and(|content| !is_text(content, &typed)) {
+                let sessions = texts.iter().any(|(what, _)| matches!(what, NamedText::Session(_)));
+                taint = Some(if sessions { Taint::Web } else { Taint::ToolOutput });
+            }
             let content = match content {
                 Ok(mut content) => taken.add_to(&mut content).await.map(|()| content),
                 wrong => wrong,
             };
             let content = match (content, &servers) {
                 (Ok(mut content), Some(servers)) => {
-                    servers.add_to(&mut content, &message, &texts).await.map(|()| content)
+                    let before = content.clone();
+                    let added = servers.add_to(&mut content, &message, &texts).await;
+                    taint = taint.max((content != before).then_some(Taint::Web));
+                    added.map(|()| content)
                 }
                 (content, _) => content,
             };
+            let before_hooks = content.as_ref().map_or(0, Vec::len);
             let content = match (content, &hook) {
                 (Ok(content), Some(hook)) => hook.message(&message.text, content).await,
                 (content, _) => content,
@@ -174,17 +185,23 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 None => Vec::new(),
             };
             let content = content.map(|content| hooks::with_texts(content, added));
+            if content.as_ref().is_ok_and(|content| content.len() > before_hooks) {
+                // Hooks print what they read.
+                taint = taint.max(Some(Taint::ToolOutput));
+            }
             let content = match (content, &learnings) {
                 (Ok(mut content), Some(learnings)) => {
                     let text = message.text.clone();
                     let found =
                         for_message(Arc::clone(learnings), Arc::clone(&bus), scope.clone(), session, text);
-                    content.extend(found.await);
+                    let (texts, of_learnings) = found.await;
+                    taint = taint.max(of_learnings);
+                    content.extend(texts);
                     Ok(content)
                 }
                 (content, _) => content,
             };
-            items.push(PreparedItem { id, message, content, terms });
+            items.push(PreparedItem { id, message, content, taint, terms });
         }
         let prefix = match prefix {
             Some(p) => Some(shorten::prefix(&*p.await, fast).await),
@@ -266,11 +283,9 @@ fn prompt_composed(
     let cause = client.map(|(_, cause)| cause);
     let scope = core.scope_of(cause);
     let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
-    let mut content = content;
-    content.extend(core.news_part());
     let message = item.message;
     let prompt = message.text.clone();
-    let (entry, event) = user_entry(core, message, Origin::Prompt, content);
+    let (entry, event) = user_entry(core, message, Origin::Prompt, content, item.taint);
     events.push((scope.clone(), event));
     let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
     events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
@@ -299,9 +314,8 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
             StopReason::Interrupted => "Continue where you were interrupted.",
             _ => "Continue.",
         };
-        let mut content = vec![Part::Text { text: text.into() }];
-        content.extend(core.news_part());
-        let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content);
+        let content = vec![Part::Text { text: text.into() }];
+        let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, None);
         events.push((scope.clone(), event));
         entries.push(entry);
     }
@@ -331,6 +345,11 @@ fn prefix_entries(
     (entries, events)
 }
 
+/// Whether a content is this text and nothing else.
+fn is_text(content: &[Part], typed: &str) -> bool {
+    matches!(content, [Part::Text { text }] if text == typed)
+}
+
 /// The event of an entry by its kind.
 pub(crate) fn added(entry: &Entry) -> EventBody {
     match &entry.body {
@@ -343,8 +362,17 @@ pub(crate) fn added(entry: &Entry) -> EventBody {
     }
 }
 
-fn user_entry(core: &mut Core, message: Message, origin: Origin, content: Vec<Part>) -> (Entry, EventBody) {
-    let entry = core.session.grow(&core.services, EntryBody::User { message, origin, content });
+/// A message with the news at its end. `taint`: the least trusted text of others in `content`.
+fn user_entry(
+    core: &mut Core,
+    message: Message,
+    origin: Origin,
+    mut content: Vec<Part>,
+    taint: Option<Taint>,
+) -> (Entry, EventBody) {
+    let taint = taint.max(core.context.news.taint());
+    content.extend(core.news_part());
+    let entry = core.session.grow(&core.services, EntryBody::User { message, origin, content, taint });
     let event = added(&entry);
     (entry, event)
 }
@@ -367,12 +395,11 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
             continue;
         };
         match item.content {
-            Ok(mut content) => {
+            Ok(content) => {
                 core.prompts.queue.remove(at);
                 hold::join(core, item.terms);
-                content.extend(core.news_part());
                 prompts.push(item.message.text.clone());
-                let (entry, event) = user_entry(core, item.message, Origin::Steer, content);
+                let (entry, event) = user_entry(core, item.message, Origin::Steer, content, item.taint);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((scope.clone(), event));
                 entries.push(entry);
@@ -404,9 +431,8 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
 pub(crate) fn tell_model(core: &mut Core, text: &str) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let scope = core.scope();
-    let mut content = vec![Part::Text { text: text.to_owned() }];
-    content.extend(core.news_part());
-    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content);
+    let content = vec![Part::Text { text: text.to_owned() }];
+    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, None);
     let append = core.append().entries(vec![entry]);
     core.save(append, vec![(scope, event)], Then::Steered(turn));
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, Shared};
 use tiller_protocol::view::{AuditRow, ShellLineView};
-use tiller_protocol::{CommandId, Message, ModelRef, Notice, Part, QueueId, Time, TodoItem, ToolOutcome};
+use tiller_protocol::{
+    CommandId, Message, ModelRef, Notice, Part, QueueId, Taint, Time, TodoItem, ToolOutcome,
+};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -75,6 +77,8 @@ pub(crate) struct PreparedItem {
     pub(crate) id: Option<QueueId>,
     pub(crate) message: Message,
     pub(crate) content: Result<Vec<Part>, Notice>,
+    /// The least trusted text of others in the content.
+    pub(crate) taint: Option<Taint>,
     /// What its own command and its skills hold the turn to.
     pub(crate) terms: TurnTerms,
 }

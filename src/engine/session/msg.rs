@@ -3,7 +3,9 @@
 use crate::undo::OpTitle;
 use std::sync::Arc;
 
-use tiller_protocol::{Ask, CommandId, Entry, EntryBody, EntryId, Message, Notice, OpId, Queued, TodoItem};
+use tiller_protocol::{
+    Ask, CommandId, Entry, EntryBody, EntryId, Message, Notice, OpId, Queued, Taint, TodoItem,
+};
 use tiller_store::{Result, Running, StoreError, Tail};
 
 use crate::bus::ClientId;
@@ -74,6 +76,8 @@ pub(crate) struct CarryReport {
     pub(crate) from: EntryId,
     pub(crate) focus: Option<String>,
     pub(crate) result: Result<String, Notice>,
+    /// Of what was summed up.
+    pub(crate) taint: Taint,
 }
 
 /// A branch, as the store gives it.

@@ -1,7 +1,7 @@
 //! What a file may cost in each request. Entries beyond it move into the archive, oldest first; none is dropped.
 
 use tiller_protocol::memory::ChangeState;
-use tiller_protocol::{MemoryFile, MemoryTarget, Provenance};
+use tiller_protocol::{MemoryFile, MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry};
 use super::plan::Planned;
@@ -12,6 +12,8 @@ use super::{Memory, MemoryError};
 pub struct Condensed {
     pub target: MemoryTarget,
     pub entries: Vec<Entry>,
+    /// The least trusted of their origins.
+    pub taint: Taint,
 }
 
 impl Memory {
@@ -32,13 +34,18 @@ impl Memory {
             let Ok(document) = self.read(target) else { continue };
             let entries = surplus(&document, self.budget(target.file));
             if !entries.is_empty() {
-                out.push(Condensed { target, entries });
+                let taints = self.taints();
+                // Origins that cannot be read are not trusted.
+                let of = |entry| taints.as_ref().map_or(Taint::Web, |taints| taints.of_entry(entry));
+                let taint = entries.iter().map(of).max().unwrap_or(Taint::Agent);
+                out.push(Condensed { target, entries, taint });
             }
         }
         out
     }
 
-    /// Moves entries into the archive of their file, and adds what sums them up. Returns how many moved.
+    /// Moves entries into the archive of their file, and adds what sums them up, which is as trusted as the least trusted of
+    /// them. Returns how many moved.
     ///
     /// # Errors
     /// When a summary is refused, or the file cannot be read or written; then nothing moves.
@@ -49,6 +56,7 @@ impl Memory {
         from: &Provenance,
     ) -> Result<usize, MemoryError> {
         let target = surplus.target;
+        let from = Provenance { taint: from.taint.max(surplus.taint), ..from.clone() };
         for text in summary {
             self.screened(text, from.taint)?;
         }

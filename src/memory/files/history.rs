@@ -133,17 +133,24 @@ impl Memory {
         state: ChangeState,
     ) -> Result<bool, MemoryError> {
         let Some(target) = self.target_of(&change.path) else { return Ok(false) };
+        let stored = |done: bool| {
+            if done {
+                store.memory_changes().set(change.id, state, None).wait()?;
+            }
+            Ok(())
+        };
+        if let Some(archived) = change.archived {
+            let line = change.removed.as_deref().unwrap_or_default();
+            let to = if forward { archived } else { !archived };
+            let entry = Entry { archived: !to, ..Entry::of_line(line) };
+            return self.change(target, |document| Ok(document.archive(&entry, to)), |moved| stored(*moved));
+        }
         let (from, to) = (change.removed.as_deref(), change.added.as_deref());
         let (from, to) = if forward { (from, to) } else { (to, from) };
         let from = from.map(|line| self.present(target, Entry::of_line(line))).transpose()?;
         let to = to.map(Entry::of_line);
         let edit = |document: &mut _| apply_if_there(document, from.as_ref(), to.as_ref(), target);
-        self.change(target, edit, |done| {
-            if *done {
-                store.memory_changes().set(change.id, state, None).wait()?;
-            }
-            Ok(())
-        })
+        self.change(target, edit, |done| stored(*done))
     }
 
     /// What [`Self::head_moved`] would do.

@@ -13,12 +13,15 @@
 //! | `page` | what clients see |
 //! | `seen` | what vanishes from the files by another hand than Tiller's |
 //! | `power` | which entries may be rules |
+//! | `taints` | the recorded origins of entries, and what they pass on |
+//! | `import` | entries of an export or of another file |
 //! | `budget` | moving entries into the archive |
 
 mod budget;
 mod disk;
 mod document;
 mod history;
+mod import;
 mod leftovers;
 mod merge;
 mod page;
@@ -26,6 +29,7 @@ mod plan;
 mod power;
 mod screen;
 mod seen;
+mod taints;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +44,7 @@ pub use budget::Condensed;
 pub use disk::LARGEST;
 pub use document::{Document, Entry};
 pub use history::Moved;
+pub use import::{Imported, ImportedEntry};
 pub use merge::merge;
 pub use plan::{Edit, Planned, Route};
 pub use power::RuleFilePlace;
@@ -49,6 +54,7 @@ pub(crate) use seen::{Stamp, stamp};
 
 use crate::screen::FindSecret;
 use disk::Slot;
+use tiller_text::clean::visible;
 
 /// Why memory was not read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +65,9 @@ pub enum MemoryError {
     /// The entry is not there. How entries are listed depends on the caller, which adds it.
     #[error("{0}")]
     NotFound(String),
+    /// An entry with this text is there.
+    #[error("this is already {} {}", if *archived { "in the archive of" } else { "in" }, target.label())]
+    Known { target: MemoryTarget, archived: bool },
     /// A file, with its path: it cannot be read or written.
     #[error("{0}")]
     File(String),
@@ -247,8 +256,8 @@ impl Memory {
         Ok(Document::parse(&self.slot(target)?.read()?.unwrap_or_default()))
     }
 
-    /// What models see of both scopes of a file, with its path: the person's first. A file that cannot be read is left out;
-    /// [`Self::page`] says why.
+    /// What models see of both scopes of a file, with its path: the person's first. Invisible text is made visible. A file
+    /// that cannot be read is left out; [`Self::page`] says why.
     pub fn live(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
         self.live_without(file, &|_, _| false)
     }
@@ -264,14 +273,14 @@ impl Memory {
             let slot = self.settings_slot();
             if let Ok(Some(text)) = slot.read() {
                 let text = Document::parse(&text).live_text_without(&|entry| left_out(&slot.path, entry));
-                out.push((slot.path, text));
+                out.push((slot.path, visible(&text)));
             }
         }
         for scope in [MemoryScope::User, MemoryScope::Project] {
             let target = MemoryTarget { file, scope };
             if let (Some(path), Ok(document)) = (self.path(target), self.read(target)) {
                 let text = document.live_text_without(&|entry| left_out(&path, entry));
-                out.push((path, text));
+                out.push((path, visible(&text)));
             }
         }
         out.retain(|(_, text)| !text.is_empty());

@@ -6,6 +6,7 @@ use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry, FindError};
+use super::taints::unmarked;
 use super::{Memory, MemoryError, name};
 
 /// What is to be changed.
@@ -62,7 +63,12 @@ impl Memory {
     ///
     /// # Errors
     /// When the text is refused, the entry is not there, or the file cannot be read.
-    pub fn plan(&self, target: MemoryTarget, edit: &Edit, from: Provenance) -> Result<Planned, MemoryError> {
+    pub fn plan(
+        &self,
+        target: MemoryTarget,
+        edit: &Edit,
+        mut from: Provenance,
+    ) -> Result<Planned, MemoryError> {
         let before = self.read(target)?;
         let found = |old: &str| before.find(old).map_err(|e| not_found(e, target, old));
         let (removed, text) = match edit {
@@ -72,12 +78,14 @@ impl Memory {
         };
         let mut added = None;
         if let Some(text) = text {
+            from = self.inherited(from, removed.as_ref(), text)?;
             self.screened(text, from.taint)?;
-            let entry = Entry::new(&self.today(), &format!("{}{}", text.trim(), from.taint.mark()));
+            let (bare, mark) = (unmarked(text.trim()).0, from.taint.mark());
+            let text = if mark.is_empty() { text.trim().to_owned() } else { format!("{bare}{mark}") };
+            let entry = Entry::new(&self.today(), &text);
             let known = before.entries().find(|own| own.text == entry.text && Some(*own) != removed.as_ref());
             if let Some(known) = known {
-                let place = if known.archived { "in the archive of" } else { "in" };
-                return Err(MemoryError::Refused(format!("this is already {place} {}", target.label())));
+                return Err(MemoryError::Known { target, archived: known.archived });
             }
             added = Some(entry);
         }
@@ -125,20 +133,44 @@ impl Memory {
         Ok(planned)
     }
 
-    /// Moves an entry into the archive of its file, or out of it.
+    /// Moves an entry into the archive of its file, or out of it. The move is recorded, so that it can be undone.
     ///
     /// # Errors
     /// When it is not there, or the file cannot be written.
-    pub fn archive(&self, target: MemoryTarget, old: &str, archived: bool) -> Result<Entry, MemoryError> {
+    pub fn archive(
+        &self,
+        target: MemoryTarget,
+        old: &str,
+        archived: bool,
+        from: &Provenance,
+    ) -> Result<Entry, MemoryError> {
         let edit = |document: &mut Document| {
             let entry = document.find(old).map_err(|e| not_found(e, target, old))?;
-            document.archive(&entry, archived);
-            Ok(entry)
+            let moved = entry.archived != archived && document.archive(&entry, archived);
+            Ok((entry, moved))
         };
-        self.change(target, edit, |_| Ok(()))
+        let (entry, _) = self.change(target, edit, |(entry, moved)| {
+            if *moved {
+                let (removed, from) = (Some(entry.clone()), from.clone());
+                let planned = Planned { target, removed, added: None, from, diff: String::new() };
+                self.record_as(&planned, ChangeState::Done, Some(archived))?;
+            }
+            Ok(())
+        })?;
+        Ok(entry)
     }
 
     pub(super) fn record(&self, planned: &Planned, state: ChangeState) -> Result<Option<i64>, MemoryError> {
+        self.record_as(planned, state, None)
+    }
+
+    /// `archived`: the change moves the entry that it names as removed into the archive, or out of it.
+    fn record_as(
+        &self,
+        planned: &Planned,
+        state: ChangeState,
+        archived: Option<bool>,
+    ) -> Result<Option<i64>, MemoryError> {
         let (Some(store), Some(path)) = (self.store.get(), self.path(planned.target)) else {
             return Ok(None);
         };
@@ -148,6 +180,7 @@ impl Memory {
             path: name(&path),
             removed: planned.removed.as_ref().map(Entry::recorded),
             added: planned.added.as_ref().map(Entry::line),
+            archived,
             state,
             from: planned.from.clone(),
         };

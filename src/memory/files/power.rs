@@ -37,6 +37,13 @@ pub(super) struct SinceFree {
     untold: usize,
 }
 
+impl SinceFree {
+    /// Lines whose origin could not be stored.
+    pub(super) fn unstored_lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.unstored.iter().map(|(_, line)| line.clone())
+    }
+}
+
 impl RuleFilePlace {
     /// The file; `None`: there is none, or it cannot be read.
     pub fn document(&self) -> Option<Document> {
@@ -143,6 +150,7 @@ impl Memory {
                     path: path.clone(),
                     removed: None,
                     added: Some(line.clone()),
+                    archived: None,
                     state: ChangeState::Done,
                     from,
                 };

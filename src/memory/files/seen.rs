@@ -296,6 +296,7 @@ impl Memory {
             path: path.clone(),
             removed: Some(line),
             added: None,
+            archived: None,
             state: ChangeState::Outside,
             from: by.cloned().unwrap_or_default(),
         };
@@ -330,6 +331,7 @@ impl Memory {
             path: watched.key.clone(),
             removed: None,
             added: Some(line),
+            archived: None,
             state: ChangeState::Done,
             // Without the entry of the tree: it is not taken out with a branch.
             from: Provenance {

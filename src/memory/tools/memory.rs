@@ -12,6 +12,7 @@ use tiller_protocol::{
     Access, MemoryEntry, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget,
     RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
+use tiller_text::clean::visible;
 use tiller_tool::cx::{AskedWrite, MemoryOrigin};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
@@ -184,8 +185,7 @@ impl MemoryTool {
         if rights != MemoryRights::Write {
             return Err(ToolError::Tell(NO_RIGHTS.into()));
         }
-        let mut route = self.0.route(provenance.taint);
-        if route == Route::Never {
+        if self.0.route(provenance.taint) == Route::Never {
             return Err(ToolError::Tell(
                 "the settings let no agent write memory (memory.approve = \"never\"); the user can write it with # in the composer"
                     .into(),
@@ -193,6 +193,8 @@ impl MemoryTool {
         }
         let memory = Arc::clone(&self.0);
         let planned = blocking(move || memory.plan(target, &edit, provenance)).await?;
+        // What it replaces or repeats may be less trusted than what the turn has read.
+        let mut route = self.0.route(planned.from.taint);
         if route == Route::Ask {
             let asked = AskedWrite { path: target.label().into(), diff: planned.diff.clone() };
             route = match cx.ports.confirm_memory(&cx.agent, asked).await {
@@ -264,7 +266,7 @@ fn faults(page: &MemoryPage, args: &Args) -> String {
 
 fn line(e: &MemoryEntry) -> String {
     let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
-    format!("{date}{}", e.text.replace('\n', "\n  "))
+    format!("{date}{}", visible(&e.text).replace('\n', "\n  "))
 }
 
 /// Writes a change, or keeps it for the person. Returns the start of a sentence about the file.

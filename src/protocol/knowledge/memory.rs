@@ -307,6 +307,8 @@ pub struct MemoryChange {
     pub removed: Option<String>,
     /// The entry that was added, with its date.
     pub added: Option<String>,
+    /// The entry in `removed` was moved: into the archive of its file (true), or out of it. Nothing was taken away.
+    pub archived: Option<bool>,
     pub state: ChangeState,
     pub from: Provenance,
 }

@@ -6,6 +6,7 @@ use crate::base::clock::Time;
 use crate::base::ids::{AgentId, EntryId, SessionId};
 use crate::base::usage::{Cost, Usage};
 use crate::bus::view::{LayerCost, ModelRef};
+use crate::knowledge::memory::Taint;
 use crate::session::message::{Block, Message, Origin, Part, StopReason};
 use crate::turn::tool::{FileDiff, InnerCall, ToolOutcome, ToolSpec};
 
@@ -43,6 +44,10 @@ pub enum EntryBody {
         /// The content that the model receives: the text, attachments as read at sending time, and news at the end.
         /// Stored, so that later requests repeat it byte for byte.
         content: Vec<Part>,
+        /// The least trusted text of others in `content`: output of a command, a file, what a server sent. `None`: there is
+        /// none, or the entry is of an earlier version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<Taint>,
     },
     /// A model's reply.
     Assistant {
@@ -91,6 +96,9 @@ pub enum EntryBody {
         kept_from: Option<EntryId>,
         tokens_before: u64,
         tokens_after: u64,
+        /// The least trusted text in what is summed up; `None`: it was not recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<Taint>,
     },
     /// A summary of another branch of the session, up to `from`.
     BranchSummary {
@@ -99,6 +107,9 @@ pub enum EntryBody {
         /// What the person asked to keep above all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<String>,
+        /// As that of a compaction.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<Taint>,
     },
     /// A named point of the conversation and the files.
     Checkpoint { name: String },
@@ -188,13 +199,14 @@ impl ShellRecord {
             message: Message::text(format!("{}{line}", Self::SHARED)),
             origin: Origin::Shell,
             content: vec![Part::Text { text: said }],
+            taint: Some(Taint::ToolOutput),
         }
     }
 
     /// What an entry holds; `None`: it is no such line.
     pub fn read(body: &EntryBody) -> Option<Self> {
         match body {
-            EntryBody::User { message, origin: Origin::Shell, content } => {
+            EntryBody::User { message, origin: Origin::Shell, content, .. } => {
                 let line = message.text.strip_prefix(Self::SHARED)?.to_owned();
                 let parts: Vec<&str> = content
                     .iter()

@@ -49,6 +49,7 @@ fn entry(session: SessionId, parent: Option<EntryId>, n: u64) -> Entry {
             message: Message::text(text.clone()),
             origin: Origin::Prompt,
             content: vec![Part::Text { text }],
+            taint: None,
         },
         snapshot: None,
     }
@@ -86,6 +87,7 @@ fn build(path: &Path, count: u64) -> SessionId {
                 kept_from: parent,
                 tokens_before: 1,
                 tokens_after: 1,
+                taint: None,
             };
             entries.push(Entry { id, parent, body, ..entries[0].clone() });
         }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::handles::MemoryChanges;
 use crate::write::ticket::Ticket;
 
-const COLUMNS: &str = "id, time, path, removed, added, state, session, entry, branch, agent, taint";
+const COLUMNS: &str = "id, time, path, removed, added, state, session, entry, branch, agent, taint, archived";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
     Ok(MemoryChange {
@@ -17,6 +17,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
         path: row.get(2)?,
         removed: row.get(3)?,
         added: row.get(4)?,
+        archived: row.get(11)?,
         state: ChangeState::of(&row.get::<_, String>(5)?),
         from: Provenance {
             session: row.get::<_, Option<uuid::Uuid>>(6)?.map(SessionId),
@@ -31,8 +32,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
 /// Adds a row for a change that was made at `time`. Returns its id.
 pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Result<i64> {
     conn.prepare_cached(
-        "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint, archived)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         time.millis(),
@@ -45,6 +46,7 @@ pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Re
         change.from.branch,
         change.from.agent.0,
         change.from.taint.word(),
+        change.archived,
     ])?;
     Ok(conn.last_insert_rowid())
 }
@@ -140,6 +142,7 @@ mod tests {
             path: path.into(),
             removed: None,
             added: Some(added.into()),
+            archived: None,
             state,
             from: Provenance {
                 session: Some(session_id(1)),
@@ -161,9 +164,12 @@ mod tests {
         let read = changes.get(two).unwrap().unwrap();
         assert_eq!(MemoryChange { id: 0, time: Time(0), ..read }, change("/b", "y", ChangeState::Pending));
         assert_eq!(changes.of_files(&["/a".into()]).unwrap().len(), 1);
+        let moved = MemoryChange { archived: Some(true), ..change("/c", "x", ChangeState::Done) };
+        changes.add(moved).wait().unwrap();
+        assert_eq!(changes.of_files(&["/c".into()]).unwrap()[0].archived, Some(true));
         changes.set(two, ChangeState::Done, Some("z".into())).wait().unwrap();
         let all = changes.of_session(session_id(1)).unwrap();
-        assert_eq!((all.len(), all[1].added.as_deref(), all[1].state), (2, Some("z"), ChangeState::Done));
+        assert_eq!((all.len(), all[1].added.as_deref(), all[1].state), (3, Some("z"), ChangeState::Done));
         assert_eq!(changes.get(99).unwrap(), None);
         let entry = EntryId(uuid::Uuid::from_u128(7));
         assert_eq!(changes.off_path(None, &[entry]).unwrap(), [entry]);

@@ -127,6 +127,7 @@ mod tests {
             path: "/a".into(),
             removed: Some("x".into()),
             added: None,
+            archived: None,
             state: ChangeState::Outside,
             from: by,
         };

@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0016_skill_trials.sql"),
     include_str!("../schema/0017_learning_sources.sql"),
     include_str!("../schema/0018_memory_seen.sql"),
+    include_str!("../schema/0019_memory_archived.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

@@ -363,10 +363,29 @@ fn changes_of_memory_can_be_recorded_in_a_database_of_version_12() {
         path: "/m".into(),
         removed: None,
         added: Some("x".into()),
+        archived: None,
         state: tiller_protocol::memory::ChangeState::Done,
         from: tiller_protocol::Provenance::default(),
     };
     store.memory_changes().add(change).wait().unwrap();
     assert_eq!(store.memory_changes().of_files(&["/m".into()]).unwrap().len(), 1);
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}
+
+/// A change that was recorded before archiving was has no move.
+#[test]
+fn changes_of_memory_of_version_17_moved_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..17], NOW).unwrap();
+    conn.execute_batch(
+        "INSERT INTO memory_changes(time, path, removed, added, state, branch, agent, taint)
+         VALUES(1, '/m', NULL, 'x', 'done', '', 'main', 'agent')",
+    )
+    .unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let changes = store.memory_changes().of_files(&["/m".into()]).unwrap();
+    assert_eq!((changes.len(), changes[0].archived), (1, None));
 }

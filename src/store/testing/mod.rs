@@ -72,6 +72,7 @@ pub(crate) fn user(session: SessionId, id: EntryId, parent: Option<EntryId>, tex
         message: Message::text(text),
         origin: Origin::Prompt,
         content: vec![Part::Text { text: text.into() }],
+        taint: None,
     };
     entry(session, id, parent, body)
 }

@@ -76,7 +76,12 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
         let id = n as u128 + 1;
         let parent = (n > 0).then(|| entry_id(id - 1 - (*back % n) as u128));
         let body = match kind % 7 {
-            0 => EntryBody::User { message: Message::text(text), origin: Origin::Steer, content: vec![] },
+            0 => EntryBody::User {
+                message: Message::text(text),
+                origin: Origin::Steer,
+                content: vec![],
+                taint: None,
+            },
             1 => EntryBody::Assistant {
                 blocks: vec![
                     Block::Thinking { text: text.clone(), signature: Some(text.clone()) },
@@ -101,12 +106,14 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 kept_from: parent,
                 tokens_before: 1,
                 tokens_after: 1,
+                taint: None,
             },
             5 if kind % 2 == 0 => EntryBody::Checkpoint { name: text.clone() },
             5 => EntryBody::BranchSummary {
                 summary: text.clone(),
                 from: entry_id(1),
                 focus: Some(text.clone()),
+                taint: None,
             },
             6 => EntryBody::ToolResult {
                 call_id: text.clone(),

@@ -76,6 +76,7 @@ fn compaction(session: SessionId, n: u128, parent: u128, kept: Option<u128>) -> 
         kept_from: kept.map(entry_id),
         tokens_before: 9,
         tokens_after: 1,
+        taint: None,
     };
     entry(session, entry_id(n), Some(entry_id(parent)), body)
 }

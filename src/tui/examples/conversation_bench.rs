@@ -55,6 +55,7 @@ impl Bench {
                 message: Message::text(format!("question {n}")),
                 origin: Origin::Prompt,
                 content: Vec::new(),
+                taint: None,
             }
         } else {
             EntryBody::Assistant {

@@ -239,8 +239,12 @@ impl Stage {
     /// The person's message; a turn begins.
     pub(super) fn user(&mut self, text: &str) {
         let content = vec![Part::Text { text: text.into() }];
-        let node =
-            self.entry(EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content });
+        let node = self.entry(EntryBody::User {
+            message: Message::text(text),
+            origin: Origin::Prompt,
+            content,
+            taint: None,
+        });
         self.turn(TurnEvent::UserMessage { entry: node.id, text: text.into(), node: Box::new(node) });
         self.turn(TurnEvent::TurnStarted {});
     }

@@ -124,6 +124,32 @@ fn the_command_lists_searches_writes_forgets_exports_and_imports() {
         "{out:?}"
     );
     assert!(out.stderr.contains("U+200B"), "{out:?}");
+    // What is not recorded here is text of others, whatever its file says, unless the user says that the file is theirs.
+    let rows = place.lines(&["memory", "search", "one fact", "--json"]);
+    assert_eq!(
+        (&rows[0]["text"], &rows[0]["from"]["taint"]),
+        (&json!("one fact [from tool output]"), &json!("tool_output"))
+    );
+    let foreign = |text: &str, state: &str| {
+        let target = json!({"file": "memory", "scope": "user"});
+        let entry = json!({"target": target, "state": state, "date": "2026-01-02", "text": text, "from": {"taint": "person"}});
+        format!("{entry}\n")
+    };
+    let file =
+        foreign("of another", "kept") + &foreign("long ago", "archived") + &foreign("undecided", "pending");
+    let out = run(place.tiller(&["memory", "import", "-"]), file.as_bytes());
+    assert_eq!(out.stdout, "2 added, 1 waiting in /memory, 0 already there, 0 refused.\n", "{out:?}");
+    let kept = std::fs::read_to_string(place.home.join("data/MEMORY.md")).unwrap();
+    assert!(kept.contains("- 2026-01-02: of another [from tool output]\n"), "{kept}");
+    assert!(kept.split("## Archive").nth(1).unwrap().contains("long ago"), "{kept}");
+    assert!(!kept.contains("undecided"), "{kept}");
+    let out = run(place.tiller(&["memory", "import", "--mine", "-"]), foreign("of mine", "kept").as_bytes());
+    assert_eq!(out.stdout, "1 added, 0 already there, 0 refused.\n", "{out:?}");
+    assert!(
+        std::fs::read_to_string(place.home.join("data/MEMORY.md"))
+            .unwrap()
+            .contains("- 2026-01-02: of mine\n")
+    );
     // The project's file exists where the folder brings nothing that needs trust.
     place.ok(&["memory", "add", "--project", "here only"]);
     assert!(place.read(".tiller/MEMORY.md").contains(": here only\n"));

@@ -29,7 +29,7 @@ fn session_id() -> SessionId {
 }
 
 fn said(text: &str) -> EntryBody {
-    EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content: vec![] }
+    EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content: vec![], taint: None }
 }
 
 fn reply(blocks: Vec<Block>) -> EntryBody {
@@ -400,6 +400,7 @@ fn hostile(nasty: &str) -> (Store, SessionContent) {
                     kept_from: None,
                     tokens_before: 1,
                     tokens_after: 1,
+                    taint: None,
                 },
             ),
         ],

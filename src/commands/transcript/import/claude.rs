@@ -120,6 +120,7 @@ impl Claude {
                     kept_from: None,
                     tokens_before: std::mem::take(&mut self.before),
                     tokens_after: 0,
+                    taint: None,
                 }
             } else {
                 said(if flag("isMeta") { Origin::Engine } else { Origin::Prompt }, parts)

@@ -70,6 +70,7 @@ impl Reader for Codex {
                         kept_from: None,
                         tokens_before: 0,
                         tokens_after: 0,
+                        taint: None,
                     },
                 );
                 false

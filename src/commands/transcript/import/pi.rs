@@ -42,6 +42,7 @@ impl Reader for Pi {
                 kept_from: None,
                 tokens_before: super::talk::number(line, "tokensBefore"),
                 tokens_after: 0,
+                taint: None,
             }),
             "branch_summary" => Some(summary_entry(&format!(
                 "Summary of the branch that was left:\n{}",
@@ -104,6 +105,7 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
                 message: tiller_protocol::Message::text(format!("! {line}")),
                 origin: Origin::Shell,
                 content,
+                taint: None,
             }
         }
         "branchSummary" | "compactionSummary" => summary_entry(text(message, "summary")),

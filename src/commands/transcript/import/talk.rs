@@ -190,5 +190,5 @@ pub(super) fn said(origin: Origin, parts: Vec<Part>) -> EntryBody {
             Part::Image { .. } => "[image]",
         })
         .collect();
-    EntryBody::User { message: Message::text(words.join("\n")), origin, content: parts }
+    EntryBody::User { message: Message::text(words.join("\n")), origin, content: parts, taint: None }
 }

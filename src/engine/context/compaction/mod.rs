@@ -18,7 +18,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Entry, EntryBody, EventBody, HookEvent, Message, ModelRef, Notice, NoticeKind, Origin, Part,
+    Entry, EntryBody, EventBody, HookEvent, Message, ModelRef, Notice, NoticeKind, Origin, Part, Taint,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,7 +33,7 @@ use crate::core::hooks::{self, HookJob};
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
-use crate::memory::{condense, save};
+use crate::memory::{condense, origin, save};
 use crate::prompts::doing::JobKind;
 use crate::turn::Input;
 
@@ -86,6 +86,10 @@ pub(crate) fn compact(
             // Before the layers are read: the new prefix has what was kept.
             chance.take().await;
         }
+        let taint = match &plan {
+            Some(plan) => origin::of_summary(&services, &plan.goes).await,
+            None => Taint::Agent,
+        };
         let prefix = tokio::task::spawn_blocking(move || {
             condense::without_model(&services);
             layers::layers(&facts, &settings)
@@ -102,7 +106,7 @@ pub(crate) fn compact(
         let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
         // Without a summary there is no new prefix.
         let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
-        let done = CompactionResult { turn, overflow, no, client, focus, plan, result, prefix };
+        let done = CompactionResult { turn, overflow, no, client, focus, plan, result, prefix, taint };
         let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
     };
     let task = tokio::spawn(task);
@@ -152,7 +156,7 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
             if let Some(learnings) = &core.services.user.learnings {
                 learnings.forget(core.session.id);
             }
-            put_compaction(core, summary, done.focus, &plan, &done.prefix);
+            put_compaction(core, summary, done.focus, &plan, &done.prefix, done.taint);
             Ok(())
         }
         (Err(notice), _) => Err(notice),
@@ -189,12 +193,14 @@ fn put_compaction(
     focus: Option<String>,
     plan: &Plan,
     prefix: &(String, Vec<LayerCost>),
+    taint: Taint,
 ) {
     let scope = core.scope();
     let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
     let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
     let before = core.session.head.id;
-    let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
+    let body =
+        EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after, taint: Some(taint) };
     let node = core.session.grow(&core.services, body);
     let entry = node.id;
     let mut events = vec![(scope.clone(), Core::entry_event(&node))];
@@ -205,7 +211,8 @@ fn put_compaction(
     if !items.is_empty() {
         let text = todo::render(&items);
         let content = vec![Part::Text { text: text.clone() }];
-        let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
+        let body =
+            EntryBody::User { message: Message::text(text), origin: Origin::Engine, content, taint: None };
         entries.push(core.session.grow(&core.services, body));
     }
     events.extend(entries[1..].iter().map(|e| (scope.clone(), compose::added(e))));

@@ -115,12 +115,14 @@ pub(crate) struct PromptFacts {
 }
 
 impl PromptFacts {
-    /// The text of a file for the prompt, or a sentence that a rule forbids reading it.
+    /// The text of a file for the prompt, or a sentence that a rule forbids reading it. Invisible characters could hide
+    /// instructions from the user: the model sees their names.
     fn readable(&self, found: Instructions) -> Instructions {
-        match self.unreadable.as_ref().and_then(|rule| rule(&found.path)) {
-            Some(_) => Instructions { text: FORBIDDEN.into(), ..found },
-            None => found,
-        }
+        let text = match self.unreadable.as_ref().and_then(|rule| rule(&found.path)) {
+            Some(_) => FORBIDDEN.into(),
+            None => tiller_text::clean::visible(&found.text),
+        };
+        Instructions { text, ..found }
     }
 }
 
@@ -311,8 +313,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     if let Some(i) = project::read(&facts.config.join(SOUL)).filter(|_| has_character) {
         let i = facts.readable(i);
         let heading = "# Your character, as the user wrote it".to_owned();
-        // Invisible characters could hide instructions from the user: the model sees their names.
-        add(Layer::Prompt, i.path.display().to_string(), heading, tiller_text::clean::plain_lines(&i.text));
+        add(Layer::Prompt, i.path.display().to_string(), heading, i.text);
     }
     if let Some(role) = &facts.role {
         add(Layer::Prompt, "built in".into(), "# You".into(), role.identity.clone());

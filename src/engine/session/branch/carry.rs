@@ -8,7 +8,7 @@ use crate::session::model;
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind};
+use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind, Taint};
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact;
@@ -17,6 +17,7 @@ use crate::context::request;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::memory::origin;
 use crate::prompts::doing::JobKind;
 use crate::session::load::blocking;
 use crate::session::msg::{CarryReport, SessionMsg};
@@ -48,7 +49,7 @@ pub(crate) fn carry_over(
     let focus = focus.map(|f| core.redact(f.trim())).filter(|f| !f.is_empty());
     let (no, store, session, head) =
         (core.next_job(), core.services.store.clone(), core.session.id, core.session.head.id);
-    let tx = core.tx.clone();
+    let (tx, services) = (core.tx.clone(), Arc::clone(&core.services));
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let task = tokio::spawn(async move {
         let read = blocking(move || {
@@ -63,7 +64,12 @@ pub(crate) fn carry_over(
             let most = u32::try_from(own).unwrap_or(u32::MAX);
             Ok(if own == 0 { Vec::new() } else { store.paths().tail_at(from, most)?.entries })
         });
-        let result = match read.await.map(said) {
+        let read = read.await.map(said);
+        let taint = match &read {
+            Ok(entries) => origin::of_summary(&services, entries).await,
+            Err(_) => Taint::Web,
+        };
+        let result = match read {
             Err(e) => Err(e.notice()),
             Ok(entries) if entries.is_empty() => Err(Notice::new(
                 NoticeKind::User,
@@ -75,7 +81,7 @@ pub(crate) fn carry_over(
                 Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
             },
         };
-        let done = CarryReport { no, client, cause, from, focus, result };
+        let done = CarryReport { no, client, cause, from, focus, result, taint };
         let _ = tx.send(Msg::Session(SessionMsg::CarryReport(Box::new(done)))).await;
     });
     core.busy_with(no, JobKind::Other { client, cause }, task);
@@ -94,7 +100,12 @@ pub(crate) fn carried(core: &mut Core, report: CarryReport) {
             return;
         }
     };
-    let body = EntryBody::BranchSummary { summary, from: report.from, focus: report.focus };
+    let body = EntryBody::BranchSummary {
+        summary,
+        from: report.from,
+        focus: report.focus,
+        taint: Some(report.taint),
+    };
     let node = core.session.grow(&core.services, body);
     let scope = core.scope_of(Some(report.cause));
     let events = vec![(scope, Core::entry_event(&node))];

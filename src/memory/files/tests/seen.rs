@@ -122,7 +122,7 @@ fn changes_by_tiller_are_no_losses_and_what_is_back_by_itself_is_none() {
     let write_as = |edit: Edit| memory.write(MINE, &edit, from(1)).unwrap();
     write_as(Edit::Remove { old: "a".into() });
     write_as(Edit::Replace { old: "b".into(), text: "better".into() });
-    memory.archive(MINE, "c", true).unwrap();
+    memory.archive(MINE, "c", true, &Provenance::default()).unwrap();
     memory.undo(false).unwrap();
     assert_eq!(missing(&memory), []);
     // Another process of Tiller.

@@ -88,7 +88,7 @@ impl Builder {
         }
         match &node.body {
             EntryBody::Prefix { .. } => {}
-            EntryBody::User { message, origin, content } => {
+            EntryBody::User { message, origin, content, .. } => {
                 if matches!(origin, Origin::Prompt | Origin::Shell) {
                     self.turn += 1;
                 }

@@ -55,7 +55,12 @@ impl Script {
 
     pub(crate) fn user(&mut self, text: &str) -> Entry {
         let content = vec![Part::Text { text: text.into() }];
-        self.node(EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content })
+        self.node(EntryBody::User {
+            message: Message::text(text),
+            origin: Origin::Prompt,
+            content,
+            taint: None,
+        })
     }
 
     pub(crate) fn assistant(&mut self, blocks: Vec<Block>, stop: StopReason) -> Entry {

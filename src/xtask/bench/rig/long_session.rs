@@ -20,6 +20,7 @@ pub(crate) fn question(text: String) -> EntryBody {
         message: Message::text(text.clone()),
         origin: Origin::Prompt,
         content: vec![Part::Text { text }],
+        taint: None,
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usiz
                 kept_from: None,
                 tokens_before: 100_000,
                 tokens_after: 20,
+                taint: None,
             },
             _ if n % 2 == 1 => long_session::question(text),
             _ => long_session::answer(text, &model),

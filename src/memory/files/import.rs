@@ -1,0 +1,112 @@
+//! Entries of an export or of another file. A file cannot say by itself that its text is the user's: only what is recorded here
+//! keeps its origin.
+
+use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::{AgentId, MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint};
+
+use super::document::Entry;
+use super::plan::Planned;
+use super::taints::unmarked;
+use super::{Memory, MemoryError, name};
+
+/// An entry that a file brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedEntry {
+    pub target: MemoryTarget,
+    /// `2026-11-26`; anything else counts as none.
+    pub date: String,
+    /// May have the mark of its origin at its end.
+    pub text: String,
+    pub state: MemoryState,
+    /// What the file says; `None`: it was written in an editor.
+    pub taint: Option<Taint>,
+    /// Text of the entry that a pending change takes away; empty: none.
+    pub replaces: String,
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// It is in its file, live or in the archive.
+    Added,
+    /// It waits for the user.
+    Pending,
+    /// It was removed where the file was made: it stays out.
+    Removed,
+}
+
+impl From<MemoryEntry> for ImportedEntry {
+    fn from(e: MemoryEntry) -> Self {
+        let taint = e.from.map(|from| from.taint);
+        Self { target: e.target, date: e.date, text: e.text, state: e.state, taint, replaces: e.replaces }
+    }
+}
+
+impl Memory {
+    /// Adds an entry in the state that the file says. What waits or was set aside there waits here. Unless the user says that the
+    /// file is `mine`, an entry that is not recorded here counts as text of others, whatever the file says.
+    ///
+    /// # Errors
+    /// [`MemoryError::Known`] when it is there; else when its text is refused, or a file cannot be read or written.
+    pub fn import(&self, entry: &ImportedEntry, mine: bool) -> Result<Imported, MemoryError> {
+        let target = entry.target;
+        let archived = match entry.state {
+            MemoryState::Removed => return Ok(Imported::Removed),
+            state => state == MemoryState::Archived,
+        };
+        let before = self.read(target)?;
+        let (text, marked) = unmarked(entry.text.trim());
+        let changes = self.changes_of(target)?;
+        let claimed = marked.max(entry.taint).unwrap_or(Taint::Person);
+        let recorded = recorded(&changes, entry);
+        let taint = match recorded {
+            Some(taint) => taint.max(marked.unwrap_or(taint)),
+            None if mine => claimed,
+            None => claimed.max(Taint::ToolOutput),
+        };
+        self.screened(&text, taint)?;
+        let text = format!("{text}{}", taint.mark());
+        // One that was written here without a date keeps having none.
+        let same_date = is_date(&entry.date) || (entry.date.is_empty() && recorded.is_some());
+        let date = if same_date { entry.date.clone() } else { self.today() };
+        let added = Entry { archived, ..Entry::new(&date, &text) };
+        let same = |own: &&Entry| unmarked(&own.text).0 == unmarked(&added.text).0;
+        if let Some(known) = before.entries().find(same) {
+            return Err(MemoryError::Known { target, archived: known.archived });
+        }
+        let from = Provenance { agent: AgentId::main(), taint, ..Provenance::default() };
+        let mut planned = Planned { target, removed: None, added: Some(added), from, diff: String::new() };
+        if matches!(entry.state, MemoryState::Kept | MemoryState::Archived) {
+            self.carry_out(&planned)?;
+            return Ok(Imported::Added);
+        }
+        planned.removed = before.find(&entry.replaces).ok().filter(|found| found.text == entry.replaces);
+        let line = planned.added.as_ref().map(Entry::line);
+        if changes.iter().any(|c| c.state == ChangeState::Pending && c.added == line) {
+            return Err(MemoryError::Known { target, archived: false });
+        }
+        self.pend(&planned)?;
+        Ok(Imported::Pending)
+    }
+
+    /// Recorded changes of one file, oldest first.
+    fn changes_of(&self, target: MemoryTarget) -> Result<Vec<MemoryChange>, MemoryError> {
+        let path = self.path(target).map(|path| name(&path));
+        Ok(self.changes()?.into_iter().filter(|c| Some(&c.path) == path.as_ref()).collect())
+    }
+}
+
+/// The origin of this very entry as it is recorded here; `None`: it is not known here.
+fn recorded(changes: &[MemoryChange], entry: &ImportedEntry) -> Option<Taint> {
+    let line = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false }.line();
+    let is = |own: &Option<String>| own.as_deref() == Some(line.as_str());
+    let added = changes.iter().rev().find(|c| is(&c.added)).map(|c| c.from.taint);
+    // One that was only removed here was written in an editor.
+    let removed =
+        |c: &MemoryChange| c.removed.as_deref().is_some_and(|own| Entry::of_line(own).line() == line);
+    added.or_else(|| changes.iter().any(removed).then_some(Taint::Person))
+}
+
+fn is_date(date: &str) -> bool {
+    !date.is_empty() && Entry::of_line(&format!("{date}: x")).date == date
+}
