@@ -6,12 +6,17 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::plan::{FileChange, existing};
+use super::plan::{FileChange, WholeChange, existing};
+use super::tree::Tree;
 use super::{Editor, Plan};
 use crate::files::{ReadFailure, read_inside};
 
 /// How long another process may hold the lock.
 const WAIT: Duration = Duration::from_secs(20);
+/// Files, folders and links of a skill that a version keeps at most.
+pub(super) const ENTRIES: usize = 1_000;
+/// Bytes of a file that a version keeps at most.
+pub(super) const LARGEST: u64 = 16 << 20;
 
 impl Editor {
     /// Makes a planned change, and keeps the state that it replaces. `by`: who makes it, for the list of versions.
@@ -26,7 +31,14 @@ impl Editor {
         private_folder(&self.0.versions).map_err(wrong)?;
         let _lock = lock(&self.0.versions.join("lock"))?;
         existing(&plan.folder)?;
-        for change in &plan.files {
+        if let Some(whole) = &plan.whole {
+            let as_planned = |folder: &Path, tree: &Tree| Tree::read(folder).map(|now| now == *tree);
+            let after = whole.after.as_ref().map_or(Ok(true), |(folder, tree)| as_planned(folder, tree));
+            if !as_planned(&plan.folder, &whole.before).map_err(wrong)? || !after.map_err(wrong)? {
+                return Err(format!("the skill `{}` has changed meanwhile", plan.name));
+            }
+        }
+        for change in plan.files.iter().filter(|_| plan.whole.is_none()) {
             let now = match read_inside(&plan.folder, &change.path) {
                 Ok(bytes) => Some(bytes),
                 Err(ReadFailure::Missing) => None,
@@ -56,25 +68,33 @@ impl Editor {
         // A kill can have left one behind.
         drop(fs::remove_dir_all(&beside));
         let there = fs::symlink_metadata(&plan.folder).is_ok();
-        let gone = there && plan.files.iter().any(|f| f.path == crate::skill::FILE && f.new.is_none());
-        match plan.files.as_slice() {
-            // The whole skill.
-            _ if gone => {
-                self.step();
-                fs::rename(&plan.folder, &beside)?;
-                sync(place)?;
-                self.step();
-                fs::remove_dir_all(&beside)?;
+        match (&plan.whole, plan.files.as_slice()) {
+            (Some(WholeChange { after: None, .. }), _) => {
+                if there {
+                    self.step();
+                    fs::rename(&plan.folder, &beside)?;
+                    sync(place)?;
+                    self.step();
+                    fs::remove_dir_all(&beside)?;
+                }
             }
             // One file of a skill: replaced in place.
-            [one] if there => self.replace(&plan.folder, one)?,
-            files => {
+            (None, [one]) if there => self.replace(&plan.folder, one)?,
+            (whole, files) => {
                 DirBuilder::new().mode(0o700).create(&beside)?;
-                if there {
-                    copy(&plan.folder, &beside)?;
-                }
-                for change in files {
-                    self.replace(&beside, change)?;
+                match whole.as_ref().and_then(|whole| whole.after.as_ref()) {
+                    Some((after, _)) => {
+                        self.step();
+                        copy(after, &beside)?;
+                    }
+                    None => {
+                        if there {
+                            copy(&plan.folder, &beside)?;
+                        }
+                        for change in files {
+                            self.replace(&beside, change)?;
+                        }
+                    }
                 }
                 self.step();
                 if there {
@@ -104,6 +124,10 @@ impl Editor {
         let beside = parent.join(format!(".{}.new", std::process::id()));
         drop(fs::remove_file(&beside));
         write_new(&beside, content)?;
+        // A script stays one that can be run.
+        if let Ok(old) = fs::symlink_metadata(&path) {
+            fs::set_permissions(&beside, old.permissions())?;
+        }
         self.step();
         fs::rename(&beside, &path)?;
         sync(parent)
@@ -151,13 +175,16 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Copies a folder into an existing one: files with their modes, folders, and links as links. At most 1,000 entries.
+/// Copies a folder into an existing one: files with their modes, folders, and links as links.
+///
+/// # Errors
+/// When the folder has more than [`ENTRIES`], or a file is larger than [`LARGEST`].
 pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut left = 1_000_u32;
+    let mut left = ENTRIES;
     copy_some(from, to, &mut left)
 }
 
-fn copy_some(from: &Path, to: &Path, left: &mut u32) -> io::Result<()> {
+fn copy_some(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         *left = left.checked_sub(1).ok_or_else(|| io::Error::other("the skill has too many files"))?;
@@ -168,7 +195,7 @@ fn copy_some(from: &Path, to: &Path, left: &mut u32) -> io::Result<()> {
         } else if kind.is_symlink() {
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, &target)?;
         } else if kind.is_file() {
-            if entry.metadata()?.len() > 16 << 20 {
+            if entry.metadata()?.len() > LARGEST {
                 return Err(io::Error::other(format!("{} is larger than 16 MiB", entry.path().display())));
             }
             fs::copy(entry.path(), &target)?;

@@ -93,6 +93,63 @@ fn a_skill_is_created_changed_and_deleted_and_each_state_comes_back() {
 }
 
 #[test]
+fn a_skill_comes_back_with_all_that_it_had() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    let folder = home.join("config/skills/notes");
+    let at = |path: &str| folder.join(path);
+    let mode = |path: &str| std::fs::metadata(at(path)).unwrap().permissions().mode() & 0o777;
+    let set_mode =
+        |path: &str, mode| std::fs::set_permissions(at(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    make(home, &request("notes", Act::Create(text("notes", "One.")))).unwrap();
+    let script = |act| Request { file: Some("scripts/run.sh".into()), ..request("notes", act) };
+    make(home, &script(Act::Create("echo\n".into()))).unwrap();
+    set_mode("scripts/run.sh", 0o755);
+    make(home, &script(Act::Edit("echo 2\n".into()))).unwrap();
+    assert_eq!(mode("scripts/run.sh"), 0o755, "an edit keeps the mode");
+
+    std::fs::create_dir_all(at("a/b/c/d/e/f/g/h")).unwrap();
+    std::fs::write(at("a/b/c/d/e/f/g/h/deep.md"), "deep").unwrap();
+    (0..250).for_each(|n| std::fs::write(at(&format!("a/{n}.md")), "x").unwrap());
+    std::fs::write(at("logo.bin"), vec![7; 3 << 20]).unwrap();
+    symlink("SKILL.md", at("link")).unwrap();
+    let editor = editor(home);
+    let whole = Tree::read(&folder).unwrap();
+    let planned = editor.plan(&request("notes", Act::Delete), &skills(home)).unwrap();
+    let diff = planned.diff();
+    let unshown = "Changes that are not shown as text:\n  link: a link to SKILL.md -> nothing\n  logo.bin: a file of 3145728 bytes";
+    assert!(diff.starts_with(unshown) && diff.contains("skills/notes/a/249.md"), "{diff}");
+    std::fs::write(at("logo.bin"), vec![8; 3 << 20]).unwrap();
+    assert!(editor.apply(&planned, "you").unwrap_err().contains("has changed meanwhile"));
+    std::fs::write(at("logo.bin"), vec![7; 3 << 20]).unwrap();
+    editor.apply(&planned, "you").unwrap();
+    assert!(!folder.exists());
+    let newest = || editor.versions(Scope::User, "notes")[0].number;
+    let deleted = newest();
+    let restore = || {
+        let plan = editor.plan_restore(Scope::User, "notes", deleted)?;
+        editor.apply(&plan, "you").map(|_| plan.diff())
+    };
+    restore().unwrap();
+    assert!(Tree::read(&folder).unwrap() == whole, "all of it is back");
+    assert_eq!(mode("scripts/run.sh"), 0o755);
+    assert!(restore().unwrap_err().contains("is already as in version"));
+    // What differs in nothing but its mode, or is no file, is put back as well.
+    set_mode("scripts/run.sh", 0o600);
+    std::fs::remove_file(at("link")).unwrap();
+    std::fs::write(at("a/new.md"), "later").unwrap();
+    let diff = restore().unwrap();
+    assert!(diff.contains("  link: nothing -> a link to SKILL.md\n"), "{diff}");
+    assert!(diff.contains("run.sh: a file of 7 bytes, mode 600 -> a file of 7 bytes, mode 755\n"), "{diff}");
+    assert!(Tree::read(&folder).unwrap() == whole);
+    // And what was restored away.
+    let plan = editor.plan_restore(Scope::User, "notes", newest()).unwrap();
+    editor.apply(&plan, "you").unwrap();
+    assert!(mode("scripts/run.sh") == 0o600 && at("a/new.md").exists() && !at("link").exists());
+}
+
+#[test]
 fn what_must_not_be_written_is_refused_with_the_reason() {
     let tmp = tempfile::tempdir().unwrap();
     let home = tmp.path();

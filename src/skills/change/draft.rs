@@ -16,9 +16,11 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 impl Plan {
     /// The `SKILL.md` after the change; `None`: there is none then. Blocks.
     pub fn text(&self) -> Option<Vec<u8>> {
-        match self.files.iter().find(|file| file.path == FILE) {
-            Some(file) => file.new.clone(),
-            None => fs::read(self.folder.join(FILE)).ok(),
+        let whole = self.whole.as_ref().map(|whole| whole.after.as_ref());
+        match (whole, self.files.iter().find(|file| file.path == FILE)) {
+            (Some(after), _) => fs::read(after?.0.join(FILE)).ok(),
+            (None, Some(file)) => file.new.clone(),
+            (None, None) => fs::read(self.folder.join(FILE)).ok(),
         }
     }
 }
@@ -55,6 +57,9 @@ impl Editor {
             fs::remove_dir_all(folder)?;
         }
         DirBuilder::new().mode(0o700).create(folder)?;
+        if let Some((after, _)) = plan.whole.as_ref().and_then(|whole| whole.after.as_ref()) {
+            return copy(after, folder);
+        }
         if fs::symlink_metadata(&plan.folder).is_ok_and(|meta| meta.is_dir()) {
             copy(&plan.folder, folder)?;
         }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use similar::TextDiff;
 use tiller_config::agents::Origin;
 
+use super::tree::Tree;
 use super::{Editor, Scope};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::load::Skills;
@@ -53,8 +54,21 @@ pub struct Plan {
     pub action: &'static str,
     /// The skill's folder.
     pub(super) folder: PathBuf,
-    /// The files that change.
+    /// The files that change. Of a whole folder those whose text can be shown.
     pub(super) files: Vec<FileChange>,
+    /// The folder as a whole is replaced or removed.
+    pub(super) whole: Option<WholeChange>,
+}
+
+/// A change of a whole folder.
+#[derive(Clone, Debug)]
+pub(super) struct WholeChange {
+    /// The folder that the change was planned for.
+    pub(super) before: Tree,
+    /// The folder that it becomes a copy of, and what is in it; `None`: the skill is removed.
+    pub(super) after: Option<(PathBuf, Tree)>,
+    /// A line for each difference that is none of a text.
+    pub(super) unshown: Vec<String>,
 }
 
 /// A file that changes.
@@ -66,10 +80,30 @@ pub(super) struct FileChange {
     pub(super) new: Option<Vec<u8>>,
 }
 
+impl WholeChange {
+    /// The change of a folder into a copy of another one, or into none; and the files whose text can be shown.
+    ///
+    /// # Errors
+    /// A sentence without a full stop: a folder cannot be read, or has more than a version can keep.
+    pub(super) fn of(folder: &Path, after: Option<PathBuf>) -> Result<(Self, Vec<FileChange>), String> {
+        let read = |folder: &Path| Tree::read(folder).map_err(|e| format!("the skill cannot be read: {e}"));
+        let (before, then) = (read(folder)?, after.as_deref().map(read).transpose()?.unwrap_or_default());
+        let other = after.as_deref().unwrap_or(folder);
+        let (files, unshown) = before.changes(folder, &then, other);
+        Ok((Self { before, after: after.map(|folder| (folder, then)), unshown }, files))
+    }
+}
+
 impl Plan {
     /// The exact difference (unified).
     pub fn diff(&self) -> String {
         let mut out = String::new();
+        // First, since what is too long is cut at the end.
+        let unshown = self.whole.iter().flat_map(|whole| &whole.unshown);
+        let lines: Vec<String> = unshown.map(|line| format!("  {}\n", line.escape_debug())).collect();
+        if !lines.is_empty() {
+            out = format!("Changes that are not shown as text:\n{}\n", lines.concat());
+        }
         for change in &self.files {
             let name = format!("skills/{}/{}", self.name, change.path);
             let side = |prefix: &str, content: &Option<Vec<u8>>| match content {
@@ -94,7 +128,7 @@ impl Plan {
 
     /// Whether anything changes.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.files.is_empty() && self.whole.is_none()
     }
 }
 
@@ -151,7 +185,11 @@ impl Editor {
                 self.check_content(&folder, path, &content, skills)?;
                 files.push(FileChange { path: path.to_owned(), old, new: Some(content.into_bytes()) });
             }
-            None if path == FILE => files = removed(&folder),
+            None if path == FILE => {
+                let (whole, files) = WholeChange::of(&folder, None)?;
+                let name = name.clone();
+                return Ok(Plan { scope: *scope, name, action, folder, files, whole: Some(whole) });
+            }
             None => files.push(FileChange {
                 path: path.to_owned(),
                 old: Some(old.ok_or_else(missing)?),
@@ -162,7 +200,7 @@ impl Editor {
         if files.is_empty() {
             return Err("this changes nothing".into());
         }
-        Ok(Plan { scope: *scope, name: name.clone(), action, folder, files })
+        Ok(Plan { scope: *scope, name: name.clone(), action, folder, files, whole: None })
     }
 
     fn missing(&self, scope: Scope, name: &str, skills: &Skills) -> String {
@@ -237,16 +275,4 @@ fn patched(text: &str, from: &str, to: &str) -> Result<String, String> {
         1 => Ok(text.replacen(from, to, 1)),
         n => Err(format!("`old` is in the file {n} times: give more of the text around it")),
     }
-}
-
-/// All files of a folder, removed.
-fn removed(folder: &Path) -> Vec<FileChange> {
-    let files = SkillFiles::Folder(folder.to_owned());
-    let content = |path: &str| read_inside(folder, path).ok();
-    let change = |f: crate::files::SkillFile| FileChange {
-        old: Some(content(&f.path).unwrap_or_default()),
-        new: None,
-        path: f.path,
-    };
-    files.list().into_iter().map(change).collect()
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::Time;
 
-use super::plan::{FileChange, existing};
+use super::plan::{WholeChange, existing};
 use super::{Editor, Plan, Scope};
-use crate::files::{SkillFile, SkillFiles, read_inside};
+use crate::files::read_inside;
 
 /// What a version says of itself.
 const ABOUT: &str = "version.json";
@@ -68,27 +68,13 @@ impl Editor {
         let version = version
             .ok_or_else(|| format!("the skill `{}` has no version {number}", name.escape_default()))?;
         let folder = self.place(scope)?.join(name);
-        let now = if existing(&folder)? { list(&folder) } else { Vec::new() };
+        existing(&folder)?;
         let kept = self.version_folder(scope, name)?.join(number.to_string()).join(FILES);
-        let then = if version.existed { list(&kept) } else { Vec::new() };
-        let mut paths: Vec<&String> = now.iter().chain(&then).map(|f| &f.path).collect();
-        paths.sort();
-        paths.dedup();
-        let mut files = Vec::new();
-        for path in paths {
-            let content = |root: &Path, all: &[SkillFile]| {
-                all.iter().any(|f| f.path == *path).then(|| read_inside(root, path).ok()).flatten()
-            };
-            let change =
-                FileChange { path: path.clone(), old: content(&folder, &now), new: content(&kept, &then) };
-            if change.old != change.new {
-                files.push(change);
-            }
-        }
-        if files.is_empty() {
+        let (whole, files) = WholeChange::of(&folder, version.existed.then_some(kept))?;
+        if files.is_empty() && whole.unshown.is_empty() {
             return Err(format!("the skill `{name}` is already as in version {number}"));
         }
-        Ok(Plan { scope, name: name.to_owned(), action: "restore", folder, files })
+        Ok(Plan { scope, name: name.to_owned(), action: "restore", folder, files, whole: Some(whole) })
     }
 
     /// Keeps the present state of a skill as a version.
@@ -140,10 +126,6 @@ impl Editor {
         }
         Ok(self.scope_folder(scope)?.join(name))
     }
-}
-
-fn list(folder: &Path) -> Vec<SkillFile> {
-    SkillFiles::Folder(folder.to_owned()).list()
 }
 
 /// The numbers of the versions in a folder.
