@@ -49,6 +49,7 @@ pub use audit::costs::{CostSum, ModelCall};
 pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
 pub use knowledge::learnings::Retirement;
+pub use knowledge::memory::AddedLine;
 pub use knowledge::memory_seen::{MemoryLook, MemorySeen};
 pub use knowledge::receipts::Receipt;
 pub use knowledge::skill_uses::{SkillUse, SkillUseKind};

@@ -65,6 +65,17 @@ impl Entry {
         Self { date: date.to_owned(), text: text.to_owned(), archived }
     }
 
+    /// The two forms in which the record of a change may have it: live, and in the archive.
+    pub(super) fn forms(&self) -> [String; 2] {
+        let form = |archived| Self { archived, ..self.clone() }.recorded();
+        [form(false), form(true)]
+    }
+
+    /// Whether this is the entry of a record, which may have been in the archive.
+    pub(super) fn is_in(&self, recorded: &Option<String>) -> bool {
+        recorded.as_deref().is_some_and(|own| Self::of_line(own).line() == self.line())
+    }
+
     fn raw(&self, end: &str) -> String {
         format!("- {}{end}", self.line().replace('\n', &format!("{end}  ")))
     }

@@ -69,12 +69,12 @@ impl Memory {
         if let (Some(entry), Some(text)) = (&mut added, text) {
             // The person's own text.
             self.screened(text, tiller_protocol::Taint::Person)?;
-            *entry = Entry::new(&entry.date, text);
+            *entry = Entry { archived: entry.archived, ..Entry::new(&entry.date, text) };
         }
         let removed = change.removed.as_deref().map(Entry::of_line);
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
-        let line = added.as_ref().map(Entry::line);
+        let line = added.as_ref().map(Entry::recorded);
         self.change(target, edit, |()| {
             Ok(store.memory_changes().set(id, ChangeState::Done, line).wait()?)
         })?;
@@ -98,7 +98,7 @@ impl Memory {
     /// When there is none, or the file was changed since.
     pub fn undo(&self, redo: bool) -> Result<String, MemoryError> {
         let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
-        let changes = self.changes()?;
+        let changes = self.changes(&[ChangeState::Done, ChangeState::Undone])?;
         // A change of a file that Tiller only reads cannot be undone here.
         let changes: Vec<MemoryChange> =
             changes.into_iter().filter(|c| self.target_of(&c.path).is_some()).collect();

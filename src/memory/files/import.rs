@@ -56,7 +56,7 @@ impl Memory {
         };
         let before = self.read(target)?;
         let (text, marked) = unmarked(entry.text.trim());
-        let changes = self.changes_of(target)?;
+        let changes = self.changes_of(target, entry)?;
         let claimed = marked.max(entry.taint).unwrap_or(Taint::Person);
         let recorded = recorded(&changes, entry);
         let taint = match recorded {
@@ -81,30 +81,37 @@ impl Memory {
             return Ok(Imported::Added);
         }
         planned.removed = before.find(&entry.replaces).ok().filter(|found| found.text == entry.replaces);
-        let line = planned.added.as_ref().map(Entry::line);
-        if changes.iter().any(|c| c.state == ChangeState::Pending && c.added == line) {
+        let line = planned.added.as_ref().map(Entry::recorded);
+        let waiting = self.changes(&[ChangeState::Pending])?;
+        let path = self.path(target).map(|path| name(&path));
+        if waiting.iter().any(|c| c.added == line && Some(&c.path) == path.as_ref()) {
             return Err(MemoryError::Known { target, archived: false });
         }
         self.pend(&planned)?;
         Ok(Imported::Pending)
     }
 
-    /// Recorded changes of one file, oldest first.
-    fn changes_of(&self, target: MemoryTarget) -> Result<Vec<MemoryChange>, MemoryError> {
-        let path = self.path(target).map(|path| name(&path));
-        Ok(self.changes()?.into_iter().filter(|c| Some(&c.path) == path.as_ref()).collect())
+    /// Recorded changes that added or removed this very entry, oldest first.
+    fn changes_of(
+        &self,
+        target: MemoryTarget,
+        entry: &ImportedEntry,
+    ) -> Result<Vec<MemoryChange>, MemoryError> {
+        let (Some(store), Some(path)) = (self.store.get(), self.path(target)) else { return Ok(Vec::new()) };
+        Ok(store.memory_changes().of_lines(&name(&path), &live(entry).forms())?)
     }
 }
 
 /// The origin of this very entry as it is recorded here; `None`: it is not known here.
 fn recorded(changes: &[MemoryChange], entry: &ImportedEntry) -> Option<Taint> {
-    let line = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false }.line();
-    let is = |own: &Option<String>| own.as_deref() == Some(line.as_str());
-    let added = changes.iter().rev().find(|c| is(&c.added)).map(|c| c.from.taint);
+    let entry = live(entry);
+    let added = changes.iter().rev().find(|c| entry.is_in(&c.added)).map(|c| c.from.taint);
     // One that was only removed here was written in an editor.
-    let removed =
-        |c: &MemoryChange| c.removed.as_deref().is_some_and(|own| Entry::of_line(own).line() == line);
-    added.or_else(|| changes.iter().any(removed).then_some(Taint::Person))
+    added.or_else(|| changes.iter().any(|c| entry.is_in(&c.removed)).then_some(Taint::Person))
+}
+
+fn live(entry: &ImportedEntry) -> Entry {
+    Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false }
 }
 
 fn is_date(date: &str) -> bool {

@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tiller_config::schema::{Config, MemoryApproval};
-use tiller_protocol::memory::MemoryChange;
+use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{Clock, MemoryFile, MemoryScope, MemoryTarget};
 use tiller_store::Store;
 
@@ -105,6 +105,8 @@ pub struct Memory {
     trusted: AtomicBool,
     since_free: Mutex<Option<power::SinceFree>>,
     watch: Mutex<seen::Watch>,
+    /// What the database said of the entries when it was read last.
+    origins: Mutex<Option<Arc<taints::Origins>>>,
     /// How entries are searched; without it, by words that they all contain.
     order: OnceLock<OrderTexts>,
 }
@@ -167,6 +169,7 @@ impl Memory {
             trusted: AtomicBool::new(false),
             since_free: Mutex::default(),
             watch: Mutex::default(),
+            origins: Mutex::default(),
             order: OnceLock::new(),
         }
     }
@@ -296,11 +299,11 @@ impl Memory {
         screen(text, taint, &secret).map_err(MemoryError::Refused)
     }
 
-    /// All recorded changes of the files in use, oldest first.
-    fn changes(&self) -> Result<Vec<MemoryChange>, MemoryError> {
+    /// The recorded changes of the files in use that are in one of these states, oldest first.
+    fn changes(&self, states: &[ChangeState]) -> Result<Vec<MemoryChange>, MemoryError> {
         let Some(store) = self.store.get() else { return Ok(Vec::new()) };
         let paths: Vec<String> = self.rule_files().iter().map(|file| name(&file.path)).collect();
-        Ok(store.memory_changes().of_files(&paths)?)
+        Ok(store.memory_changes().in_states(&paths, states)?)
     }
 
     /// The file that a recorded change is of.

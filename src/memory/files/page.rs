@@ -20,7 +20,8 @@ impl Memory {
     /// When the database cannot be read. A file that cannot be read has its fault in the page.
     pub fn page(&self, query: &MemoryQuery) -> Result<MemoryPage, MemoryError> {
         self.look();
-        let changes = self.changes()?;
+        use ChangeState::{Aside, Done, Outside, Pending};
+        let changes = self.changes(&[Pending, Done, Aside, Outside])?;
         let mut page = MemoryPage::default();
         let waiting = |state: ChangeState| changes.iter().filter(move |c| c.state == state);
         page.entries
@@ -43,8 +44,11 @@ impl Memory {
         page.entries.extend(self.of_others_in_settings(&changes));
         page.entries
             .extend(waiting(ChangeState::Aside).filter_map(|c| self.of_change(c, MemoryState::Aside)));
-        let vanished = waiting(ChangeState::Outside).rev().take(VANISHED);
-        page.entries.extend(vanished.filter_map(|c| self.of_change(c, MemoryState::Removed)));
+        // One that vanished again has its row from before.
+        let mut vanished: Vec<&MemoryChange> = waiting(ChangeState::Outside).collect();
+        vanished.sort_by_key(|c| std::cmp::Reverse((c.time, c.id)));
+        vanished.truncate(VANISHED);
+        page.entries.extend(vanished.into_iter().filter_map(|c| self.of_change(c, MemoryState::Removed)));
         if !query.filter.trim().is_empty() {
             self.search(&mut page, &query.filter);
         }
@@ -57,8 +61,8 @@ impl Memory {
     /// # Errors
     /// When the database cannot be read.
     pub fn pending(&self) -> Result<usize, MemoryError> {
-        let waits = |c: &MemoryChange| c.state == ChangeState::Pending && self.target_of(&c.path).is_some();
-        Ok(self.changes()?.into_iter().filter(waits).count())
+        let waiting = self.changes(&[ChangeState::Pending])?;
+        Ok(waiting.iter().filter(|c| self.target_of(&c.path).is_some()).count())
     }
 
     /// Keeps the entries that fit, best first. Those that contain all words, in whatever script, are never missed.
@@ -122,13 +126,13 @@ impl Memory {
 }
 
 /// The last change that added each entry of a file.
-fn sources<'a>(changes: &'a [MemoryChange], path: &str) -> HashMap<&'a str, &'a MemoryChange> {
+fn sources<'a>(changes: &'a [MemoryChange], path: &str) -> HashMap<String, &'a MemoryChange> {
     let done = changes.iter().filter(|c| c.state == ChangeState::Done && c.path == path);
-    done.filter_map(|c| Some((c.added.as_deref()?, c))).collect()
+    done.filter_map(|c| Some((Entry::of_line(c.added.as_deref()?).line(), c))).collect()
 }
 
-fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<&str, &MemoryChange>) -> MemoryEntry {
-    let source = sources.get(own.line().as_str());
+fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryChange>) -> MemoryEntry {
+    let source = sources.get(&own.line());
     MemoryEntry {
         target,
         state: if own.archived { MemoryState::Archived } else { MemoryState::Kept },

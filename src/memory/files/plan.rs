@@ -112,11 +112,10 @@ impl Memory {
     /// When it cannot be stored.
     pub fn pend(&self, planned: &Planned) -> Result<i64, MemoryError> {
         let same = |c: &MemoryChange| {
-            c.state == ChangeState::Pending
-                && c.added == planned.added.as_ref().map(Entry::line)
+            c.added == planned.added.as_ref().map(Entry::recorded)
                 && c.removed == planned.removed.as_ref().map(Entry::recorded)
         };
-        if let Some(waiting) = self.changes()?.into_iter().find(same) {
+        if let Some(waiting) = self.changes(&[ChangeState::Pending])?.into_iter().find(same) {
             return Ok(waiting.id);
         }
         self.record(planned, ChangeState::Pending)?
@@ -179,11 +178,16 @@ impl Memory {
             time: self.clock.now(),
             path: name(&path),
             removed: planned.removed.as_ref().map(Entry::recorded),
-            added: planned.added.as_ref().map(Entry::line),
+            added: planned.added.as_ref().map(Entry::recorded),
             archived,
             state,
             from: planned.from.clone(),
         };
+        if state == ChangeState::Done {
+            let paths = self.rule_files().iter().map(|file| name(&file.path)).collect();
+            // Carried out in order: the next one is waited for.
+            drop(store.memory_changes().give_up_undone(paths));
+        }
         Ok(Some(store.memory_changes().add(change).wait()?))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint};
@@ -71,17 +71,13 @@ impl Memory {
     }
 
     /// Entries, each as a path and a line, whose last writer may have had text of others.
-    pub fn lines_of_others(&self) -> HashSet<(String, String)> {
-        let changes = self.changes().unwrap_or_default();
-        let mut last: HashMap<(String, String), Taint> = HashMap::new();
-        for change in changes.into_iter().filter(|c| c.state == ChangeState::Done) {
-            if let Some(line) = change.added {
-                last.insert((change.path, line), change.from.taint);
-            }
-        }
-        let stored = last.into_iter().filter(|(_, taint)| taint.is_untrusted()).map(|(key, _)| key);
+    pub fn lines_of_others(&self) -> Arc<HashSet<(String, String)>> {
+        let mut others = self.origins().map(|origins| Arc::clone(&origins.others)).unwrap_or_default();
         let since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
-        stored.chain(since.iter().flat_map(|since| since.unstored.iter().cloned())).collect()
+        if let Some(since) = since.as_ref().filter(|since| !since.unstored.is_empty()) {
+            Arc::make_mut(&mut others).extend(since.unstored.iter().cloned());
+        }
+        others
     }
 
     /// A program that nothing confines is about to run: what is in the files now is the person's, what comes without an
@@ -125,19 +121,15 @@ impl Memory {
     pub(crate) fn note_free_entries(&self, session: Option<SessionId>) {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
-        let changes = self.changes().unwrap_or_default();
+        let origins = self.origins().unwrap_or_default();
         for file in self.rule_files() {
             let (path, Ok(document)) = (name(&file.path), file.read()) else { continue };
             let known = since.known.entry(path.clone()).or_default();
             for entry in document.entries() {
                 let line = entry.line();
-                let recorded = |c: &MemoryChange| {
-                    let same = c.path == path && c.added.as_deref() == Some(line.as_str());
-                    same && c.state == ChangeState::Done
-                };
-                if !known.insert(line.clone()) || changes.iter().any(recorded) {
-                    continue;
-                }
+                let place = (path.clone(), line);
+                let new = known.insert(place.1.clone()) && !origins.done.contains_key(&place);
+                let (true, line) = (new, place.1) else { continue };
                 let from = Provenance {
                     session,
                     agent: AgentId::main(),

@@ -142,14 +142,13 @@ impl Memory {
     /// # Errors
     /// When it was brought back or put away already, or the file cannot be written.
     pub fn restore(&self, id: i64, all: bool) -> Result<String, MemoryError> {
-        let changes = self.changes()?;
-        let outside = |c: &&MemoryChange| c.state == ChangeState::Outside;
+        let changes = self.changes(&[ChangeState::Outside])?;
         let gone = || MemoryError::Refused("this entry is not missing any more".into());
-        let chosen = changes.iter().filter(outside).find(|c| c.id == id).ok_or_else(gone)?;
+        let chosen = changes.iter().find(|c| c.id == id).ok_or_else(gone)?;
         let with = |c: &&MemoryChange| c.id == id || (all && c.time == chosen.time);
         let mut restored = 0;
-        for change in changes.iter().filter(outside).filter(with) {
-            self.restore_one(change, &changes)?;
+        for change in changes.iter().filter(with) {
+            self.restore_one(change)?;
             restored += 1;
         }
         Ok(match restored {
@@ -158,7 +157,7 @@ impl Memory {
         })
     }
 
-    fn restore_one(&self, change: &MemoryChange, changes: &[MemoryChange]) -> Result<(), MemoryError> {
+    fn restore_one(&self, change: &MemoryChange) -> Result<(), MemoryError> {
         let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
         let (Some(target), Some(line)) = (self.target_of(&change.path), change.removed.as_deref()) else {
             return Err(MemoryError::Refused(format!("{} is not in use here", change.path)));
@@ -175,9 +174,9 @@ impl Memory {
         self.change(target, edit, |added| {
             if *added {
                 // It is as trusted as it was: the person brings back what was there.
-                let last = changes.iter().rev().find(|c| {
-                    c.path == change.path && c.added.as_deref() == Some(line) && c.state == ChangeState::Done
-                });
+                let recorded = store.memory_changes().of_lines(&change.path, &entry.forms())?;
+                let last =
+                    recorded.iter().rev().find(|c| c.state == ChangeState::Done && entry.is_in(&c.added));
                 let person = Provenance { taint: Taint::Person, ..Provenance::default() };
                 let change = MemoryChange {
                     id: 0,
@@ -301,9 +300,8 @@ impl Memory {
             from: by.cloned().unwrap_or_default(),
         };
         look.changes = lines.map(change).collect();
-        let recorded = store.memory_changes().of_files(std::slice::from_ref(&path))?;
-        let outside = recorded.iter().filter(|c| c.state == ChangeState::Outside);
-        let back = outside.filter(|c| c.removed.as_deref().is_some_and(|line| is_back(&now, line)));
+        let outside = store.memory_changes().in_states(&[path], &[ChangeState::Outside])?;
+        let back = outside.iter().filter(|c| c.removed.as_deref().is_some_and(|line| is_back(&now, line)));
         look.back = back.map(|c| c.id).collect();
         Ok(look)
     }
@@ -318,10 +316,11 @@ impl Memory {
         killed: Option<&Provenance>,
     ) -> Result<Vec<MemoryChange>, MemoryError> {
         let (Some(killed), Some(seen)) = (killed, seen) else { return Ok(Vec::new()) };
-        let recorded = store.memory_changes().of_files(std::slice::from_ref(&watched.key))?;
+        let done = std::slice::from_ref(&ChangeState::Done);
+        let recorded = store.memory_changes().in_states(std::slice::from_ref(&watched.key), done)?;
         let before: HashSet<String> = Document::parse(&seen.text).entries().map(Entry::line).collect();
         let known = |line: &String| {
-            let same = |c: &MemoryChange| c.state == ChangeState::Done && c.added.as_ref() == Some(line);
+            let same = |c: &MemoryChange| Entry::of_line(line).is_in(&c.added);
             before.contains(line) || recorded.iter().any(same)
         };
         let now = Document::parse(&look.text);

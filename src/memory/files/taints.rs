@@ -1,51 +1,85 @@
 //! How far the entries of memory can be trusted, as it is recorded, and what they pass on to a text that is made of them.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::PoisonError;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
 
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::ChangeState;
 use tiller_protocol::{Provenance, Taint};
+use tiller_store::AddedLine;
 
 use super::document::Entry;
-use super::{Memory, MemoryError};
+use super::{Memory, MemoryError, name};
 
 /// Percentage of a text's words in an entry from which on it is that entry in other words.
 const SAME: usize = 80;
 /// Fewer words say nothing about where a text comes from.
 const WORDS: usize = 4;
 
+/// What the database says of the entries of the files in use, read once for each of its revisions.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    revision: i64,
+    paths: Vec<String>,
+    /// Entries that are in their files, each as a path and a line, with the origin that was recorded last.
+    pub(super) done: HashMap<(String, String), Taint>,
+    /// Those of `done` that are not trusted.
+    pub(super) others: Arc<HashSet<(String, String)>>,
+    /// Texts that the user wrote or accepted, without the mark at their end.
+    accepted: HashSet<String>,
+    /// Texts that are not trusted, without the mark at their end; each with the text in one line.
+    texts: BTreeMap<String, (Taint, String)>,
+}
+
+impl Origins {
+    /// From lines, the one that was added last at the end. An entry that the user accepted is the user's.
+    fn of(revision: i64, paths: Vec<String>, lines: Vec<AddedLine>) -> Self {
+        let mut made = Self { revision, paths, ..Self::default() };
+        let text = |line: &AddedLine| unmarked(&Entry::of_line(&line.line).text).0;
+        let by_person = |l: &&AddedLine| l.taint == Taint::Person && l.state == ChangeState::Done;
+        made.accepted = lines.iter().filter(by_person).map(text).collect();
+        for line in lines {
+            made.note(text(&line), line.taint);
+            if line.state == ChangeState::Done {
+                made.done.insert((line.path, Entry::of_line(&line.line).line()), line.taint);
+            }
+        }
+        let untrusted = made.done.iter().filter(|(_, taint)| taint.is_untrusted());
+        made.others = Arc::new(untrusted.map(|(place, _)| place.clone()).collect());
+        made
+    }
+
+    fn note(&mut self, text: String, taint: Taint) {
+        if taint.is_untrusted() && !self.accepted.contains(&text) {
+            let line = one_line(&text);
+            let known = self.texts.entry(text).or_insert((taint, line));
+            known.0 = taint.max(known.0);
+        }
+    }
+}
+
 /// What is recorded of the entries that text of others had a part in.
 pub(super) struct Taints {
-    /// By text, without the mark at its end.
-    texts: BTreeMap<String, Taint>,
+    recorded: Arc<Origins>,
+    /// Texts whose origin could not be stored, without the mark at their end: output of a tool.
+    unstored: BTreeSet<String>,
 }
 
 impl Taints {
-    /// From changes, oldest first. An entry that the user accepted is the user's.
-    pub(super) fn of(changes: &[MemoryChange], unstored: impl Iterator<Item = String>) -> Self {
-        let added = |c: &MemoryChange| c.added.as_deref().map(|line| unmarked(&Entry::of_line(line).text).0);
-        let by_person = |c: &&MemoryChange| c.from.taint == Taint::Person && c.state == ChangeState::Done;
-        let accepted: HashSet<String> = changes.iter().filter(by_person).filter_map(added).collect();
-        let mut texts = BTreeMap::new();
-        let mut note = |text: String, taint: Taint| {
-            if taint.is_untrusted() && !accepted.contains(&text) {
-                let known = texts.entry(text).or_insert(taint);
-                *known = taint.max(*known);
-            }
-        };
-        for change in changes {
-            if let Some(text) = added(change) {
-                note(text, change.from.taint);
-            }
-        }
-        unstored.for_each(|line| note(unmarked(&Entry::of_line(&line).text).0, Taint::ToolOutput));
-        Self { texts }
+    /// Texts that are not trusted, each as it is and in one line.
+    fn texts(&self) -> impl Iterator<Item = (&str, Cow<'_, str>, Taint)> {
+        let recorded = self.recorded.texts.iter();
+        let recorded = recorded.map(|(text, (taint, line))| (text.as_str(), Cow::from(line), *taint));
+        let unstored = self.unstored.iter();
+        recorded.chain(unstored.map(|text| (text.as_str(), Cow::from(one_line(text)), Taint::ToolOutput)))
     }
 
     /// The origin of an entry of a file: as it is recorded, and as it says in its text.
     pub(super) fn of_entry(&self, entry: &Entry) -> Taint {
         let (text, marked) = unmarked(&entry.text);
-        marked.max(self.texts.get(&text).copied()).unwrap_or(Taint::Agent)
+        let recorded = self.recorded.texts.get(&text).map(|(taint, _)| *taint);
+        let unstored = self.unstored.contains(&text).then_some(Taint::ToolOutput);
+        marked.max(recorded).max(unstored).unwrap_or(Taint::Agent)
     }
 
     /// The least trusted entry whose words a text has.
@@ -58,17 +92,35 @@ impl Taints {
             let known = words(known);
             own.iter().filter(|word| known.contains(*word)).count() * 100 / own.len() >= SAME
         };
-        let found = self.texts.iter().filter(|(known, _)| same(known)).map(|(_, taint)| *taint);
+        let found = self.texts().filter(|(known, ..)| same(known)).map(|(.., taint)| taint);
         found.max().unwrap_or(Taint::Agent)
     }
 }
 
 impl Memory {
+    /// What is recorded of the entries of the files in use. Costs as much as one look at the database while nothing changes.
+    pub(super) fn origins(&self) -> Result<Arc<Origins>, MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(Arc::default()) };
+        let paths: Vec<String> = self.rule_files().iter().map(|file| name(&file.path)).collect();
+        // Before the lines: what is written in between makes this revision an old one.
+        let revision = store.memory_changes().revision()?;
+        let mut known = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|k| k.revision == revision && k.paths == paths) {
+            return Ok(Arc::clone(known));
+        }
+        let lines = store.memory_changes().added_lines(&paths)?;
+        let read = Arc::new(Origins::of(revision, paths, lines));
+        *known = Some(Arc::clone(&read));
+        Ok(read)
+    }
+
     pub(super) fn taints(&self) -> Result<Taints, MemoryError> {
-        let changes = self.changes()?;
+        let recorded = self.origins()?;
         let since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let unstored = since.iter().flat_map(|since| since.unstored_lines());
-        Ok(Taints::of(&changes, unstored))
+        let unstored = unstored.map(|line| unmarked(&Entry::of_line(&line).text).0);
+        let unstored = unstored.filter(|text| !recorded.accepted.contains(text)).collect();
+        Ok(Taints { recorded, unstored })
     }
 
     /// The least trusted of the entries that a text shows word for word. Blocks.
@@ -76,8 +128,8 @@ impl Memory {
         // What cannot be read is not trusted.
         let Ok(taints) = self.taints() else { return Taint::Web };
         let text = one_line(text);
-        let shown = taints.texts.iter().filter(|(known, _)| text.contains(&one_line(known)));
-        shown.map(|(_, taint)| *taint).max().unwrap_or(Taint::Agent)
+        let shown = taints.texts().filter(|(_, line, _)| text.contains(line.as_ref()));
+        shown.map(|(.., taint)| taint).max().unwrap_or(Taint::Agent)
     }
 
     /// The origin of a text that an agent writes: at most as trusted as the entry that it replaces, and as an entry that it

@@ -87,7 +87,7 @@ impl RuleBook {
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
         let read = self.of_files();
         let own = &read.rules;
-        let others = if own.is_empty() { HashSet::new() } else { self.memory.lines_of_others() };
+        let others = if own.is_empty() { Arc::default() } else { self.memory.lines_of_others() };
         let mut all: Vec<BookRule> =
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
         for learning in store.learnings().with_matchers().unwrap_or_default() {

@@ -208,3 +208,58 @@ fn an_accepted_entry_loses_its_mark() {
     assert!(!text().contains("[from tool output]") && book.rules(&store).len() == 1, "{}", text());
     assert!(book.memory.decide(id, true, None).is_err(), "it is the person's already");
 }
+
+/// The least time of some runs, so that the load of the machine does not count.
+fn least(work: impl Fn()) -> std::time::Duration {
+    let run = || {
+        let begun = std::time::Instant::now();
+        (0..10).for_each(|_| work());
+        begun.elapsed()
+    };
+    (0..10).map(|_| run()).min().unwrap()
+}
+
+#[test]
+fn a_call_costs_the_same_whatever_vanished_from_the_files_before() {
+    let (dir, store, book) = book("- mine [when: read]\n- of a page\n");
+    let path = dir.path().join("MEMORY.md").to_string_lossy().into_owned();
+    let change = |removed: Option<String>, added: Option<String>, state, taint| {
+        tiller_protocol::memory::MemoryChange {
+            id: 0,
+            time: Time(1),
+            path: path.clone(),
+            removed,
+            added,
+            archived: None,
+            state,
+            from: tiller_protocol::Provenance { taint, ..Default::default() },
+        }
+    };
+    use tiller_protocol::memory::ChangeState::{Declined, Done};
+    store.memory_changes().add(change(None, Some("of a page".into()), Done, Taint::Web)).wait().unwrap();
+    let call = || {
+        assert_eq!(book.rules(&store).len(), 1);
+        assert_eq!(book.memory.taint_in("it says: of a page"), Taint::Web);
+    };
+    call();
+    let few = least(call);
+    let gone = |n: u32| change(Some(format!("gone {n}")), None, Declined, Taint::Agent);
+    let look = tiller_store::MemoryLook {
+        path: path.clone(),
+        changes: (0..100_000).map(gone).collect(),
+        ..Default::default()
+    };
+    store.memory_changes().look(look).wait().unwrap();
+    call();
+    let many = least(call);
+    assert!(many < few * 10, "{few:?} with one change recorded, {many:?} with 100,000 removals");
+    // What is recorded later counts at once.
+    store.memory_changes().add(change(None, Some("of a page".into()), Done, Taint::Person)).wait().unwrap();
+    assert_eq!(book.memory.taint_in("it says: of a page"), Taint::Agent);
+    store
+        .memory_changes()
+        .add(change(None, Some("mine [when: read]".into()), Done, Taint::Web))
+        .wait()
+        .unwrap();
+    assert!(book.rules(&store).is_empty());
+}

@@ -17,9 +17,13 @@ use crate::open::migrate::{self, DatabaseKind};
 /// Tables that are not copied row by row. All others are, including those of a later version.
 const NOT_COPIED: &[&str] = &[
     // Read from the pages themselves, each row verified.
-    "sessions", "entries",
+    "sessions",
+    "entries",
     // Of ended processes: the caller has exclusive access to the database.
-    "writers", "leases",
+    "writers",
+    "leases",
+    // Counted anew.
+    "revisions",
 ];
 
 /// What a person loses with rows of a table.

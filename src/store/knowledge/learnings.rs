@@ -160,7 +160,7 @@ impl Learnings<'_> {
     pub fn subjects(&self, tool: &str) -> Result<Vec<String>> {
         self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
-                "SELECT DISTINCT subject FROM learnings WHERE tool = ?1 AND state = 'active' AND subject <> ''",
+                "SELECT DISTINCT subject FROM learnings WHERE tool = ?1 AND state = 'active' AND subject > ''",
             )?;
             let rows = statement.query_map([tool], |r| r.get(0))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -211,7 +211,7 @@ impl Learnings<'_> {
     pub fn with_matchers(&self) -> Result<Vec<Learning>> {
         self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM learnings WHERE state = 'active'
+                "SELECT {COLUMNS} FROM learnings INDEXED BY learnings_matchers WHERE state = 'active'
                  AND (instr(fix || context, '[when:') OR instr(fix || context, '[never:')) ORDER BY id LIMIT 200"
             ))?;
             let rows = statement.query_map([], from_row)?;

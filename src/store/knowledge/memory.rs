@@ -8,6 +8,15 @@ use crate::error::Result;
 use crate::handles::MemoryChanges;
 use crate::write::ticket::Ticket;
 
+/// A line that changes added, as often as it was added in one state and with one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedLine {
+    pub path: String,
+    pub line: String,
+    pub state: ChangeState,
+    pub taint: Taint,
+}
+
 const COLUMNS: &str = "id, time, path, removed, added, state, session, entry, branch, agent, taint, archived";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
@@ -51,6 +60,33 @@ pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Re
     Ok(conn.last_insert_rowid())
 }
 
+/// Records that an entry is missing. One that was missing before has its row already.
+pub(crate) fn insert_missing(conn: &Connection, change: &MemoryChange) -> Result<()> {
+    let known = conn
+        .prepare_cached(
+            "SELECT id FROM memory_changes WHERE path = ?1 AND removed = ?2 AND added IS NULL AND archived IS NULL
+             AND state IN ('outside', 'declined') ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row(params![change.path, change.removed], |r| r.get::<_, i64>(0))
+        .optional()?;
+    let Some(id) = known else { return insert(conn, change.time, change).map(drop) };
+    conn.prepare_cached(
+        "UPDATE memory_changes SET time = ?2, state = ?3, session = ?4, entry = ?5, branch = ?6, agent = ?7, taint = ?8
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        id,
+        change.time.millis(),
+        change.state.word(),
+        change.from.session.map(|s| s.0),
+        change.from.entry.map(|e| e.0),
+        change.from.branch,
+        change.from.agent.0,
+        change.from.taint.word(),
+    ])?;
+    Ok(())
+}
+
 impl MemoryChanges<'_> {
     /// Records a change; its id and time are set here. Returns the id.
     pub fn add(&self, change: MemoryChange) -> Ticket<i64> {
@@ -65,6 +101,21 @@ impl MemoryChanges<'_> {
                 "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added) WHERE id = ?1",
             )?
             .execute(params![id, state.word(), added])?;
+            Ok(())
+        })
+    }
+
+    /// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
+    pub fn give_up_undone(&self, paths: Vec<String>) -> Ticket<()> {
+        self.store.write(move |conn| {
+            conn.prepare_cached(
+                "UPDATE memory_changes SET state = ?2 WHERE path IN (SELECT value FROM json_each(?1)) AND state = ?3",
+            )?
+            .execute(params![
+                serde_json::to_string(&paths)?,
+                ChangeState::Declined.word(),
+                ChangeState::Undone.word()
+            ])?;
             Ok(())
         })
     }
@@ -93,6 +144,77 @@ impl MemoryChanges<'_> {
             );
             let mut statement = conn.prepare_cached(&sql)?;
             let rows = statement.query_map([serde_json::to_string(paths)?], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The changes of these files in one of these states, oldest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn in_states(&self, paths: &[String], states: &[ChangeState]) -> Result<Vec<MemoryChange>> {
+        let states: Vec<&str> = states.iter().map(|state| state.word()).collect();
+        self.store.read(|conn| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memory_changes WHERE path IN (SELECT value FROM json_each(?1))
+                 AND state IN (SELECT value FROM json_each(?2)) ORDER BY id"
+            );
+            let mut statement = conn.prepare_cached(&sql)?;
+            let values = [serde_json::to_string(paths)?, serde_json::to_string(&states)?];
+            let rows = statement.query_map(values, from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The changes of a file that added or removed one of these lines, oldest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn of_lines(&self, path: &str, lines: &[String]) -> Result<Vec<MemoryChange>> {
+        self.store.read(|conn| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memory_changes WHERE id IN (
+                   SELECT id FROM memory_changes WHERE path = ?1 AND added IN (SELECT value FROM json_each(?2))
+                   UNION SELECT id FROM memory_changes WHERE path = ?1 AND removed IN (SELECT value FROM json_each(?2))
+                 ) ORDER BY id"
+            );
+            let mut statement = conn.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![path, serde_json::to_string(lines)?], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// A number that is another one after each change of what [`Self::added_lines`] returns.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn revision(&self) -> Result<i64> {
+        self.store.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT number FROM revisions WHERE name = 'memory_origins'")?;
+            Ok(statement.query_row([], |r| r.get(0))?)
+        })
+    }
+
+    /// The lines that changes of these files added, those that were added last at the end.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn added_lines(&self, paths: &[String]) -> Result<Vec<AddedLine>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT path, added, state, taint, max(id) AS last FROM memory_changes
+                 WHERE path IN (SELECT value FROM json_each(?1)) AND added IS NOT NULL
+                 GROUP BY path, added, state, taint ORDER BY last",
+            )?;
+            let rows = statement.query_map([serde_json::to_string(paths)?], |row| {
+                Ok(AddedLine {
+                    path: row.get(0)?,
+                    line: row.get(1)?,
+                    state: ChangeState::of(&row.get::<_, String>(2)?),
+                    taint: Taint::of(&row.get::<_, String>(3)?),
+                })
+            })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
@@ -173,5 +295,94 @@ mod tests {
         assert_eq!(changes.get(99).unwrap(), None);
         let entry = EntryId(uuid::Uuid::from_u128(7));
         assert_eq!(changes.off_path(None, &[entry]).unwrap(), [entry]);
+    }
+
+    /// Steps of SQLite that a read takes. Readers are kept, so that it runs on the one whose steps are counted.
+    fn steps(store: &crate::Store, read: impl Fn()) -> u64 {
+        let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let counted = std::sync::Arc::clone(&count);
+        let step = move || {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            false
+        };
+        read();
+        let mut reader = store.inner.readers.lock().unwrap().pop().unwrap();
+        reader.progress_handler(1, Some(step)).unwrap();
+        store.inner.readers.lock().unwrap().push(reader);
+        read();
+        let mut reader = store.inner.readers.lock().unwrap().pop().unwrap();
+        reader.progress_handler(0, None::<fn() -> bool>).unwrap();
+        store.inner.readers.lock().unwrap().push(reader);
+        count.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_look_up_takes_as_many_steps_among_many_rows_as_among_few() {
+        let (_dir, store) = scratch();
+        store.memory_changes().add(change("/m", "x", ChangeState::Done)).wait().unwrap();
+        let all: [(&str, Box<dyn Fn(&crate::Store) -> usize>); 7] = [
+            ("revision", Box::new(|s| s.memory_changes().revision().map(|_| 1).unwrap())),
+            ("added", Box::new(|s| s.memory_changes().added_lines(&["/m".into()]).unwrap().len())),
+            (
+                "done",
+                Box::new(|s| {
+                    s.memory_changes().in_states(&["/m".into()], &[ChangeState::Done]).unwrap().len()
+                }),
+            ),
+            ("lines", Box::new(|s| s.memory_changes().of_lines("/m", &["x".into()]).unwrap().len())),
+            ("matchers", Box::new(|s| 1 + s.learnings().with_matchers().unwrap().len())),
+            ("pending", Box::new(|s| 1 + s.learnings().pending().unwrap() as usize)),
+            ("subjects", Box::new(|s| 1 + s.learnings().subjects("terminal").unwrap().len())),
+        ];
+        let count = |store: &crate::Store| -> Vec<u64> {
+            let counted = |(name, read): &(&str, Box<dyn Fn(&crate::Store) -> usize>)| {
+                steps(store, || assert_eq!(read(store), 1, "{name}"))
+            };
+            all.iter().map(counted).collect()
+        };
+        let few = count(&store);
+        let many = store.write(|conn| {
+            conn.execute_batch(
+                "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)
+                 INSERT INTO memory_changes(time, path, removed, state, taint)
+                   SELECT n, '/m', 'gone ' || n, 'declined', 'agent' FROM n;
+                 WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000)
+                 INSERT INTO learnings(tool, subject, error_type, details, pattern, fix, context, tags, state, created, times, source)
+                   SELECT 'terminal', 's', 'e' || n, '{}', '', 'fix', '', '[]', iif(n % 2, 'retired', 'active'), n, 0, '{}' FROM n;
+                 UPDATE learnings SET subject = '' WHERE state = 'active';",
+            )?;
+            Ok(())
+        });
+        many.wait().unwrap();
+        for ((few, many), (name, _)) in few.iter().zip(&count(&store)).zip(&all) {
+            assert!(*many <= few + 200, "{name}: {few} steps among few rows, {many} among many");
+        }
+    }
+
+    #[test]
+    fn the_revision_changes_with_each_change_of_an_origin_and_with_nothing_else() {
+        let (_dir, store) = scratch();
+        let changes = store.memory_changes();
+        let mut last = changes.revision().unwrap();
+        let mut changed = || {
+            let before = std::mem::replace(&mut last, changes.revision().unwrap());
+            before != changes.revision().unwrap()
+        };
+        let one = changes.add(change("/a", "x", ChangeState::Pending)).wait().unwrap();
+        assert!(changed());
+        changes.set(one, ChangeState::Done, None).wait().unwrap();
+        assert!(changed(), "a state");
+        let removal =
+            MemoryChange { removed: Some("x".into()), added: None, ..change("/a", "", ChangeState::Outside) };
+        let gone = changes.add(removal).wait().unwrap();
+        changes.set(gone, ChangeState::Declined, None).wait().unwrap();
+        assert!(!changed(), "a removal has no origin");
+        store
+            .write(move |conn| {
+                Ok(conn.execute("DELETE FROM memory_changes WHERE id = ?1", [one]).map(drop)?)
+            })
+            .wait()
+            .unwrap();
+        assert!(changed());
     }
 }

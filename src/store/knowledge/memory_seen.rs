@@ -6,7 +6,7 @@ use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint};
 
 use crate::error::Result;
 use crate::handles::MemoryChanges;
-use crate::knowledge::memory::insert;
+use crate::knowledge::memory::{insert, insert_missing};
 use crate::write::ticket::Ticket;
 
 /// A memory file as it was at the last look.
@@ -59,7 +59,10 @@ impl MemoryChanges<'_> {
         self.store.write(move |conn| {
             set_text(conn, &look.path, &look.text)?;
             for change in &look.changes {
-                insert(conn, change.time, change)?;
+                match change.state {
+                    ChangeState::Outside => insert_missing(conn, change)?,
+                    _ => insert(conn, change.time, change).map(drop)?,
+                }
             }
             for id in &look.back {
                 conn.prepare_cached("UPDATE memory_changes SET state = ?2 WHERE id = ?1 AND state = ?3")?
@@ -141,5 +144,33 @@ mod tests {
         );
         changes.look(MemoryLook { back: vec![rows[0].id], ..look("- x\n") }).wait().unwrap();
         assert_eq!(changes.get(rows[0].id).unwrap().unwrap().state, ChangeState::Declined);
+    }
+
+    #[test]
+    fn what_vanishes_again_and_again_has_one_row() {
+        let (_dir, store) = scratch();
+        let changes = store.memory_changes();
+        let missing = |time: i64| MemoryChange {
+            id: 0,
+            time: tiller_protocol::Time(time),
+            path: "/a".into(),
+            removed: Some("x".into()),
+            added: None,
+            archived: None,
+            state: ChangeState::Outside,
+            from: Provenance { session: Some(session_id(1)), ..Provenance::default() },
+        };
+        let look = MemoryLook { path: "/a".into(), ..MemoryLook::default() };
+        for time in 1..=3 {
+            changes.look(MemoryLook { changes: vec![missing(time)], ..look.clone() }).wait().unwrap();
+            let rows = changes.of_files(&["/a".into()]).unwrap();
+            assert_eq!(rows, [MemoryChange { id: rows[0].id, ..missing(time) }]);
+            changes.look(MemoryLook { back: vec![rows[0].id], ..look.clone() }).wait().unwrap();
+        }
+        // Another entry, and a change by Tiller, have rows of their own.
+        let other = MemoryChange { removed: Some("y".into()), ..missing(4) };
+        let own = MemoryChange { state: ChangeState::Done, ..missing(4) };
+        changes.look(MemoryLook { changes: vec![other, own, missing(5)], ..look }).wait().unwrap();
+        assert_eq!(changes.of_files(&["/a".into()]).unwrap().len(), 3);
     }
 }

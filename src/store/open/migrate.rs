@@ -32,6 +32,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0017_learning_sources.sql"),
     include_str!("../schema/0018_memory_seen.sql"),
     include_str!("../schema/0019_memory_archived.sql"),
+    include_str!("../schema/0020_memory_lookups.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

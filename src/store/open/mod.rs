@@ -70,7 +70,7 @@ pub struct Store {
 pub(crate) struct Inner {
     // Fields are dropped in this order: the writer ends before the readers and the presence.
     writer: Option<Writer>,
-    readers: Mutex<Vec<Connection>>,
+    pub(crate) readers: Mutex<Vec<Connection>>,
     pub(crate) index: Index,
     pub(crate) target: Target,
     pub(crate) options: Options,

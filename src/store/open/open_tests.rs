@@ -389,3 +389,30 @@ fn changes_of_memory_of_version_17_moved_nothing() {
     let changes = store.memory_changes().of_files(&["/m".into()]).unwrap();
     assert_eq!((changes.len(), changes[0].archived), (1, None));
 }
+
+/// Up to version 19 an entry had a row for each time that it vanished.
+#[test]
+fn removals_that_were_recorded_again_and_again_become_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..19], NOW).unwrap();
+    let row = |removed: &str, added: &str, state: &str| {
+        conn.execute_batch(&format!(
+            "INSERT INTO memory_changes(time, path, removed, added, state, taint) VALUES(1, '/m', {removed}, {added}, '{state}', 'agent')"
+        ))
+        .unwrap();
+    };
+    for _ in 0..3 {
+        row("'gone'", "NULL", "declined");
+        row("NULL", "'kept'", "declined");
+        row("'by tiller'", "NULL", "done");
+    }
+    row("'gone'", "NULL", "outside");
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let rows = store.memory_changes().of_files(&["/m".into()]).unwrap();
+    let ids: Vec<i64> = rows.iter().map(|c| c.id).collect();
+    assert_eq!(ids, [2, 3, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}

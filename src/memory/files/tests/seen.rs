@@ -160,6 +160,24 @@ fn an_entry_that_is_hidden_in_the_archive_vanished_too() {
 }
 
 #[test]
+fn a_file_that_changes_back_and_forth_keeps_one_row_for_each_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let here: String = (0..20).map(|n| format!("- entry {n}\n")).collect();
+    for _ in 0..5 {
+        write(dir.path(), &here);
+        assert_eq!(missing(&memory), []);
+        // `git checkout` of a branch without them.
+        write(dir.path(), "");
+        assert_eq!(missing(&memory).len(), 20);
+    }
+    let path = name(&dir.path().join("data/MEMORY.md"));
+    let rows = memory.store.get().unwrap().memory_changes().of_files(&[path]).unwrap();
+    assert_eq!(rows.len(), 20, "{rows:?}");
+    assert!(memory.restore(id_of(&memory, "entry 7"), true).unwrap().starts_with("20 entries"));
+}
+
+#[test]
 fn what_is_brought_back_is_as_trusted_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(dir.path());
@@ -171,7 +189,7 @@ fn what_is_brought_back_is_as_trusted_as_it_was() {
     write(dir.path(), "");
     assert_eq!(missing(&memory).len(), 2);
     memory.restore(id_of(&memory, "mine"), true).unwrap();
-    let others: Vec<String> = memory.lines_of_others().into_iter().map(|(_, line)| line).collect();
+    let others: Vec<String> = memory.lines_of_others().iter().map(|(_, line)| line.clone()).collect();
     assert_eq!(others, ["poison [when: read]"]);
 }
 
@@ -231,7 +249,7 @@ fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
         let missing = missing(&memory);
         if job == "call" {
             assert_eq!(missing, [("by another".into(), "call"), ("by tiller".into(), "call")]);
-            let others: Vec<String> = memory.lines_of_others().into_iter().map(|(_, line)| line).collect();
+            let others: Vec<String> = memory.lines_of_others().iter().map(|(_, line)| line.clone()).collect();
             assert_eq!(others, ["poison [when: read]"], "it is no entry of the person's");
             continue;
         }

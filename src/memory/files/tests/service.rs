@@ -354,6 +354,29 @@ fn archiving_is_undone_and_redone_before_what_came_earlier() {
     memory.archive(MINE, "one", false, &tainted(Taint::Person)).unwrap();
     assert_eq!(memory.undo(false).unwrap(), "undone: one");
     assert_eq!(memory.read(MINE).unwrap().entries().filter(|e| e.archived).count(), 1);
+    // One that came into the archive at once comes back into it, with its origin.
+    let brought = ImportedEntry {
+        target: MINE,
+        date: "2026-01-02".into(),
+        text: "brought".into(),
+        state: MemoryState::Archived,
+        taint: Some(Taint::Web),
+        replaces: String::new(),
+    };
+    memory.import(&brought, false).unwrap();
+    let states = || -> Vec<_> {
+        let entries = page(&memory).entries.into_iter();
+        let own = entries.filter(|e| e.text.starts_with("brought"));
+        own.map(|e| (e.text, e.state, e.from.map(|from| from.taint))).collect()
+    };
+    let there = [("brought [from web]".to_owned(), MemoryState::Archived, Some(Taint::Web))];
+    assert_eq!(states(), there);
+    let stored = text(&memory);
+    assert_eq!(memory.undo(false).unwrap(), "undone: brought [from web]");
+    assert_eq!(states(), []);
+    assert_eq!(memory.undo(true).unwrap(), "redone: brought [from web]");
+    assert_eq!((states().as_slice(), text(&memory)), (&there[..], stored));
+    assert!(memory.lines_of_others().iter().any(|(_, line)| line == "2026-01-02: brought [from web]"));
 }
 
 #[test]
