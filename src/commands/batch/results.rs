@@ -82,7 +82,7 @@ impl CaseResult {
     }
 
     /// The events as far as they go, and whether the turn has ended.
-    fn read_so_far(events: &str) -> (Self, bool) {
+    pub(in crate::commands) fn read_so_far(events: &str) -> (Self, bool) {
         let mut result = Self::default();
         let mut ended = false;
         let mut costs: HashMap<String, u64> = HashMap::new();

@@ -183,11 +183,16 @@ pub(crate) fn show(
     let foreground = Arc::clone(&run);
     options.hooks.editor =
         Some(Box::new(move |file, line| editor::open(&|name| env(name), &*foreground, file, line)));
+    let folder = setup.project.clone().into_os_string();
     options.hooks.trial = Some(Box::new(move |skill| {
         let program = std::env::current_exe().map_err(|e| format!("Tiller cannot be started again: {e}"))?;
-        let words = ["skills", "try", "--pause", "--", skill].map(OsString::from);
+        // The process of the terminal may be in another folder.
+        let mut words = vec![program.into_os_string()];
+        words.extend(["skills", "try", "--pause", "--dir"].map(OsString::from));
+        words.push(folder.clone());
+        words.extend(["--", skill].map(OsString::from));
         // How it ended stands on the terminal.
-        run(std::iter::once(program.into_os_string()).chain(words).collect()).map(drop)
+        run(words).map(drop)
     }));
     options.host = host.and_then(|host| {
         let (may, left) = (Arc::clone(host), Arc::clone(host));

@@ -85,6 +85,8 @@ pub struct Contents {
     pub others: Vec<PackFile>,
     /// Bytes of all files.
     pub bytes: u64,
+    /// Exactly these files are agreed to.
+    pub pins: Vec<PinnedFile>,
 }
 
 /// A skill of a pack.
@@ -121,11 +123,11 @@ impl Contents {
     /// Reads a pack. `others`: the skills of all other places.
     ///
     /// # Errors
-    /// A sentence, when a file cannot be read.
+    /// A sentence, when a file cannot be read, or changes meanwhile.
     pub fn read(folder: &Path, others: &Sources<'_>) -> Result<Self, String> {
-        let files = pin(folder)?;
-        let mut contents = Self { bytes: files.iter().map(|file| file.bytes).sum(), ..Self::default() };
-        for file in files {
+        let pins = pin(folder)?;
+        let mut contents = Self { bytes: pins.iter().map(|file| file.bytes).sum(), pins, ..Self::default() };
+        for file in contents.pins.clone() {
             let text = head(&folder.join(&file.path));
             contents.remark(&file.path, text.as_deref());
             let first = text.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
@@ -142,6 +144,9 @@ impl Contents {
             }
         }
         contents.read_skills(folder, others);
+        if pin(folder)? != contents.pins {
+            return Err("its files change at this moment".into());
+        }
         Ok(contents)
     }
 

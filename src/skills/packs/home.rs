@@ -104,14 +104,14 @@ impl Packs {
         let _held = self.hold()?;
         let mut lock = Lock::read(&self.lock)?;
         let fail = |e: std::io::Error| format!("the pack cannot be stored: {e}");
-        let files = pin(&staged.folder)?;
+        let files = staged.files.clone();
         let scratch = tempfile::Builder::new().prefix(".new-").tempdir_in(&self.home).map_err(fail)?;
         let copied = scratch.path().join("pack");
         DirBuilder::new().mode(0o700).create(&copied).map_err(fail)?;
         (self.step)();
         tiller_fs::archive::copy(&staged.folder, &copied, super::LIMITS)?;
         if pin(&copied)? != files {
-            return Err("its files changed while they were copied".into());
+            return Err("its files changed since they were shown".into());
         }
         sync(&copied).map_err(fail)?;
         (self.step)();
@@ -126,15 +126,22 @@ impl Packs {
         Ok(pack)
     }
 
-    /// Agrees to the files of a pack as they are now.
+    /// Agrees to the files of a pack that the user was shown.
     ///
     /// # Errors
-    /// A sentence.
-    pub fn agree(&self, name: &str, now: i64) -> Result<Pack, String> {
+    /// A sentence, also when the pack has other files by now.
+    pub fn agree(&self, name: &str, shown: &[PinnedFile], now: i64) -> Result<Pack, String> {
         let _held = self.hold()?;
         let mut lock = Lock::read(&self.lock)?;
         let pack = lock.packs.iter_mut().find(|pack| pack.name == name).ok_or_else(|| no_such(name))?;
-        pack.files = pin(&self.home.join(&pack.folder))?;
+        let files = pin(&self.home.join(&pack.folder))?;
+        if let [first, ..] = differing(shown, &files).as_slice() {
+            return Err(format!(
+                "nothing was agreed to: {} changed after it was shown",
+                first.escape_debug()
+            ));
+        }
+        pack.files = files;
         pack.time = now;
         let pack = pack.clone();
         self.commit(lock, now)?;
@@ -153,14 +160,15 @@ impl Packs {
         Ok(pack)
     }
 
-    /// Brings back what was removed or replaced last; what is there under this name is kept in turn.
+    /// Brings back one of [`Self::removed`]; what is there under its name is kept in turn.
     ///
     /// # Errors
-    /// A sentence.
-    pub fn restore(&self, name: &str, now: i64) -> Result<Pack, String> {
+    /// A sentence, also when it is no longer kept.
+    pub fn restore(&self, earlier: &Pack, now: i64) -> Result<Pack, String> {
+        let name = &earlier.name;
         let _held = self.hold()?;
         let mut lock = Lock::read(&self.lock)?;
-        let at = lock.removed.iter().rposition(|pack| pack.name == name && now - pack.time <= KEPT);
+        let at = lock.removed.iter().rposition(|pack| pack == earlier && now - pack.time <= KEPT);
         let at = at.ok_or_else(|| format!("no earlier version of {name} is kept"))?;
         let pack = Pack { time: now, ..lock.removed.remove(at) };
         take(&mut lock, name, now);

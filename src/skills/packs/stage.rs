@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tiller_fs::archive::{self, Limits};
 
+use super::contents::pin;
+use super::lock::PinnedFile;
 use super::source::is_pack_name;
 use crate::skill::FILE;
 
@@ -19,6 +21,8 @@ pub struct Staged {
     pub folder: PathBuf,
     /// Its name.
     pub name: String,
+    /// Its files; others are not installed.
+    pub files: Vec<PinnedFile>,
 }
 
 /// Copies the pack in `from` into the empty folder `into`. `name`: its name where it is not a single skill.
@@ -39,7 +43,7 @@ pub fn stage(from: &Path, into: &Path, name: &str) -> Result<Staged, String> {
         let skill = into.join(SKILLS).join(&name);
         std::fs::create_dir_all(&skill).map_err(fail)?;
         archive::copy(from, &skill, LIMITS)?;
-        return Ok(Staged { folder: into.to_owned(), name });
+        return pinned(into, &name);
     }
     if has_skills(&from.join(SKILLS)) {
         archive::copy(from, into, LIMITS)?;
@@ -50,7 +54,11 @@ pub fn stage(from: &Path, into: &Path, name: &str) -> Result<Staged, String> {
     } else {
         return Err(format!("there is no skill in it: neither {FILE} nor skills/NAME/{FILE}"));
     }
-    Ok(Staged { folder: into.to_owned(), name: name.to_owned() })
+    pinned(into, name)
+}
+
+fn pinned(folder: &Path, name: &str) -> Result<Staged, String> {
+    Ok(Staged { folder: folder.to_owned(), name: name.to_owned(), files: pin(folder)? })
 }
 
 fn is_regular(path: &Path) -> bool {

@@ -48,6 +48,15 @@ impl Bench {
         self.packs.install(&staged, Origin { source: "here".into(), ..Origin::default() }, NOW)
     }
 
+    /// What is kept of `team`, the newest.
+    fn earlier(&self) -> Pack {
+        self.packs.removed().unwrap().pop().unwrap()
+    }
+
+    fn restore(&self, now: i64) -> Result<Pack, String> {
+        self.packs.restore(&self.earlier(), now)
+    }
+
     fn loaded(&self) -> Vec<String> {
         let packs = self.packs.verified().unwrap().0;
         let all = Skills::load(&Sources { packs, ..Sources::default() }).0;
@@ -102,7 +111,14 @@ fn a_pack_is_used_in_exactly_the_form_that_was_agreed_to() {
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     put(&folder, "skills/more/SKILL.md", &skill("more", ""));
     changed(&["skills/more/SKILL.md"]);
-    assert_eq!(bench.packs.agree("team", NOW).unwrap().files.len(), 3);
+    let seen = Contents::read(&folder, &Sources::default()).unwrap().pins;
+    // What comes into the folder after it was shown is not agreed to.
+    put(&folder, "skills/late/SKILL.md", &skill("late", ""));
+    let refused = bench.packs.agree("team", &seen, NOW).unwrap_err();
+    assert!(refused.contains("skills/late/SKILL.md changed after it was shown"), "{refused}");
+    assert_eq!(bench.loaded(), Vec::<String>::new());
+    std::fs::remove_dir_all(folder.join("skills/late")).unwrap();
+    assert_eq!(bench.packs.agree("team", &seen, NOW).unwrap().files.len(), 3);
     assert_eq!(bench.loaded(), ["deploy", "more"]);
     std::os::unix::fs::symlink("/etc/passwd", folder.join("skills/deploy/link")).unwrap();
     assert!(matches!(bench.packs.state(&pack), PackState::Broken(why) if why.contains("link")));
@@ -125,17 +141,17 @@ fn updates_and_removals_can_be_undone_for_thirty_days() {
     );
     bench.install().unwrap();
     assert_eq!(bench.loaded(), ["b"]);
-    bench.packs.restore("team", NOW + DAY).unwrap();
+    bench.restore(NOW + DAY).unwrap();
     assert_eq!(bench.loaded(), ["a"]);
-    bench.packs.restore("team", NOW + DAY).unwrap();
+    bench.restore(NOW + DAY).unwrap();
     assert_eq!(bench.loaded(), ["b"]);
     bench.packs.remove("team", NOW + 2 * DAY).unwrap();
     assert_eq!(bench.loaded(), Vec::<String>::new());
     assert!(bench.packs.remove("team", NOW).unwrap_err().contains("no pack team"));
-    bench.packs.restore("team", NOW + 31 * DAY).unwrap();
+    bench.restore(NOW + 31 * DAY).unwrap();
     assert_eq!(bench.loaded(), ["b"], "the newest comes back first");
     bench.packs.remove("team", NOW + 31 * DAY).unwrap();
-    assert!(bench.packs.restore("team", NOW + 62 * DAY).unwrap_err().contains("no earlier version"));
+    assert!(bench.restore(NOW + 62 * DAY).unwrap_err().contains("no earlier version"));
     // What is no longer kept leaves the disk with the next change.
     bench.install().unwrap();
     bench.packs.remove("team", NOW + 62 * DAY).unwrap();
@@ -231,7 +247,7 @@ fn an_error_at_any_step_leaves_old_or_new() {
             let (_into, staged) = bench.staged().unwrap();
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match what {
                 "remove" => dying.remove("team", NOW).map(drop),
-                "restore" => dying.restore("team", NOW).map(drop),
+                "restore" => dying.restore(&bench.earlier(), NOW).map(drop),
                 _ => dying
                     .install(&staged, Origin { source: "here".into(), ..Origin::default() }, NOW)
                     .map(drop),
@@ -260,6 +276,17 @@ fn an_error_at_any_step_leaves_old_or_new() {
             }
         }
     }
+}
+
+#[test]
+fn what_changes_after_it_was_shown_is_not_installed() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/a/SKILL.md", &skill("a", ""));
+    let (_into, staged) = bench.staged().unwrap();
+    put(&staged.folder, "skills/b/SKILL.md", &skill("b", ""));
+    let refused = bench.packs.install(&staged, Origin::default(), NOW).unwrap_err();
+    assert!(refused.contains("changed since they were shown"), "{refused}");
+    assert_eq!(bench.loaded(), Vec::<String>::new());
 }
 
 #[test]

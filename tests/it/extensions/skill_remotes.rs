@@ -236,6 +236,34 @@ fn a_pack_comes_over_ssh_and_nothing_is_asked() {
     assert_eq!(std::fs::read_to_string(&known).unwrap().lines().count(), 1);
 }
 
+/// Ctrl-C ends an update in an orderly way also after another pack was looked at.
+#[test]
+fn an_update_that_is_interrupted_leaves_no_temporary_files() {
+    let mut place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    for name in ["first", "second"] {
+        place.file(&format!("{name}/skills/{name}/SKILL.md"), &skill("It.").replace("deploy", name));
+        place.ok(&["skills", "install", name, "--yes"]);
+    }
+    // The second one is from a server that says nothing.
+    let lock = place.home.join("data/skill-packs.json");
+    let mut packs: serde_json::Value = serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();
+    let url = format!("http://127.0.0.1:{}/second.git", listener.local_addr().unwrap().port());
+    packs["packs"][1]["origin"]["source"] = url.into();
+    std::fs::write(&lock, packs.to_string()).unwrap();
+    let temporary = place.user.join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    place.set("TMPDIR", &temporary.display().to_string());
+    let mut command = place.tiller(&["skills", "update", "--yes"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    crate::common::signal(child.id(), rustix::process::Signal::INT);
+    let out = finish_within(child, std::time::Duration::from_secs(60));
+    assert!(out.code == Some(130) && out.stdout.contains("first is up to date"), "{out:?}");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    drop(stream);
+}
+
 /// A server that says nothing does not hold Ctrl-C.
 #[test]
 fn a_silent_server_is_left_at_once() {

@@ -1,9 +1,11 @@
 //! What is known of a skill, where a person decides about it, and trials from the screen.
 
-use serde_json::json;
-use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
+use std::path::Path;
 
-use crate::common::{Place, let_escape_pass};
+use serde_json::json;
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
+
+use crate::common::{Place, TILLER, let_escape_pass};
 use crate::screen::{quit, say, words};
 
 const DEPLOY: &str = "---\nname: deploy\ndescription: How we deploy\n---\nDeploy it slowly.\n";
@@ -77,6 +79,35 @@ fn a_skill_is_tried_from_the_list_at_118x25() {
 #[test]
 fn a_skill_is_tried_from_the_list_at_80x24() {
     from_the_list(80, 24);
+}
+
+/// The folder of the session counts, wherever the process of the terminal is; Esc runs nothing, and is not seen.
+#[test]
+fn a_trial_from_the_list_is_of_the_folder_of_the_session() {
+    let server = server();
+    let place = place(&server);
+    place.ok(&["exec", "--profile", "full", "please deploy the new version"]);
+    let work = place.work.display().to_string();
+    let args = ["-C", work.as_str(), "--profile", "full"];
+    let mut term = Term::spawn(Path::new(TILLER), &args, &place.env, &place.user, 118, 25);
+    term.wait_text("Type what you want done");
+    say(&mut term, "/skills");
+    term.wait_text("Type to filter");
+    term.keys("deploy");
+    term.wait("the record", |s| words(s).contains("Used once"));
+    term.keys("\x18t");
+    let screen = term.wait_text("Type yes:");
+    assert!(screen.contains("please deploy the new version"), "{screen}");
+    term.keys("\x1b");
+    let screen = term.wait_text("Press Enter to return to Tiller");
+    assert!(screen.contains("Nothing was run") && !screen.contains("^["), "{screen}");
+    term.keys("\x1b");
+    term.wait_text("Used once");
+    let_escape_pass();
+    term.keys("\x1b");
+    term.wait_gone("Used once");
+    let_escape_pass();
+    assert_eq!(quit(&mut term), 0);
 }
 
 /// Before a change is accepted, its question says what is known of the skill, and one key tries the new text.

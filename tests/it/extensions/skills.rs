@@ -98,6 +98,28 @@ fn a_pack_is_shown_before_it_is_installed_and_used_only_as_it_was_shown() {
     let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
     assert!(out.stderr.contains("The skills of the pack team are not used"), "{out:?}");
     refused(&place.run(&["skills", "trust", "team"]), "no terminal to ask on");
+    let out = place.run(&["skills", "trust", "team", "--json"]);
+    refused(&out, "no terminal to ask on");
+    let row = &crate::common::json_lines(&out.stdout)[0];
+    assert_eq!(row["changed"], json!(["skills/rollback/SKILL.md"]), "{row}");
+    assert_eq!(row["scripts"][0]["path"], json!("skills/deploy/scripts/run.sh"), "{row}");
+    // What comes after the question was asked is not agreed to.
+    let mut term = place.term(&["skills", "trust", "team"], 100, 40);
+    term.wait_text("Type yes:");
+    std::fs::write(stored.join("skills/late.sh"), "#!/bin/sh\n").unwrap();
+    term.keys("yes\r");
+    term.wait_text("skills/late.sh changed after it was shown");
+    assert_eq!(term.wait_exit(), 2);
+    assert!(used(&place).is_empty());
+    std::fs::remove_file(stored.join("skills/late.sh")).unwrap();
+    // Esc and Ctrl-C are a no, and nothing of them is seen.
+    for key in ["\x1b", "\x03"] {
+        let mut term = place.term(&["skills", "trust", "team"], 100, 40);
+        term.wait_text("Type yes:");
+        term.keys(key);
+        let screen = term.wait_text("team is not used.");
+        assert!(term.wait_exit() == 0 && !screen.contains('^'), "{screen}");
+    }
     place.ok(&["skills", "trust", "team", "--yes"]);
     assert_eq!(used(&place), ["deploy", "rollback"]);
     let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
@@ -148,6 +170,13 @@ fn a_repository_is_pinned_and_an_update_shows_what_differs() {
     assert_ne!(commit("team"), first);
     assert_eq!(commit("old"), first, "a tag stays where it is");
     assert!(place.ok(&["skills", "show", "deploy"]).contains("Deploy it twice."));
+    // JSON is another form of the question, and no yes.
+    let second = commit("team");
+    let out = place.run(&["skills", "restore", "team", "--json"]);
+    refused(&out, "no terminal to ask on");
+    let row = &crate::common::json_lines(&out.stdout)[0];
+    assert!(row["changes"].to_string().contains("-Deploy it twice."), "{row}");
+    assert_eq!(commit("team"), second, "not without a yes");
     place.ok(&["skills", "restore", "team", "--yes"]);
     assert_eq!(commit("team"), first);
     // What is left of the repository is no repository.
@@ -568,6 +597,13 @@ fn uses_are_counted_and_a_trial_compares_runs_with_and_without() {
         (&json!(1), &json!(1)),
         "{row}"
     );
+    // A skill of the project, which git does not ignore: it is in the copy, whose skills would not be used.
+    place.ok(&["skills", "remove", "team"]);
+    place.file(".tiller/skills/deploy/SKILL.md", &skill("deploy", "Deploy it."));
+    place.ok(&["trust", "--yes"]);
+    assert!(place.ok(&["skills", "show", "deploy"]).contains("project"));
+    let lines = place.lines(&["skills", "try", "deploy", "--yes", "--json", "--others", "0"]);
+    assert_eq!(lines.last().unwrap()["with"]["used"], json!(1), "{lines:?}");
     // A skill that is not in use yet, in a copy of a folder that is trusted.
     place.file("draft/audit/SKILL.md", &skill("audit", "Look at the parser."));
     refused(&place.run(&["skills", "try", "nothing"]), "There is no skill");

@@ -2,10 +2,11 @@
 //! for what the user named.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tiller_fs::archive;
 use tiller_protocol::Notice;
@@ -28,31 +29,41 @@ const REDIRECTS: usize = 5;
 /// Bytes of a registry at most.
 const INDEX: u64 = 4 << 20;
 
-/// A pack that was fetched.
-pub(super) struct Fetched {
+/// A pack that may be installed.
+pub(super) struct Candidate {
     pub(super) staged: Staged,
     pub(super) origin: Origin,
     /// Removed with this value.
     _scratch: tempfile::TempDir,
 }
 
-/// Whether Ctrl-C was pressed. Without it, the programs that fetch would run on.
+/// Whether Ctrl-C was pressed. Without it, the programs that fetch would run on. There is one at a time.
 pub(super) struct Interrupt {
     hit: Arc<AtomicBool>,
-    /// Set: the signal ends the process, as usual.
+    noted: Vec<SigId>,
     usual: Arc<AtomicBool>,
 }
+
+/// While it is set, the signals end the process, as usual. The handlers that look at it stay for the life of the process:
+/// a second pair of them would have its own flag, and end the process while the signal is to be noted.
+static USUAL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 impl Interrupt {
     /// From now on Ctrl-C is noted only.
     pub(super) fn listen() -> Self {
-        let (hit, usual) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        for signal in [SIGINT, SIGTERM] {
-            // Without the handler the signal ends the process at once, and its scratch folder is left.
-            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&usual));
-            let _ = signal_hook::flag::register(signal, Arc::clone(&hit));
-        }
-        Self { hit, usual }
+        const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
+        let usual = USUAL.get_or_init(|| {
+            let usual = Arc::new(AtomicBool::new(false));
+            for signal in SIGNALS {
+                // Without the handler the signal ends the process at once, and its scratch folder is left.
+                let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&usual));
+            }
+            usual
+        });
+        usual.store(false, Ordering::Relaxed);
+        let hit = Arc::new(AtomicBool::new(false));
+        let note = |signal| signal_hook::flag::register(signal, Arc::clone(&hit)).ok();
+        Self { noted: SIGNALS.into_iter().filter_map(note).collect(), usual: Arc::clone(usual), hit }
     }
 
     /// Whether it was pressed.
@@ -64,6 +75,9 @@ impl Interrupt {
 impl Drop for Interrupt {
     fn drop(&mut self) {
         self.usual.store(true, Ordering::Relaxed);
+        for id in self.noted.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
     }
 }
 
@@ -78,7 +92,7 @@ pub(super) fn fetch(
     (source, text): (Source, &str),
     name: Option<&str>,
     stop: &Interrupt,
-) -> Result<Fetched, Notice> {
+) -> Result<Candidate, Notice> {
     let scratch = tempfile::Builder::new().prefix("tiller-pack-").tempdir();
     let scratch = scratch.map_err(|e| user(format!("There is no room for temporary files: {e}.")))?;
     let default = source.pack_name();
@@ -106,7 +120,7 @@ pub(super) fn fetch(
         }
         name.clone_into(&mut staged.name);
     }
-    Ok(Fetched { staged, origin, _scratch: scratch })
+    Ok(Candidate { staged, origin, _scratch: scratch })
 }
 
 /// The index of the registry of the settings, and its address.

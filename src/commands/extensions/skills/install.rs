@@ -5,22 +5,20 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tiller_protocol::Notice;
 use tiller_skills::Sources;
-use tiller_skills::packs::{Change, Contents, Origin, Pack, PackFile, PackState, Source, changes};
+use tiller_skills::packs::{Change, Contents, Origin, Pack, PackState, Packs, Source, changes};
 
-use super::fetch::{self, Fetched, Interrupt, shown};
+use super::describe::{LINES, body, change_json, contents_json, describe, differences, oddities, short};
+use super::fetch::{self, Candidate, Interrupt, shown};
 use super::user;
 use crate::app::Setup;
 use crate::app::extensions::packs;
-use crate::commands::extensions::consent;
+use crate::commands::extensions::consent::agreed;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Lines of a list that are shown.
-const LINES: usize = 40;
-
 /// How a decision is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
+pub(super) struct Consent {
     /// Agreed on the command line.
     pub(super) yes: bool,
     /// What is shown is JSON.
@@ -32,7 +30,7 @@ pub(super) fn install(
     setup: &Setup,
     source: &str,
     name: Option<&str>,
-    asking: Asking,
+    consent: Consent,
 ) -> Result<Exit, Notice> {
     let stop = Interrupt::listen();
     let fetched = fetch::fetch(setup, (fetch::source(source)?, source), name, &stop);
@@ -54,20 +52,20 @@ pub(super) fn install(
                 "Remove it with `tiller skills remove {name}`, or choose another name with --name."
             )));
         }
-        return renew(setup, before, &fetched, asking);
+        return renew(setup, before, &fetched, consent);
     }
     let contents = read(setup, &fetched.staged.folder, None)?;
     refuse(&contents, &fetched.staged.name)?;
     let head = describe(&fetched.staged.name, &fetched.origin, &contents);
-    show(&fetched.staged.name, &fetched.origin, &contents, &head, asking)?;
-    if !agreed("Install exactly these files?", asking)? {
-        return say("Nothing was installed.\n");
+    show(&fetched.staged.name, &fetched.origin, &contents, &head, consent)?;
+    if !ask("Install exactly these files?", consent)? {
+        return unchanged(&fetched.staged.name, "Nothing was installed.", consent);
     }
-    put(setup, &fetched, "installed", asking)
+    put(setup, &fetched, "installed", consent)
 }
 
 /// Fetches installed packs again.
-pub(super) fn update(setup: &Setup, name: Option<&str>, asking: Asking) -> Result<Exit, Notice> {
+pub(super) fn update(setup: &Setup, name: Option<&str>, consent: Consent) -> Result<Exit, Notice> {
     let home = packs::home(setup);
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     let chosen: Vec<&Pack> = all.iter().filter(|pack| name.is_none_or(|name| pack.name == name)).collect();
@@ -91,7 +89,7 @@ pub(super) fn update(setup: &Setup, name: Option<&str>, asking: Asking) -> Resul
             return Ok(Exit::Interrupted);
         }
         drop(stop);
-        match fetched.and_then(|fetched| renew(setup, pack, &fetched, asking)) {
+        match fetched.and_then(|fetched| renew(setup, pack, &fetched, consent)) {
             Ok(_) => {}
             // The others are looked at all the same.
             Err(notice) => exit = crate::commands::fail(&notice),
@@ -101,17 +99,13 @@ pub(super) fn update(setup: &Setup, name: Option<&str>, asking: Asking) -> Resul
 }
 
 /// Shows what differs from an installed pack, asks, and replaces it.
-fn renew(setup: &Setup, before: &Pack, fetched: &Fetched, asking: Asking) -> Result<Exit, Notice> {
+fn renew(setup: &Setup, before: &Pack, fetched: &Candidate, consent: Consent) -> Result<Exit, Notice> {
     let home = packs::home(setup);
     let name = &before.name;
-    let folder = home.folder(before);
     let state = home.state(before);
-    let differ = match folder.is_dir() {
-        true => changes(&folder, &fetched.staged.folder).map_err(|why| user(format!("{name}: {why}.")))?,
-        false => Vec::new(),
-    };
+    let differ = compare(&home, before, &fetched.staged.folder)?;
     if differ.is_empty() && state == PackState::Used {
-        if asking.json {
+        if consent.json {
             return say(&json_line(&json!({ "name": name, "state": "up to date" })));
         }
         return say(&format!("{name} is up to date.\n"));
@@ -125,20 +119,18 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Fetched, asking: Asking) -> Res
     if let PackState::Changed(files) = &state {
         head.push_str(&format!("Changes of yours would be replaced: {}\n", one_line(&files.join(", "))));
     }
-    if asking.json {
-        say(&json_line(
-            &json!({ "name": name, "changes": differ.iter().map(change_json).collect::<Vec<_>>() }),
-        ))?;
+    if consent.json {
+        say(&json_line(&changes_json(name, &differ)))?;
     } else {
         say(&format!("{head}{}{}", differences(&differ), oddities(&contents)))?;
     }
-    if !agreed("Use exactly the new files?", asking)? {
-        return say(&format!("{name} stays as it is.\n"));
+    if !ask("Use exactly the new files?", consent)? {
+        return unchanged(name, &format!("{name} stays as it is."), consent);
     }
-    put(setup, fetched, "updated", asking)
+    put(setup, fetched, "updated", consent)
 }
 
-fn put(setup: &Setup, fetched: &Fetched, what: &str, asking: Asking) -> Result<Exit, Notice> {
+fn put(setup: &Setup, fetched: &Candidate, what: &str, consent: Consent) -> Result<Exit, Notice> {
     let pack = packs::home(setup)
         .install(&fetched.staged, fetched.origin.clone(), packs::now(setup))
         .map_err(|why| user(format!("It was not installed: {why}.")))?;
@@ -146,25 +138,48 @@ fn put(setup: &Setup, fetched: &Fetched, what: &str, asking: Asking) -> Result<E
         &pack,
         what,
         &format!("{} is {what}. Its skills are used from the next session on.", pack.name),
-        asking,
+        consent,
     )
 }
 
-fn done(pack: &Pack, state: &str, words: &str, asking: Asking) -> Result<Exit, Notice> {
-    match asking.json {
+fn done(pack: &Pack, state: &str, words: &str, consent: Consent) -> Result<Exit, Notice> {
+    match consent.json {
         true => say(&json_line(&json!({ "name": pack.name, "state": state, "commit": pack.origin.commit }))),
         false => say(&format!("{words}\n")),
     }
 }
 
+/// Says that the answer was no.
+fn unchanged(name: &str, words: &str, consent: Consent) -> Result<Exit, Notice> {
+    match consent.json {
+        true => say(&json_line(&json!({ "name": name, "state": "unchanged" }))),
+        false => say(&format!("{words}\n")),
+    }
+}
+
+/// What differs from an installed pack. Beside one that cannot be read all files are new.
+fn compare(home: &Packs, before: &Pack, after: &Path) -> Result<Vec<Change>, Notice> {
+    let fail = |why: String| user(format!("{}: {why}.", before.name));
+    if let PackState::Broken(_) = home.state(before) {
+        let empty =
+            tempfile::tempdir().map_err(|e| fail(format!("there is no room for temporary files: {e}")))?;
+        return changes(empty.path(), after).map_err(fail);
+    }
+    changes(&home.folder(before), after).map_err(fail)
+}
+
+fn changes_json(name: &str, differ: &[Change]) -> Value {
+    json!({ "name": name, "changes": differ.iter().map(change_json).collect::<Vec<_>>() })
+}
+
 /// Shows files that changed since the user agreed, asks, and agrees to them.
-pub(super) fn trust(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, Notice> {
+pub(super) fn trust(setup: &Setup, name: &str, consent: Consent) -> Result<Exit, Notice> {
     let home = packs::home(setup);
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     let pack = all.iter().find(|pack| pack.name == name).ok_or_else(|| no_such(name, &all))?;
     let files = match home.state(pack) {
         PackState::Used => {
-            return done(pack, "used", &format!("{name} is as you agreed to it, and is used."), asking);
+            return done(pack, "used", &format!("{name} is as you agreed to it, and is used."), consent);
         }
         PackState::Broken(why) => {
             return Err(user(format!("{name} cannot be used: {why}."))
@@ -174,7 +189,11 @@ pub(super) fn trust(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, N
     };
     let contents = read(setup, &home.folder(pack), Some(pack))?;
     refuse(&contents, name)?;
-    if !asking.json {
+    if consent.json {
+        let mut shown = contents_json(name, &pack.origin, &contents);
+        shown["changed"] = json!(files);
+        say(&json_line(&shown))?;
+    } else {
         let list = files.iter().map(|file| format!("  {}\n", one_line(file))).take(LINES).collect::<String>();
         say(&format!(
             "Changed since you agreed to {name}:\n{list}{}",
@@ -182,11 +201,11 @@ pub(super) fn trust(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, N
         ))?;
         say(&body(&contents))?;
     }
-    if !agreed("Use exactly these files?", asking)? {
-        return say(&format!("{name} is not used.\n"));
+    if !ask("Use exactly these files?", consent)? {
+        return unchanged(name, &format!("{name} is not used."), consent);
     }
-    let pack = home.agree(name, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    done(&pack, "used", &format!("{name} is used from the next session on."), asking)
+    let pack = home.agree(name, &contents.pins, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
+    done(&pack, "used", &format!("{name} is used from the next session on."), consent)
 }
 
 /// Removes a pack.
@@ -198,11 +217,11 @@ pub(super) fn remove(setup: &Setup, name: &str, json: bool) -> Result<Exit, Noti
     }
     let pack = home.remove(name, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
     let words = format!("{name} is removed. It can be restored for 30 days: `tiller skills restore {name}`.");
-    done(&pack, "removed", &words, Asking { yes: true, json })
+    done(&pack, "removed", &words, Consent { yes: true, json })
 }
 
 /// Brings back what was removed or replaced.
-pub(super) fn restore(setup: &Setup, name: &str, asking: Asking) -> Result<Exit, Notice> {
+pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exit, Notice> {
     let home = packs::home(setup);
     let kept = home.removed().map_err(|why| user(format!("{why}.")))?;
     let Some(earlier) = kept.iter().rev().find(|pack| pack.name == name) else {
@@ -215,24 +234,29 @@ pub(super) fn restore(setup: &Setup, name: &str, asking: Asking) -> Result<Exit,
             false => notice.hint(format!("Kept are {}.", names.join(", "))),
         });
     };
-    if let PackState::Changed(files) = home.state(earlier) {
-        return Err(user(format!(
-            "{name} cannot be restored: {} changed since.",
-            one_line(&files.join(", "))
-        )));
+    let changed = match home.state(earlier) {
+        PackState::Used => None,
+        PackState::Changed(files) => Some(format!("{} changed since", one_line(&files.join(", ")))),
+        PackState::Broken(why) => Some(one_line(&why)),
+    };
+    if let Some(why) = changed {
+        return Err(user(format!("{name} cannot be restored: {why}.")));
     }
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
-    if let Some(now) = all.iter().find(|pack| pack.name == name)
-        && !asking.json
-    {
-        let differ = changes(&home.folder(now), &home.folder(earlier));
-        say(&differences(&differ.map_err(|why| user(format!("{name}: {why}.")))?))?;
-        if !agreed("Use the earlier version?", asking)? {
-            return say(&format!("{name} stays as it is.\n"));
+    // Where nothing is replaced, the files are those that were agreed to once.
+    if let Some(now) = all.iter().find(|pack| pack.name == name) {
+        let differ = compare(&home, now, &home.folder(earlier))?;
+        if consent.json {
+            say(&json_line(&changes_json(name, &differ)))?;
+        } else {
+            say(&differences(&differ))?;
+        }
+        if !ask("Use the earlier version?", consent)? {
+            return unchanged(name, &format!("{name} stays as it is."), consent);
         }
     }
-    let pack = home.restore(name, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    done(&pack, "restored", &format!("{name} is restored, and is used from the next session on."), asking)
+    let pack = home.restore(earlier, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
+    done(&pack, "restored", &format!("{name} is restored, and is used from the next session on."), consent)
 }
 
 pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {
@@ -266,8 +290,14 @@ fn refuse(contents: &Contents, name: &str) -> Result<(), Notice> {
     })
 }
 
-fn show(name: &str, origin: &Origin, contents: &Contents, head: &str, asking: Asking) -> Result<(), Notice> {
-    if asking.json {
+fn show(
+    name: &str,
+    origin: &Origin,
+    contents: &Contents,
+    head: &str,
+    consent: Consent,
+) -> Result<(), Notice> {
+    if consent.json {
         say(&json_line(&contents_json(name, origin, contents)))?;
     } else {
         say(&format!("{head}{}", body(contents)))?;
@@ -276,136 +306,8 @@ fn show(name: &str, origin: &Origin, contents: &Contents, head: &str, asking: As
 }
 
 /// Asks for a yes.
-fn agreed(question: &str, asking: Asking) -> Result<bool, Notice> {
+fn ask(question: &str, consent: Consent) -> Result<bool, Notice> {
     let without =
         user("Nothing was changed: there is no terminal to ask on.").hint("Pass --yes if you agree.");
-    consent::agreed(&format!("{question} Nothing of it is run now."), asking.yes, without)
-}
-
-/// The first lines: how much, and from where.
-pub(super) fn describe(name: &str, origin: &Origin, contents: &Contents) -> String {
-    let files = contents.scripts.len() + contents.others.len();
-    let commit =
-        origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
-    format!(
-        "{name}: {}, {}, {}\nFrom {}{commit}\n",
-        count(contents.skills.len(), "skill"),
-        count(files, "file"),
-        size(contents.bytes),
-        shown(&origin.source)
-    )
-}
-
-/// What a pack brings: scripts first.
-pub(super) fn body(contents: &Contents) -> String {
-    let mut text = String::new();
-    if contents.scripts.is_empty() {
-        text.push_str("\nNo scripts\n");
-    } else {
-        text.push_str(
-            "\nScripts, none of which is run now; when an agent runs one, it is judged like any command\n",
-        );
-        list(&mut text, &contents.scripts, script);
-    }
-    text.push_str("\nSkills\n");
-    let wide = contents.skills.iter().map(|skill| skill.name.len()).max().unwrap_or_default();
-    list(&mut text, &contents.skills, |skill| {
-        let about: String = skill.description.chars().take(100).collect();
-        let clash = skill.clash.as_deref().map(|clash| format!(" ({clash})")).unwrap_or_default();
-        format!("{:wide$}  {}{clash}", skill.name, one_line(&about))
-    });
-    if !contents.left_out.is_empty() {
-        text.push_str("\nLeft out\n");
-        list(&mut text, &contents.left_out, |(name, why)| format!("{}: {}", one_line(name), one_line(why)));
-    }
-    text.push_str(&oddities(contents));
-    if !contents.others.is_empty() {
-        text.push_str("\nOther files\n");
-        list(&mut text, &contents.others, |file| {
-            format!("{:>9}  {}", size(file.bytes), one_line(&file.path))
-        });
-    }
-    text.push('\n');
-    text
-}
-
-fn oddities(contents: &Contents) -> String {
-    let mut text = String::new();
-    if !contents.remarks.is_empty() {
-        text.push_str("\nLook at these lines\n");
-        list(&mut text, &contents.remarks, |remark| {
-            format!("{}:{}: {}", one_line(&remark.path), remark.line, one_line(&remark.text))
-        });
-    }
-    text
-}
-
-fn script(file: &PackFile) -> String {
-    let run = if file.executable { "executable" } else { "" };
-    format!("{:>9}  {:10}  {}  {}", size(file.bytes), run, one_line(&file.path), one_line(&file.first))
-        .trim_end()
-        .to_owned()
-}
-
-fn list<T>(text: &mut String, items: &[T], line: impl Fn(&T) -> String) {
-    for item in items.iter().take(LINES) {
-        text.push_str(&format!("  {}\n", line(item)));
-    }
-    if items.len() > LINES {
-        text.push_str(&format!("  and {} more\n", items.len() - LINES));
-    }
-}
-
-/// The files that differ: programs first, then the lines of each.
-fn differences(all: &[Change]) -> String {
-    let mut sorted: Vec<&Change> = all.iter().collect();
-    sorted.sort_by_key(|change| !change.executable);
-    let mut text = String::from("\n");
-    for change in &sorted {
-        let run = if change.executable { " (executable)" } else { "" };
-        text.push_str(&format!("{} {}{run}\n", change.kind.word(), one_line(&change.path)));
-        for line in change.diff.lines() {
-            text.push_str(&format!("  {}\n", one_line(line)));
-        }
-    }
-    text.push('\n');
-    text
-}
-
-fn change_json(change: &Change) -> Value {
-    json!({ "path": change.path, "change": change.kind.word(), "executable": change.executable, "diff": change.diff })
-}
-
-/// A pack for programs.
-pub(super) fn contents_json(name: &str, origin: &Origin, contents: &Contents) -> Value {
-    let file =
-        |file: &PackFile| json!({ "path": file.path, "bytes": file.bytes, "executable": file.executable });
-    json!({
-        "name": name, "source": origin.source, "commit": origin.commit, "bytes": contents.bytes,
-        "scripts": contents.scripts.iter().map(file).collect::<Vec<_>>(),
-        "skills": contents.skills.iter().map(|skill| json!({
-            "name": skill.name, "description": skill.description, "clash": skill.clash,
-        })).collect::<Vec<_>>(),
-        "left_out": contents.left_out.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
-        "remarks": contents.remarks.iter().map(|remark| json!({
-            "path": remark.path, "line": remark.line, "text": remark.text,
-        })).collect::<Vec<_>>(),
-        "files": contents.others.iter().map(file).collect::<Vec<_>>(),
-    })
-}
-
-pub(super) fn short(commit: &str) -> String {
-    one_line(&commit.chars().take(12).collect::<String>())
-}
-
-pub(super) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
-    }
+    agreed(&format!("{question} Nothing of it is run now."), consent.yes, without)
 }

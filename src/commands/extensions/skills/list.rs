@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
+use tiller_protocol::notice::capital;
 use tiller_protocol::skill::{SkillRecord, SkillTrial};
 use tiller_skills::packs::{Contents, Pack, PackState, Packs};
 use tiller_skills::{Skill, Skills, Sources};
 
+use super::describe::{body, contents_json, count, describe, short};
 use super::fetch::{self, Interrupt, shown};
-use super::install::{body, contents_json, count, describe, short};
 use super::user;
 use crate::app::extensions::{packs, plugins};
 use crate::app::{Setup, definitions};
@@ -201,11 +202,6 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     }
     let now = state(&home.state(pack));
     say(&format!("{}{}\n{}", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn skill_json(skill: &Skill, pack: Option<&str>, record: &SkillRecord) -> String {

@@ -5,9 +5,11 @@
 //! | --- | --- |
 //! | `list` | what there is, and one skill |
 //! | `install` | packs: the question, and what follows from the answer |
+//! | `describe` | what a pack brings and what differs, for the question |
 //! | `trial` | a skill on past prompts, with and without it |
 //! | `fetch` | bringing the files of a source; the one place with a network |
 
+mod describe;
 mod fetch;
 mod install;
 mod list;
@@ -37,18 +39,18 @@ pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit,
         SkillsCommand::New { name, project, at } => new(setup, name, *project, at.as_deref(), json),
         SkillsCommand::Validate { path } => validate(path, json),
         SkillsCommand::Install { source, name, yes } => {
-            install::install(setup, source, name.as_deref(), install::Asking { yes: *yes, json })
+            install::install(setup, source, name.as_deref(), install::Consent { yes: *yes, json })
         }
         SkillsCommand::Try(trial) => trial::run(setup, trial, json),
         SkillsCommand::Trust { name, yes } => {
-            install::trust(setup, name, install::Asking { yes: *yes, json })
+            install::trust(setup, name, install::Consent { yes: *yes, json })
         }
         SkillsCommand::Remove { name } => install::remove(setup, name, json),
         SkillsCommand::Restore { name, yes } => {
-            install::restore(setup, name, install::Asking { yes: *yes, json })
+            install::restore(setup, name, install::Consent { yes: *yes, json })
         }
         SkillsCommand::Update { name, yes } => {
-            install::update(setup, name.as_deref(), install::Asking { yes: *yes, json })
+            install::update(setup, name.as_deref(), install::Consent { yes: *yes, json })
         }
     }
 }

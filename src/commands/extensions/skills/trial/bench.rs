@@ -9,7 +9,7 @@ use serde_json::Value;
 use tiller_engine::compare::scratch::{Scratch, ScratchLimits, lay_out};
 use tiller_protocol::Notice;
 
-use super::{Case, Run, Tried};
+use super::{Case, Run, TrialSkill};
 use crate::app::{Setup, files};
 use crate::commands::args::SkillTrial;
 use crate::commands::batch::results::CaseResult;
@@ -27,7 +27,7 @@ const EVENTS: u64 = 64 << 20;
 pub(super) struct Bench<'a> {
     pub(super) setup: &'a Setup,
     pub(super) trial: &'a SkillTrial,
-    pub(super) tried: &'a Tried,
+    pub(super) skill: &'a TrialSkill,
     pub(super) stop: &'a Interrupt,
     /// Dollars of all runs.
     pub(super) budget: f64,
@@ -83,24 +83,28 @@ impl Bench<'_> {
             profile.as_ref().map_or("auto-edit", |profile| profile.get_name())
         ));
         if !with {
-            args.push(format!("--without-skill={}", self.tried.name));
-        } else if let Some(folder) = &self.tried.folder {
-            let into = copy.path().join(".tiller/skills").join(&self.tried.name);
+            args.push(format!("--without-skill={}", self.skill.name));
+        } else if let Some(folder) = &self.skill.folder {
+            let into = copy.path().join(".tiller/skills").join(&self.skill.name);
+            // A skill of the project is in the copy already, where git does not ignore it.
+            match std::fs::remove_dir_all(&into) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(user(format!("The skill cannot be copied: {e}.")));
+                }
+                _ => {}
+            }
             let made = std::fs::create_dir_all(&into).map_err(|e| e.to_string());
             made.and_then(|()| tiller_fs::archive::copy(folder, &into, tiller_skills::packs::LIMITS))
                 .map_err(|why| user(format!("The skill cannot be copied: {why}.")))?;
         }
-        if self.tried.folder.is_some() {
+        if self.skill.folder.is_some() {
             // It was trusted, and the copy is the same but for the skill.
             args.push("--trust".into());
         }
         args.push("-".into());
         let events = self.start(&args, copy.path(), &root, prompt)?;
-        let used = loads(&events, &self.tried.name);
-        let mut result = CaseResult::read(&events).unwrap_or_default();
-        if result.status.is_empty() {
-            result.status = "failed".into();
-        }
+        let used = loads(&events, &self.skill.name);
+        let result = outcome(&events);
         let checked = match &self.trial.check {
             Some(check) if !self.stop.hit() => Some(self.check(check, copy.path(), &root)?),
             _ => None,
@@ -185,6 +189,15 @@ impl Bench<'_> {
     }
 }
 
+/// How a run ended. One that did not end has cost something, too.
+fn outcome(events: &str) -> CaseResult {
+    let (mut result, ended) = CaseResult::read_so_far(events);
+    if !ended || result.status.is_empty() {
+        result.status = "failed".into();
+    }
+    result
+}
+
 /// Whether the agent loaded the skill.
 fn loads(events: &str, name: &str) -> bool {
     events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).any(|event| {
@@ -200,6 +213,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_run_that_did_not_end_has_its_cost() {
+        let spent = json!({"type": "agent_changed", "view": {"id": "main", "cost": tiller_protocol::Cost::from_usd(0.25).0}});
+        let result = outcome(&format!("{spent}\n"));
+        assert_eq!((result.status.as_str(), result.cost_usd), ("failed", Some(0.25)));
+    }
 
     #[test]
     fn a_load_of_this_very_skill_counts() {

@@ -14,29 +14,32 @@ mod report;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
+use tiller_protocol::notice::capital;
 use tiller_protocol::skill::SkillTrial as Kept;
 use tiller_store::Store;
 
 use self::bench::Bench;
 use self::prompts::{choose, past_prompts, words};
 use self::report::{brief, report, report_json, sums};
+use super::describe::count;
 use super::fetch::{Interrupt, shown};
-use super::install::count;
 use super::{list, user};
 use crate::app::Setup;
 use crate::commands::args::SkillTrial;
 use crate::commands::batch::results::CaseResult;
 use crate::commands::extensions::consent::{agreed, before_screen};
 use crate::commands::sessions::one_line;
-use crate::commands::{Exit, fail, say};
+use crate::commands::{Exit, fail, json_line, say};
 
 /// The skill that is tried.
-struct Tried {
+struct TrialSkill {
     name: String,
     /// Words that tell which prompts are about it.
     words: BTreeSet<String>,
-    /// Its folder where it is not in use yet.
+    /// Its folder where a copy of the workspace does not have it by itself: it is not in use yet, or the project's.
     folder: Option<PathBuf>,
     /// BLAKE3 of its `SKILL.md`, hex.
     text: String,
@@ -75,7 +78,7 @@ pub(super) fn run(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit,
 fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice> {
     let store = setup.open_store()?;
     let tried = find(setup, &store, &trial.skill)?;
-    let prompts = past_prompts(setup, &store)?;
+    let prompts = past_prompts(setup, &store, &tried.name)?;
     let (meant, others) = choose(&tried.words, &prompts, trial.prompts.into(), trial.others.into());
     if meant.is_empty() {
         return Err(user(format!(
@@ -85,7 +88,11 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
         .hint("It can be tried once you have worked on such a task here."));
     }
     let runs = meant.len() * 2 + others.len();
-    if !json {
+    if json && !trial.yes {
+        say(&json_line(&json!({
+            "skill": tried.name, "prompts": meant, "others": others, "runs": runs, "max_cost_usd": trial.max_cost,
+        })))?;
+    } else if !json {
         let mut text = format!("Prompts that {} should answer to\n", tried.name);
         meant.iter().for_each(|prompt| text.push_str(&format!("  {}\n", brief(prompt, 90))));
         if !others.is_empty() {
@@ -104,7 +111,7 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
         return say("Nothing was run.\n");
     }
     let stop = Interrupt::listen();
-    let bench = Bench { setup, trial, tried: &tried, stop: &stop, budget: trial.max_cost, runs };
+    let bench = Bench { setup, trial, skill: &tried, stop: &stop, budget: trial.max_cost, runs };
     let cases = bench.all(&meant, &others)?;
     if stop.hit() {
         return Ok(Exit::Interrupted);
@@ -118,7 +125,7 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
 }
 
 /// The skill of this name, or in this folder.
-fn find(setup: &Setup, store: &Store, text: &str) -> Result<Tried, Notice> {
+fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> {
     let folder = Path::new(text);
     let file = folder.join("SKILL.md");
     let (name, about, folder, bytes) = if file.is_file() {
@@ -137,10 +144,13 @@ fn find(setup: &Setup, store: &Store, text: &str) -> Result<Tried, Notice> {
         (name, String::from_utf8_lossy(&bytes).into_owned(), Some(folder), bytes)
     } else {
         let all = list::skills(setup)?;
-        let skill = all.get(text).ok_or_else(|| user(format!("{}.", list::capital(&all.no_such(text)))))?;
+        let skill = all.get(text).ok_or_else(|| user(format!("{}.", capital(&all.no_such(text)))))?;
         let bytes = skill.files.read("SKILL.md").unwrap_or_default();
-        (skill.name.clone(), format!("{} {}", skill.name, skill.description), None, bytes)
+        // A copy is another folder, whose skills are not used unless it is trusted; and git may ignore them.
+        let file = setup.project.join(&skill.file);
+        let folder = file.parent().filter(|_| skill.from == Origin::Project).map(Path::to_owned);
+        (skill.name.clone(), format!("{} {}", skill.name, skill.description), folder, bytes)
     };
     let text = blake3::hash(&bytes).to_hex().to_string();
-    Ok(Tried { words: words(&about), name, folder, text })
+    Ok(TrialSkill { words: words(&about), name, folder, text })
 }

@@ -13,8 +13,8 @@ const HISTORY: u32 = 3000;
 /// Bytes of a prompt that is repeated.
 const PROMPT: std::ops::RangeInclusive<usize> = 12..=8_000;
 
-/// The user's prompts in this folder, newest first.
-pub(super) fn past_prompts(setup: &Setup, store: &Store) -> Result<Vec<String>, Notice> {
+/// The user's prompts in this folder, newest first, as they would be without `$NAME` of this skill.
+pub(super) fn past_prompts(setup: &Setup, store: &Store, skill: &str) -> Result<Vec<String>, Notice> {
     let filter =
         Filter { project: Some(setup.project_name()), exec: true, archived: true, ..Filter::default() };
     let sessions = store.sessions().list(&filter).map_err(|e| e.notice())?;
@@ -23,7 +23,25 @@ pub(super) fn past_prompts(setup: &Setup, store: &Store) -> Result<Vec<String>, 
     let fits = |prompt: &String| {
         PROMPT.contains(&prompt.trim().len()) && !prompt.trim_start().starts_with(['/', '!', '#', '$'])
     };
-    Ok(all.into_iter().filter(fits).collect())
+    let mut seen = BTreeSet::new();
+    let all = all.into_iter().filter(fits).map(|prompt| unnamed(&prompt, skill));
+    Ok(all.filter(|prompt| seen.insert(prompt.clone())).collect())
+}
+
+/// A prompt with the name of a skill in place of `$NAME`, which loads the skill: a trial compares whether its description
+/// makes the agent load it, and a run without the skill has nothing to load.
+fn unnamed(prompt: &str, skill: &str) -> String {
+    let mark = format!("${skill}");
+    let mut text = String::new();
+    let mut rest = prompt;
+    while let Some(at) = rest.find(&mark) {
+        let behind = &rest[at + mark.len()..];
+        let longer = behind.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'));
+        text.push_str(&rest[..at]);
+        text.push_str(if longer { &mark } else { skill });
+        rest = behind;
+    }
+    text + rest
 }
 
 /// Words that say something, in lower case, without endings.
@@ -71,6 +89,15 @@ pub(super) fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_that_names_the_skill_is_tried_without_the_mark() {
+        assert_eq!(unnamed("please $deploy it ($deploy).", "deploy"), "please deploy it (deploy).");
+        assert_eq!(
+            unnamed("echo $deploy_dir $deploy-all $deploy", "deploy"),
+            "echo $deploy_dir $deploy-all deploy"
+        );
+    }
 
     #[test]
     fn prompts_are_chosen_by_the_words_of_the_skill() {

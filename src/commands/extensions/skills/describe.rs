@@ -1,0 +1,138 @@
+//! What a pack brings and what differs between two versions, for the question: as text, and as JSON.
+
+use serde_json::{Value, json};
+use tiller_skills::packs::{Change, Contents, Origin, PackFile};
+
+use super::fetch::shown;
+use crate::commands::sessions::one_line;
+
+/// Lines of a list that are shown.
+pub(super) const LINES: usize = 40;
+
+/// The first lines: how much, and from where.
+pub(super) fn describe(name: &str, origin: &Origin, contents: &Contents) -> String {
+    let files = contents.scripts.len() + contents.others.len();
+    let commit =
+        origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
+    format!(
+        "{name}: {}, {}, {}\nFrom {}{commit}\n",
+        count(contents.skills.len(), "skill"),
+        count(files, "file"),
+        size(contents.bytes),
+        shown(&origin.source)
+    )
+}
+
+/// What a pack brings: scripts first.
+pub(super) fn body(contents: &Contents) -> String {
+    let mut text = String::new();
+    if contents.scripts.is_empty() {
+        text.push_str("\nNo scripts\n");
+    } else {
+        text.push_str(
+            "\nScripts, none of which is run now; when an agent runs one, it is judged like any command\n",
+        );
+        list(&mut text, &contents.scripts, script);
+    }
+    text.push_str("\nSkills\n");
+    let wide = contents.skills.iter().map(|skill| skill.name.len()).max().unwrap_or_default();
+    list(&mut text, &contents.skills, |skill| {
+        let about: String = skill.description.chars().take(100).collect();
+        let clash = skill.clash.as_deref().map(|clash| format!(" ({clash})")).unwrap_or_default();
+        format!("{:wide$}  {}{clash}", skill.name, one_line(&about))
+    });
+    if !contents.left_out.is_empty() {
+        text.push_str("\nLeft out\n");
+        list(&mut text, &contents.left_out, |(name, why)| format!("{}: {}", one_line(name), one_line(why)));
+    }
+    text.push_str(&oddities(contents));
+    if !contents.others.is_empty() {
+        text.push_str("\nOther files\n");
+        list(&mut text, &contents.others, |file| {
+            format!("{:>9}  {}", size(file.bytes), one_line(&file.path))
+        });
+    }
+    text.push('\n');
+    text
+}
+
+pub(super) fn oddities(contents: &Contents) -> String {
+    let mut text = String::new();
+    if !contents.remarks.is_empty() {
+        text.push_str("\nLook at these lines\n");
+        list(&mut text, &contents.remarks, |remark| {
+            format!("{}:{}: {}", one_line(&remark.path), remark.line, one_line(&remark.text))
+        });
+    }
+    text
+}
+
+fn script(file: &PackFile) -> String {
+    let run = if file.executable { "executable" } else { "" };
+    format!("{:>9}  {:10}  {}  {}", size(file.bytes), run, one_line(&file.path), one_line(&file.first))
+        .trim_end()
+        .to_owned()
+}
+
+fn list<T>(text: &mut String, items: &[T], line: impl Fn(&T) -> String) {
+    for item in items.iter().take(LINES) {
+        text.push_str(&format!("  {}\n", line(item)));
+    }
+    if items.len() > LINES {
+        text.push_str(&format!("  and {} more\n", items.len() - LINES));
+    }
+}
+
+/// The files that differ: programs first, then the lines of each.
+pub(super) fn differences(all: &[Change]) -> String {
+    let mut sorted: Vec<&Change> = all.iter().collect();
+    sorted.sort_by_key(|change| !change.executable);
+    let mut text = String::from("\n");
+    for change in &sorted {
+        let run = if change.executable { " (executable)" } else { "" };
+        text.push_str(&format!("{} {}{run}\n", change.kind.word(), one_line(&change.path)));
+        for line in change.diff.lines() {
+            text.push_str(&format!("  {}\n", one_line(line)));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+pub(super) fn change_json(change: &Change) -> Value {
+    json!({ "path": change.path, "change": change.kind.word(), "executable": change.executable, "diff": change.diff })
+}
+
+/// A pack for programs.
+pub(super) fn contents_json(name: &str, origin: &Origin, contents: &Contents) -> Value {
+    let file =
+        |file: &PackFile| json!({ "path": file.path, "bytes": file.bytes, "executable": file.executable });
+    json!({
+        "name": name, "source": origin.source, "commit": origin.commit, "bytes": contents.bytes,
+        "scripts": contents.scripts.iter().map(file).collect::<Vec<_>>(),
+        "skills": contents.skills.iter().map(|skill| json!({
+            "name": skill.name, "description": skill.description, "clash": skill.clash,
+        })).collect::<Vec<_>>(),
+        "left_out": contents.left_out.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
+        "remarks": contents.remarks.iter().map(|remark| json!({
+            "path": remark.path, "line": remark.line, "text": remark.text,
+        })).collect::<Vec<_>>(),
+        "files": contents.others.iter().map(file).collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn short(commit: &str) -> String {
+    one_line(&commit.chars().take(12).collect::<String>())
+}
+
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}
