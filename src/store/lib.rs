@@ -50,7 +50,7 @@ pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
 pub use knowledge::learnings::Retirement;
 pub use knowledge::memory::AddedLine;
-pub use knowledge::memory_seen::{MemoryLook, MemorySeen};
+pub use knowledge::memory_seen::{MemoryLook, MemoryRun};
 pub use knowledge::receipts::Receipt;
 pub use knowledge::skill_uses::{SkillUse, SkillUseKind};
 pub use lease::process::Process;

@@ -9,11 +9,12 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{MemoryTarget, Provenance, SessionId, Taint, Time};
-use tiller_store::{MemoryLook, MemorySeen, Store, Ticket};
+use tiller_store::{MemoryLook, MemoryRun, Process, Store, Ticket};
 
 use super::disk::Slot;
 use super::document::{Document, Entry};
@@ -33,6 +34,8 @@ pub(crate) fn stamp(path: &Path) -> Stamp {
 pub(super) struct Watch {
     /// The files as they were at the last look of this process.
     stamps: HashMap<PathBuf, Stamp>,
+    /// Whose marks in the database are those of this memory; empty: it has made none.
+    runner: String,
     /// Turns and calls that run, the latest last, by session and id of the call.
     running: Vec<((SessionId, String), Provenance)>,
     /// Entries that vanished while a turn or call of a session ran, and that no notice has named.
@@ -67,10 +70,12 @@ impl Memory {
     /// Records what vanished from the files since the last look. Blocks.
     pub fn look(&self) {
         let time = self.clock.now();
+        // Without the database nothing is compared.
+        let killed = self.killed().unwrap_or_default();
         for watched in self.watched() {
             let now = stamp(&watched.slot.path);
             let known = self.watch().stamps.get(&watched.slot.path) == Some(&now);
-            if known {
+            if known && !killed.iter().any(|run| run.path == watched.key) {
                 continue;
             }
             let looked = watched.slot.lock().and_then(|lock| self.look_locked(&lock, &watched, time, None));
@@ -211,7 +216,25 @@ impl Memory {
     /// Keeps in the database which call runs, for the case that this process is killed. `None`: none does.
     fn persist(&self, by: Option<Provenance>) -> Option<Ticket<()>> {
         let paths = self.watched().map(|w| w.key).collect();
-        Some(self.store.get()?.memory_changes().runs(paths, by))
+        Some(self.store.get()?.memory_changes().runs(paths, self.runner(), by))
+    }
+
+    /// Whose marks are its own: those of the process, and of this memory in it.
+    fn runner(&self) -> String {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let mut watch = self.watch();
+        if watch.runner.is_empty() {
+            let Process { pid, start, boot, .. } = Process::current();
+            watch.runner = format!("{boot} {pid} {start} {}", MADE.fetch_add(1, Ordering::Relaxed));
+        }
+        watch.runner.clone()
+    }
+
+    /// The marks of processes that ended while a call of theirs ran.
+    fn killed(&self) -> Result<Vec<MemoryRun>, MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(Vec::new()) };
+        let others = store.memory_changes().runs_of_others(&self.runner())?;
+        Ok(others.into_iter().filter(|run| !run.process.alive()).collect())
     }
 
     /// The files that are looked at: those in use, and the USER.md of the person's settings.
@@ -247,22 +270,22 @@ impl Memory {
         // A file that cannot be read is shown as such; its last state stays.
         let text = watched.slot.read()?.unwrap_or_default();
         let seen = store.memory_changes().seen(&watched.key)?;
-        let first = !self.watch().stamps.contains_key(&watched.slot.path);
-        let running = self.running(false);
-        let killed = seen.as_ref().and_then(|seen| seen.by.clone()).filter(|_| first && running.is_none());
-        if seen.as_ref().is_none_or(|seen| seen.text != text) {
-            let by = running.or_else(|| killed.clone());
-            let look = self.compared(store, watched, time, text, seen.as_ref(), own, by.as_ref())?;
-            let vanished = look.changes.iter().filter(|c| c.removed.is_some()).count();
-            let added = self.added_by_killed(store, watched, &look, seen.as_ref(), killed.as_ref())?;
-            let changes = look.changes.iter().cloned().chain(added).collect();
-            store.memory_changes().look(MemoryLook { changes, ..look }).wait()?;
+        let killed: Vec<MemoryRun> =
+            self.killed()?.into_iter().filter(|run| run.path == watched.key).collect();
+        let same = seen.as_ref() == Some(&text);
+        if !same || !killed.is_empty() {
+            let by = self.running(false).or_else(|| killed.last().map(|run| run.by.clone()));
+            let mut look = self.compared(store, watched, time, text, seen.as_deref(), own, by.as_ref())?;
+            let vanished = look.changes.len();
+            let added = self.added_by_killed(store, &look, &killed)?;
+            look.changes.extend(added);
+            store.memory_changes().look(look).wait()?;
             if let Some(session) = by.and_then(|by| by.session).filter(|_| vanished > 0) {
                 *self.watch().untold.entry(session).or_default() += vanished;
             }
         }
-        if killed.is_some() {
-            store.memory_changes().runs(vec![watched.key.clone()], None).wait()?;
+        for run in killed {
+            store.memory_changes().runs(vec![run.path], run.runner, None).wait()?;
         }
         self.watch().stamps.insert(watched.slot.path.clone(), now);
         Ok(())
@@ -279,14 +302,14 @@ impl Memory {
         watched: &Watched,
         time: Time,
         text: String,
-        seen: Option<&MemorySeen>,
+        seen: Option<&str>,
         own: Option<&(Document, Document)>,
         by: Option<&Provenance>,
     ) -> Result<MemoryLook, MemoryError> {
         let now = Document::parse(&text);
         let mut look = MemoryLook { path: watched.key.clone(), text, ..MemoryLook::default() };
         let (Some(seen), Some(path)) = (seen, self.path(watched.target)) else { return Ok(look) };
-        let (before, path) = (Document::parse(&seen.text), name(&path));
+        let (before, path) = (Document::parse(seen), name(&path));
         let own = own.map(|(before, after)| vanished(before, after)).unwrap_or_default();
         let lines = vanished(&before, &now).into_iter().filter(|line| !own.contains(line));
         let change = |line: String| MemoryChange {
@@ -306,41 +329,45 @@ impl Memory {
         Ok(look)
     }
 
-    /// Entries that a call added whose process of Tiller was killed while it ran: they are no rules, as those of any such call.
+    /// Entries that came while a call ran whose process of Tiller was killed: they are no rules, as those of any such call.
     fn added_by_killed(
         &self,
         store: &Store,
-        watched: &Watched,
         look: &MemoryLook,
-        seen: Option<&MemorySeen>,
-        killed: Option<&Provenance>,
+        killed: &[MemoryRun],
     ) -> Result<Vec<MemoryChange>, MemoryError> {
-        let (Some(killed), Some(seen)) = (killed, seen) else { return Ok(Vec::new()) };
-        let done = std::slice::from_ref(&ChangeState::Done);
-        let recorded = store.memory_changes().in_states(std::slice::from_ref(&watched.key), done)?;
-        let before: HashSet<String> = Document::parse(&seen.text).entries().map(Entry::line).collect();
-        let known = |line: &String| {
-            let same = |c: &MemoryChange| Entry::of_line(line).is_in(&c.added);
-            before.contains(line) || recorded.iter().any(same)
-        };
+        if killed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = std::slice::from_ref(&look.path);
+        let recorded = store.memory_changes().in_states(path, &[ChangeState::Done])?;
+        let mut known: HashSet<String> =
+            recorded.iter().filter_map(|c| Some(Entry::of_line(c.added.as_deref()?).line())).collect();
         let now = Document::parse(&look.text);
-        let change = |line| MemoryChange {
-            id: 0,
-            time: self.clock.now(),
-            path: watched.key.clone(),
-            removed: None,
-            added: Some(line),
-            archived: None,
-            state: ChangeState::Done,
-            // Without the entry of the tree: it is not taken out with a branch.
-            from: Provenance {
-                entry: None,
-                branch: String::new(),
-                taint: Taint::ToolOutput,
-                ..killed.clone()
-            },
-        };
-        Ok(now.entries().map(Entry::line).filter(|line| !known(line)).map(change).collect())
+        let mut added = Vec::new();
+        for run in killed {
+            let before = Document::parse(&run.text);
+            let before: HashSet<String> = before.entries().map(Entry::line).collect();
+            let new = now.entries().map(Entry::line).filter(|line| !before.contains(line));
+            let new: Vec<String> = new.filter(|line| known.insert(line.clone())).collect();
+            added.extend(new.into_iter().map(|line| MemoryChange {
+                id: 0,
+                time: self.clock.now(),
+                path: look.path.clone(),
+                removed: None,
+                added: Some(line),
+                archived: None,
+                state: ChangeState::Done,
+                // Without the entry of the tree: it is not taken out with a branch.
+                from: Provenance {
+                    entry: None,
+                    branch: String::new(),
+                    taint: Taint::ToolOutput,
+                    ..run.by.clone()
+                },
+            }));
+        }
+        Ok(added)
     }
 }
 

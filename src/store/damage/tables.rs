@@ -35,6 +35,7 @@ fn meaning(table: &str) -> &str {
         "calls" => "costs (calls)",
         "heads" => "branches (heads)",
         "memory_changes" => "where entries of memory come from (memory_changes)",
+        "memory_runs" => "which calls may have written memory files (memory_runs)",
         "memory_seen" => {
             "entries of memory that were removed outside Tiller since the last look (memory_seen)"
         }

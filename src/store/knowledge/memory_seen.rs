@@ -7,14 +7,21 @@ use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint};
 use crate::error::Result;
 use crate::handles::MemoryChanges;
 use crate::knowledge::memory::{insert, insert_missing};
+use crate::lease::process::Process;
+use crate::lease::process_from;
 use crate::write::ticket::Ticket;
 
-/// A memory file as it was at the last look.
+/// A mark in the database: a call of a process runs that may write a memory file by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemorySeen {
+pub struct MemoryRun {
+    pub path: String,
+    /// Whose mark it is: another one for each user of the files, also within a process.
+    pub runner: String,
+    /// It may have been killed.
+    pub process: Process,
+    /// The file when the call began.
     pub text: String,
-    /// The call that may write the file by itself and was running when this was stored. Its process may have been killed.
-    pub by: Option<Provenance>,
+    pub by: Provenance,
 }
 
 /// What a look at a memory file found.
@@ -30,26 +37,43 @@ pub struct MemoryLook {
 }
 
 impl MemoryChanges<'_> {
-    /// A file as it was at the last look; `None`: it was never looked at.
+    /// The text of a file at the last look; `None`: it was never looked at.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn seen(&self, path: &str) -> Result<Option<MemorySeen>> {
+    pub fn seen(&self, path: &str) -> Result<Option<String>> {
         self.store.read(|conn| {
-            let sql =
-                "SELECT text, by_session, by_entry, by_branch, by_agent FROM memory_seen WHERE path = ?1";
-            let seen = conn.prepare_cached(sql)?.query_row([path], |row| {
-                let session = row.get::<_, Option<uuid::Uuid>>(1)?.map(SessionId);
-                let by = Provenance {
-                    session,
-                    entry: row.get::<_, Option<uuid::Uuid>>(2)?.map(EntryId),
-                    branch: row.get(3)?,
-                    agent: AgentId(row.get(4)?),
-                    taint: Taint::ToolOutput,
-                };
-                Ok(MemorySeen { text: row.get(0)?, by: session.map(|_| by) })
-            });
-            Ok(seen.optional()?)
+            let mut statement = conn.prepare_cached("SELECT text FROM memory_seen WHERE path = ?1")?;
+            Ok(statement.query_row([path], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// The marks of all others than this runner, the latest last.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn runs_of_others(&self, runner: &str) -> Result<Vec<MemoryRun>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT path, runner, pid, start, boot, space, text, session, entry, branch, agent FROM memory_runs
+                 WHERE runner <> ?1 ORDER BY rowid",
+            )?;
+            let rows = statement.query_map([runner], |row| {
+                Ok(MemoryRun {
+                    path: row.get(0)?,
+                    runner: row.get(1)?,
+                    process: process_from(row, 2)?,
+                    text: row.get(6)?,
+                    by: Provenance {
+                        session: Some(SessionId(row.get(7)?)),
+                        entry: row.get::<_, Option<uuid::Uuid>>(8)?.map(EntryId),
+                        branch: row.get(9)?,
+                        agent: AgentId(row.get(10)?),
+                        taint: Taint::ToolOutput,
+                    },
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
@@ -72,19 +96,35 @@ impl MemoryChanges<'_> {
         })
     }
 
-    /// A call begins that may write these files by itself; `None`: it has ended.
-    pub fn runs(&self, paths: Vec<String>, by: Option<Provenance>) -> Ticket<()> {
+    /// A call of this process begins that may write these files by itself: sets the mark of the runner. A file that was never
+    /// looked at gets none. `None`: it has ended, and the mark goes.
+    pub fn runs(&self, paths: Vec<String>, runner: String, by: Option<Provenance>) -> Ticket<()> {
+        let process = Process::current();
         self.store.write(move |conn| {
             for path in &paths {
+                let Some((by, session)) = by.as_ref().and_then(|by| Some((by, by.session?))) else {
+                    conn.prepare_cached("DELETE FROM memory_runs WHERE path = ?1 AND runner = ?2")?
+                        .execute(params![path, runner])?;
+                    continue;
+                };
+                // While one call follows another, the file counts as it was before the first.
                 conn.prepare_cached(
-                    "UPDATE memory_seen SET by_session = ?2, by_entry = ?3, by_branch = ?4, by_agent = ?5 WHERE path = ?1",
+                    "INSERT INTO memory_runs(path, runner, pid, start, boot, space, text, session, entry, branch, agent)
+                     SELECT path, ?2, ?3, ?4, ?5, ?6, text, ?7, ?8, ?9, ?10 FROM memory_seen WHERE path = ?1
+                     ON CONFLICT(path, runner) DO UPDATE SET session = excluded.session, entry = excluded.entry,
+                       branch = excluded.branch, agent = excluded.agent",
                 )?
                 .execute(params![
                     path,
-                    by.as_ref().and_then(|by| by.session).map(|s| s.0),
-                    by.as_ref().and_then(|by| by.entry).map(|e| e.0),
-                    by.as_ref().map_or("", |by| by.branch.as_str()),
-                    by.as_ref().map_or("", |by| by.agent.0.as_str()),
+                    runner,
+                    process.pid,
+                    process.start,
+                    process.boot,
+                    process.space,
+                    session.0,
+                    by.entry.map(|e| e.0),
+                    by.branch,
+                    by.agent.0,
                 ])?;
             }
             Ok(())
@@ -119,11 +159,26 @@ mod tests {
             taint: Taint::ToolOutput,
             ..Provenance::default()
         };
-        changes.runs(vec!["/a".into()], Some(by.clone())).wait().unwrap();
-        assert_eq!(
-            changes.seen("/a").unwrap(),
-            Some(MemorySeen { text: "- x\n".into(), by: Some(by.clone()) })
-        );
+        let runs = |runner: &str, by| changes.runs(vec!["/a".into(), "/b".into()], runner.into(), by);
+        runs("one", Some(by.clone())).wait().unwrap();
+        runs("two", Some(Provenance { branch: "b".into(), ..by.clone() })).wait().unwrap();
+        assert_eq!(changes.seen("/a").unwrap().as_deref(), Some("- x\n"));
+        let one = MemoryRun {
+            path: "/a".into(),
+            runner: "one".into(),
+            process: Process::current(),
+            text: "- x\n".into(),
+            by: by.clone(),
+        };
+        assert_eq!(changes.runs_of_others("two").unwrap(), [one.clone()], "of /b nothing was seen");
+        // Another call of the same: the file counts as it was before the first.
+        changes.look(look("- y\n")).wait().unwrap();
+        let later = Provenance { branch: "later".into(), ..by.clone() };
+        runs("one", Some(later.clone())).wait().unwrap();
+        assert_eq!(changes.runs_of_others("two").unwrap(), [MemoryRun { by: later, ..one }]);
+        runs("one", None).wait().unwrap();
+        assert_eq!(changes.runs_of_others("two").unwrap(), []);
+        assert_eq!(changes.runs_of_others("one").unwrap().len(), 1, "each ends its own");
         let removed = MemoryChange {
             id: 0,
             time: tiller_protocol::Time(0),
@@ -135,8 +190,7 @@ mod tests {
             from: by,
         };
         changes.look(MemoryLook { changes: vec![removed], ..look("") }).wait().unwrap();
-        changes.runs(vec!["/a".into()], None).wait().unwrap();
-        assert_eq!(changes.seen("/a").unwrap(), Some(MemorySeen { text: String::new(), by: None }));
+        assert_eq!(changes.seen("/a").unwrap().as_deref(), Some(""));
         let rows = changes.of_files(&["/a".into()]).unwrap();
         assert_eq!(
             (rows.len(), rows[0].state, rows[0].removed.as_deref()),

@@ -213,6 +213,42 @@ fn files_of_the_settings_and_of_a_trusted_project_are_watched_and_no_folder_is_m
     assert!(memory.live(MemoryFile::Memory)[0].1.contains("of the project"));
 }
 
+#[test]
+fn each_window_marks_and_ends_its_own_calls() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "- mine\n");
+    let (one, other) = (memory(dir.path()), memory(dir.path()));
+    let marks = || {
+        // An end of a call is not awaited: what is written after it is.
+        for memory in [&one, &other] {
+            let store = memory.store.get().unwrap();
+            store.memory_changes().runs(Vec::new(), String::new(), None).wait().unwrap();
+        }
+        let changes = one.store.get().unwrap().memory_changes();
+        let mut of: Vec<_> = changes.runs_of_others("").unwrap();
+        of.retain(|run| run.path.ends_with("data/MEMORY.md"));
+        of.into_iter().filter_map(|run| run.by.entry).map(|e| e.0.as_u128()).collect::<Vec<_>>()
+    };
+    let long = one.call_began("c1", from(1)).unwrap();
+    // The first look of another window.
+    page(&other);
+    assert_eq!(marks(), [1], "the call of a living process runs");
+    let short = other.call_began("c2", from(2)).unwrap();
+    assert_eq!(marks(), [1, 2]);
+    drop(short);
+    other.vanished(session());
+    write(dir.path(), "- mine\n- new\n");
+    page(&other);
+    assert_eq!(marks(), [1]);
+    assert!(
+        other.lines_of_others().is_empty(),
+        "the window that runs the call says what it may have written"
+    );
+    drop(long);
+    one.vanished(session());
+    assert_eq!(marks(), [0u128; 0]);
+}
+
 /// A process is killed at each point of a change, and while a call runs.
 #[test]
 fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
@@ -221,10 +257,14 @@ fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
         let dir = PathBuf::from(std::env::var_os("TILLER_MEMORY_DIR").unwrap());
         let memory = memory(&dir);
         page(&memory);
-        if job == "call" {
+        if job == "call" || job == "seen" {
             memory.before_free_program();
             std::mem::forget(memory.call_began("c1", from(7)));
             write(&dir, "- kept\n- poison [when: read]\n");
+            if job == "seen" {
+                // By another window, before the kill.
+                page(&self::memory(&dir));
+            }
         } else {
             write(&dir, "- kept\n- by tiller\n");
             crate::files::disk::die_at(job.parse().unwrap());
@@ -233,7 +273,7 @@ fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
         crate::files::disk::die();
     }
     let mut points = 0;
-    for job in (1..20).map(|n| n.to_string()).chain(["call".into()]) {
+    for job in (1..20).map(|n| n.to_string()).chain(["call".into(), "seen".into()]) {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "- kept\n- by another\n- by tiller\n");
         let status = Command::new(std::env::current_exe().unwrap())
@@ -247,8 +287,9 @@ fn a_kill_loses_neither_what_vanished_nor_what_tiller_removed() {
         assert!(!status.success());
         let memory = memory(dir.path());
         let missing = missing(&memory);
-        if job == "call" {
-            assert_eq!(missing, [("by another".into(), "call"), ("by tiller".into(), "call")]);
+        if job == "call" || job == "seen" {
+            let by = if job == "call" { "call" } else { "nothing" };
+            assert_eq!(missing, [("by another".into(), by), ("by tiller".into(), by)]);
             let others: Vec<String> = memory.lines_of_others().iter().map(|(_, line)| line.clone()).collect();
             assert_eq!(others, ["poison [when: read]"], "it is no entry of the person's");
             continue;
