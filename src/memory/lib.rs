@@ -18,6 +18,6 @@ pub mod rules;
 pub mod screen;
 mod tools;
 
-pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings};
+pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings, OrderTexts};
 pub use learnings::Learnings;
 pub use tools::{LearningsSlot, ProposalSettings, ScreenProposal, learning_tools, proposal_tool, tools};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiller_memory::Memory;
+use tiller_memory::{Memory, OrderTexts};
 use tiller_protocol::{
     DocumentKind, Learning, LearningState, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Notice,
     NoticeKind, Time,
@@ -49,10 +49,12 @@ pub(crate) fn finder(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notic
     let finder = Arc::new(finder);
     // The finder reads memory, so memory does not own it.
     let order = Arc::downgrade(&finder);
-    setup.services.memory.order_by(Arc::new(move |query: &str, texts: Vec<String>| {
+    let order: OrderTexts = Arc::new(move |query: &str, texts: Vec<String>| {
         let ranked = order.upgrade()?.order(query, texts);
         Some((ranked.best, ranked.suggestion))
-    }));
+    });
+    setup.services.learnings.order_by(Arc::clone(&order));
+    setup.services.memory.order_by(order);
     (finder, notice)
 }
 

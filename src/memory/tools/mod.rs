@@ -14,22 +14,30 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec};
 use tiller_tool::{Tool, ToolError, schema};
 
 use crate::Learnings;
-use crate::files::Memory;
+use crate::files::{Memory, OrderTexts};
 
 pub use propose_change::{ProposalSettings, ScreenProposal};
 
 /// The learnings of the process, once its database is open.
 #[derive(Clone, Default)]
-pub struct LearningsSlot(Arc<OnceLock<Arc<Learnings>>>);
+pub struct LearningsSlot {
+    learnings: Arc<OnceLock<Arc<Learnings>>>,
+    order: Arc<OnceLock<OrderTexts>>,
+}
 
 impl LearningsSlot {
     /// Gives the tools their learnings. False: they have some already.
     pub fn set(&self, learnings: Arc<Learnings>) -> bool {
-        self.0.set(learnings).is_ok()
+        self.learnings.set(learnings).is_ok()
+    }
+
+    /// Searches learnings by this from now on; without it, by words that they all contain. Only the first call counts.
+    pub fn order_by(&self, order: OrderTexts) {
+        let _ = self.order.set(order);
     }
 
     fn get(&self) -> Result<Arc<Learnings>, ToolError> {
-        self.0.get().cloned().ok_or_else(|| ToolError::Tell("no learnings are kept here".into()))
+        self.learnings.get().cloned().ok_or_else(|| ToolError::Tell("no learnings are kept here".into()))
     }
 }
 

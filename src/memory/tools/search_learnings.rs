@@ -6,14 +6,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    Access, LearningState, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    Access, Learning, LearningState, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
+use tiller_store::StoreError;
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+
+use crate::Learnings;
+use crate::files::OrderTexts;
 
 use super::{LearningsSlot, learning_access, learning_spec, off_thread};
 
 /// Most learnings of an answer.
 const LIMIT: u32 = 10;
+/// Learnings that are compared with the words, the last used or made first.
+const SEARCHED: u32 = 5_000;
 
 /// The tool.
 pub(super) struct SearchLearnings(pub(super) LearningsSlot);
@@ -21,7 +27,7 @@ pub(super) struct SearchLearnings(pub(super) LearningsSlot);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Words that all occur
+    /// What it is about
     query: String,
 }
 
@@ -57,17 +63,113 @@ impl Tool for SearchLearnings {
 
     async fn run(&self, args: Value, _: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = tiller_tool::schema::read(&args)?;
-        let learnings = self.0.get()?;
-        // Proposals are not the person's yet: they are not shown to a model.
-        let found = off_thread(move || {
-            learnings.store().learnings().list(&args.query, Some(&LearningState::Active), LIMIT)
-        });
+        let (learnings, order) = (self.0.get()?, self.0.order.get().cloned());
+        let found = off_thread(move || fitting(&learnings, order.as_ref(), &args.query));
         let found = found.await?.map_err(|e| ToolError::Tell(e.notice().message))?;
         let texts: Vec<String> = found.iter().map(crate::learnings::note).collect();
         let measure =
             if found.len() == 1 { "1 learning".into() } else { format!("{} learnings", found.len()) };
-        let text =
-            if texts.is_empty() { "No learning has all these words.".into() } else { texts.join("\n") };
+        let text = if texts.is_empty() { "No learning fits these words.".into() } else { texts.join("\n") };
         Ok(ToolOutput::text(text).show(Display::Measure { text: measure }))
+    }
+}
+
+/// Active learnings that fit the words, best first; then those that contain all of them, in whatever script.
+fn fitting(
+    learnings: &Learnings,
+    order: Option<&OrderTexts>,
+    query: &str,
+) -> Result<Vec<Learning>, StoreError> {
+    // Proposals are not the person's yet: they are not shown to a model.
+    let list =
+        |filter: &str, most| learnings.store().learnings().list(filter, Some(&LearningState::Active), most);
+    let containing = list(query, LIMIT)?;
+    let Some(order) = order else { return Ok(containing) };
+    let all = list("", SEARCHED)?;
+    let best = order(query, all.iter().map(text).collect()).unwrap_or_default().0;
+    let mut found: Vec<Learning> = best.into_iter().filter_map(|at| all.get(at).cloned()).collect();
+    let missed = containing.into_iter().filter(|l| !found.iter().any(|known| known.id == l.id));
+    let missed: Vec<Learning> = missed.collect();
+    found.extend(missed);
+    found.truncate(LIMIT as usize);
+    Ok(found)
+}
+
+/// What is searched of a learning.
+fn text(l: &Learning) -> String {
+    let (kind, tags) = (&l.kind, l.tags.join(" "));
+    [&kind.tool, &kind.subject, &kind.error_type, &l.pattern, &l.fix, &l.context, &tags]
+        .map(String::as_str)
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use tiller_protocol::{LearningSource, ManualClock, Taint, Time};
+    use tiller_store::{Options, Store};
+    use tiller_tool::testing::Bench;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn learnings_are_found_in_the_order_of_the_finder() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("tiller.db"), Options::default()).unwrap();
+        let learning = |fix: &str, state| Learning {
+            id: 0,
+            kind: tiller_protocol::FailureKind {
+                tool: "terminal".into(),
+                subject: "cargo test".into(),
+                error_type: fix.into(),
+                details: Vec::new(),
+            },
+            pattern: "cargo test".into(),
+            error: String::new(),
+            fix: fix.into(),
+            context: String::new(),
+            tags: Vec::new(),
+            state,
+            created_at: Time(1),
+            last_used_at: None,
+            times_used: 0,
+            source: LearningSource {
+                session: None,
+                entry: None,
+                agent: "main".into(),
+                branch: String::new(),
+                taint: Taint::Person,
+            },
+        };
+        for (fix, state) in [
+            ("run nextest", LearningState::Active),
+            ("start the database", LearningState::Active),
+            ("of nobody", LearningState::Proposed),
+            ("\u{6570}\u{636e} database", LearningState::Active),
+        ] {
+            store.learnings().add(learning(fix, state)).wait().unwrap();
+        }
+        let slot = LearningsSlot::default();
+        assert!(slot.set(Arc::new(Learnings::new(store, Arc::new(ManualClock::new(Time(2)))))));
+        let (bench, tool) = (Bench::new(), SearchLearnings(slot.clone()));
+        let fixes = |said: String| -> Vec<String> {
+            let fix = |line: &str| line.split("What worked: ").nth(1)?.split('.').next().map(str::to_owned);
+            said.lines().filter_map(fix).collect()
+        };
+        let ask = async |query: &str| fixes(bench.say(&tool, json!({ "query": query })).await);
+        assert_eq!(ask("database cargo").await, ["\u{6570}\u{636e} database", "start the database"]);
+        assert!(ask("databases of tests").await.is_empty(), "not all words");
+        // As the finder: by fit, and not by all words. The newest come first in the list.
+        slot.order_by(Arc::new(|query: &str, texts: Vec<String>| {
+            assert_eq!(texts.len(), 3, "{query}: {texts:?}");
+            assert!(texts[1].starts_with("terminal cargo test start the database cargo test start"));
+            Some((vec![1, 2, 9], None))
+        }));
+        assert_eq!(ask("databases of tests").await, ["start the database", "run nextest"]);
+        // One that has all the words is never missed.
+        let found = ask("\u{6570}\u{636e}").await;
+        assert_eq!(found, ["start the database", "run nextest", "\u{6570}\u{636e} database"]);
     }
 }
