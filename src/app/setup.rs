@@ -57,6 +57,8 @@ pub(crate) struct SetupServices {
     pub(crate) mcp: McpSetup,
     /// Skills; empty until [`Setup::read_skills`].
     pub(crate) skills: Library,
+    /// Of the tools that change skills or make proposals.
+    pub(crate) secrets: crate::app::tools::skills::SecretFinder,
 }
 
 /// Minimum length of a text that is treated as a key, in bytes.
@@ -120,9 +122,10 @@ impl Setup {
         let learnings = crate::app::tools::learnings::add(&mut tools);
         let (redactor, library) = (Arc::new(Redactor::new(secrets.clone())), Library::default());
         let approve = config.config.skills.approve;
-        let editor = crate::app::tools::skills::editor(&places, &project, approve, &redactor, &clock);
+        let finder = crate::app::tools::skills::SecretFinder::new(&redactor);
+        let editor = crate::app::tools::skills::editor(&places, &project, approve, &finder, &clock);
         crate::app::tools::skills::add(&mut tools, &library, &editor);
-        crate::app::tools::skills::add_proposals(&mut tools, &places, &project, &redactor);
+        crate::app::tools::skills::add_proposals(&mut tools, &places, &project, &finder);
         let mut setup = Self {
             redactor,
             secrets,
@@ -138,7 +141,13 @@ impl Setup {
             ids: Arc::new(RandomIds),
             common: common.clone(),
             children: std::sync::OnceLock::new(),
-            services: SetupServices { memory, learnings, mcp: McpSetup::none(), skills: library },
+            services: SetupServices {
+                memory,
+                learnings,
+                mcp: McpSetup::none(),
+                skills: library,
+                secrets: finder,
+            },
         };
         McpSetup::add_to(&mut setup);
         setup.folder_config = discover(&setup.project, &setup.tools.catalog());
@@ -149,6 +158,10 @@ impl Setup {
     pub(crate) fn keep_secret(&mut self, texts: Vec<String>) {
         self.secrets.extend(texts.into_iter().filter(|text| text.len() >= SHORTEST_KEY));
         self.redactor = Arc::new(Redactor::new(self.secrets.clone()));
+        self.services.secrets.replace(&self.redactor);
+        let redactor = Arc::clone(&self.redactor);
+        let secret = move |text: &str| redactor.secrets(text).first().map(|s| s.name);
+        self.services.memory.find_secrets(Arc::new(secret));
     }
 
     /// Reads the skills; those of the folder while `trusted` is set, also when they are read again. Returns what is wrong

@@ -22,7 +22,7 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
     let store = opened(setup)?;
     let status = setup.trust(&store);
     let redactor = std::sync::Arc::clone(&setup.redactor);
-    open(setup, &store, &status, std::sync::Arc::new(move |text: &str| redactor.secrets(text)));
+    open(setup, &store, may_use(&status), std::sync::Arc::new(move |text: &str| redactor.secrets(text)));
     let memory = &setup.services.memory;
     match what {
         MemoryWhat::List { of, json } => list(memory, "", &|e| shown(e, of), *json),
@@ -170,7 +170,12 @@ fn import(
     let text = String::from_utf8(bytes)
         .map_err(|_| Notice::new(NoticeKind::User, format!("{} is not UTF-8.", file.display())))?;
     let (mut added, mut waiting, mut known, mut refused) = (0_usize, 0_usize, 0_usize, 0_usize);
-    for entry in entries(&text, usual, chosen) {
+    let (entries, unreadable) = entries(&text, usual, chosen);
+    for line in &unreadable {
+        say_beside(&format!("not imported: line {line} is no entry of an export"));
+    }
+    refused += unreadable.len();
+    for entry in entries {
         match memory.import(&entry, mine) {
             Ok(Imported::Added) => added += 1,
             Ok(Imported::Pending) => waiting += 1,
@@ -188,16 +193,24 @@ fn import(
     Ok(if refused > 0 { Exit::Refused } else { Exit::Done })
 }
 
-/// The entries of an export (JSON lines), or of a Markdown file. Those of an export are for the file that they were in, unless
-/// the user has `chosen` the `usual` one.
-fn entries(text: &str, usual: MemoryTarget, chosen: bool) -> Vec<ImportedEntry> {
+/// The entries of an export (JSON lines), with the numbers of the lines that cannot be read, or of a Markdown file. Those of an
+/// export are for the file that they were in, unless the user has `chosen` the `usual` one.
+fn entries(text: &str, usual: MemoryTarget, chosen: bool) -> (Vec<ImportedEntry>, Vec<usize>) {
     let of_line = |line: &str| serde_json::from_str::<MemoryEntry>(line).ok();
-    let lines = || text.lines().filter(|line| !line.trim().is_empty());
-    if lines().next().is_some_and(|line| of_line(line).is_some()) {
-        let exported = lines().filter_map(of_line).map(ImportedEntry::from);
-        return exported
-            .map(|e| ImportedEntry { target: if chosen { usual } else { e.target }, ..e })
-            .collect();
+    let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    // One entry makes it an export: a damaged first line does not turn it into Markdown.
+    if lines().any(|(_, line)| of_line(line).is_some()) {
+        let mut unreadable = Vec::new();
+        let mut exported = Vec::new();
+        for (at, line) in lines() {
+            match of_line(line).map(ImportedEntry::from) {
+                Some(e) => {
+                    exported.push(ImportedEntry { target: if chosen { usual } else { e.target }, ..e });
+                }
+                None => unreadable.push(at + 1),
+            }
+        }
+        return (exported, unreadable);
     }
     let item = |e: &Entry| ImportedEntry {
         target: usual,
@@ -207,5 +220,25 @@ fn entries(text: &str, usual: MemoryTarget, chosen: bool) -> Vec<ImportedEntry> 
         taint: None,
         replaces: String::new(),
     };
-    Document::parse(text).entries().map(item).collect()
+    (Document::parse(text).entries().map(item).collect(), Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_an_export_that_cannot_be_read_are_named() {
+        let entry = |text: &str| {
+            let target = serde_json::to_value(MemoryTarget::default()).unwrap();
+            let state = serde_json::to_value(MemoryState::Kept).unwrap();
+            serde_json::json!({"target": target, "state": state, "date": "", "text": text}).to_string()
+        };
+        let text = format!("{{broken\n{}\n\n{{\"text\": 7}}\n{}\n", entry("one"), entry("two"));
+        let (found, unreadable) = entries(&text, MemoryTarget::default(), false);
+        let texts: Vec<&str> = found.iter().map(|e| e.text.as_str()).collect();
+        assert_eq!((texts, unreadable), (vec!["one", "two"], vec![1, 4]));
+        let (found, unreadable) = entries("- a fact\n", MemoryTarget::default(), false);
+        assert_eq!((found.len(), unreadable), (1, vec![]));
+    }
 }

@@ -19,6 +19,37 @@ use crate::write;
 /// [`ConfigError::Wrong`] for an unknown key, a wrong value, or a file that was wrong before;
 /// [`ConfigError::Io`].
 pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -> Result<(), ConfigError> {
+    change(path, key, kinds, |_| value.clone())
+}
+
+/// Adds `name` to the list of texts `key` (for instance `skills.disabled`) in the person's file at `path`, or takes it out
+/// (`present` is false). All else that the list has stays.
+///
+/// # Errors
+/// As [`set_value`].
+pub fn set_member(
+    path: &Path,
+    key: &str,
+    name: &str,
+    present: bool,
+    kinds: &ProviderKinds,
+) -> Result<(), ConfigError> {
+    change(path, key, kinds, |there| {
+        let there = there.and_then(toml_edit::Value::as_array);
+        let texts = there.into_iter().flatten().filter_map(toml_edit::Value::as_str);
+        let mut texts: Vec<&str> = texts.filter(|text| *text != name).collect();
+        texts.extend(present.then_some(name));
+        texts.into()
+    })
+}
+
+/// Sets `key` to what `value` makes of the value that is there; null takes it away.
+fn change(
+    path: &Path,
+    key: &str,
+    kinds: &ProviderKinds,
+    value: impl FnOnce(Option<&toml_edit::Value>) -> Value,
+) -> Result<(), ConfigError> {
     let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
     let old = text::read(path).map_err(wrong)?.unwrap_or_default();
     let source = text::Source { path, text: &old };
@@ -31,6 +62,8 @@ pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -
     let Some((last, sections)) = names.split_last() else {
         return Err(ConfigError::Refused("no key was given".into()));
     };
+    let there = names.iter().try_fold(document.as_item(), |item, name| item.get(name.get()));
+    let value = value(there.and_then(Item::as_value));
     let mut item: &mut Item = document.as_item_mut();
     for section in sections {
         let Some(table) = item.as_table_like_mut() else {
@@ -52,7 +85,7 @@ pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -
     let Some(table) = item.as_table_like_mut() else {
         return Err(ConfigError::Refused(format!("`{key}` is inside something that is not a section")));
     };
-    match to_toml(value) {
+    match to_toml(&value) {
         None if value.is_null() => drop(table.remove(last.get())),
         None => return Err(ConfigError::Refused(format!("this value for `{key}` cannot be written"))),
         Some(new) => match table.get_mut(last.get()).and_then(Item::as_value_mut) {

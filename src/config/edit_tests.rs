@@ -35,6 +35,29 @@ fn a_setting_is_changed_and_everything_else_stays() {
 }
 
 #[test]
+fn a_name_of_a_list_comes_and_goes_and_the_others_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    let set = |name: &str, present| set_member(&path, "skills.disabled", name, present, &kinds()).unwrap();
+    let list = || {
+        let sources = Sources { user: Some(path.clone()), kinds: kinds(), ..Sources::default() };
+        load(&sources).config.skills.disabled
+    };
+    set("deploy", true);
+    assert_eq!(list(), ["deploy"], "the file is made");
+    fs::write(&path, "# mine\n[skills] # which\ndisabled = [\"of-another-folder\"] # off\n").unwrap();
+    set("deploy", true);
+    set("notes", true);
+    set("notes", true);
+    assert_eq!(list(), ["of-another-folder", "deploy", "notes"]);
+    set("deploy", false);
+    set("nothing", false);
+    assert_eq!(list(), ["of-another-folder", "notes"]);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# mine\n[skills] # which\n") && text.ends_with("] # off\n"), "{text}");
+}
+
+#[test]
 fn tables_are_added_at_the_end_and_taken_out_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");

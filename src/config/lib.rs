@@ -36,7 +36,7 @@ pub mod workflows;
 mod write;
 
 pub use check::schema as json_schema;
-pub use edit::{set_entry, set_tables, set_value};
+pub use edit::{set_entry, set_member, set_tables, set_value};
 pub use keyfile::{KeyFile, Secret};
 pub use load::{
     FILE, Fingerprint, Flags, Layer, Live, LoadedConfig, SettingOrigin, Sources, load, problems_of,

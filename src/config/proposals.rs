@@ -67,16 +67,18 @@ impl Proposal {
         soul::read(&self.file(config))?.ok_or_else(|| "the proposal is no longer there".to_owned())
     }
 
-    /// Puts `text` in force, and the proposal away. `expected`: the text of the file that the user saw in force. Blocks.
+    /// Puts `text` in force, and the proposal away. `expected`: the text of the file that the user saw in force. Returns why
+    /// the proposal could not be put away; it is in force all the same. Blocks.
     ///
     /// # Errors
-    /// A sentence: the file or the proposal is no longer as the user saw it, or the file cannot be written.
-    pub fn accept(&self, config: &Path, expected: &str, text: &str) -> Result<(), String> {
+    /// A sentence: the file or the proposal is no longer as the user saw it, or the file cannot be written. Nothing was
+    /// changed then.
+    pub fn accept(&self, config: &Path, expected: &str, text: &str) -> Result<Option<String>, String> {
         if self.text_now(config)? != text {
             return Err("the proposal has changed meanwhile: look at it again".into());
         }
         self.from.target(config).replace(expected, text)?;
-        self.remove(config)
+        Ok(self.remove(config).err())
     }
 
     /// Puts the proposal away. Blocks.

@@ -124,12 +124,17 @@ impl CharacterFile {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let next = self.numbers().into_iter().max().unwrap_or(0) + 1;
+        let next = self.newest() + 1;
         write::replace(&self.version(next), text).map_err(|e| e.to_string())
     }
 
     fn version(&self, number: u32) -> PathBuf {
         self.kept.join(format!("{number:04}.md"))
+    }
+
+    /// The number of the newest earlier text; 0: there is none.
+    fn newest(&self) -> u32 {
+        self.numbers().into_iter().max().unwrap_or(0)
     }
 
     fn numbers(&self) -> Vec<u32> {
@@ -142,7 +147,15 @@ impl CharacterFile {
 #[derive(Clone, Debug)]
 pub struct CharacterTexts {
     config: PathBuf,
-    texts: Vec<(CharacterFile, String)>,
+    texts: Vec<CharacterText>,
+}
+
+#[derive(Clone, Debug)]
+struct CharacterText {
+    file: CharacterFile,
+    text: String,
+    /// The number of the newest earlier text; 0: there was none.
+    kept: u32,
 }
 
 impl CharacterTexts {
@@ -152,7 +165,11 @@ impl CharacterTexts {
         let agents = entries.map(|e| e.path()).filter(|path| path.extension().is_some_and(|end| end == "md"));
         let agents = agents.map(|path| CharacterFile::agent(config, &path));
         let all = agents.chain([CharacterFile::soul(config)]);
-        let texts = all.filter_map(|file| Some((file.clone(), file.text().ok()?))).collect();
+        let read = |file: CharacterFile| {
+            let (text, kept) = (file.text().ok()?, file.newest());
+            Some(CharacterText { file, text, kept })
+        };
+        let texts = all.filter_map(read).collect();
         Self { config: config.to_owned(), texts }
     }
 
@@ -161,18 +178,18 @@ impl CharacterTexts {
     pub fn changed(&self) -> Vec<PathBuf> {
         let now = Self::read(&self.config);
         let of = |texts: &Self, file: &CharacterFile| {
-            texts.texts.iter().find(|(other, _)| other == file).map(|(_, text)| text.clone())
+            texts.texts.iter().find(|other| other.file == *file).map(|other| other.text.clone())
         };
-        let before = self.texts.iter().map(|(file, text)| (file, text.clone()));
-        let made = now.texts.iter().filter(|(file, _)| of(self, file).is_none());
-        let made = made.map(|(file, _)| (file, String::new()));
+        let before = self.texts.iter().map(|t| (&t.file, t.text.as_str(), t.kept));
+        let made = now.texts.iter().filter(|t| of(self, &t.file).is_none());
         let mut changed = Vec::new();
-        for (file, text) in before.chain(made) {
-            let same = of(&now, file).unwrap_or_default() == text;
-            // Tiller keeps what it replaces.
-            let own =
-                !same && !text.is_empty() && file.earlier().first().is_some_and(|(_, last)| *last == text);
-            if !same && !own && file.keep(&text).is_ok() {
+        for (file, text, kept) in before.chain(made.map(|t| (&t.file, "", 0))) {
+            if of(&now, file).unwrap_or_default() == text {
+                continue;
+            }
+            // Tiller keeps what it replaces, with a number of its own each time.
+            let own = !text.is_empty() && file.earlier().iter().any(|(n, last)| *n > kept && last == text);
+            if !own && file.keep(text).is_ok() {
                 changed.push(file.path.clone());
             }
         }
@@ -253,6 +270,24 @@ mod tests {
         assert_eq!(file.text().unwrap(), "mine\n");
         std::fs::write(&file.path, b"\xff\xfe").unwrap();
         assert!(file.replace("mine\n", "two\n").unwrap_err().contains("is not UTF-8"));
+    }
+
+    #[test]
+    fn a_text_that_the_user_put_back_is_noticed_when_it_is_replaced_again() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = CharacterFile::soul(tmp.path());
+        let put = |text: &str| std::fs::write(&file.path, text).unwrap();
+        put("mine\n");
+        for round in 1..=2 {
+            let texts = CharacterTexts::read(tmp.path());
+            put("of a program\n");
+            assert_eq!(texts.changed(), std::slice::from_ref(&file.path), "round {round}");
+            // By an editor.
+            put("mine\n");
+        }
+        let texts = CharacterTexts::read(tmp.path());
+        file.replace("mine\n", "another\n").unwrap();
+        assert_eq!(texts.changed(), Vec::<PathBuf>::new(), "Tiller did it");
     }
 
     #[test]

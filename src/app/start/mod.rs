@@ -147,7 +147,9 @@ impl Running {
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
-        crate::app::tools::memory::open(&setup, &store, &status, shared.secrets());
+        let own_files = trusted || crate::app::tools::memory::may_use(&status);
+        crate::app::tools::memory::open(&setup, &store, own_files, shared.secrets());
+        setup.services.secrets.open(shared.secrets());
         let (finder, fault) = crate::app::tools::search::finder(&setup, &store);
         notices.extend(fault);
         let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);

@@ -36,12 +36,12 @@ pub(crate) fn add(
     memory
 }
 
-/// Keeps the origin of entries in the store, and uses the files of the folder where they may be used.
-pub(crate) fn open(setup: &Setup, store: &Store, status: &Status, secrets: Secrets) {
+/// Keeps the origin of entries in the store, and uses the files of the folder if they may be used (`own_files`).
+pub(crate) fn open(setup: &Setup, store: &Store, own_files: bool, secrets: Secrets) {
     let memory = &setup.services.memory;
     memory.open(store.clone());
     memory.find_secrets(Arc::new(move |text: &str| secrets(text).first().map(|s| s.name)));
-    if may_use(status) {
+    if own_files {
         memory.trust_project();
     }
 }

@@ -62,7 +62,12 @@ pub(crate) fn finder(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notic
 pub(crate) fn for_command(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<Notice>) {
     let status = setup.trust(store);
     let redactor = Arc::clone(&setup.redactor);
-    super::memory::open(setup, store, &status, Arc::new(move |text: &str| redactor.secrets(text)));
+    super::memory::open(
+        setup,
+        store,
+        super::memory::may_use(&status),
+        Arc::new(move |text: &str| redactor.secrets(text)),
+    );
     // A skill that cannot be read is named where skills are listed.
     drop(setup.read_skills(&Arc::new(AtomicBool::new(status.may_load()))));
     finder(setup, store)

@@ -27,7 +27,7 @@ pub enum MemoryWhat {
     /// Show how sessions are searched by meaning, or import a table of vectors for it
     Embed {
         /// A folder with model.safetensors and tokenizer.json of a static embedding model
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FOLDER")]
         import: Option<PathBuf>,
     },
     /// Write an entry

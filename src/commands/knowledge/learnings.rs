@@ -82,10 +82,9 @@ fn export(store: &Store, file: Option<&Path>) -> Result<Exit, Notice> {
 fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit, Notice> {
     let read = lines::read(&text_of(file)?, setup.clock.now());
     // Text of others may repeat a secret of this person.
-    let redact = |text: &mut String| *text = setup.redactor.redact(text).into_owned();
     let mut learnings = read.learnings;
-    for l in &mut learnings {
-        [&mut l.pattern, &mut l.error, &mut l.fix, &mut l.context].into_iter().for_each(redact);
+    for text in learnings.iter_mut().flat_map(Learning::texts_mut) {
+        *text = setup.redactor.redact(text).into_owned();
     }
     let found = learnings.len();
     let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;

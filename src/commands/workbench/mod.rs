@@ -13,6 +13,7 @@ use std::thread;
 
 use tiller_config::Flags;
 use tiller_protocol::{Notice, NoticeKind};
+use tiller_tui::app::effect::SettingEdit;
 use tiller_tui::{Ui, UiOptions};
 
 use crate::app::Setup;
@@ -217,7 +218,13 @@ pub(crate) fn show(
     let file = setup.places.config.join(tiller_config::FILE);
     let (own, kinds) = (file.clone(), setup.formats.kinds());
     options.hooks.save_setting = Some(Box::new(move |key, value| {
-        tiller_config::set_value(&own, key, value, &kinds).map_err(|e| e.to_string())
+        match value {
+            SettingEdit::Value(value) => tiller_config::set_value(&own, key, value, &kinds),
+            SettingEdit::Member { name, present } => {
+                tiller_config::set_member(&own, key, name, *present, &kinds)
+            }
+        }
+        .map_err(|e| e.to_string())
     }));
     options.restricted = Arc::clone(&restricted);
     let link = Arc::new(SessionLink::new(restricted));

@@ -60,13 +60,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
         };
         let kept = tokio::task::spawn_blocking(move || {
             let mut learning = learnings.of_pair(&pair, written, source)?;
-            for text in [
-                &mut learning.pattern,
-                &mut learning.error,
-                &mut learning.fix,
-                &mut learning.context,
-                &mut learning.kind.error_type,
-            ] {
+            for text in learning.texts_mut() {
                 *text = redact(text);
             }
             let kept = learnings.offer(learning, learnings.mode());

@@ -144,6 +144,15 @@ impl RuleView {
 }
 
 impl Learning {
+    /// Every text that others may have written, for changes that concern all of it, such as masking secrets.
+    pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        let Self { kind, pattern, error, fix, context, tags, source, .. } = self;
+        let FailureKind { tool, subject, error_type, details } = kind;
+        let single = [pattern, error, fix, context, tool, subject, error_type];
+        let source = [&mut source.agent, &mut source.branch];
+        single.into_iter().chain(details).chain(tags).chain(source)
+    }
+
     /// The error for people: as it was printed, else its form without paths and numbers.
     pub fn shown_error(&self) -> &str {
         if self.error.is_empty() { &self.kind.error_type } else { &self.error }
@@ -230,4 +239,35 @@ pub struct LearningNews {
     pub rules: Vec<String>,
     /// How many learnings wait for the person.
     pub pending: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_of_a_learning_is_visited() {
+        let text = || "the-secret".to_owned();
+        let kind =
+            FailureKind { tool: text(), subject: text(), error_type: text(), details: vec![text(), text()] };
+        let source =
+            LearningSource { session: None, entry: None, agent: text(), branch: text(), taint: Taint::Web };
+        let mut learning = Learning {
+            id: 1,
+            kind,
+            pattern: text(),
+            error: text(),
+            fix: text(),
+            context: text(),
+            tags: vec![text(), text()],
+            state: LearningState::Proposed,
+            created_at: Time(0),
+            last_used_at: None,
+            times_used: 0,
+            source,
+        };
+        learning.texts_mut().for_each(String::clear);
+        let json = serde_json::to_string(&learning).unwrap();
+        assert!(!json.contains("the-secret"), "{json}");
+    }
 }

@@ -59,7 +59,7 @@ fn accident(task: &Task) -> Option<String> {
         Task::Leave => return Some("it detaches".into()),
         Task::Suspend(External::Stop) => return Some("it stops".into()),
         Task::SaveSetting { key, value } => {
-            return key.starts_with("ui.approval").then(|| format!("{key} becomes {value}"));
+            return key.starts_with("ui.approval").then(|| format!("{key} becomes {value:?}"));
         }
         _ => return None,
     };

@@ -126,6 +126,15 @@ pub enum SettingsChange {
     PaletteRow(String),
 }
 
+/// How a setting is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingEdit {
+    /// It gets this value, as in JSON.
+    Value(serde_json::Value),
+    /// Its list has this text from now on, or has it no longer. The other texts stay.
+    Member { name: String, present: bool },
+}
+
 /// What the loop does outside of the screen.
 pub enum Task {
     /// To the engine. Made by the app only: panels use [`Effect::send`].
@@ -144,7 +153,7 @@ pub enum Task {
     /// Keep a setting in the person's file.
     SaveSetting {
         key: String,
-        value: serde_json::Value,
+        value: SettingEdit,
     },
     Window(WindowTask),
     /// Send every cell to the terminal again, as after Ctrl-L.

@@ -8,7 +8,7 @@ use tiller_protocol::{
 };
 
 use crate::app::App;
-use crate::app::effect::{Task, Token};
+use crate::app::effect::{SettingEdit, Task, Token};
 use crate::app::state::Owner;
 use crate::dialog::first_run::SetupNeeded;
 use crate::keymap::action::Action;
@@ -115,7 +115,8 @@ impl App {
         };
         if wanted {
             self.questions.pending.keep = None;
-            self.tasks.push(Task::SaveSetting { key: "model".into(), value: now.0.into() });
+            self.tasks
+                .push(Task::SaveSetting { key: "model".into(), value: SettingEdit::Value(now.0.into()) });
         }
     }
 

@@ -11,7 +11,7 @@ use tiller_protocol::{
 
 use crate::app::App;
 use crate::app::effect::{
-    ComposerInput, Effect, EntryAction, Navigation, Request, SettingsChange, Task, Token,
+    ComposerInput, Effect, EntryAction, Navigation, Request, SettingEdit, SettingsChange, Task, Token,
 };
 use crate::app::state::{AfterOpen, Layer, Owner, PendingRequest};
 use crate::panel::composer::request::ComposerRequest;
@@ -201,7 +201,7 @@ impl App {
         match changed {
             Ok(ui) => {
                 *self.model.ui = std::sync::Arc::new(ui);
-                self.tasks.push(Task::SaveSetting { key, value });
+                self.tasks.push(Task::SaveSetting { key, value: SettingEdit::Value(value) });
             }
             Err(e) => self.say(format!("{key}: {e}")),
         }

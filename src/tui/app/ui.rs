@@ -35,8 +35,8 @@ pub type Trial = Box<dyn Fn(&str) -> Result<(), String> + Send>;
 /// Reads the settings again after they changed on disk.
 pub type Settings = Box<dyn Fn() -> Result<schema::Ui, Notice> + Send>;
 
-/// Writes one setting (`ui.ascii`, the value as in JSON) into the person's file; an error is a sentence.
-pub type SaveSetting = Box<dyn Fn(&str, &serde_json::Value) -> Result<(), String> + Send>;
+/// Changes one setting (`ui.ascii`) in the user's file; an error is a sentence.
+pub type SaveSetting = Box<dyn Fn(&str, &crate::app::effect::SettingEdit) -> Result<(), String> + Send>;
 
 /// Sets up a provider: tries the key or the server, keeps it, and makes it ready; an error is a sentence. Called on a
 /// thread of its own; may block.

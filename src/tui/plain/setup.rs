@@ -8,7 +8,7 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{CommandBody, ModelRef};
 
 use super::Plain;
-use crate::app::effect::{Connect, Connected, Token};
+use crate::app::effect::{Connect, Connected, SettingEdit, Token};
 use crate::app::msg::Msg;
 use crate::dialog::first_run::{PROVIDERS, with_scheme};
 
@@ -257,7 +257,8 @@ impl Plain {
         };
         if wanted {
             self.setup.keep = None;
-            let kept = self.hooks.save.as_ref().map(|save| save("model", &now.0.clone().into()));
+            let kept =
+                self.hooks.save.as_ref().map(|save| save("model", &SettingEdit::Value(now.0.clone().into())));
             if let Some(Err(why)) = kept {
                 self.say(&format!("Not saved for later sessions: {why}"));
             }

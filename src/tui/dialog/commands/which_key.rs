@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::keymap::action::{Action, Menu};
 use crate::keymap::{Chord, show};
-use crate::panel::DrawCx;
+use crate::panel::{DrawCx, Hint};
 use crate::theme::Role;
 use crate::view::layout::Areas;
 use crate::widget::draw;
@@ -48,15 +48,16 @@ impl Group {
 }
 
 /// Draws it above the footer, over the whole width. Returns the cells that it fills. `refused`: what the dialog on top cannot
-/// do now.
+/// do now. `hints`: how it calls its actions now, as in the footer.
 pub(crate) fn draw(
     cx: &DrawCx<'_>,
     pending: &[Chord],
     refused: &dyn Fn(Action) -> bool,
+    hints: &[Hint],
     areas: &Areas,
     buf: &mut Buffer,
 ) -> Rect {
-    let groups = groups(cx, pending, refused);
+    let groups = groups(cx, pending, refused, hints);
     let screen = buf.area;
     let room = screen.width.saturating_sub(4);
     let bottom = if areas.footer.area() > 0 { areas.footer.y } else { screen.bottom() };
@@ -109,13 +110,20 @@ fn draw_group(cx: &DrawCx<'_>, group: &Group, spot: Rect, buf: &mut Buffer) {
 }
 
 /// What follows the keys, in groups.
-fn groups(cx: &DrawCx<'_>, pending: &[Chord], refused: &dyn Fn(Action) -> bool) -> Vec<Group> {
+fn groups(
+    cx: &DrawCx<'_>,
+    pending: &[Chord],
+    refused: &dyn Fn(Action) -> bool,
+    hints: &[Hint],
+) -> Vec<Group> {
     let leader = pending == [cx.keys.leader];
     let mut here = Vec::new();
     let mut menus: Vec<(Menu, Vec<Entry>)> = Menu::ALL.iter().map(|m| (*m, Vec::new())).collect();
     for (key, action) in cx.keys.following(cx.scopes, pending) {
         let spec = action.and_then(|a| cx.keys.words().find(a.0));
-        let entry = Entry { key: key.shown(), label: spec.map_or("more", |s| s.label) };
+        let hint = hints.iter().find(|hint| Some(hint.action) == action).and_then(|hint| hint.label);
+        let label = hint.unwrap_or_else(|| spec.map_or("more", |s| s.label));
+        let entry = Entry { key: key.shown(), label };
         let menu = spec.and_then(|s| s.menu);
         match menu.and_then(|m| menus.iter_mut().find(|(of, _)| *of == m)) {
             _ if action.is_some_and(refused) => {}

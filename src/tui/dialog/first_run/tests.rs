@@ -1,5 +1,5 @@
 use super::*;
-use crate::app::effect::Task;
+use crate::app::effect::{SettingEdit, Task};
 use crate::app::msg::Msg;
 use crate::model::kinds::FoundKey;
 use crate::testing::Robot;
@@ -157,7 +157,7 @@ fn a_refusal_is_shown_whole_and_the_way_back_is_open() {
 /// Settings that are to be kept.
 fn kept(r: &Robot) -> Vec<(String, serde_json::Value)> {
     let setting = |t: &Task| match t {
-        Task::SaveSetting { key, value } => Some((key.clone(), value.clone())),
+        Task::SaveSetting { key, value: SettingEdit::Value(value) } => Some((key.clone(), value.clone())),
         _ => None,
     };
     r.tasks.iter().filter_map(setting).collect()

@@ -8,7 +8,7 @@ use tiller_protocol::{
     LearningsQuery, LearningsReply, PromotionKind, RulePromotion, RuleView, SessionId,
 };
 
-use super::list_state::{self, Answered, LIST, ListState, TO_SOURCE, toast, visit};
+use super::list_state::{self, LIST, ListState, ListUpdate, TO_SOURCE, toast, visit};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::commands::palette::ago;
 use crate::dialog::picker::{self, EngineQuery, Enter, Item, ListSpec, Outcome, Picker, Source};
@@ -84,17 +84,18 @@ fn sample() -> Picker {
 }
 
 impl List {
-    /// What a row stands for: its id is the kind and the place in the list.
+    /// What a row stands for: its id is the kind, and the number of the learning or the text of the rule.
     fn row(&self, item: Option<&Item>) -> Option<Row<'_>> {
         self.by_id(&item?.id)
     }
 
     fn by_id(&self, id: &str) -> Option<Row<'_>> {
-        let (kind, at) = id.split_once(' ')?;
-        let at: usize = at.parse().ok()?;
-        match kind {
-            "rule" => self.page.rules.get(at).map(Row::Rule),
-            _ => self.page.learnings.get(at).map(Row::Learning),
+        match id.split_once(' ')? {
+            ("rule", text) => self.page.rules.iter().find(|rule| rule.text == text).map(Row::Rule),
+            (_, number) => {
+                let number: i64 = number.parse().ok()?;
+                self.page.learnings.iter().find(|l| l.id == number).map(Row::Learning)
+            }
         }
     }
 
@@ -128,7 +129,7 @@ fn source(learning: &Learning) -> Option<(SessionId, EntryId)> {
     learning.source.session.zip(learning.source.entry)
 }
 
-fn learning_item(at: usize, l: &Learning, model: &Model) -> Item {
+fn learning_item(l: &Learning, model: &Model) -> Item {
     let (group, role) = match l.state {
         LearningState::Proposed => ("Waiting for you", Role::Waiting),
         LearningState::Active => ("In use", Role::Text),
@@ -136,7 +137,7 @@ fn learning_item(at: usize, l: &Learning, model: &Model) -> Item {
         _ => ("Retired", Role::Dim),
     };
     let when = l.last_used_at.unwrap_or(l.created_at);
-    Item::new(format!("learning {at}"), &l.pattern)
+    Item::new(format!("learning {}", l.id), &l.pattern)
         .group(group)
         .cell(Cell::new(l.state.word(), role))
         .cell(Cell::number(l.times_used.to_string(), ""))
@@ -144,7 +145,7 @@ fn learning_item(at: usize, l: &Learning, model: &Model) -> Item {
         .detail(ago(model.now.millis() - when.millis()))
 }
 
-fn rule_item(at: usize, rule: &RuleView) -> Item {
+fn rule_item(rule: &RuleView) -> Item {
     let (word, role) = match (rule.promoted.as_ref().map(|made| made.kind), rule.receipts.violated) {
         (Some(PromotionKind::Permission), _) => ("forbidden", Role::Ok),
         (Some(PromotionKind::Hook), _) => ("hook", Role::Ok),
@@ -152,7 +153,7 @@ fn rule_item(at: usize, rule: &RuleView) -> Item {
         (None, _) => ("violated", Role::Waiting),
     };
     let word = if rule.receipts.shown == 0 && rule.promoted.is_none() { "not shown" } else { word };
-    Item::new(format!("rule {at}"), &rule.text)
+    Item::new(format!("rule {}", rule.text), &rule.text)
         .group("Rules")
         .cell(Cell::new(word, role))
         .cell(Cell::number(rule.receipts.shown.to_string(), ""))
@@ -162,7 +163,7 @@ fn rule_item(at: usize, rule: &RuleView) -> Item {
 
 /// All of a learning, for the preview.
 fn about(l: &Learning) -> String {
-    let mut text = format!("Instead: {}", l.fix);
+    let mut text = format!("Tried: {}\nInstead: {}", l.pattern, l.fix);
     if !l.context.is_empty() {
         text.push_str(&format!("\n{}", l.context));
     }
@@ -243,6 +244,7 @@ impl Source for List {
                 }
                 (true, false) => "No learning matches",
             },
+            decides_on_text: &["learnings.accept", "learnings.promote", "learnings.hook"],
             changed_by: |event| matches!(&event.body, EventBody::State(StateEvent::LearningNews { .. })),
             ..ListSpec::default()
         }
@@ -270,8 +272,8 @@ impl Source for List {
                 Some(Vec::new())
             }
             other => Some(match self.state.reply(token, other)? {
-                Answered::Again => self.queries(),
-                Answered::Stay => Vec::new(),
+                ListUpdate::Again => self.queries(),
+                ListUpdate::Stay => Vec::new(),
             }),
         }
     }
@@ -281,16 +283,11 @@ impl Source for List {
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        let learnings = self.page.learnings.iter().enumerate().map(|(at, l)| {
+        let learnings = self.page.learnings.iter().map(|l| {
             let enter = source(l).map(|_| TO_SOURCE).into();
-            Item { enter, ..learning_item(at, l, model) }
+            Item { enter, ..learning_item(l, model) }
         });
-        let rules = self
-            .page
-            .rules
-            .iter()
-            .enumerate()
-            .map(|(at, rule)| Item { enter: Enter::Nothing, ..rule_item(at, rule) });
+        let rules = self.page.rules.iter().map(|rule| Item { enter: Enter::Nothing, ..rule_item(rule) });
         learnings.chain(rules).collect()
     }
 
@@ -332,7 +329,9 @@ impl Source for List {
     }
 
     fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
-        let Some(Row::Learning(l)) = self.row(Some(item)) else { return Outcome::none() };
+        let Some(Row::Learning(l)) = self.row(Some(item)) else {
+            return Outcome::Refuse("The learning is gone: copy your text, and press Esc");
+        };
         let l = l.clone();
         let Some(fix) = self.state.edited(&l.fix, text) else { return Outcome::none() };
         let text = LearningText { pattern: l.pattern, fix, context: l.context };
@@ -368,133 +367,5 @@ impl Source for List {
 }
 
 #[cfg(test)]
-mod tests {
-    use tiller_protocol::{FailureKind, LearningSource, RuleReceipts, Taint, Time};
-
-    use super::*;
-    use crate::testing::Robot;
-
-    const HOOK: &str = "[[hooks.before-tool-call]]\nmatch = \"terminal(git push* main*)\"\ncommand = \"printf '%s' 'Nothing is pushed.' >&2; exit 2\"\nblocking = true";
-
-    fn page(now: i64) -> LearningsReply {
-        let learning = |id: i64, pattern: &str, fix: &str, state: LearningState, times_used| Learning {
-            id,
-            kind: FailureKind {
-                error_type: "error failed to push some refs".into(),
-                ..FailureKind::default()
-            },
-            pattern: pattern.into(),
-            error: "error: failed to push some refs to 'github.com:a/b.git' (1.2.3)".into(),
-            fix: fix.into(),
-            context: "added: --rebase".into(),
-            tags: vec!["git".into()],
-            state,
-            created_at: Time(now - 90_000),
-            last_used_at: None,
-            times_used,
-            source: LearningSource {
-                session: None,
-                entry: None,
-                agent: "main".into(),
-                branch: "main".into(),
-                taint: Taint::ToolOutput,
-            },
-        };
-        LearningsReply {
-            learnings: vec![
-                learning(4, "`git push`", "`git pull --rebase`, then `git push`", LearningState::Active, 3),
-                learning(7, "`npm install`", "`npm install --legacy-peer-deps`", LearningState::Proposed, 0),
-            ],
-            rules: vec![RuleView {
-                text: "Nothing is pushed to main, the bot does that.".into(),
-                when: vec!["terminal(git push*)".into()],
-                never: vec!["terminal(git push* main*)".into()],
-                origin: "MEMORY.md".into(),
-                receipts: RuleReceipts { shown: 4, followed: 1, violated: 2 },
-                offers: vec![
-                    RulePromotion {
-                        kind: PromotionKind::Permission,
-                        file: "/home/ada/.config/tiller/permissions.yaml".into(),
-                        text: "terminal(git push* main*)".into(),
-                    },
-                    RulePromotion {
-                        kind: PromotionKind::Hook,
-                        file: "/home/ada/.config/tiller/config.toml".into(),
-                        text: HOOK.into(),
-                    },
-                ],
-                promoted: None,
-            }],
-        }
-    }
-
-    #[test]
-    fn only_what_a_row_can_do_is_offered_and_an_empty_list_is_read_to_its_end() {
-        let mut r = Robot::new(80, 24);
-        assert!(r.app.act(Action("learnings.open")));
-        r.run("wait 1");
-        let mut reply = page(r.app.model.now.millis());
-        for l in &mut reply.learnings {
-            l.source.session = Some(SessionId(Default::default()));
-            l.source.entry = Some(EntryId(Default::default()));
-        }
-        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
-        r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
-        r.run("wait 1000");
-        let footer = r.footer();
-        assert!(["source", "accept", "decline", "edit"].iter().all(|w| footer.contains(w)), "{footer}");
-        r.run("ctrl-x; wait 1000");
-        assert!(!r.screen().contains("forbid") && !r.screen().contains("h hook"), "{}", r.screen());
-        r.run("esc; down; wait 1000");
-        let footer = r.footer();
-        assert!(["it was wrong", "edit", "undo"].iter().all(|w| footer.contains(w)), "{footer}");
-
-        let mut r = Robot::new(80, 24);
-        assert!(r.app.act(Action("learnings.open")));
-        r.run("wait 1");
-        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
-        let reply = LearningsReply::default();
-        r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
-        r.run("wait 1");
-        assert!(r.words().contains("what worked later, appear here"), "{}", r.screen());
-    }
-
-    #[test]
-    fn learnings_and_rules_are_listed_and_decided() {
-        for (width, height) in [(118, 25), (80, 24)] {
-            let mut r = Robot::new(width, height);
-            assert!(r.app.act(Action("learnings.open")));
-            r.run("wait 1");
-            let reply = page(r.app.model.now.millis());
-            let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
-            r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
-            r.run("wait 1");
-            insta::assert_snapshot!(format!("learnings_at_{width}x{height}"), r.screen());
-            // The proposal stands first.
-            r.run("wait 1000; ctrl-x a");
-            let sent = |r: &mut Robot| -> Vec<LearningCommand> {
-                let learning = |c: &CommandBody| match c {
-                    CommandBody::Learning(l) => Some(l.clone()),
-                    _ => None,
-                };
-                r.commands().into_iter().filter_map(learning).collect()
-            };
-            let accept = LearningCommand::Decide { id: 7, state: LearningState::Active };
-            assert!(sent(&mut r).contains(&accept));
-            // The rule shows the exact line, and where it is written.
-            r.run("down; down; wait 1000");
-            let screen = r.screen();
-            assert!(screen.contains("deny terminal(git push* main*)"), "{screen}");
-            assert!(screen.contains("permissions.yaml") && screen.contains("config.toml"), "{screen}");
-            assert!(HOOK.lines().all(|line| screen.contains(line)), "{screen}");
-            let promote = |kind, text: &str| {
-                let rule = "Nothing is pushed to main, the bot does that.".into();
-                LearningCommand::Promote { rule, kind, text: text.into() }
-            };
-            r.run("ctrl-x p");
-            assert!(sent(&mut r).contains(&promote(PromotionKind::Permission, "terminal(git push* main*)")));
-            r.run("ctrl-x h");
-            assert!(sent(&mut r).contains(&promote(PromotionKind::Hook, HOOK)));
-        }
-    }
-}
+#[path = "learnings_tests.rs"]
+mod tests;

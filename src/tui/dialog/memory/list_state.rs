@@ -29,7 +29,7 @@ pub(super) struct ListState {
 }
 
 /// What an answer means for the list.
-pub(super) enum Answered {
+pub(super) enum ListUpdate {
     /// The rows are read again.
     Again,
     /// They stay.
@@ -48,18 +48,18 @@ impl ListState {
     }
 
     /// Takes an answer that is no list of rows; `None`: it is not for this list.
-    pub(super) fn reply(&mut self, token: Token, reply: &ReplyEvent) -> Option<Answered> {
+    pub(super) fn reply(&mut self, token: Token, reply: &ReplyEvent) -> Option<ListUpdate> {
         match reply {
             ReplyEvent::DoneReply { said } if token == CHANGE => {
                 self.said = Some(said.clone());
                 self.changed = true;
                 self.draft = None;
-                Some(Answered::Again)
+                Some(ListUpdate::Again)
             }
             // The list may be old: the notice says why it was refused.
             ReplyEvent::ErrorReply { .. } => {
                 self.loaded = true;
-                Some(if token == CHANGE { Answered::Again } else { Answered::Stay })
+                Some(if token == CHANGE { ListUpdate::Again } else { ListUpdate::Stay })
             }
             _ => None,
         }

@@ -21,7 +21,7 @@ use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
-use list_state::{Answered, LIST, ListState, TO_SOURCE, toast, visit};
+use list_state::{LIST, ListState, ListUpdate, TO_SOURCE, toast, visit};
 
 /// The dialogs of this group.
 pub(crate) const DIALOGS: &[Dialog] = &[DIALOG, learnings::DIALOG];
@@ -93,13 +93,13 @@ fn sample() -> Picker {
 }
 
 impl Browser {
-    /// The entry of a row: its id is its place in the list.
+    /// The entry of a row.
     fn entry(&self, item: Option<&Item>) -> Option<&MemoryEntry> {
         self.by_id(&item?.id)
     }
 
     fn by_id(&self, id: &str) -> Option<&MemoryEntry> {
-        self.page.entries.get(id.parse::<usize>().ok()?)
+        self.page.entries.iter().find(|entry| rows::id(entry) == id)
     }
 
     /// The entry under the cursor.
@@ -169,6 +169,11 @@ impl Source for Browser {
             columns: rows::COLUMNS,
             table: Some(rows::PREVIEW),
             refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
+            decides_on_text: if self.current().is_some_and(|e| e.state == MemoryState::Pending) {
+                &["memory.accept", "memory.edit"]
+            } else {
+                &["memory.accept", "memory.restore"]
+            },
             empty: match (self.state.loaded, self.page.entries.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "Nothing is kept yet: a message that begins with # is kept here",
@@ -191,8 +196,8 @@ impl Source for Browser {
                 Some(Vec::new())
             }
             other => Some(match self.state.reply(token, other)? {
-                Answered::Again => self.queries(),
-                Answered::Stay => Vec::new(),
+                ListUpdate::Again => self.queries(),
+                ListUpdate::Stay => Vec::new(),
             }),
         }
     }
@@ -205,10 +210,9 @@ impl Source for Browser {
         self.page
             .entries
             .iter()
-            .enumerate()
-            .map(|(n, entry)| {
+            .map(|entry| {
                 let enter = source(entry).map(|_| TO_SOURCE).into();
-                Item { enter, ..rows::item(n, entry, model) }
+                Item { enter, ..rows::item(entry, model) }
             })
             .collect()
     }
@@ -263,7 +267,9 @@ impl Source for Browser {
     }
 
     fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
-        let Some(entry) = self.entry(Some(item)).cloned() else { return Outcome::none() };
+        let Some(entry) = self.entry(Some(item)).cloned() else {
+            return Outcome::Refuse("The entry was changed meanwhile: copy your text, and press Esc");
+        };
         let old = entry.text.clone();
         let Some(text) = self.state.edited(&old, text) else { return Outcome::none() };
         if entry.state == MemoryState::Pending {

@@ -37,7 +37,13 @@ pub(super) fn sorted(mut page: MemoryPage) -> MemoryPage {
     page
 }
 
-pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
+/// Identifies an entry, whatever stands before it in the list: one with another text is another one.
+pub(super) fn id(entry: &MemoryEntry) -> String {
+    let change = entry.change.unwrap_or_default();
+    format!("{} {:?} {change} {}\n{}", entry.target.label(), entry.state, entry.text, entry.replaces)
+}
+
+pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
     let line = entry.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let pending = entry.state == MemoryState::Pending;
     let group = match entry.state {
@@ -56,7 +62,7 @@ pub(super) fn item(n: usize, entry: &MemoryEntry, _model: &Model) -> Item {
         Cell::new(format!("{}/{}/{}", counts.shown, counts.followed, counts.violated), role)
     };
     let more = format!("{} {}", entry.target.label(), entry.date);
-    Item { more, decides: pending, ..Item::new(n.to_string(), text) }
+    Item { more, decides: pending, ..Item::new(id(entry), text) }
         .group(group)
         .cell(source(entry, pending))
         .cell(rule)

@@ -191,3 +191,76 @@ fn hostile_text_is_drawn_as_plain_cells() {
     r.run("wait 1; ctrl-home");
     assert!(!r.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
+
+/// What is accepted was on the screen, to its last line.
+#[test]
+fn a_text_that_the_preview_cuts_is_shown_whole_before_it_is_accepted() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut page = rows::sample();
+        let lines: Vec<String> = (1..=40).map(|n| format!("line {n} of a page of others")).collect();
+        page.entries[0].text = lines.join("\n");
+        let mut r = open_with(width, height, page);
+        r.run("ctrl-home; wait 1000; ctrl-x a; wait 1000");
+        assert_eq!(sent(&r), [], "it was not read yet");
+        let screen = r.screen();
+        println!("{screen}");
+        assert!(screen.contains("The whole text, rows 1 to") && screen.contains("line 9 of"), "{screen}");
+        assert!(r.footer().contains("read on"), "{}", r.footer());
+        // Letters are nothing here, and Esc leaves it undecided.
+        r.run("type y; esc; wait 1000");
+        assert!(r.screen().contains("Waiting for you") && sent(&r).is_empty(), "{}", r.screen());
+        r.run("ctrl-x a; wait 1000; pagedown; wait 1000; pagedown; wait 1000; pagedown; wait 1000");
+        assert!(r.screen().contains("line 40 of"), "{}", r.screen());
+        assert!(r.footer().contains("accept"), "{}", r.footer());
+        r.run("ctrl-x a");
+        assert_eq!(sent(&r), [MemoryCommand::Decide { change: 1, accept: true, text: None }]);
+        assert!(r.screen().contains("Waiting for you"), "{}", r.screen());
+    }
+}
+
+/// The answer to the undoing of a change, after which the list is read again.
+fn read_again(r: &mut Robot, page: MemoryPage) {
+    r.reply(ReplyEvent::DoneReply { said: "undone".into() });
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
+}
+
+/// The text that was read is what is accepted: another one that came meanwhile is not.
+#[test]
+fn what_changed_while_it_was_read_is_not_accepted() {
+    let mut page = rows::sample();
+    page.entries[0].text = "a line\n".repeat(40);
+    let mut r = open_with(80, 24, page.clone());
+    r.run("ctrl-home; wait 1000; ctrl-x z; ctrl-x a; wait 1000; ctrl-end; wait 1000");
+    page.entries[0].text = "another line\n".repeat(40);
+    read_again(&mut r, page);
+    r.run("wait 1000; ctrl-x a; wait 1");
+    assert_eq!(sent(&r), []);
+}
+
+/// Rows are known by what they hold: one that comes before them moves no edit to another entry.
+#[test]
+fn an_edit_is_of_the_entry_that_it_began_with() {
+    let old = "Reviews are short: two sentences and the risky lines";
+    let mut r = open(118, 32);
+    r.run("type Reviews; wait 1000; ctrl-x z; ctrl-x e");
+    let mut page = rows::sample();
+    let first = page.entries[0].clone();
+    page.entries.insert(0, MemoryEntry { text: "it came meanwhile".into(), change: Some(9), ..first });
+    read_again(&mut r, page.clone());
+    r.run("ctrl-u; type Reviews are long; enter");
+    let target = MemoryTarget::default();
+    assert_eq!(sent(&r), [MemoryCommand::Edit { target, old: old.into(), text: "Reviews are long".into() }]);
+    // One that is gone is not replaced by its neighbour, and the text stays in its field.
+    let mut r = open(118, 32);
+    r.run("type Reviews; wait 1000; ctrl-x z; ctrl-x e");
+    page.entries.retain(|entry| entry.text != old);
+    read_again(&mut r, page);
+    r.run("ctrl-u; type Reviews are long; enter; wait 1");
+    assert_eq!(sent(&r), []);
+    assert!(
+        r.screen().contains("Reviews are long") && r.words().contains("changed meanwhile"),
+        "{}",
+        r.screen()
+    );
+}

@@ -40,6 +40,13 @@ pub(super) struct Parts {
 }
 
 impl Picker {
+    /// Where the text of the preview stands. Below a table it begins where the texts of the rows begin.
+    pub(super) fn preview_area(&self, parts: &Parts) -> Rect {
+        let area = parts.preview;
+        let indent = if self.source.spec().table.is_some() { self.indent() } else { 0 };
+        Rect { x: area.x + indent, width: area.width.saturating_sub(indent), ..area }
+    }
+
     /// As high as its rows need, within limits that depend on the screen.
     pub(super) fn size(&self, model: &Model) -> Placement {
         let spec = self.source.spec();
@@ -149,7 +156,7 @@ impl Picker {
     }
 
     /// Whether the row of a table has room for all of `text`, so that the preview would repeat it.
-    fn row_says(&self, item: &Item, text: &str, list: Rect) -> bool {
+    pub(super) fn row_says(&self, item: &Item, text: &str, list: Rect) -> bool {
         let fit = self.widths.fit(self.source.spec().columns, usize::from(self.texts(list).width));
         row_line(item, &fit).text().contains(text.trim())
     }
@@ -159,7 +166,7 @@ impl Picker {
         let room = self.texts(list);
         if self.rows.len() == 0 {
             let words = Line::strict(self.source.spec().empty, Look::of(Role::Dim), Wrap::Word);
-            paint_wrapped(cx, vec![words], room, buf);
+            paint_wrapped(cx, vec![words], 0, room, buf);
             return;
         }
         let fit = self.widths.fit(self.source.spec().columns, usize::from(room.width));
@@ -228,14 +235,9 @@ impl Picker {
         if self.source.spec().table.is_some() && self.row_says(item, &text, parts.list) {
             return;
         }
-        // Below a table it begins where the texts of the rows begin.
-        let indent = if self.source.spec().table.is_some() { self.indent() } else { 0 };
-        let area = Rect { x: area.x + indent, width: area.width.saturating_sub(indent), ..area };
-        let mut lines: Vec<Line> = text
-            .lines()
-            .take(usize::from(area.height))
-            .map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word))
-            .collect();
+        let area = self.preview_area(parts);
+        let mut lines = preview_lines(&text);
+        lines.truncate(usize::from(area.height));
         if let (Some(first), Some((from, to))) = (text.lines().next(), item.mark)
             && let (Some(before), Some(found), Some(after)) =
                 (first.get(..from), first.get(from..to), first.get(to..))
@@ -248,7 +250,7 @@ impl Picker {
                 *slot = line;
             }
         }
-        paint_wrapped(cx, lines, area, buf);
+        paint_wrapped(cx, lines, 0, area, buf);
     }
 
     pub(super) fn caret(&self, area: Rect) -> Position {
@@ -276,10 +278,15 @@ fn row_line(item: &Item, fit: &Fit) -> Line {
     }
 }
 
-/// Lines that are wrapped to the width of their area.
-fn paint_wrapped(cx: &DrawCx<'_>, lines: Vec<Line>, area: Rect, buf: &mut Buffer) {
+/// The lines of a preview.
+pub(super) fn preview_lines(text: &str) -> Vec<Line> {
+    text.lines().map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word)).collect()
+}
+
+/// Lines that are wrapped to the width of their area, from row `top` on.
+pub(super) fn paint_wrapped(cx: &DrawCx<'_>, lines: Vec<Line>, top: usize, area: Rect, buf: &mut Buffer) {
     let sheet = Sheet::new(lines, usize::from(area.width).max(1));
-    for (row, y) in sheet.rows.iter().zip(area.top()..area.bottom()) {
+    for (row, y) in sheet.rows.iter().skip(top).zip(area.top()..area.bottom()) {
         let Some(line) = sheet.lines.get(row.line as usize) else { continue };
         paint::row(buf, PaintTarget { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
     }

@@ -22,7 +22,8 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use self::filtered_rows::FilteredRows;
-use crate::app::effect::{ComposerInput, Effect, Token};
+use self::whole_text::WholeText;
+use crate::app::effect::{ComposerInput, Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -40,6 +41,7 @@ mod actions;
 mod draw;
 mod filtered_rows;
 mod source;
+mod whole_text;
 pub use source::{EngineQuery, Enter, FILTER_PROMPT, Item, ListSpec, Outcome, Source};
 
 /// Registers the dialog.
@@ -76,8 +78,14 @@ pub struct Picker {
     /// The person has moved or typed: the list does not go to what is in force by itself any more.
     moved: bool,
     words: Option<InputField>,
+    /// In place of the rows.
+    whole: Option<WholeText>,
+    /// Where it was drawn last.
+    area: Rect,
 }
 
+/// Names the work of a source at opening.
+const WORK: Token = Token(u64::MAX);
 /// Rows that are asked whether they have a preview.
 const ASKED: usize = 50;
 
@@ -95,6 +103,8 @@ impl Picker {
             page: 10,
             moved: false,
             words: None,
+            whole: None,
+            area: Rect::default(),
         }
     }
 
@@ -252,7 +262,7 @@ fn said(words: impl Into<String>) -> Effect {
 impl Panel for Picker {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new(if self.words.is_some() { "picker_text" } else { self.source.spec().scope })
-            .escape(self.words.is_some().then_some(EscapeStep::Popup))
+            .escape((self.words.is_some() || self.whole.is_some()).then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -279,6 +289,14 @@ impl Panel for Picker {
             };
         }
         let item = self.chosen().cloned();
+        let asked = if self.whole.is_some() {
+            self.act_on_whole(action, model)
+        } else {
+            item.as_ref().and_then(|item| self.show_whole(action, item, model))
+        };
+        if let Some(reply) = asked {
+            return reply;
+        }
         if let Some(outcome) = self.source.act(action, item.as_ref(), model) {
             return self.come_of(outcome, model);
         }
@@ -329,12 +347,21 @@ impl Panel for Picker {
                 let id = self.chosen().map(|i| i.id.clone());
                 self.load(model);
                 self.keep(id);
-                Reply::done()
+                Reply::Done(Self::asked(self.source.queries()))
+            }
+            PanelEvent::JobDone(_, result) => {
+                let outcome = self.source.worked(result, model);
+                let id = self.chosen().map(|i| i.id.clone());
+                self.load(model);
+                self.keep(id);
+                self.come_of(outcome, model)
             }
             PanelEvent::Edited(_) => {
                 // What the program changed is asked for again.
                 let asked = self.source.queries();
-                Reply::Done(asked.into_iter().map(|(body, token)| Effect::ask(body, token)).collect())
+                let mut effects = Self::asked(asked);
+                effects.extend(self.source.work(model).map(|job| Effect::Task(Task::Job(job, WORK))));
+                Reply::Done(effects)
             }
             _ => Reply::Ignored,
         }
@@ -360,6 +387,9 @@ impl Panel for Picker {
             Enter::Verb(verb) => Some(verb),
             Enter::Nothing => None,
         });
+        if let Some(hints) = self.hints_of_whole() {
+            return hints;
+        }
         let choose = verb.map(|verb| Hint::as_("picker.choose", verb));
         choose.into_iter().chain(self.source.hints(any)).collect()
     }
@@ -367,20 +397,26 @@ impl Panel for Picker {
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.page = usize::from(self.split(area).list.height).max(1);
         self.list.show(self.page);
+        self.measure_whole(area);
         Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
+        if !self.paint_whole(cx, area, buf) {
+            self.paint(cx, area, buf);
+        }
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        Some(self.caret(area))
+        self.whole.is_none().then(|| self.caret(area))
     }
 }
 
 impl Picker {
     fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        if self.whole.is_some() {
+            return Reply::done();
+        }
         match (Chord::of(key).text(), &mut self.words) {
             (Some(c), Some(w)) => {
                 w.edit.insert(c.encode_utf8(&mut [0; 4]));
@@ -399,12 +435,23 @@ impl Picker {
             w.edit.insert(&text.replace(['\n', '\r'], " "));
             return Reply::done();
         }
+        if self.whole.is_some() {
+            return Reply::done();
+        }
         self.input.insert(&text.replace(['\n', '\r'], " "));
         self.typed(model)
     }
 
     fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
         if self.words.is_some() {
+            return Reply::done();
+        }
+        if self.whole.is_some() {
+            match event.kind {
+                MouseEventKind::ScrollDown => self.wheel_on_whole(true),
+                MouseEventKind::ScrollUp => self.wheel_on_whole(false),
+                _ => false,
+            };
             return Reply::done();
         }
         let list = self.split(area).list;
@@ -430,6 +477,7 @@ impl Picker {
 
     fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
         self.words = None;
+        self.whole = None;
         if escape_step != EscapeStep::Layer {
             return Reply::done();
         }
@@ -441,6 +489,7 @@ impl Picker {
     fn on_open(&mut self, model: &Model) -> Vec<Effect> {
         self.load(model);
         let mut effects = Self::asked(self.source.queries());
+        effects.extend(self.source.work(model).map(|job| Effect::Task(Task::Job(job, WORK))));
         let text = self.input.text().to_owned();
         effects.extend(Self::asked(self.source.filter(&text)));
         effects

@@ -5,7 +5,7 @@ use std::any::Any;
 use tiller_protocol::{CommandBody, Event};
 
 use super::ACTIONS;
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Job, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
@@ -143,10 +143,12 @@ pub struct ListSpec {
     pub empty: &'static str,
     /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`Source::filter`].
     pub filtered: bool,
-    /// Whether an event of the engine changes the rows: they are read again.
+    /// Whether an event of the engine changes the rows: they are read again, and so are the answers to the questions.
     pub changed_by: fn(&Event) -> bool,
     /// Its own actions that cannot be done for the row under the cursor: they are not offered.
     pub refused: Vec<Action>,
+    /// Its own actions that decide about the text of the preview: where that is cut, all of it is shown before.
+    pub decides_on_text: &'static [&'static str],
 }
 
 impl ListSpec {
@@ -172,6 +174,7 @@ impl Default for ListSpec {
             filtered: true,
             changed_by: |_| false,
             refused: Vec::new(),
+            decides_on_text: &[],
         }
     }
 }
@@ -215,6 +218,16 @@ pub trait Source: Any {
     /// Questions to the engine at opening, besides those of [`Source::filter`].
     fn queries(&mut self) -> Vec<EngineQuery> {
         Vec::new()
+    }
+
+    /// Slow work at opening, such as reading files, which is done on another thread.
+    fn work(&mut self, _model: &Model) -> Option<Job> {
+        None
+    }
+
+    /// Takes what [`Source::work`], or a job of an action, has brought. The rows are read again before the outcome.
+    fn worked(&mut self, _result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
+        Outcome::none()
     }
 
     /// Takes an answer. `Some`: the rows changed and are read again, and these questions follow.

@@ -1,13 +1,15 @@
 //! `/context`: what takes up the model's context, layer by layer. Enter edits the file of a layer; a key sets its budget.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 
 use tiller_protocol::command::ContextCommand;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::notice::capital;
 use tiller_protocol::view::{ContextReport, LayerCost};
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
-use crate::app::effect::{Effect, External, Task, Token};
+use crate::app::effect::{Effect, External, Job, SettingEdit, Task, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
@@ -206,12 +208,6 @@ fn file_name(layer: &LayerCost) -> Option<String> {
     file_of(layer)?.file_name().map(|n| n.to_string_lossy().into_owned())
 }
 
-/// With a capital letter.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
-}
-
 /// The name of a layer with that of its file. The project's own memory has its folder with it, as in the memory browser.
 fn title(layer: &LayerCost) -> String {
     let name = capital(&layer.name);
@@ -282,16 +278,27 @@ impl Source for ContextSource {
         vec![(CommandBody::Context(ContextCommand::Report), Token(1))]
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, model: &Model) -> Option<Vec<EngineQuery>> {
-        let EventBody::Reply(reply) = &event.body else { return None };
-        let ReplyEvent::ContextReply { report } = &**reply else { return None };
-        self.report = Some(report.clone());
+    fn work(&mut self, model: &Model) -> Option<Job> {
         self.config.clone_from(&model.environment.folders.config);
         self.data.clone_from(&model.environment.folders.data);
         self.project = model.agent.session.summary.as_ref().map(|s| PathBuf::from(&s.project));
+        let files: [Option<PathBuf>; FILES.len()] = std::array::from_fn(|at| self.own(&FILES[at]));
         // The report is of the session's beginning; files may have been made since.
         let filled = |path: PathBuf| std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
-        self.written = std::array::from_fn(|at| self.own(&FILES[at]).is_some_and(filled));
+        Some(Box::new(move || Box::new(files.map(|path| path.is_some_and(filled)))))
+    }
+
+    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
+        if let Ok(written) = result.downcast() {
+            self.written = *written;
+        }
+        Outcome::none()
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        let ReplyEvent::ContextReply { report } = &**reply else { return None };
+        self.report = Some(report.clone());
         Some(Vec::new())
     }
 
@@ -346,7 +353,10 @@ impl Source for ContextSource {
             return Outcome::Refuse("There is no settings folder to keep it in");
         }
         let line = format!("config.toml gets this line:\n\n[context.layers]\n{name} = {budget}\n\n{WHEN}.");
-        let save = Task::SaveSetting { key: format!("context.layers.{name}"), value: budget.into() };
+        let save = Task::SaveSetting {
+            key: format!("context.layers.{name}"),
+            value: SettingEdit::Value(budget.into()),
+        };
         let ask = Confirm::new("Change the budget", &line, "write", vec![Effect::Task(save)]);
         Outcome::Stay { effects: vec![Effect::Push(Box::new(ask))], reload: false }
     }
@@ -448,7 +458,10 @@ mod tests {
         r.app.model.environment.folders.data = Some(tmp.path().to_owned());
         assert!(r.app.act(Action("context.open")));
         r.wait(Duration::from_secs(1));
+        let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
+        let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };
         r.reply(ReplyEvent::ContextReply { report });
+        r.msg(crate::app::msg::Msg::Job(token, job()));
         let screen = r.screen();
         assert!(
             screen.contains("Memory: MEMORY.md") && screen.contains("Memory: .tiller/MEMORY.md"),
@@ -517,7 +530,10 @@ mod tests {
             };
             assert_eq!(saved(&r), None);
             r.wait(Duration::from_secs(5)).run("y");
-            assert_eq!(saved(&r), Some(("context.layers.project".to_owned(), 9_500.into())));
+            assert_eq!(
+                saved(&r),
+                Some(("context.layers.project".to_owned(), SettingEdit::Value(9_500.into())))
+            );
         }
         for wrong in ["0", "-1", "many", "99999999"] {
             let mut r = opened(118, 25);

@@ -8,6 +8,7 @@ pub(crate) mod hooks;
 pub(crate) mod mcp;
 pub(crate) mod operations;
 pub(crate) mod sandbox;
+pub(crate) mod skill_versions;
 pub(crate) mod skills;
 pub mod tables;
 
@@ -20,4 +21,5 @@ pub(crate) const DIALOGS: &[Dialog] = &[
     hooks::DIALOG,
     mcp::DIALOG,
     skills::DIALOG,
+    skill_versions::DIALOG,
 ];

@@ -200,7 +200,7 @@ impl Source for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::effect::Task;
+    use crate::app::effect::{SettingEdit, Task};
     use crate::testing::Robot;
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         r.run("type plain ascii; enter");
         assert!(r.app.model.ui.ascii);
         assert!(r.screen().contains("yours       on"), "{}", r.screen());
-        let kept = |t: &Task| matches!(t, Task::SaveSetting { key, value } if key == "ui.ascii" && *value == json!(true));
+        let kept = |t: &Task| matches!(t, Task::SaveSetting { key, value } if key == "ui.ascii" && *value == SettingEdit::Value(json!(true)));
         assert!(r.tasks.iter().any(kept));
         r.run("enter");
         assert!(!r.app.model.ui.ascii, "and back");

@@ -506,6 +506,25 @@ fn what_was_sent_is_kept_until_it_is_stored() {
     assert!(!make().screen().contains("for later"));
 }
 
+/// What has only text takes no pasted block or image: it would be lost without a word.
+#[test]
+fn a_note_and_a_shell_command_refuse_what_they_would_lose() {
+    for (text, what) in [("# keep ", "a note"), ("!cat ", "a shell command"), ("!!cat ", "a shell command")] {
+        let mut r = Robot::new(100, 24);
+        r.run(&format!("type {text}"));
+        r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste("a line of it\n".repeat(20))));
+        r.run("enter");
+        let words = r.words();
+        assert!(words.contains(&format!("cannot be part of {what}")), "{text}: {}", r.screen());
+        assert!(words.contains("[paste 1: 20 lines]"), "it stays in the field: {}", r.screen());
+        let sent = r
+            .commands()
+            .into_iter()
+            .any(|c| matches!(c, CommandBody::Memory(_) | CommandBody::Turn(TurnCommand::Shell { .. })));
+        assert!(!sent, "{text}");
+    }
+}
+
 #[test]
 fn what_a_chip_holds_can_be_looked_at() {
     let mut r = Robot::new(100, 24);

@@ -328,6 +328,10 @@ impl Composer {
                 self.notice = Some("Write what to keep in memory after the #.".into());
                 return Reply::done();
             }
+            if let Some(why) = submit::cannot_go(&message, "a note") {
+                self.notice = Some(why);
+                return Reply::done();
+            }
             let command = MemoryCommand::Add { target: self.reported.memory, text: text.to_owned() };
             let reply = self.post(message, CommandBody::Memory(command));
             self.clear();

@@ -15,14 +15,22 @@ pub(super) fn note(text: &str) -> Option<&str> {
     (!rest.starts_with('#') && !text.trim().contains('\n')).then(|| rest.trim())
 }
 
+/// Why a message with a pasted block or an image cannot be `what`, which has only text: it would be lost.
+pub(super) fn cannot_go(message: &Message, what: &str) -> Option<String> {
+    let lost = |a: &&Attachment| matches!(a, Attachment::Paste { .. } | Attachment::Image { .. });
+    let label = message.attachments.iter().find(lost)?.label();
+    Some(format!("{label} cannot be part of {what}: remove it, or send it in a message."))
+}
+
 /// Interprets the text.
 pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, model: &Model) -> SubmitAction {
     let text = message.text.trim();
-    if let Some(line) = text.strip_prefix("!!") {
-        return shell(line, false);
-    }
     if let Some(line) = text.strip_prefix('!') {
-        return shell(line, true);
+        let (line, share) = line.strip_prefix('!').map_or((line, true), |line| (line, false));
+        return match cannot_go(message, "a shell command") {
+            Some(why) => SubmitAction::Stay(why),
+            None => shell(line, share),
+        };
     }
     if let Some(("effort", args)) = slash::parse(text)
         && let Some((effort, words)) = slash::settings::effort::of_message(args)
@@ -46,6 +54,9 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
         );
     }
     if let Some(name) = agent(text, model) {
+        if let Some(why) = cannot_go(message, "a task for a new agent") {
+            return SubmitAction::Stay(why);
+        }
         return match crate::panel::agents::spawned(text) {
             Ok(spawn) => SubmitAction::Message(CommandBody::Agent(spawn)),
             Err(_) => SubmitAction::Stay(format!("Write the task after @{name}.")),

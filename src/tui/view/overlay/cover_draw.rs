@@ -9,7 +9,7 @@ use super::{LayerArea, dim};
 use crate::app::App;
 use crate::dialog::commands::which_key;
 use crate::keymap::action::Action;
-use crate::panel::{Availability, DrawCx};
+use crate::panel::{Availability, DrawCx, Hint};
 use crate::view::cx;
 use crate::view::layout::{Areas, SizeClass};
 
@@ -44,9 +44,15 @@ pub(in crate::view) fn draw(
     if source.keys_shown {
         dim::dim(cx.theme, areas.header, buf);
         dim::dim(cx.theme, areas.body(buf.area), buf);
-        keys = which_key::draw(cx, &app.keys.pending, &|action| refused(app, action), areas, buf);
+        keys =
+            which_key::draw(cx, &app.keys.pending, &|action| refused(app, action), &hints(app), areas, buf);
     }
     Cover { source, toasts, keys }
+}
+
+/// How the panel on top calls its actions now.
+fn hints(app: &App) -> Vec<Hint> {
+    app.panel(app.top()).map_or_else(Vec::new, |panel| panel.hints(&app.model))
 }
 
 impl Cover {
@@ -77,7 +83,8 @@ impl Cover {
                 }
             }
             if drawn.iter().any(|r| r.intersects(self.keys)) {
-                again.push(which_key::draw(&cx, &app.keys.pending, &|a| refused(app, a), areas, buf));
+                let refused = |action| refused(app, action);
+                again.push(which_key::draw(&cx, &app.keys.pending, &refused, &hints(app), areas, buf));
             }
         } else if drawn.iter().any(|r| r.intersects(self.toasts)) {
             again.push(app.toasts.draw(&cx, toast_room(areas, layers, buf.area), buf));

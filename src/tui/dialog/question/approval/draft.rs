@@ -23,6 +23,18 @@ pub(super) fn file(p: &PermissionAsk) -> Option<PathBuf> {
     p.draft.as_ref().map(|folder| Path::new(folder).join("SKILL.md"))
 }
 
+/// Reads the draft; a part of one is no draft.
+fn read(file: &Path) -> Read {
+    use std::io::Read as _;
+    let failed = |e: std::io::Error| format!("The draft cannot be read: {e}");
+    let mut text = Vec::new();
+    std::fs::File::open(file).map_err(failed)?.take(MOST + 1).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > MOST {
+        return Err(format!("The draft has more than {} KiB: shorten it", MOST >> 10));
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 impl Approval {
     /// The editor, or a trial, has ended.
     pub(super) fn on_return(&mut self, result: Result<(), String>) -> Reply {
@@ -30,16 +42,7 @@ impl Approval {
         self.answer_state.delay.restart();
         let edited = std::mem::take(&mut self.fields.in_editor) && result.is_ok();
         let Some(file) = file(&self.p).filter(|_| edited) else { return Reply::done() };
-        let job: Job = Box::new(move || {
-            let read = || -> std::io::Result<String> {
-                use std::io::Read as _;
-                let mut text = Vec::new();
-                std::fs::File::open(&file)?.take(MOST).read_to_end(&mut text)?;
-                Ok(String::from_utf8_lossy(&text).into_owned())
-            };
-            let read: Read = read().map_err(|e| format!("The draft cannot be read: {e}"));
-            Box::new(read)
-        });
+        let job: Job = Box::new(move || Box::new(read(&file)));
         Reply::with(Effect::Task(Task::Job(job, READ)))
     }
 
@@ -53,5 +56,20 @@ impl Approval {
             }
             Err(_) => Reply::Ignored,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_that_is_too_long_is_refused_and_not_cut() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = tmp.path().join("SKILL.md");
+        std::fs::write(&file, "a".repeat(256 << 10)).unwrap();
+        assert_eq!(read(&file).map(|text| text.len()), Ok(256 << 10));
+        std::fs::write(&file, "a".repeat((256 << 10) + 1)).unwrap();
+        assert!(read(&file).unwrap_err().contains("more than 256 KiB"));
     }
 }

@@ -3,14 +3,16 @@
 
 mod review;
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 
 use tiller_config::proposals::{self, Proposal};
 use tiller_config::soul::{self, CharacterFile, PERSONALITIES};
+use tiller_protocol::notice::capital;
 use tiller_protocol::{Notice, NoticeKind, Taint};
 
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Job, Task, Token};
 use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, Menu};
 use crate::keymap::scope::Scope;
@@ -55,20 +57,34 @@ impl Character {
 
 struct Characters {
     config: PathBuf,
+    texts: Texts,
+    loaded: bool,
+}
+
+/// What the files say.
+#[derive(Default)]
+struct Texts {
     /// SOUL.md as it is in force.
     now: String,
     all: Vec<Character>,
 }
 
+/// What a job has read.
+enum FilesRead {
+    /// All texts of the list.
+    List(Result<Texts, String>),
+    /// What the file of a chosen text says now.
+    Chosen(Box<Character>, Result<String, String>),
+}
+
 fn open(app: &App) -> Result<Box<dyn Panel>, String> {
     let config = app.model.environment.folders.config.clone();
     let config = config.ok_or("There is no settings folder, so nothing can be kept")?;
-    Ok(Box::new(Picker::new(characters(&config)?)))
+    Ok(Box::new(Picker::new(Characters { config, texts: Texts::default(), loaded: false })))
 }
 
-/// Proposals, the ready-made characters, none, and those that were in force. Reads some small files of the settings folder,
-/// as the reading of keys and themes does.
-fn characters(config: &Path) -> Result<Characters, String> {
+/// Proposals, the ready-made characters, none, and those that were in force. Blocks.
+fn characters(config: &Path) -> Result<Texts, String> {
     let soul = CharacterFile::soul(config);
     let now = soul.text()?;
     let character = |id: &str, name: &str, about: &str, text: String| Character {
@@ -101,7 +117,7 @@ fn characters(config: &Path) -> Result<Characters, String> {
     for file in [soul.clone()].into_iter().chain(soul::changed_agents(config)) {
         all.extend(file.earlier().into_iter().map(|text| old(&file, text)));
     }
-    Ok(Characters { config: config.to_owned(), now, all })
+    Ok(Texts { now, all })
 }
 
 fn proposal_row(config: &Path, number: usize, proposal: Proposal) -> Character {
@@ -138,18 +154,15 @@ fn origin(proposal: &Proposal) -> String {
     format!("Proposed by {agent}{read}.{why}\n\n")
 }
 
-/// With a capital letter.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+impl Characters {
+    fn row(&self, item: &Item) -> Option<&Character> {
+        self.texts.all.iter().find(|c| c.id == item.id)
+    }
 }
 
-impl Characters {
-    /// The row of this id, and what its file says now.
-    fn chosen(&self, id: &str) -> Option<Result<(&Character, String), String>> {
-        let chosen = self.all.iter().find(|c| c.id == id)?;
-        Some(chosen.file.text().map(|now| (chosen, now)))
-    }
+/// What cannot be reviewed leaves the list open.
+fn stay(kind: NoticeKind, text: impl Into<String>) -> Outcome {
+    Outcome::Stay { effects: vec![say(kind, text)], reload: false }
 }
 
 impl Source for Characters {
@@ -158,7 +171,8 @@ impl Source for Characters {
     }
 
     fn spec(&self) -> ListSpec {
-        ListSpec { verb: "look at the change", ..ListSpec::default() }
+        let empty = if self.loaded { "Nothing found" } else { "Loading..." };
+        ListSpec { verb: "look at the change", empty, ..ListSpec::default() }
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
@@ -166,36 +180,55 @@ impl Source for Characters {
         let row = |c: &Character| {
             // An earlier text may be that of a ready-made one: one row is the current one.
             let of_soul = c.proposal.is_none() && c.file.is_soul();
-            let current = !in_force && of_soul && c.text.trim() == self.now.trim();
+            let current = !in_force && of_soul && c.text.trim() == self.texts.now.trim();
             in_force |= current;
             Item::new(&c.id, &c.name).detail(&c.about).current(current)
         };
-        self.all.iter().map(row).collect()
+        self.texts.all.iter().map(row).collect()
     }
 
-    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        let Some((chosen, now)) = self.chosen(&item.id).and_then(Result::ok) else { return Vec::new() };
-        let review = CharacterReview::new(self.config.clone(), now, chosen.clone());
-        vec![Effect::Push(Box::new(review))]
+    fn work(&mut self, _model: &Model) -> Option<Job> {
+        let config = self.config.clone();
+        Some(Box::new(move || Box::new(FilesRead::List(characters(&config)))))
+    }
+
+    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
+        match result.downcast::<FilesRead>().map(|read| *read) {
+            Ok(FilesRead::List(Ok(texts))) => {
+                (self.texts, self.loaded) = (texts, true);
+                Outcome::none()
+            }
+            Ok(FilesRead::List(Err(why))) => Outcome::Close(vec![say(NoticeKind::User, why)]),
+            Ok(FilesRead::Chosen(_, Err(why))) => stay(NoticeKind::User, why),
+            Ok(FilesRead::Chosen(chosen, Ok(now))) if chosen.text == now && chosen.proposal.is_none() => {
+                stay(NoticeKind::Info, format!("{} is in force already", chosen.name))
+            }
+            Ok(FilesRead::Chosen(chosen, Ok(now))) => {
+                let review = CharacterReview::new(self.config.clone(), now, *chosen);
+                Outcome::Close(vec![Effect::Push(Box::new(review))])
+            }
+            Err(_) => Outcome::none(),
+        }
+    }
+
+    fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
+        Vec::new()
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
         if action.0 != "picker.choose" {
             return None;
         }
-        // What cannot be reviewed leaves the list open.
-        let stay = |effect| Some(Outcome::Stay { effects: vec![effect], reload: false });
-        match self.chosen(&item?.id)? {
-            Err(why) => stay(say(NoticeKind::User, why)),
-            Ok((chosen, now)) if chosen.text == now && chosen.proposal.is_none() => {
-                stay(say(NoticeKind::Info, format!("{} is in force already", chosen.name)))
-            }
-            Ok(_) => None,
-        }
+        let chosen = Box::new(self.row(item?)?.clone());
+        let job: Job = Box::new(move || {
+            let now = chosen.file.text();
+            Box::new(FilesRead::Chosen(chosen, now))
+        });
+        Some(Outcome::Stay { effects: vec![Effect::Task(Task::Job(job, Token(1)))], reload: false })
     }
 
     fn preview(&self, item: &Item) -> Option<String> {
-        let chosen = self.all.iter().find(|c| c.id == item.id)?;
+        let chosen = self.row(item)?;
         let from = chosen.proposal.as_ref().map(origin).unwrap_or_default();
         Some(match chosen.text.is_empty() {
             true => "Removes SOUL.md: the agent is as it was built.".into(),

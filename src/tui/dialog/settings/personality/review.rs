@@ -27,26 +27,24 @@ pub(super) const PROPOSAL_ACTIONS: &[ActionSpec] = &[EDIT, DECLINE];
 /// Actions of the question about a proposal.
 const ACTIONS: &[ActionSpec] = &[confirm::ACTIONS[0], confirm::ACTIONS[1], EDIT, DECLINE];
 
+/// Names the job that changes files, and the one that reads them.
+const DONE: Token = Token(1);
+const READ: Token = Token(2);
+
+/// The text of a proposal and that in force, or why they cannot be read.
+type TextsRead = Result<(String, String), String>;
+
 /// When a change shows: the prefix stays as it is between two compactions.
 const WHEN: &str = "It takes effect in the next session, or when this one is compacted";
 
-/// The change of a file as a unified difference.
+/// The change of a file as a unified difference, with the whole file.
 fn difference(old: &str, new: &str) -> String {
-    let (before, after): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let from = |n: usize| usize::from(n > 0);
-    let mut out =
-        format!("@@ -{},{} +{},{} @@\n", from(before.len()), before.len(), from(after.len()), after.len());
-    // What both begin and end with is no part of the change.
-    let head = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
-    let rest = before.len().min(after.len()) - head;
-    let tail = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
-    let mut add =
-        |sign: &str, lines: &[&str]| lines.iter().for_each(|l| out.push_str(&format!("{sign}{l}\n")));
-    add(" ", &before[..head]);
-    add("-", &before[head..before.len() - tail]);
-    add("+", &after[head..after.len() - tail]);
-    add(" ", &before[before.len() - tail..]);
-    out
+    let lines = old.lines().count().max(new.lines().count());
+    similar::TextDiff::from_lines(old, new)
+        .unified_diff()
+        .context_radius(lines)
+        .missing_newline_hint(false)
+        .to_string()
 }
 
 /// The question whether the change is written.
@@ -70,36 +68,53 @@ impl CharacterReview {
         Text::diff(&format!("Write {}", chosen.label()), &difference(now, &chosen.text))
     }
 
-    /// Does something with the files on a thread of its own. The sentence is shown when it worked.
-    fn work(&mut self, said: String, work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Reply {
+    /// Does something with the files on a thread of its own. Its sentence is shown when it worked.
+    fn work(&mut self, work: impl FnOnce() -> Result<String, String> + Send + 'static) -> Reply {
         if self.working {
             return Reply::done();
         }
         self.working = true;
-        let job: Job = Box::new(move || Box::new(work().map(|()| said)) as Box<dyn Any + Send>);
-        Reply::with(Effect::Task(Task::Job(job, Token(1))))
+        let job: Job = Box::new(move || Box::new(work()) as Box<dyn Any + Send>);
+        Reply::with(Effect::Task(Task::Job(job, DONE)))
     }
 
     fn write(&mut self) -> Reply {
         let (config, now, chosen) = (self.config.clone(), self.now.clone(), self.chosen.clone());
         let said = format!("{} is written. {WHEN}", chosen.label());
-        self.work(said, move || match &chosen.proposal {
-            Some(proposal) => proposal.accept(&config, &now, &chosen.text),
-            None => chosen.file.replace(&now, &chosen.text),
+        self.work(move || match &chosen.proposal {
+            Some(proposal) => Ok(match proposal.accept(&config, &now, &chosen.text)? {
+                None => said,
+                Some(why) => format!("{said}. The proposal still waits, because it cannot be removed: {why}"),
+            }),
+            None => chosen.file.replace(&now, &chosen.text).map(|()| said),
         })
     }
 
     fn decline(&mut self) -> Reply {
         let Some(proposal) = self.chosen.proposal.clone() else { return Reply::Ignored };
         let config = self.config.clone();
-        self.work("The proposal is declined: nothing has changed".into(), move || proposal.remove(&config))
+        let said = "The proposal is declined: nothing has changed".to_owned();
+        self.work(move || proposal.remove(&config).map(|()| said))
     }
 
     /// Reads the texts again after an editor has closed.
     fn edited(&mut self, result: Result<(), String>) -> Reply {
-        let Some(proposal) = &self.chosen.proposal else { return Reply::Ignored };
-        let read = result.and_then(|()| Ok((proposal.text_now(&self.config)?, self.chosen.file.text()?)));
-        match read {
+        let Some(proposal) = self.chosen.proposal.clone() else { return Reply::Ignored };
+        if let Err(why) = result {
+            return Reply::with(say(NoticeKind::User, why));
+        }
+        // Until then the texts are not those that would be written.
+        self.working = true;
+        let (config, file) = (self.config.clone(), self.chosen.file.clone());
+        let read = move || -> TextsRead { Ok((proposal.text_now(&config)?, file.text()?)) };
+        let job: Job = Box::new(move || Box::new(read()) as Box<dyn Any + Send>);
+        Reply::with(Effect::Task(Task::Job(job, READ)))
+    }
+
+    /// Shows the texts that were read.
+    fn read(&mut self, result: TextsRead) -> Reply {
+        self.working = false;
+        match result {
             Ok((text, now)) => {
                 (self.chosen.text, self.now) = (text, now);
                 self.shown = Self::shown(&self.now, &self.chosen);
@@ -161,6 +176,9 @@ impl Panel for CharacterReview {
     fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
         let result = match event {
             PanelEvent::Edited(result) => return self.edited(result),
+            PanelEvent::JobDone(READ, result) => {
+                return result.downcast().map_or(Reply::Ignored, |read| self.read(*read));
+            }
             PanelEvent::JobDone(_, result) => result,
             _ => return Reply::Ignored,
         };

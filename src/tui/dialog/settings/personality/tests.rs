@@ -12,8 +12,17 @@ fn opened(config: &Path, width: u16, height: u16) -> Robot {
     let mut r = Robot::new(width, height);
     r.app.model.environment.folders.config = Some(config.to_owned());
     assert!(r.app.act(Action("personality.open")));
+    r.run("wait 1");
+    work(&mut r);
     r.wait(Duration::from_secs(5));
     r
+}
+
+/// Chooses a text: its file is read, then its change is shown.
+fn choose(r: &mut Robot, keys: &str) {
+    r.run(keys);
+    work(r);
+    r.wait(Duration::from_secs(5));
 }
 
 /// Runs the job that was requested.
@@ -32,7 +41,7 @@ fn a_character_is_shown_then_its_change_and_then_written_and_can_be_undone() {
         assert!(r.screen().contains("Yours") && r.screen().contains("Speak like a sailor"), "{}", r.screen());
         r.run("type teacher");
         assert!(r.screen().contains("You are a patient teacher"), "{}", r.screen());
-        r.run("enter").wait(Duration::from_secs(5));
+        choose(&mut r, "enter");
         let screen = r.screen();
         assert!(
             screen.contains("Speak like a sailor.") && screen.contains("You are a patient teacher"),
@@ -42,20 +51,27 @@ fn a_character_is_shown_then_its_change_and_then_written_and_can_be_undone() {
         // Nothing is written before the answer, and nothing by no.
         let now = || std::fs::read_to_string(tmp.path().join("SOUL.md")).unwrap();
         r.run("n");
+        work(&mut r);
         assert!(now().contains("sailor") && r.screen().contains("Patient teacher"), "{}", r.screen());
-        r.run("type teacher; enter").wait(Duration::from_secs(5)).run("esc; wait 1");
+        choose(&mut r, "type teacher; enter");
+        r.run("esc; wait 1");
+        work(&mut r);
         assert!(r.screen().contains("Patient teacher") && r.app.layers.len() == 1, "{}", r.screen());
         // What is in force already leaves the list open.
-        r.run("type Yours; enter; wait 1");
+        r.run("type Yours; enter");
+        work(&mut r);
+        r.run("wait 1");
         assert!(r.screen().contains("in force already") && r.app.layers.len() == 1, "{}", r.screen());
         let mut r = opened(tmp.path(), width, height);
-        r.run("type teacher; enter").wait(Duration::from_secs(5)).run("y");
+        choose(&mut r, "type teacher; enter");
+        r.run("y");
         work(&mut r);
         assert!(now().contains("patient teacher"));
         assert!(r.screen().contains("takes effect in the next session"), "{}", r.screen());
         // Undone by choosing the earlier one.
         let mut r = opened(tmp.path(), width, height);
-        r.run("type Earlier; enter").wait(Duration::from_secs(5)).run("y");
+        choose(&mut r, "type Earlier; enter");
+        r.run("y");
         work(&mut r);
         assert_eq!(now(), "Speak like a sailor.\n");
     }
@@ -67,13 +83,15 @@ fn none_removes_the_file_and_a_change_from_outside_is_not_overwritten() {
     let file = tmp.path().join("SOUL.md");
     std::fs::write(&file, "one\n").unwrap();
     let mut r = opened(tmp.path(), 118, 25);
-    r.run("type None; enter").wait(Duration::from_secs(5)).run("y");
+    choose(&mut r, "type None; enter");
+    r.run("y");
     std::fs::write(&file, "two\n").unwrap();
     work(&mut r);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
     assert!(r.screen().contains("has changed meanwhile"), "{}", r.screen());
     let mut r = opened(tmp.path(), 118, 25);
-    r.run("type None; enter").wait(Duration::from_secs(5)).run("y");
+    choose(&mut r, "type None; enter");
+    r.run("y");
     work(&mut r);
     assert!(!file.exists());
     assert_eq!(CharacterFile::soul(tmp.path()).earlier(), [(1, "two\n".to_owned())]);
@@ -102,7 +120,7 @@ fn a_proposal_is_edited_and_accepted_or_declined_or_left() {
         let now = || std::fs::read_to_string(&file).unwrap();
         let review = || {
             let mut r = opened(tmp.path(), width, height);
-            r.run("type Proposal; enter").wait(Duration::from_secs(5));
+            choose(&mut r, "type Proposal; enter");
             r
         };
         let mut r = opened(tmp.path(), width, height);
@@ -126,6 +144,7 @@ fn a_proposal_is_edited_and_accepted_or_declined_or_left() {
         std::fs::write(&text, "Be kind.\nBe very dry.\n").unwrap();
         r.app.edited("Editor", Ok(()));
         r.run("wait 1");
+        work(&mut r);
         assert!(r.screen().contains("Be very dry."), "{}", r.screen());
         r.wait(Duration::from_secs(5)).run("y");
         work(&mut r);
@@ -133,7 +152,8 @@ fn a_proposal_is_edited_and_accepted_or_declined_or_left() {
         assert!(proposals::waiting(tmp.path()).is_empty());
         // Undone by the earlier text.
         let mut r = opened(tmp.path(), width, height);
-        r.run("type Earlier; enter").wait(Duration::from_secs(5)).run("y");
+        choose(&mut r, "type Earlier; enter");
+        r.run("y");
         work(&mut r);
         assert!(now().contains("sailor"));
         // Declined: nothing changes, and nothing waits.
@@ -154,14 +174,39 @@ fn a_proposal_for_a_definition_changes_that_file_and_can_be_undone() {
     std::fs::write(&coder, "---\nname: coder\n---\nYou code.\n").unwrap();
     propose(tmp.path(), "a", "---\nname: coder\n---\nYou test.\n", Some(coder.clone()));
     let mut r = opened(tmp.path(), 118, 25);
-    r.run("type coder; enter").wait(Duration::from_secs(5));
+    choose(&mut r, "type coder; enter");
     assert!(r.screen().contains("agents/coder.md") && r.screen().contains("You test."), "{}", r.screen());
     r.run("y");
     work(&mut r);
     assert!(std::fs::read_to_string(&coder).unwrap().contains("You test."));
     assert!(!tmp.path().join("SOUL.md").exists());
     let mut r = opened(tmp.path(), 118, 25);
-    r.run("type Earlier coder; enter").wait(Duration::from_secs(5)).run("y");
+    choose(&mut r, "type Earlier coder; enter");
+    r.run("y");
     work(&mut r);
     assert!(std::fs::read_to_string(&coder).unwrap().contains("You code."));
+}
+
+/// A proposal that cannot be put away is in force all the same, and this is said.
+#[test]
+fn what_is_in_force_is_not_called_unchanged() {
+    use std::os::unix::fs::PermissionsExt;
+    let tmp = tempfile::tempdir().unwrap();
+    propose(tmp.path(), "a", "Be dry.\n", None);
+    let folder = proposals::waiting(tmp.path())[0].file(tmp.path()).parent().unwrap().to_owned();
+    let mut r = opened(tmp.path(), 118, 25);
+    choose(&mut r, "type Proposal; enter");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
+    // Root may remove all files.
+    let confined = std::fs::write(folder.join("probe"), "").is_err();
+    r.run("y");
+    work(&mut r);
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(std::fs::read_to_string(tmp.path().join("SOUL.md")).unwrap(), "Be dry.\n");
+    assert!(!r.screen().contains("Nothing was changed"), "{}", r.screen());
+    if confined {
+        assert!(r.screen().contains("The proposal still waits"), "{}", r.screen());
+    } else {
+        eprintln!("skipped: nothing keeps this user from removing a file");
+    }
 }
