@@ -22,7 +22,7 @@ pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -
     change(path, key, kinds, |_| value.clone())
 }
 
-/// Adds `name` to the list of texts `key` (for instance `skills.disabled`) in the person's file at `path`, or takes it out
+/// Adds `name` to the list of texts `key` (for instance `skills.disabled`) in the user's file at `path`, or takes it out
 /// (`present` is false). All else that the list has stays.
 ///
 /// # Errors
