@@ -1,7 +1,6 @@
 //! A server with the embeddings API of OpenAI. What it answers is bounded and checked: a wrong number of vectors, numbers
-//! that are none, or another length than before is a fault, never a vector.
+//! that are none, or different lengths in one answer are a fault, never a vector.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use reqwest::{Client, Url};
@@ -50,8 +49,6 @@ pub struct Endpoint {
     dimensions: Option<u32>,
     batch: u32,
     client: Client,
-    /// Length of the vectors that came first.
-    length: Mutex<Option<usize>>,
 }
 
 impl std::fmt::Debug for Endpoint {
@@ -93,8 +90,8 @@ impl Endpoint {
         let client =
             client(&url, CONNECT).map_err(|why| Fault(format!("[embeddings] has no client: {why}")))?;
         let batch = settings.batch.clamp(1, 512);
-        let (dimensions, length) = (settings.dimensions.filter(|d| *d > 0), Mutex::default());
-        Ok(Some(Self { url, model, key, dimensions, batch, client, length }))
+        let dimensions = settings.dimensions.filter(|d| *d > 0);
+        Ok(Some(Self { url, model, key, dimensions, batch, client }))
     }
 
     pub(crate) fn identity(&self) -> String {
@@ -131,8 +128,7 @@ impl Endpoint {
         let data = answer["data"].as_array().filter(|d| d.len() == count);
         let data = data.ok_or_else(|| self.fault("sent another number of vectors than texts"))?;
         let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); count];
-        let mut known = self.length.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut length = *known;
+        let mut length = None;
         for (n, item) in data.iter().enumerate() {
             let at = item["index"].as_u64().map_or(n, |i| usize::try_from(i).unwrap_or(usize::MAX));
             let slot = vectors.get_mut(at).filter(|v| v.is_empty());
@@ -148,7 +144,6 @@ impl Endpoint {
             }
             *slot = vector;
         }
-        *known = length;
         Ok(vectors)
     }
 

@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tiller_store::StoreError;
 
-use super::Finder;
+use super::meaning::hash;
+use super::{Finder, lock};
+use crate::embedder::{Embedder, cosine};
 use crate::endpoint::Patience;
 
 /// Entries that are indexed before the index is free for a search.
 const STEP: u64 = 500;
+/// The vector of this text tells whether the model of a server is still the one that made the stored vectors.
+pub(crate) const PROBE: &str = "The letter about the old harbour lies in the third drawer of the desk.";
+/// Two vectors of [`PROBE`] with a smaller cosine are by two models. The same model on other hardware differs by less than 0.01.
+const SAME_MODEL: f32 = 0.98;
+/// How long a model counts as the same without another look.
+const TRUSTED: Duration = Duration::from_secs(3600);
 
 impl Finder {
     /// Indexes everything that is new and waits, for a thread without a runtime.
@@ -50,9 +59,54 @@ impl Finder {
                 Err(_) => return,
             }
         }
-        if let Err(error) = self.index_vectors().await.and(self.index_texts().await) {
+        let vectors = async {
+            self.compare_model().await?;
+            self.index_vectors().await?;
+            self.index_texts().await
+        };
+        if let Err(error) = vectors.await {
             tracing::warn!(%error, "vectors could not be stored");
         }
+    }
+
+    /// Forgets when the model was compared, as if the time had passed.
+    #[cfg(test)]
+    pub(crate) fn compare_soon(&self) {
+        if let Some((at, _)) = &mut *lock(&self.compared) {
+            *at = at.checked_sub(TRUSTED).unwrap_or(*at);
+        }
+    }
+
+    /// Removes the stored vectors if the model of the server makes others now, also with the same name and length: a server may
+    /// be given another model under a known name. Asks the server once an hour at most.
+    async fn compare_model(self: &Arc<Self>) -> Result<(), StoreError> {
+        let Some(embedder @ Embedder::Endpoint(_)) = &self.embedder else { return Ok(()) };
+        let recent = lock(&self.compared).as_ref().is_some_and(|(at, _)| at.elapsed() < TRUSTED);
+        if recent || self.resting().is_some() {
+            return Ok(());
+        }
+        let made = match embedder.embed(&[PROBE.to_owned()], &|_| 1.0, Patience::Index).await {
+            Ok(made) => made.into_iter().next().unwrap_or_default(),
+            Err(fault) => {
+                self.failed(&fault);
+                return Ok(());
+            }
+        };
+        let (finder, model) = (Arc::clone(self), embedder.identity());
+        let kept = tokio::task::spawn_blocking(move || {
+            let (search, key) = (finder.store.search(), hash(PROBE));
+            let before = lock(&finder.compared).replace((Instant::now(), made.clone()));
+            let differs = |known: &Vec<u8>| cosine(known, &made) < SAME_MODEL;
+            let known = search.text_vectors(&model, &[key])?.pop().flatten();
+            if known.as_ref().is_some_and(differs) {
+                finder.forget(&model)?;
+            } else if before.is_some_and(|(_, known)| differs(&known)) {
+                // Another process has removed the stored ones.
+                finder.forget_in_memory();
+            }
+            search.put_text_vectors(&model, &[(key, made)])
+        });
+        kept.await.map_err(|_| StoreError::Internal("indexing ended early".into()))?
     }
 
     async fn index_vectors(self: &Arc<Self>) -> Result<(), StoreError> {
@@ -81,6 +135,7 @@ impl Finder {
                 tokio::task::spawn_blocking(move || finder.store.search().put_vectors(&of, &pairs)).await;
             if !kept.map_err(|_| StoreError::Internal("indexing ended early".into()))?? {
                 // Another process works with another model, or all are made again with the next call.
+                self.forget_in_memory();
                 break;
             }
         }

@@ -8,6 +8,9 @@
 mod indexing;
 mod meaning;
 
+#[cfg(test)]
+pub(crate) use indexing::PROBE;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -46,6 +49,8 @@ pub struct Finder {
     /// The running search of each client that types.
     running: Mutex<HashMap<u64, Cancel>>,
     indexing: AtomicBool,
+    /// When the model of the server was last compared with the one that made the stored vectors, and the vector of that.
+    compared: Mutex<Option<(Instant, Vec<u8>)>>,
     /// Since when and why there are no vectors.
     fault: Mutex<Option<(Instant, Fault)>>,
 }
@@ -68,6 +73,7 @@ impl Finder {
             asked: Mutex::default(),
             running: Mutex::default(),
             indexing: AtomicBool::new(false),
+            compared: Mutex::default(),
             fault: Mutex::default(),
         }
     }
@@ -222,6 +228,20 @@ impl Finder {
         self.store.search().now()
     }
 
+    /// Removes all vectors of a model, which makes others now. Blocks.
+    fn forget(&self, model: &str) -> Result<(), StoreError> {
+        self.store.search().forget_vectors(model)?;
+        self.forget_in_memory();
+        Ok(())
+    }
+
+    /// Drops the vectors that this process holds: of entries, of documents and of queries.
+    fn forget_in_memory(&self) {
+        *lock(&self.vectors) = Vectors::default();
+        lock(&self.texts).clear();
+        lock(&self.asked).clear();
+    }
+
     /// The ranking with what is near in meaning. `None`: the vectors there are of another length, since the model of this name
     /// is another one now. They are removed, and made again in the background.
     fn joined(
@@ -241,9 +261,9 @@ impl Finder {
             vectors.add(&entry);
         }
         if !vectors.fits(wanted.len()) {
-            search.forget_vectors(&vectors.model)?;
-            *vectors = Vectors::default();
-            lock(&self.texts).clear();
+            let model = vectors.model.clone();
+            drop(vectors);
+            self.forget(&model)?;
             return Ok(None);
         }
         let likeness = vectors.likeness(wanted);
