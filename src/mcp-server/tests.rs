@@ -151,6 +151,7 @@ fn result(text: &str) -> EntryBody {
         display: None,
         seconds: 1.0,
         learnings: Vec::new(),
+        taint: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! What agents keep across sessions: memory files that the person and agents write, rules that are shown with the calls
 //! that they concern, and learnings from failures.
 //!
-//! | folder | holds |
+//! | folder or file | holds |
 //! | --- | --- |
 //! | `files` | memory files, and where their entries come from |
+//! | `likeness` | whether one text repeats another one |
 //! | `learnings` | what failed and what worked instead: kinds of failures, pairs, finding, consolidation, JSON lines |
 //! | `screen` | what is found in a text that is to be kept: hidden characters, secrets, instructions |
 //! | `rules` | matchers in entries of memory files, and the calls that they concern |
@@ -14,6 +15,7 @@
 
 pub mod files;
 pub mod learnings;
+pub mod likeness;
 pub mod rules;
 pub mod screen;
 mod tools;

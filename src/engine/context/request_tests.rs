@@ -73,6 +73,7 @@ impl Path {
             display: None,
             seconds: 0.0,
             learnings: Vec::new(),
+            taint: None,
         })
     }
 

@@ -10,7 +10,7 @@ use tiller_memory::rules::{BookRule, RuleHit};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    Access, EventBody, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet, ToolVerb, Touch,
+    Access, EventBody, Learning, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet, ToolVerb, Touch,
 };
 
 use crate::bus::{Bus, EventScope};
@@ -66,10 +66,15 @@ pub(crate) async fn for_message(
     if attached.learnings.is_empty() {
         return Default::default();
     }
-    let taint = attached.learnings.iter().map(|l| l.source.taint).filter(|taint| taint.is_untrusted()).max();
+    let taint = least_trusted(&attached.learnings);
     let news = LearningNews { used: attached.learnings, call_id: None, rules: Vec::new(), pending };
     bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news: Box::new(news) }));
     (attached.texts.into_iter().map(|text| Part::Text { text }).collect(), taint)
+}
+
+/// The least trusted origin of learnings; `None`: none has text of others.
+fn least_trusted(learnings: &[Learning]) -> Option<Taint> {
+    learnings.iter().map(|l| l.source.taint).filter(|taint| taint.is_untrusted()).max()
 }
 
 impl CallTask {
@@ -112,6 +117,7 @@ impl CallTask {
         let (attached, mut texts, rules, pending) = looked.await.ok()?;
         texts.extend(attached.texts);
         let numbers = attached.learnings.iter().map(|l| l.id).collect();
+        let taint = least_trusted(&attached.learnings);
         if !texts.is_empty() {
             let news = LearningNews {
                 used: attached.learnings,
@@ -130,6 +136,7 @@ impl CallTask {
             notes.add(learnings.take_for(&self.cx.call_id), usize::MAX);
             result.content.extend(notes.texts.into_iter().map(|text| Part::Text { text }));
             result.learnings = notes.learnings;
+            result.taint = result.taint.max(taint);
         }
         let set = self.tool.info().set;
         let access = self.tool.access(&self.args, &self.cx).unwrap_or_default();

@@ -102,6 +102,7 @@ pub(crate) struct FreeProgram {
     characters: CharacterTexts,
 }
 
+const ARCHIVED: &str = "/memory lists the archive; search finds it; no prompt has it";
 const BRINGS_BACK: &str = "/memory lists what was removed, and brings it back";
 
 /// `2 entries of memory were removed`.
@@ -134,16 +135,24 @@ pub(crate) fn turn_began(core: &mut Core) {
     });
 }
 
-/// The turn of a session is over. Shows the user a notice about entries that vanished beside its calls.
+/// The turn of a session is over. Shows the user a notice about entries that vanished beside its calls, and about those that moved
+/// into an archive.
 pub(crate) fn turn_over(core: &mut Core) {
     let Some(memory) = core.services.user.memory.clone() else { return };
     let (session, bus, scope): (SessionId, _, _) = (core.session.id, Arc::clone(&core.bus), core.scope());
     core.spawn(async move {
-        let removed = tokio::task::spawn_blocking(move || memory.turn_ended(session)).await.unwrap_or(0);
-        if removed > 0 {
-            let said = format!("{} while the agent worked", entries(removed, "removed"));
-            let notice = Notice::new(NoticeKind::Info, said).hint(BRINGS_BACK);
+        let ended = move || (memory.turn_ended(session), memory.newly_archived());
+        let (removed, archived) = tokio::task::spawn_blocking(ended).await.unwrap_or_default();
+        let show = |said: String, hint: &str| {
+            let notice = Notice::new(NoticeKind::Info, said).hint(hint);
             bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+        };
+        if removed > 0 {
+            show(format!("{} while the agent worked", entries(removed, "removed")), BRINGS_BACK);
+        }
+        if archived > 0 {
+            let moved = entries(archived, "moved into the archive");
+            show(format!("{moved}: its file was over its budget"), ARCHIVED);
         }
     });
 }

@@ -238,7 +238,7 @@ fn keep(
 ) -> Result<String, tiller_memory::MemoryError> {
     let words = text.clone();
     let planned = memory.plan(target, &Edit::Append(text), from)?;
-    match memory.route(planned.from.taint) {
+    match memory.route_of(&planned) {
         Route::Write => {
             memory.carry_out(&planned)?;
             Ok(format!("kept in {}: {words}", target.label()))

@@ -162,6 +162,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 let sessions = texts.iter().any(|(what, _)| matches!(what, NamedText::Session(_)));
                 taint = Some(if sessions { Taint::Web } else { Taint::ToolOutput });
             }
+            taint = taint.max(taken.taint());
             let content = match content {
                 Ok(mut content) => taken.add_to(&mut content).await.map(|()| content),
                 wrong => wrong,
@@ -427,12 +428,12 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
     record::keep_points(core, spoken);
 }
 
-/// Sends a message of the engine's to the model, in the middle of a turn.
-pub(crate) fn tell_model(core: &mut Core, text: &str) {
+/// Sends a message of the engine's to the model, in the middle of a turn. `taint`: that of the text of others in it.
+pub(crate) fn tell_model(core: &mut Core, text: &str, taint: Option<Taint>) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let scope = core.scope();
     let content = vec![Part::Text { text: text.to_owned() }];
-    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, None);
+    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, taint);
     let append = core.append().entries(vec![entry]);
     core.save(append, vec![(scope, event)], Then::Steered(turn));
 }

@@ -8,7 +8,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::skill::{
     SkillCommand, SkillQuery, SkillRecord, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
 };
-use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Time};
+use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Taint, Time};
 use tiller_skills::change::Scope;
 use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style};
 
@@ -229,6 +229,13 @@ impl Taken {
         limits.extend(hold::of_skills(core, self.loads.iter().map(|(name, _)| name.as_str())));
         let model = self.command.as_ref().and_then(|c| Some((c.name.clone(), c.model.clone()?)));
         TurnTerms { limits, model }
+    }
+
+    /// The least trusted text that it adds: of skills and commands that came from elsewhere; `None`: it adds none.
+    pub(crate) fn taint(&self) -> Option<Taint> {
+        let command = self.command.iter().map(|command| command.from);
+        let skills = self.loads.iter().filter_map(|(name, _)| Some(self.skills.get(name)?.from));
+        command.chain(skills).any(|from| from > Origin::BuiltIn).then_some(Taint::ToolOutput)
     }
 
     /// Adds the texts of the skills to the message's own. Reads folders, so it does not run on the engine's task.

@@ -50,6 +50,7 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
             display: None,
             seconds: 0.0,
             learnings: Vec::new(),
+            taint: None,
         };
         entries.push(core.session.grow(&core.services, body));
     }

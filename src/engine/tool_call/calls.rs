@@ -12,7 +12,7 @@ use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
-    Entry, EntryBody, EntryId, EventBody, Part, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch,
+    Entry, EntryBody, EntryId, EventBody, Part, Taint, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch,
 };
 use tiller_tool::{Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
@@ -218,6 +218,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
     {
         result.content.push(Part::Text { text: hint });
     }
+    result.taint = result.taint.max(core.context.news.taint());
     result.content.extend(core.news_part());
     super::inner::in_short(core, call_id, &mut result.display);
     let audit =
@@ -241,6 +242,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         display: result.display,
         seconds: result.seconds,
         learnings: result.learnings,
+        taint: result.taint,
     };
     let (entry, event) = call.enter(core);
     let scope = core.scope();
@@ -261,13 +263,15 @@ pub(crate) struct FinishedCall {
     pub(crate) seconds: f64,
     /// The numbers of the learnings at the end of `content`.
     pub(crate) learnings: Vec<i64>,
+    /// As that of its entry.
+    pub(crate) taint: Option<Taint>,
 }
 
 impl FinishedCall {
     /// Adds its result to the session; the entry, which is not saved yet, and the event of the finished call. Its output
     /// and display are those of the entry: redacted.
     pub(crate) fn enter(self, core: &mut Core) -> (Entry, ToolEvent) {
-        let Self { id, name, arguments, outcome, content, display, seconds, learnings } = self;
+        let Self { id, name, arguments, outcome, content, display, seconds, learnings, taint } = self;
         let body = EntryBody::ToolResult {
             call_id: id.clone(),
             name: name.clone(),
@@ -276,6 +280,7 @@ impl FinishedCall {
             display,
             seconds,
             learnings,
+            taint,
         };
         let entry = core.session.grow(&core.services, body);
         let (output, display) = stored(&entry);

@@ -5,13 +5,16 @@ use tiller_hooks::{HOOK_INPUT, HookScene};
 use tiller_permit::Rule;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::notice::sentence;
-use tiller_protocol::{EventBody, HookEvent, Notice, Part, PermissionOutcome, ToolOutcome};
+use tiller_protocol::{EventBody, HookEvent, Notice, Part, PermissionOutcome, Taint, ToolOutcome};
 
 use super::decide::{CallDecision, Refusal};
 use super::{CHANGED, CallTask, cut, text_of};
 use crate::core::hooks::with_texts;
 use crate::questions::permission::Question;
 use crate::turn::CallResult;
+
+/// The taint of what hooks say: what they read is not known.
+const OF_HOOKS: Option<Taint> = Some(Taint::ToolOutput);
 
 /// What hooks said about a call.
 #[derive(Default)]
@@ -51,6 +54,7 @@ impl CallTask {
         if let Some(denial) = answer.deny {
             let by = format!("hook {}", denial.hook);
             let result = CallResult::text(ToolOutcome::Denied, sentence(&denial.words()));
+            let result = CallResult { taint: OF_HOOKS, ..result };
             self.tell(PermissionOutcome::Denied, &by);
             return Err(Box::new((CallDecision { decision: PermissionOutcome::Denied, by }, result)));
         }
@@ -81,12 +85,14 @@ impl CallTask {
         self.hooked.add.extend(answer.add);
         if let Some(denial) = answer.deny {
             let text = format!("The call was made; its result is withheld: {}.", denial.words());
-            *result = CallResult { seconds: result.seconds, ..CallResult::text(ToolOutcome::Denied, text) };
+            let said = CallResult::text(ToolOutcome::Denied, text);
+            *result = CallResult { seconds: result.seconds, taint: OF_HOOKS, ..said };
             return Some(format!("hook {} withheld the result", denial.hook));
         }
         let text = answer.result?;
         let by = answer.changed_by.join(", ");
         result.content = vec![Part::Text { text: format!("{text}\n[The hook {by} changed this result.]") }];
+        result.taint = result.taint.max(OF_HOOKS);
         Some(format!("hook {by} changed the result"))
     }
 
@@ -96,6 +102,10 @@ impl CallTask {
             let (by, args) = (self.hooked.changed_by.join(", "), cut(&self.args.to_string(), CHANGED));
             let text = format!("[The hook {by} changed the arguments to: {args}]");
             result.content.insert(0, Part::Text { text });
+            result.taint = result.taint.max(OF_HOOKS);
+        }
+        if !self.hooked.add.is_empty() {
+            result.taint = result.taint.max(OF_HOOKS);
         }
         let content = std::mem::take(&mut result.content);
         result.content = with_texts(content, std::mem::take(&mut self.hooked.add));

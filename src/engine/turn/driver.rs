@@ -96,7 +96,7 @@ fn perform(core: &mut Core, effect: Effect) {
                 compose::deliver_steer(core, no);
             }
         }
-        Effect::Tell { text } => compose::tell_model(core, &text),
+        Effect::Tell { text, taint } => compose::tell_model(core, &text, taint),
         Effect::CheckAnswer { text, again } => check_answer(core, text, again),
         Effect::AskRepeats { calls, rounds } => ask_repeats(core, calls, rounds),
         Effect::Finish { status, text, notice } => finish(core, status, text, notice),

@@ -1,11 +1,14 @@
 //! What a file may cost in each request. Entries beyond it move into the archive, oldest first; none is dropped.
 
+use std::sync::atomic::Ordering;
+
 use tiller_protocol::memory::ChangeState;
 use tiller_protocol::{MemoryFile, MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry};
 use super::plan::Planned;
 use super::{Memory, MemoryError};
+use crate::rules::matcher::without_matchers;
 
 /// Entries that are to be moved into the archive, and what a model made of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +30,7 @@ impl Memory {
     }
 
     /// The oldest dated entries of each file that is over its budget; without them the rest fits. Text without a date is the
-    /// person's own and stays.
+    /// person's own and stays, and so do rules, which have no power in the archive.
     pub fn over_budget(&self) -> Vec<Condensed> {
         let mut out = Vec::new();
         for target in self.targets() {
@@ -86,14 +89,30 @@ impl Memory {
                 };
                 self.record(&planned, ChangeState::Done)?;
             }
+            self.archived.fetch_add(*moved, Ordering::Relaxed);
             Ok(())
         })
     }
+
+    /// How many entries moved into an archive since the last call, because their file was over its budget.
+    pub fn newly_archived(&self) -> usize {
+        self.archived.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Bytes of a file that a request holds. Rules stand with the calls that they concern, so that they cost nothing.
+pub(super) fn cost(document: &Document) -> u64 {
+    document.live_text_without(&is_rule).len() as u64
+}
+
+fn is_rule(entry: &Entry) -> bool {
+    without_matchers(&entry.text).is_some()
 }
 
 fn surplus(document: &Document, budget: u64) -> Vec<Entry> {
-    let mut left = document.live_text().len() as u64;
-    let mut dated: Vec<&Entry> = document.entries().filter(|e| !e.archived && !e.date.is_empty()).collect();
+    let mut left = cost(document);
+    let archivable = |e: &&Entry| !e.archived && !e.date.is_empty() && !is_rule(e);
+    let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
     dated.sort_by(|a, b| a.date.cmp(&b.date));
     let mut out = Vec::new();
     // Some room is left, so that not every new entry moves another one.

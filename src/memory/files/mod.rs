@@ -32,7 +32,7 @@ mod seen;
 mod taints;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tiller_config::schema::{Config, MemoryApproval};
@@ -107,6 +107,8 @@ pub struct Memory {
     watch: Mutex<seen::Watch>,
     /// What the database said of the entries when it was read last.
     origins: Mutex<Option<Arc<taints::Origins>>>,
+    /// Entries that moved into an archive by themselves, and that no notice has named.
+    archived: AtomicUsize,
     /// How entries are searched; without it, by words that they all contain.
     order: OnceLock<OrderTexts>,
 }
@@ -170,6 +172,7 @@ impl Memory {
             since_free: Mutex::default(),
             watch: Mutex::default(),
             origins: Mutex::default(),
+            archived: AtomicUsize::new(0),
             order: OnceLock::new(),
         }
     }

@@ -32,7 +32,7 @@ impl Memory {
                 MemoryUse { target, path, bytes: 0, budget: self.budget(target.file), fault: String::new() };
             match self.read(target) {
                 Ok(document) => {
-                    used.bytes = document.live_text().len() as u64;
+                    used.bytes = super::budget::cost(&document);
                     let sources = sources(&changes, &used.path);
                     // The newest entries first.
                     page.entries.extend(document.entries().rev().map(|e| entry(target, e, &sources)));

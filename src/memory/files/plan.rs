@@ -8,6 +8,7 @@ use tiller_protocol::{MemoryTarget, Provenance, Taint};
 use super::document::{Document, Entry, FindError};
 use super::taints::unmarked;
 use super::{Memory, MemoryError, name};
+use crate::rules::matcher::has_matcher;
 
 /// What is to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,17 @@ impl Memory {
             (MemoryApproval::Ask, _) => Route::Ask,
             (MemoryApproval::Always, Taint::ToolOutput | Taint::Web) => Route::Pend,
             (MemoryApproval::Always, Taint::Agent) => Route::Write,
+        }
+    }
+
+    /// As [`Self::route`], for a change that was checked. An agent makes, changes and removes no rule unasked: a rule takes part in
+    /// every call that it matches, and the text that leads an agent to one may be that of a repository.
+    pub fn route_of(&self, planned: &Planned) -> Route {
+        let is_rule = |entry: &Option<Entry>| entry.as_ref().is_some_and(|e| has_matcher(&e.text));
+        let rule = is_rule(&planned.added) || is_rule(&planned.removed);
+        match self.route(planned.from.taint) {
+            Route::Write if rule && planned.from.taint != Taint::Person => Route::Ask,
+            route => route,
         }
     }
 

@@ -10,11 +10,10 @@ use tiller_store::AddedLine;
 
 use super::document::Entry;
 use super::{Memory, MemoryError, name};
+use crate::likeness::repeats;
 
-/// Percentage of a text's words in an entry from which on it is that entry in other words.
+/// Percentage of the words of a text or an entry in the other one from which on the text repeats the entry.
 const SAME: usize = 80;
-/// Fewer words say nothing about where a text comes from.
-const WORDS: usize = 4;
 
 /// What the database says of the entries of the files in use, read once for each of its revisions.
 #[derive(Debug, Default)]
@@ -84,15 +83,9 @@ impl Taints {
 
     /// The least trusted entry whose words a text has.
     fn of_text(&self, text: &str) -> Taint {
-        let own = words(text);
-        if own.len() < WORDS {
-            return Taint::Agent;
-        }
-        let same = |known: &str| {
-            let known = words(known);
-            own.iter().filter(|word| known.contains(*word)).count() * 100 / own.len() >= SAME
-        };
-        let found = self.texts().filter(|(known, ..)| same(known)).map(|(.., taint)| taint);
+        let own = one_line(text);
+        let same = |known: &str, line: &str| repeats(&own, known, SAME) || own.contains(line);
+        let found = self.texts().filter(|(known, line, _)| same(known, line)).map(|(.., taint)| taint);
         found.max().unwrap_or(Taint::Agent)
     }
 }
@@ -164,10 +157,4 @@ pub(super) fn unmarked(text: &str) -> (String, Option<Taint>) {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The words of a text that tell it from others.
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|w| w.chars().count() >= 3);
-    words.map(str::to_lowercase).collect()
 }

@@ -194,7 +194,7 @@ impl MemoryTool {
         let memory = Arc::clone(&self.0);
         let planned = blocking(move || memory.plan(target, &edit, provenance)).await?;
         // What it replaces or repeats may be less trusted than what the turn has read.
-        let mut route = self.0.route(planned.from.taint);
+        let mut route = self.0.route_of(&planned);
         if route == Route::Ask {
             let asked = AskedWrite { path: target.label().into(), diff: planned.diff.clone() };
             route = match cx.ports.confirm_memory(&cx.agent, asked).await {

@@ -75,6 +75,10 @@ pub enum EntryBody {
         /// The numbers of the learnings whose texts stand at the end of `content`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         learnings: Vec<i64>,
+        /// The least trusted text of others in `content` besides what the tool itself says: news of other agents, words of
+        /// hooks, learnings. `None`: there is none, or the entry is of an earlier version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<Taint>,
     },
     /// A call that the running call `of` made: of a script. It stands between the reply and the result of that call, is
     /// written when it ends, and is never sent to a model.

@@ -3,7 +3,7 @@ use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::{By, StepFile};
 use tiller_protocol::{
     AgentId, Block, ChangeKind, Cost, EntryBody, Message, ModelRef, Op, OpId, Origin, Part, QueueId, Queued,
-    QueuedState, SendMode, StopReason, Time, TodoItem, TodoStatus, ToolCall, ToolOutcome, Usage,
+    QueuedState, SendMode, StopReason, Taint, Time, TodoItem, TodoStatus, ToolCall, ToolOutcome, Usage,
 };
 use uuid::Uuid;
 
@@ -16,6 +16,16 @@ fn text_of(store: &Store, session: SessionId) -> String {
     let mut out = Vec::new();
     store.transfer().export(session, &mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// Without the mark that what a file brings is text of others.
+fn plain(text: &str) -> String {
+    text.replace(",\"taint\":\"web\"", "").replace("taint: Some(Web)", "taint: None")
+}
+
+/// Of anything that has entries.
+fn shown(entries: &dyn std::fmt::Debug) -> String {
+    plain(&format!("{entries:?}"))
 }
 
 /// Adds named and archived branches, tags, and file states.
@@ -126,6 +136,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 display: Some(tiller_protocol::tool::Display::Measure { text: text.clone() }),
                 seconds: 0.1 * f64::from(*kind),
                 learnings: Vec::new(),
+                taint: None,
             },
             3 => EntryBody::Prefix { system: text.clone(), tools: vec![], layers: vec![] },
             _ => EntryBody::Note { text: text.clone() },
@@ -252,10 +263,10 @@ proptest! {
         let other = Store::not_saving("test", options()).unwrap();
         let came = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().unwrap();
         prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64, others: 0 });
-        prop_assert_eq!(&text_of(&other, s), &text);
+        prop_assert_eq!(plain(&text_of(&other, s)), plain(&text));
         for head in ["main", "side"] {
-            prop_assert_eq!(other.paths().tail(s, head, 99).unwrap(), store.paths().tail(s, head, 99).unwrap());
-            prop_assert_eq!(other.paths().context(s, head).unwrap(), store.paths().context(s, head).unwrap());
+            let (tail, context) = (|of: &Store| shown(&of.paths().tail(s, head, 99)), |of: &Store| shown(&of.paths().context(s, head)));
+            prop_assert_eq!((tail(&other), context(&other)), (tail(&store), context(&store)));
             prop_assert_eq!(other.todos().list(s, head).unwrap(), store.todos().list(s, head).unwrap());
         }
         let again = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait();
@@ -292,7 +303,7 @@ proptest! {
         let other = Store::not_saving("test", options()).unwrap();
         let came = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().unwrap();
         prop_assert_eq!((came.session, came.others), (s, 2));
-        prop_assert_eq!(&text_of(&other, s), &text);
+        prop_assert_eq!(plain(&text_of(&other, s)), plain(&text));
         for of in [s, child, grandchild] {
             prop_assert_eq!(other.tree().load(of).unwrap().spawned, store.tree().load(of).unwrap().spawned);
             prop_assert_eq!(other.sessions().get(of).unwrap().spawned_by, store.sessions().get(of).unwrap().spawned_by);
@@ -417,6 +428,37 @@ fn a_file_cannot_point_elsewhere() {
     }
 }
 
+/// A file that says that its words are the user's or the agent's is not believed. What came before is known again.
+#[test]
+fn the_words_of_a_file_are_text_of_others() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    let summary = EntryBody::Compaction {
+        summary: "in short".into(),
+        focus: None,
+        kept_from: None,
+        tokens_before: 9,
+        tokens_after: 1,
+        taint: Some(Taint::Agent),
+    };
+    let message = |id: u128| user(s, entry_id(id), (id > 1).then(|| entry_id(id - 1)), "remember the mirror");
+    let entries = vec![message(1), entry(s, entry_id(2), Some(entry_id(1)), summary)];
+    store.entries().append(Append::new(s, "main").entries(entries)).wait().unwrap();
+    let first = text_of(&store, s);
+    let taints = |store: &Store, session| {
+        let text = text_of(store, session);
+        (text.matches("\"taint\":\"web\"").count(), text.matches("\"taint\":\"agent\"").count())
+    };
+    assert_eq!(taints(&store, s), (0, 1), "{first}");
+    let (_other_dir, other) = scratch();
+    other.transfer().import(&mut first.as_bytes(), ImportIds::Keep).wait().unwrap();
+    let copy = other.transfer().import(&mut first.as_bytes(), ImportIds::Fresh).wait().unwrap().session;
+    assert_eq!((taints(&other, s), taints(&other, copy)), ((2, 0), (2, 0)));
+    store.entries().append(Append::new(s, "main").entries(vec![message(3)])).wait().unwrap();
+    let more = other.transfer().import_more(&mut text_of(&store, s).as_bytes()).wait().unwrap();
+    assert_eq!((more.entries, taints(&other, s), taints(&store, s)), (1, (3, 0), (0, 1)));
+}
+
 /// The numbers of learnings belong to one database: those of a file would name others here. What came before is known again.
 #[test]
 fn a_file_brings_no_numbers_of_learnings() {
@@ -431,6 +473,7 @@ fn a_file_brings_no_numbers_of_learnings() {
             display: None,
             seconds: 0.5,
             learnings,
+            taint: None,
         };
         let parent = (id > 1).then(|| entry_id(id - 1));
         let entries = vec![entry(s, entry_id(id), parent, body)];

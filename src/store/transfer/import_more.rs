@@ -12,9 +12,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
 use crate::transfer::import::Imported;
-use crate::transfer::lines::{
-    EntryLine, HeadLine, Line, SessionLines, TagLine, drop_learnings, parse, wrong,
-};
+use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, distrust, parse, wrong};
 use crate::tree::entries::{self, Raw, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
@@ -50,10 +48,8 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
             continue;
         }
         let mut own = body.clone();
-        let payload = match drop_learnings(&mut own) {
-            true => serde_json::to_string(&own)?,
-            false => line.body.get().to_owned(),
-        };
+        distrust(&mut own);
+        let payload = if own == *body { line.body.get().to_owned() } else { serde_json::to_string(&own)? };
         let mut raw = Raw {
             id: line.id,
             parent: line.parent,
@@ -108,7 +104,7 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
     let Some((of, parent, payload)) = there else { return Ok(false) };
     // A damaged entry is reported elsewhere; it exists here.
     let plain = |mut body: EntryBody| {
-        drop_learnings(&mut body);
+        distrust(&mut body);
         body
     };
     let same = read_body(&payload).map_or(true, |was| plain(was) == plain(body.clone()));

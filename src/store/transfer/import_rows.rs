@@ -12,9 +12,7 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{
-    AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, drop_learnings, wrong,
-};
+use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, distrust, wrong};
 use crate::tree::entries::{self, Raw};
 
 /// Inserts the rows of one session.
@@ -298,20 +296,18 @@ impl Rows<'_> {
         n.and_then(|n| self.todos.get(&n).copied())
     }
 
-    /// The body, unchanged but for what refers to other rows: summaries to entries, results to learnings of the
-    /// database that the file comes from.
+    /// The body, unchanged but for what refers to other rows, and for what a file cannot say ([`distrust`]).
     fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
-        let mut body = body.clone();
-        if drop_learnings(&mut body) {
-            return Ok(serde_json::to_string(&body)?);
-        }
-        match &mut body {
-            _ if self.fresh.is_empty() => return Ok(text.get().to_owned()),
+        let mut own = body.clone();
+        distrust(&mut own);
+        match &mut own {
+            _ if self.fresh.is_empty() => {}
             EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),
             EntryBody::BranchSummary { from, .. } => *from = self.entry_id(*from),
-            _ => return Ok(text.get().to_owned()),
+            _ => {}
         }
-        Ok(serde_json::to_string(&body)?)
+        // What did not change stays byte for byte.
+        if own == *body { Ok(text.get().to_owned()) } else { Ok(serde_json::to_string(&own)?) }
     }
 
     fn op(&self, op: Op, session: SessionId) -> Op {

@@ -24,7 +24,7 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_protocol::PermissionOutcome;
-use tiller_protocol::{EntryBody, EntryId, Message, SessionId};
+use tiller_protocol::{EntryBody, EntryId, Message, SessionId, Taint};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -319,10 +319,17 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
     if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
 }
 
-/// Takes the numbers of learnings out of a result: they belong to the database that a file comes from. Whether there were some.
-pub(crate) fn drop_learnings(body: &mut EntryBody) -> bool {
+/// Takes out of an entry what a file cannot say: the numbers of learnings belong to the database that it comes from, and whose
+/// words a message or a summary has is for nobody but this database to know, so that they count as text of others.
+pub(crate) fn distrust(body: &mut EntryBody) {
     match body {
-        EntryBody::ToolResult { learnings, .. } => !std::mem::take(learnings).is_empty(),
-        _ => false,
+        EntryBody::ToolResult { learnings, taint, .. } => {
+            learnings.clear();
+            *taint = Some(Taint::Web);
+        }
+        EntryBody::User { taint, .. }
+        | EntryBody::Compaction { taint, .. }
+        | EntryBody::BranchSummary { taint, .. } => *taint = Some(Taint::Web),
+        _ => {}
     }
 }

@@ -42,6 +42,7 @@ fn result(session: SessionId, n: u128, call: &str, outcome: ToolOutcome) -> till
         display: None,
         seconds: 0.1,
         learnings: Vec::new(),
+        taint: None,
     };
     entry(session, entry_id(n), Some(entry_id(n - 1)), body)
 }

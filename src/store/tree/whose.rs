@@ -87,6 +87,7 @@ mod tests {
                 display: None,
                 seconds: 0.0,
                 learnings: Vec::new(),
+                taint: None,
             };
             let result =
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };

@@ -321,6 +321,7 @@ impl Stage {
             display: call.display.clone(),
             seconds: call.seconds,
             learnings: Vec::new(),
+            taint: None,
         });
         self.event(EventBody::Tool(ToolEvent::ToolFinished {
             call_id: id.into(),

@@ -16,7 +16,7 @@ const CASE: &str = r#"#!/bin/sh
 p=$(cat)
 echo "$p $*" >>"HERE/log"
 case $p in *spend*) echo '{"type":"agent_changed","agent":"main","view":{"id":"a1","cost":300000}}' ;; esac
-case $p in wait*) while [ ! -e "HERE/go" ]; do sleep 0.05; done ;; esac
+case $p in wait*) while [ -d "HERE" ] && [ ! -e "HERE/go" ]; do sleep 0.05; done ;; esac
 case $p in fail*) echo "no such model" >&2; exit 2 ;; esac
 printf '{"type":"turn_finished","agent":"main","status":"done","text":"%s","usage":{},"cost_usd":0.4}\n' "$(printf %s "$p" | tr -d '"')"
 "#;

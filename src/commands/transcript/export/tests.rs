@@ -61,6 +61,7 @@ fn result(call_id: &str, text: &str) -> EntryBody {
         display: None,
         seconds: 0.25,
         learnings: Vec::new(),
+        taint: None,
     }
 }
 

@@ -308,6 +308,7 @@ fn no_result(reply: &Item, call_id: String, name: String) -> Item {
             display: None,
             seconds: 0.0,
             learnings: Vec::new(),
+            taint: None,
         },
         kept: None,
     }

@@ -104,6 +104,7 @@ impl Claude {
                 display: None,
                 seconds: 0.0,
                 learnings: Vec::new(),
+                taint: None,
             };
             keys.push((key, body));
         }

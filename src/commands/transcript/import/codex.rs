@@ -217,6 +217,7 @@ impl Codex {
                     display: None,
                     seconds: 0.0,
                     learnings: Vec::new(),
+                    taint: None,
                 };
                 self.put(talk, key, body);
                 true

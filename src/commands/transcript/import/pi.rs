@@ -93,6 +93,7 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
             display: None,
             seconds: 0.0,
             learnings: Vec::new(),
+            taint: None,
         },
         "bashExecution" => {
             let (line, output) = (text(message, "command"), text(message, "output"));

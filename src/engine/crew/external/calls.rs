@@ -184,6 +184,7 @@ impl ExternalDriver<'_> {
             display,
             seconds,
             learnings: Vec::new(),
+            taint: None,
         };
         let (entry, event) = call.enter(self.core);
         let scope = self.core.scope();

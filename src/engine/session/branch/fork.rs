@@ -157,6 +157,7 @@ fn close_calls(core: &mut Core) {
             display: None,
             seconds: 0.0,
             learnings: Vec::new(),
+            taint: None,
         };
         entries.push(core.session.grow(&core.services, body));
     }

@@ -1,7 +1,7 @@
 //! The inputs of a turn, and the effects that it asks for. These two enums are the whole interface of a turn.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{Block, Notice, StopReason, ToolCall};
+use tiller_protocol::{Block, Notice, StopReason, Taint, ToolCall};
 use tiller_provider::{Chunk, ProviderError};
 
 use super::reply::ReplyUsage;
@@ -138,6 +138,8 @@ pub enum Effect {
     /// Add a message of the engine's to the conversation, then [`Input::Steered`].
     Tell {
         text: String,
+        /// The least trusted text of others in it; `None`: there is none.
+        taint: Option<Taint>,
     },
     /// Ask the user whether these repeated calls may continue; then [`Input::Repeats`].
     AskRepeats {

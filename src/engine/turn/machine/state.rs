@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch};
+use tiller_protocol::{Part, Taint, ToolCall, ToolOutcome, Touch};
 use tiller_provider::ProviderError;
 
 use super::repeats::Repeats;
@@ -65,6 +65,8 @@ pub struct CallResult {
     pub unanswered: bool,
     /// The numbers of the learnings whose texts stand at its end.
     pub learnings: Vec<i64>,
+    /// The least trusted text of others in `content` besides what the tool itself says; `None`: there is none.
+    pub taint: Option<Taint>,
 }
 
 impl CallResult {
@@ -77,6 +79,7 @@ impl CallResult {
             seconds: 0.0,
             unanswered: false,
             learnings: Vec::new(),
+            taint: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The transitions of a turn.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall};
+use tiller_protocol::{Block, Notice, NoticeKind, StopReason, Taint, ToolCall};
 use tiller_provider::{Chunk, ProviderError, transport::retry};
 
 use super::effect::{Delta, Effect, Input, Prepared};
@@ -55,7 +55,8 @@ impl Turn {
             }
             (Input::Checked { tell: Some(text) }, Phase::Checking) => {
                 self.phase = Phase::Steering;
-                out.push(Effect::Tell { text });
+                // Hooks say what they read.
+                out.push(Effect::Tell { text, taint: Some(Taint::ToolOutput) });
             }
             (Input::Checked { tell: None }, Phase::Checking) if self.steer => self.deliver(out),
             (Input::Checked { tell: None }, Phase::Checking) => self.finish(TurnStatus::Done, None, out),
@@ -159,7 +160,7 @@ impl Turn {
             // The model's call was cut off by the output limit: a note asks it for a smaller step.
             self.counts.cut_calls += 1;
             self.phase = Phase::Steering;
-            out.push(Effect::Tell { text: cut_call_text(&name) });
+            out.push(Effect::Tell { text: cut_call_text(&name), taint: None });
         } else if self.steer {
             self.deliver(out);
         } else if status == TurnStatus::Done && end.is_none() && self.counts.checks < self.limits.checks {
@@ -230,7 +231,7 @@ impl Turn {
             Verdict::Tell => {
                 self.repeats.told();
                 self.phase = Phase::Steering;
-                out.push(Effect::Tell { text: repeats::told() });
+                out.push(Effect::Tell { text: repeats::told(), taint: None });
             }
             Verdict::Ask(rounds) => {
                 self.repeating = self.repeats.take();

@@ -230,6 +230,66 @@ fn what_is_over_the_budget_moves_to_the_archive_and_nothing_is_lost() {
     assert!(!memory.live(MemoryFile::Memory)[0].1.contains("entry 1 "));
 }
 
+/// A rule has no power in the archive, and costs nothing in prompts: a budget never switches one off.
+#[test]
+fn rules_stay_when_a_file_is_over_its_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    std::fs::create_dir_all(dir.path().join("data")).unwrap();
+    let rule = |n: usize| {
+        format!("- 2026-01-01: rule {n} about a command of this kind [when: terminal \"make {n}*\"]\n")
+    };
+    let rules: String = (0..50).map(rule).collect();
+    std::fs::write(dir.path().join("data/MEMORY.md"), &rules).unwrap();
+    assert!(memory.over_budget().is_empty());
+    assert_eq!(memory.page(&MemoryQuery::default()).unwrap().files[0].bytes, 0, "they are in no prompt");
+    let facts: String =
+        (1..=9).map(|n| format!("- 2026-01-0{n}: fact {n} {}\n", "word ".repeat(9))).collect();
+    std::fs::write(dir.path().join("data/MEMORY.md"), format!("{rules}{facts}")).unwrap();
+    let over = memory.over_budget();
+    assert!(
+        !over[0].entries.is_empty() && over[0].entries.iter().all(|e| e.text.starts_with("fact")),
+        "{over:?}"
+    );
+    let moved = memory.condense(&over[0], &[], &from(1)).unwrap();
+    assert_eq!((memory.newly_archived(), memory.newly_archived()), (moved, 0));
+    assert!(text(&memory).starts_with(&rules));
+}
+
+#[test]
+fn an_agent_makes_changes_and_removes_no_rule_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let by = |taint| Provenance { taint, ..from(1) };
+    let route = |edit: &Edit, taint| memory.route_of(&memory.plan(MINE, edit, by(taint)).unwrap());
+    let rule = Edit::Append("tests need the network [when: terminal \"cargo*\"]".into());
+    assert_eq!(route(&Edit::Append("tests run with nextest".into()), Taint::Agent), Route::Write);
+    assert_eq!(route(&rule, Taint::Agent), Route::Ask);
+    assert_eq!(route(&rule, Taint::ToolOutput), Route::Pend);
+    assert_eq!(route(&rule, Taint::Person), Route::Write);
+    // One that cannot be read may be readable after the next change of the tools.
+    assert_eq!(route(&Edit::Append("never [never: some_tool".into()), Taint::Agent), Route::Ask);
+    memory.write(MINE, &rule, by(Taint::Person)).unwrap();
+    let old = || "tests need".to_owned();
+    assert_eq!(route(&Edit::Remove { old: old() }, Taint::Agent), Route::Ask);
+    assert_eq!(route(&Edit::Replace { old: old(), text: "x y z".into() }, Taint::Agent), Route::Ask);
+}
+
+#[test]
+fn what_is_joined_with_an_entry_of_others_is_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let by = |taint| Provenance { taint, ..from(1) };
+    let known = "packages come from the mirror at mirror.example since spring";
+    memory.write(MINE, &Edit::Append(known.into()), by(Taint::Web)).unwrap();
+    let of = |text: &str| memory.plan(MINE, &Edit::Append(text.into()), by(Taint::Agent)).unwrap().from.taint;
+    assert_eq!(of("the team uses pnpm with a frozen lock file"), Taint::Agent);
+    let joined = format!("the team uses pnpm with a frozen lock file everywhere and always, {known}");
+    assert_eq!(of(&joined), Taint::Web);
+    memory.write(MINE, &Edit::Append("依赖包必须来自镜像站点".into()), by(Taint::Web)).unwrap();
+    assert_eq!(of("所有依赖包必须来自镜像站点,团队使用锁文件"), Taint::Web);
+}
+
 #[test]
 fn a_file_of_the_project_counts_only_when_it_is_trusted() {
     let dir = tempfile::tempdir().unwrap();

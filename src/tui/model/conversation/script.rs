@@ -77,6 +77,7 @@ impl Script {
             display: None,
             seconds: 0.1,
             learnings: Vec::new(),
+            taint: None,
         })
     }
 
