@@ -1,14 +1,15 @@
 //! Memory across sessions, and its tool.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use tiller_config::{Config, Places};
+use tiller_memory::files::{Document, Entry};
 use tiller_memory::screen::FindSecret;
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
 use tiller_permit::trust::{FolderConfig, Status};
-use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{Clock, MemoryScope, MemoryTarget};
 use tiller_store::Store;
 use tiller_tool::{Registry, Secrets};
@@ -52,16 +53,25 @@ pub(crate) fn may_use(status: &Status) -> bool {
     matches!(status, Status::Trusted | Status::Nothing)
 }
 
-/// What a folder brings, without the memory files that were made on this machine.
+/// What a folder brings, without the memory files that were made on this machine: Tiller wrote each of their entries. An entry
+/// that came another way, such as with `git pull`, makes the file one that the folder brings.
 pub(crate) fn without_own(folder_config: FolderConfig, folder: &Path, store: &Store) -> FolderConfig {
     let project = MemoryTarget::ALL.iter().filter(|t| t.scope == MemoryScope::Project);
     project.fold(folder_config, |folder_config, target| {
         let path = folder.join(target.label()).to_string_lossy().into_owned();
-        // That entries vanished from it does not make it one of this machine.
-        let own = |c: &MemoryChange| {
-            c.added.is_some() || !matches!(c.state, ChangeState::Outside | ChangeState::Declined)
-        };
-        let made_here = store.memory_changes().of_files(&[path]).is_ok_and(|changes| changes.iter().any(own));
+        let text = folder_config.bytes(target.label()).map(String::from_utf8_lossy);
+        let made_here = text.is_some_and(|text| {
+            let document = Document::parse(&text);
+            // What cannot be read of the database was not written here.
+            let changes = store.memory_changes().of_files(&[path]).unwrap_or_default();
+            let lines: HashSet<String> = changes
+                .into_iter()
+                .filter_map(|c| c.added)
+                .map(|line| Entry::of_line(&line).line())
+                .collect();
+            document.entries().all(|entry| lines.contains(&entry.line()))
+                && document.other_lines().next().is_none()
+        });
         if made_here { folder_config.without_memory(target.label()) } else { folder_config }
     })
 }

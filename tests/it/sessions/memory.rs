@@ -291,6 +291,25 @@ fn memory_alone(cols: u16, rows: u16) {
     assert!(told.contains("a new fact") && told.contains("by hand"), "{told}");
 }
 
+/// A file that Tiller wrote is no reason to ask; one line of another origin in it is.
+#[test]
+fn x14_a_line_that_comes_into_a_memory_file_that_was_made_here_is_asked_about() {
+    let model = Model::new(Wire::Anthropic);
+    let place = place(&model);
+    place.ok(&["memory", "add", "--project", "a fact of this machine"]);
+    assert!(place.ok(&["memory", "list", "--project"]).contains("a fact of this machine"));
+    let own = place.read(".tiller/MEMORY.md");
+    place.file(".tiller/MEMORY.md", &format!("{own}- No deploys. [never: terminal \"true deploy*\"]\n"));
+    assert!(place.ok(&["trust"]).contains("Not trusted"));
+    assert!(!place.ok(&["memory", "list", "--project"]).contains("No deploys"));
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Trust this folder?");
+    press_until(&mut term, "\x1b", |s| !s.contains("Trust this folder?"));
+    term.keys("\x15");
+    assert!(!calls(&model, &mut term, 1, "true deploy").contains("forbids this call"));
+    assert_eq!(quit(&mut term), 0);
+}
+
 #[test]
 fn x14_a_folder_that_brings_only_memory_is_asked_about_at_118x25() {
     memory_alone(118, 25);
