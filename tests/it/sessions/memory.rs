@@ -300,7 +300,8 @@ fn x14_a_line_that_comes_into_a_memory_file_that_was_made_here_is_asked_about() 
     assert!(place.ok(&["memory", "list", "--project"]).contains("a fact of this machine"));
     let own = place.read(".tiller/MEMORY.md");
     place.file(".tiller/MEMORY.md", &format!("{own}- No deploys. [never: terminal \"true deploy*\"]\n"));
-    assert!(place.ok(&["trust"]).contains("Not trusted"));
+    let out = place.run(&["trust"]);
+    assert!(out.code == Some(3) && out.stdout.contains("Not trusted"), "{out:?}");
     assert!(!place.ok(&["memory", "list", "--project"]).contains("No deploys"));
     let mut term = place.term(&["--profile", "full"], 118, 25);
     term.wait_text("Trust this folder?");
