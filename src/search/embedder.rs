@@ -35,30 +35,24 @@ impl Embedder {
             Self::Table(_) => 500,
         }
     }
+}
 
-    /// A vector for each text, in their order; empty for one that has none.
-    pub(crate) async fn embed(
-        &self,
-        texts: &[String],
-        rarity: Rarity<'_>,
-        patience: Patience,
-    ) -> Result<Vec<Vec<u8>>, Fault> {
-        match self {
-            Self::Table(table) => Ok(texts.iter().map(|t| table.packed(t, rarity)).collect()),
-            Self::Endpoint(endpoint) => {
-                let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
-                if asked.is_empty() {
-                    return Ok(vec![Vec::new(); texts.len()]);
-                }
-                let mut made = endpoint.embed(&asked, patience).await?.into_iter();
-                let vectors = texts.iter().map(|t| match t.trim().is_empty() {
-                    true => Vec::new(),
-                    false => made.next().map_or_else(Vec::new, |v| packed(&v)),
-                });
-                Ok(vectors.collect())
-            }
-        }
+/// A vector of a server for each text, in their order; empty for one that has none.
+pub(crate) async fn by_server(
+    endpoint: &Endpoint,
+    texts: &[String],
+    patience: Patience,
+) -> Result<Vec<Vec<u8>>, Fault> {
+    let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
+    if asked.is_empty() {
+        return Ok(vec![Vec::new(); texts.len()]);
     }
+    let mut made = endpoint.embed(&asked, patience).await?.into_iter();
+    let vectors = texts.iter().map(|t| match t.trim().is_empty() {
+        true => Vec::new(),
+        false => made.next().map_or_else(Vec::new, |v| packed(&v)),
+    });
+    Ok(vectors.collect())
 }
 
 /// Different words of a text that carry meaning, in lower case.

@@ -121,8 +121,7 @@ impl Finder {
                 break;
             }
             let (rows, texts): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
-            let rarity = self.rarity(&texts);
-            let vectors = match embedder.embed(&texts, &rarity, Patience::Index).await {
+            let vectors = match self.made(texts, Patience::Index).await {
                 Ok(vectors) => vectors,
                 Err(fault) => {
                     self.failed(&fault);

@@ -1,13 +1,14 @@
 //! Vectors of queries and of texts that are no entries.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tiller_store::StoreError;
 use tiller_store::search::{Near, TextHash};
 
 use super::{Finder, lock};
-use crate::embedder::{Embedder, cosine, spoken};
+use crate::embedder::{Embedder, by_server, cosine, spoken};
 use crate::endpoint::{Fault, Patience};
 use crate::fuse::shares;
 use crate::near::{COMPARED, Vocabulary};
@@ -28,10 +29,9 @@ pub(super) fn hash(text: &str) -> TextHash {
 
 impl Finder {
     /// The vector of a query. `None`: there is no model, or the model has none of its words.
-    pub(super) async fn vector_of(&self, text: &str) -> Result<Option<Vec<u8>>, Fault> {
-        let Some(embedder) = &self.embedder else { return Ok(None) };
+    pub(super) async fn vector_of(self: &Arc<Self>, text: &str) -> Result<Option<Vec<u8>>, Fault> {
         let text = text.trim();
-        if text.is_empty() {
+        if text.is_empty() || self.embedder.is_none() {
             return Ok(None);
         }
         if let Some((_, vector)) = lock(&self.asked).iter().find(|(t, _)| t == text) {
@@ -40,8 +40,7 @@ impl Finder {
         if let Some(fault) = self.resting() {
             return Err(fault);
         }
-        let rarity = self.rarity(&[text.to_owned()]);
-        let made = embedder.embed(&[text.to_owned()], &rarity, Patience::Search).await;
+        let made = self.made(vec![text.to_owned()], Patience::Search).await;
         let made = made.inspect_err(|fault| self.failed(fault))?;
         let vector = made.into_iter().next().filter(|v| !v.is_empty());
         if let Some(vector) = &vector {
@@ -52,8 +51,30 @@ impl Finder {
         Ok(vector)
     }
 
-    /// How rare the words of these texts are.
-    pub(super) fn rarity(&self, texts: &[String]) -> impl Fn(&str) -> f32 + Sync + use<> {
+    /// A vector for each text, in their order; empty for one that has none. Only a server is waited for here: a table is read
+    /// on a thread that may block, since the words of the texts are looked up in the index.
+    pub(super) async fn made(
+        self: &Arc<Self>,
+        texts: Vec<String>,
+        patience: Patience,
+    ) -> Result<Vec<Vec<u8>>, Fault> {
+        if let Some(Embedder::Endpoint(endpoint)) = &self.embedder {
+            return by_server(endpoint, &texts, patience).await;
+        }
+        let finder = Arc::clone(self);
+        let made = tokio::task::spawn_blocking(move || finder.by_table(&texts)).await;
+        made.map_err(|_| Fault("the vectors could not be made".into()))
+    }
+
+    /// As [`Self::made`], by the table. Blocks.
+    fn by_table(&self, texts: &[String]) -> Vec<Vec<u8>> {
+        let Some(Embedder::Table(table)) = &self.embedder else { return vec![Vec::new(); texts.len()] };
+        let rarity = self.rarity(texts);
+        texts.iter().map(|text| table.packed(text, &rarity)).collect()
+    }
+
+    /// How rare the words of these texts are. Blocks.
+    fn rarity(&self, texts: &[String]) -> impl Fn(&str) -> f32 + Sync + use<> {
         let mut known = HashMap::new();
         let mut all = 0;
         if matches!(self.embedder, Some(Embedder::Table(_))) {
@@ -83,7 +104,7 @@ impl Finder {
     }
 
     /// As [`Self::vector_of`], for a thread that may block and has no runtime of its own.
-    pub(super) fn vector_blocking(&self, text: &str) -> Result<Option<Vec<u8>>, Fault> {
+    pub(super) fn vector_blocking(self: &Arc<Self>, text: &str) -> Result<Option<Vec<u8>>, Fault> {
         if self.embedder.is_none() {
             return Ok(None);
         }
@@ -134,10 +155,9 @@ impl Finder {
         }
         let found: HashMap<TextHash, Vec<u8>> = match &self.embedder {
             None => return,
-            Some(Embedder::Table(table)) => {
+            Some(Embedder::Table(_)) => {
                 let all: Vec<String> = missing.iter().map(|n| texts[*n].to_owned()).collect();
-                let rarity = self.rarity(&all);
-                missing.iter().map(|n| hashes[*n]).zip(all.iter().map(|t| table.packed(t, &rarity))).collect()
+                missing.iter().map(|n| hashes[*n]).zip(self.by_table(&all)).collect()
             }
             Some(endpoint) => {
                 let wanted: Vec<TextHash> = missing.iter().map(|n| hashes[*n]).collect();
@@ -160,9 +180,9 @@ impl Finder {
     }
 
     /// Makes the vectors of the documents that have none, by a server. Those of a table are made when they are needed.
-    pub(super) async fn index_texts(self: &std::sync::Arc<Self>) -> Result<(), StoreError> {
+    pub(super) async fn index_texts(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(embedder @ Embedder::Endpoint(_)) = &self.embedder else { return Ok(()) };
-        let (finder, model) = (std::sync::Arc::clone(self), embedder.identity());
+        let (finder, model) = (Arc::clone(self), embedder.identity());
         let missing = tokio::task::spawn_blocking(move || {
             let texts: Vec<String> =
                 finder.library().texts(finder.now()).into_iter().map(|t| t.text).collect();
@@ -177,15 +197,14 @@ impl Finder {
                 break;
             }
             let texts: Vec<String> = part.iter().map(|(_, text)| text.clone()).collect();
-            let rarity = self.rarity(&texts);
-            let vectors = match embedder.embed(&texts, &rarity, Patience::Index).await {
+            let vectors = match self.made(texts, Patience::Index).await {
                 Ok(vectors) => vectors,
                 Err(fault) => {
                     self.failed(&fault);
                     break;
                 }
             };
-            let (finder, model) = (std::sync::Arc::clone(self), embedder.identity());
+            let (finder, model) = (Arc::clone(self), embedder.identity());
             let pairs: Vec<(TextHash, Vec<u8>)> = part.iter().map(|(hash, _)| *hash).zip(vectors).collect();
             let kept = tokio::task::spawn_blocking(move || {
                 finder.store.search().put_text_vectors(&model, &pairs)?;
@@ -195,5 +214,39 @@ impl Finder {
             kept.await.map_err(|_| StoreError::Internal("indexing ended early".into()))??;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use super::*;
+    use crate::room_tests::scratch;
+    use crate::table::{Table, written};
+
+    /// One worker serves all agents: it must wait neither for the index nor for a table.
+    #[test]
+    fn vectors_of_a_table_are_made_on_a_thread_that_may_block() {
+        let (_dir, store) = scratch();
+        let table = Table::read(&written(2, [("kitten", &[1.0f32, 0.5][..])].into_iter())).unwrap();
+        let finder = Arc::new(Finder::new(store, Some(Embedder::Table(table))));
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            // The only such thread has other work.
+            let (end, wait) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || wait.recv());
+            let mut asked = Box::pin(finder.vector_of("kitten"));
+            let mut made = Box::pin(finder.made(vec!["kitten".into(), "dog".into()], Patience::Index));
+            let pending = std::future::poll_fn(|cx| {
+                Poll::Ready((asked.as_mut().poll(cx).is_pending(), made.as_mut().poll(cx).is_pending()))
+            });
+            assert_eq!(pending.await, (true, true));
+            drop(end);
+            busy.await.unwrap().unwrap_err();
+            let vector = asked.await.unwrap().unwrap();
+            assert_eq!(made.await.unwrap(), [vector, Vec::new()]);
+        });
     }
 }

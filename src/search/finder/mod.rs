@@ -205,7 +205,7 @@ impl Finder {
     }
 
     /// Orders texts by how well they fit a query, by words and meaning. Blocks; asks a server for the vector of the query.
-    pub fn order(&self, query: &str, texts: Vec<String>) -> Ranked {
+    pub fn order(self: &Arc<Self>, query: &str, texts: Vec<String>) -> Ranked {
         let texts: Vec<Text> = texts.into_iter().map(|text| Text { text, age: 1.0 }).collect();
         // Without a vector there are words.
         let wanted = self.vector_blocking(query).unwrap_or_default();
