@@ -3,8 +3,10 @@
 //! All are by one model: with another one they are made again. They are added in the ascending order of rows, so that an
 //! interrupted run goes on where it ended.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::{Connection, OptionalExtension, params};
-use tiller_protocol::SearchQuery;
+use tiller_protocol::{SearchQuery, SearchRole};
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -131,41 +133,68 @@ impl Search<'_> {
     /// Of these rows those that the filters of a query admit, in their order, with a score of 0.
     ///
     /// # Errors
-    /// When the index cannot be read, or the search is cancelled.
+    /// When a database cannot be read, or the search is cancelled.
     pub fn admitted(&self, query: &SearchQuery, rows: &[i64], cancel: &Cancel) -> Result<Vec<Scored>> {
         let words = Words::parse(&query.text);
         let (since, until) = bounds(query);
-        let (filter, excluded) = (words.filter(query), words.excluded());
-        self.store.inner.index.read(self.store, cancel, |index| {
-            let mut found = Vec::with_capacity(rows.len());
-            let has = |matching: &String, seq: &i64| {
-                index
-                    .prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2")?
-                    .exists(params![matching, seq])
-            };
-            for seq in rows {
-                let kept = match &filter {
-                    Some(filter) => has(filter, seq)?,
-                    None => true,
-                };
-                let out = match &excluded {
-                    Some(excluded) => has(excluded, seq)?,
-                    None => false,
-                };
-                if !kept || out {
-                    continue;
+        let (required, excluded) = (words.required(), words.excluded());
+        let mut known: HashMap<i64, Scored> = self.store.inner.index.read(self.store, cancel, |index| {
+            let mut statement = index.prepare_cached(
+                "SELECT seq, entry, session, time FROM docs WHERE seq IN (SELECT value FROM json_each(?1))",
+            )?;
+            let docs = statement.query_map([serde_json::to_string(rows)?], |r| {
+                let seq = r.get(0)?;
+                let (entry, session, time) = (r.get(1)?, r.get(2)?, r.get(3)?);
+                Ok((seq, Scored { seq, entry, session, time, score: 0.0 }))
+            })?;
+            let mut known = docs.collect::<rusqlite::Result<HashMap<_, _>>>()?;
+            known.retain(|_, doc| (since..until).contains(&doc.time));
+            for (matching, kept) in [(&required, true), (&excluded, false)] {
+                let Some(matching) = matching else { continue };
+                let mut has =
+                    index.prepare_cached("SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2")?;
+                for seq in rows {
+                    if known.contains_key(seq) && has.exists(params![matching, seq])? != kept {
+                        known.remove(seq);
+                    }
                 }
-                let doc = index
-                    .prepare_cached("SELECT entry, session, time FROM docs WHERE seq = ?1")?
-                    .query_row([seq], |r| {
-                        let (entry, session, time) = (r.get(0)?, r.get(1)?, r.get(2)?);
-                        Ok(Scored { seq: *seq, entry, session, time, score: 0.0 })
-                    })
-                    .optional()?;
-                found.extend(doc.filter(|d| (since..until).contains(&d.time)));
             }
-            Ok(found)
-        })
+            Ok(known)
+        })?;
+        self.narrow(query, &mut known)?;
+        Ok(rows.iter().filter_map(|seq| known.remove(seq)).collect())
+    }
+
+    /// Takes out what is not of the session, project, agent or role that a query asks for. A look at each entry costs far less
+    /// than one at the words of the index that stand for these.
+    fn narrow(&self, query: &SearchQuery, known: &mut HashMap<i64, Scored>) -> Result<()> {
+        known.retain(|_, doc| query.session.is_none_or(|session| session.0 == doc.session));
+        if query.project.is_none() && query.agent.is_none() && query.roles.is_empty() {
+            return Ok(());
+        }
+        let kept: HashSet<i64> = self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT s.project, e.agent, e.kind FROM entries e JOIN sessions s ON s.id = e.session WHERE e.id = ?1",
+            )?;
+            let mut kept = HashSet::new();
+            for (seq, doc) in known.iter() {
+                let found: Option<(String, String, String)> = statement
+                    .query_row([doc.entry], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+                    .optional()?;
+                let fits = found.is_some_and(|(project, agent, kind)| {
+                    query.project.as_ref().is_none_or(|wanted| *wanted == project)
+                        && query.agent.as_ref().is_none_or(|wanted| *wanted == agent)
+                        && (query.roles.is_empty()
+                            || SearchRole::of_kind(&kind).is_some_and(|role| query.roles.contains(&role)))
+                });
+                if fits {
+                    kept.insert(*seq);
+                }
+            }
+            Ok(kept)
+        })?;
+        known.retain(|seq, _| kept.contains(seq));
+        Ok(())
     }
 
     /// The most frequent words of messages, in lower case.

@@ -164,13 +164,6 @@ impl Words {
         (!all.is_empty()).then(|| format!("(text : ({}))", all.join(" AND ")))
     }
 
-    /// What the filters and required phrases ask of an entry, in the syntax of the index; `None`: nothing.
-    pub(crate) fn filter(&self, query: &SearchQuery) -> Option<String> {
-        let tags = tags(query).map(|tags| format!("(tags : ({tags}))"));
-        let all: Vec<String> = self.required().into_iter().chain(tags).collect();
-        (!all.is_empty()).then(|| all.join(" AND "))
-    }
-
     /// What an entry must not contain, in the syntax of the index; `None`: nothing.
     pub(crate) fn excluded(&self) -> Option<String> {
         let all: Vec<String> = self.without.iter().map(|w| quote(w)).collect();
