@@ -85,7 +85,7 @@ impl Finder {
         if recent || self.resting().is_some() {
             return Ok(());
         }
-        let made = match embedder.embed(&[PROBE.to_owned()], &|_| 1.0, Patience::Index).await {
+        let made = match self.made(vec![PROBE.to_owned()], Patience::Index).await {
             Ok(made) => made.into_iter().next().unwrap_or_default(),
             Err(fault) => {
                 self.failed(&fault);

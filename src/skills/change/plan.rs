@@ -67,7 +67,7 @@ pub(super) struct WholeChange {
     pub(super) before: Tree,
     /// The folder that it becomes a copy of, and what is in it; `None`: the skill is removed.
     pub(super) after: Option<(PathBuf, Tree)>,
-    /// A line for each difference that is none of a text.
+    /// A line for each difference that cannot be shown as text.
     pub(super) unshown: Vec<String>,
 }
 

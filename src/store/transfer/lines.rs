@@ -319,8 +319,8 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
     if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
 }
 
-/// Takes out of an entry what a file cannot say: the numbers of learnings belong to the database that it comes from, and whose
-/// words a message or a summary has is for nobody but this database to know, so that they count as text of others.
+/// Takes out of an entry what a file cannot say: the numbers of learnings belong to the database that it comes from, and the
+/// origin of the words of a message or a summary is known to this database only, so that they count as text of others.
 pub(crate) fn distrust(body: &mut EntryBody) {
     match body {
         EntryBody::ToolResult { learnings, taint, .. } => {

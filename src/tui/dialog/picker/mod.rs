@@ -42,7 +42,7 @@ mod draw;
 mod filtered_rows;
 mod source;
 mod whole_text;
-pub use source::{EngineQuery, Enter, FILTER_PROMPT, Item, ListSpec, Outcome, Source};
+pub use source::{EngineQuery, Enter, FILTER_PROMPT, Item, LateRows, ListSpec, Outcome, Source};
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -173,10 +173,21 @@ impl Picker {
         list.into_iter().map(|(body, token)| Effect::ask(body, token)).collect()
     }
 
+    /// Has sources that search by themselves search for this filter.
+    fn searched(&mut self, text: &str) -> Vec<Effect> {
+        Self::asked(self.source.late().map_or_else(Vec::new, |late| late.filter(text)))
+    }
+
+    /// Slow work of the source, on another thread.
+    fn work(&mut self, model: &Model) -> Option<Effect> {
+        let job = self.source.late()?.work(model)?;
+        Some(Effect::Task(Task::Job(job, WORK)))
+    }
+
     /// After the filter changed.
     fn typed(&mut self, model: &Model) -> Reply {
         let text = self.input.text().to_owned();
-        let mut effects = Self::asked(self.source.filter(&text));
+        let mut effects = self.searched(&text);
         if !self.source.spec().filtered {
             self.load(model);
         }
@@ -350,7 +361,8 @@ impl Panel for Picker {
                 Reply::Done(Self::asked(self.source.queries()))
             }
             PanelEvent::JobDone(_, result) => {
-                let outcome = self.source.worked(result, model);
+                let Some(late) = self.source.late() else { return Reply::Ignored };
+                let outcome = late.worked(result, model);
                 let id = self.chosen().map(|i| i.id.clone());
                 self.load(model);
                 self.keep(id);
@@ -360,7 +372,7 @@ impl Panel for Picker {
                 // What the program changed is asked for again.
                 let asked = self.source.queries();
                 let mut effects = Self::asked(asked);
-                effects.extend(self.source.work(model).map(|job| Effect::Task(Task::Job(job, WORK))));
+                effects.extend(self.work(model));
                 Reply::Done(effects)
             }
             _ => Reply::Ignored,
@@ -489,9 +501,9 @@ impl Picker {
     fn on_open(&mut self, model: &Model) -> Vec<Effect> {
         self.load(model);
         let mut effects = Self::asked(self.source.queries());
-        effects.extend(self.source.work(model).map(|job| Effect::Task(Task::Job(job, WORK))));
+        effects.extend(self.work(model));
         let text = self.input.text().to_owned();
-        effects.extend(Self::asked(self.source.filter(&text)));
+        effects.extend(self.searched(&text));
         effects
     }
 

@@ -141,7 +141,7 @@ pub struct ListSpec {
     pub prompt: &'static str,
     /// Shown when there are no rows.
     pub empty: &'static str,
-    /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`Source::filter`].
+    /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`LateRows::filter`].
     pub filtered: bool,
     /// Whether an event of the engine changes the rows: they are read again, and so are the answers to the questions.
     pub changed_by: fn(&Event) -> bool,
@@ -215,8 +215,31 @@ pub trait Source: Any {
         None
     }
 
-    /// Questions to the engine at opening, besides those of [`Source::filter`].
+    /// Rows that are not there at once; `None`: all are.
+    fn late(&mut self) -> Option<&mut dyn LateRows> {
+        None
+    }
+
+    /// Questions to the engine at opening, besides those of [`LateRows::filter`].
     fn queries(&mut self) -> Vec<EngineQuery> {
+        Vec::new()
+    }
+
+    /// Takes an answer. `Some`: the rows changed and are read again, and these questions follow.
+    fn reply(&mut self, _token: Token, _event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        None
+    }
+
+    /// Another row is selected (live preview), or an answer came; `None`: no row, or the list was closed without choosing.
+    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// Rows that a source has to read on another thread, or searches for by itself.
+pub trait LateRows {
+    /// The filter changed; also called at opening. Questions for sources that search by themselves.
+    fn filter(&mut self, _text: &str) -> Vec<EngineQuery> {
         Vec::new()
     }
 
@@ -225,24 +248,9 @@ pub trait Source: Any {
         None
     }
 
-    /// Takes what [`Source::work`], or a job of an action, has brought. The rows are read again before the outcome.
+    /// Takes what [`LateRows::work`], or a job of an action, has brought. The rows are read again before the outcome.
     fn worked(&mut self, _result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
         Outcome::none()
-    }
-
-    /// Takes an answer. `Some`: the rows changed and are read again, and these questions follow.
-    fn reply(&mut self, _token: Token, _event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
-        None
-    }
-
-    /// The filter changed; also called at opening. Questions for sources that search by themselves.
-    fn filter(&mut self, _text: &str) -> Vec<EngineQuery> {
-        Vec::new()
-    }
-
-    /// Another row is selected (live preview), or an answer came; `None`: no row, or the list was closed without choosing.
-    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
-        Vec::new()
     }
 }
 

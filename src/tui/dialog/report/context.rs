@@ -11,7 +11,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, External, Job, SettingEdit, Task, Token};
 use crate::dialog::confirm::Confirm;
-use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::picker::{EngineQuery, Item, LateRows, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -258,6 +258,10 @@ impl ContextSource {
 }
 
 impl Source for ContextSource {
+    fn late(&mut self) -> Option<&mut dyn LateRows> {
+        Some(self)
+    }
+
     fn title(&self) -> String {
         "Context".into()
     }
@@ -276,23 +280,6 @@ impl Source for ContextSource {
 
     fn queries(&mut self) -> Vec<EngineQuery> {
         vec![(CommandBody::Context(ContextCommand::Report), Token(1))]
-    }
-
-    fn work(&mut self, model: &Model) -> Option<Job> {
-        self.config.clone_from(&model.environment.folders.config);
-        self.data.clone_from(&model.environment.folders.data);
-        self.project = model.agent.session.summary.as_ref().map(|s| PathBuf::from(&s.project));
-        let files: [Option<PathBuf>; FILES.len()] = std::array::from_fn(|at| self.own(&FILES[at]));
-        // The report is of the session's beginning; files may have been made since.
-        let filled = |path: PathBuf| std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
-        Some(Box::new(move || Box::new(files.map(|path| path.is_some_and(filled)))))
-    }
-
-    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
-        if let Ok(written) = result.downcast() {
-            self.written = *written;
-        }
-        Outcome::none()
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
@@ -372,6 +359,25 @@ impl Source for ContextSource {
 
     fn preview(&self, item: &Item) -> Option<String> {
         (!item.more.is_empty()).then(|| item.more.clone())
+    }
+}
+
+impl LateRows for ContextSource {
+    fn work(&mut self, model: &Model) -> Option<Job> {
+        self.config.clone_from(&model.environment.folders.config);
+        self.data.clone_from(&model.environment.folders.data);
+        self.project = model.agent.session.summary.as_ref().map(|s| PathBuf::from(&s.project));
+        let files: [Option<PathBuf>; FILES.len()] = std::array::from_fn(|at| self.own(&FILES[at]));
+        // The report is of the session's beginning; files may have been made since.
+        let filled = |path: PathBuf| std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() > 0);
+        Some(Box::new(move || Box::new(files.map(|path| path.is_some_and(filled)))))
+    }
+
+    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
+        if let Ok(written) = result.downcast() {
+            self.written = *written;
+        }
+        Outcome::none()
     }
 }
 

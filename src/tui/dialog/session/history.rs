@@ -6,7 +6,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{ComposerInput, Effect, Token};
-use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::picker::{EngineQuery, Item, LateRows, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -54,6 +54,10 @@ impl History {
 }
 
 impl Source for History {
+    fn late(&mut self) -> Option<&mut dyn LateRows> {
+        Some(self)
+    }
+
     fn title(&self) -> String {
         match self.scope {
             HistoryScope::Session => "Prompts of this session".into(),
@@ -73,11 +77,6 @@ impl Source for History {
             filtered: false,
             ..ListSpec::default()
         }
-    }
-
-    fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
-        self.filter = text.to_owned();
-        vec![(self.query(), Token(1))]
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
@@ -118,5 +117,12 @@ impl Source for History {
 
     fn preview(&self, item: &Item) -> Option<String> {
         Some(item.id.clone())
+    }
+}
+
+impl LateRows for History {
+    fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
+        self.filter = text.to_owned();
+        vec![(self.query(), Token(1))]
     }
 }

@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 
 use crate::app::effect::{Effect, EntryAction, Navigation, Token};
-use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::picker::{EngineQuery, Item, LateRows, ListSpec, Outcome, Picker, Source};
 use crate::dialog::session::sessions::ago;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
@@ -181,6 +181,10 @@ fn mark(role: SearchRole) -> (&'static str, Role) {
 }
 
 impl Source for Search {
+    fn late(&mut self) -> Option<&mut dyn LateRows> {
+        Some(self)
+    }
+
     fn title(&self) -> String {
         let place = match self.scope {
             SearchScope::Project => "this folder's sessions",
@@ -218,11 +222,6 @@ impl Source for Search {
             filtered: false,
             ..ListSpec::default()
         }
-    }
-
-    fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
-        text.clone_into(&mut self.text);
-        self.look()
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
@@ -331,6 +330,13 @@ impl Source for Search {
             h.role.name()
         );
         Some(format!("{}\n\n{facts}", h.preview))
+    }
+}
+
+impl LateRows for Search {
+    fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
+        text.clone_into(&mut self.text);
+        self.look()
     }
 }
 

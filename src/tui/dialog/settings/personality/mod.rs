@@ -13,7 +13,7 @@ use tiller_protocol::{Notice, NoticeKind, Taint};
 
 use crate::app::App;
 use crate::app::effect::{Effect, Job, Task, Token};
-use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::picker::{Item, LateRows, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -166,6 +166,10 @@ fn stay(kind: NoticeKind, text: impl Into<String>) -> Outcome {
 }
 
 impl Source for Characters {
+    fn late(&mut self) -> Option<&mut dyn LateRows> {
+        Some(self)
+    }
+
     fn title(&self) -> String {
         "Personality".into()
     }
@@ -185,30 +189,6 @@ impl Source for Characters {
             Item::new(&c.id, &c.name).detail(&c.about).current(current)
         };
         self.texts.all.iter().map(row).collect()
-    }
-
-    fn work(&mut self, _model: &Model) -> Option<Job> {
-        let config = self.config.clone();
-        Some(Box::new(move || Box::new(FilesRead::List(characters(&config)))))
-    }
-
-    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
-        match result.downcast::<FilesRead>().map(|read| *read) {
-            Ok(FilesRead::List(Ok(texts))) => {
-                (self.texts, self.loaded) = (texts, true);
-                Outcome::none()
-            }
-            Ok(FilesRead::List(Err(why))) => Outcome::Close(vec![say(NoticeKind::User, why)]),
-            Ok(FilesRead::Chosen(_, Err(why))) => stay(NoticeKind::User, why),
-            Ok(FilesRead::Chosen(chosen, Ok(now))) if chosen.text == now && chosen.proposal.is_none() => {
-                stay(NoticeKind::Info, format!("{} is in force already", chosen.name))
-            }
-            Ok(FilesRead::Chosen(chosen, Ok(now))) => {
-                let review = CharacterReview::new(self.config.clone(), now, *chosen);
-                Outcome::Close(vec![Effect::Push(Box::new(review))])
-            }
-            Err(_) => Outcome::none(),
-        }
     }
 
     fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
@@ -234,6 +214,32 @@ impl Source for Characters {
             true => "Removes SOUL.md: the agent is as it was built.".into(),
             false => format!("{from}{}", chosen.text),
         })
+    }
+}
+
+impl LateRows for Characters {
+    fn work(&mut self, _model: &Model) -> Option<Job> {
+        let config = self.config.clone();
+        Some(Box::new(move || Box::new(FilesRead::List(characters(&config)))))
+    }
+
+    fn worked(&mut self, result: Box<dyn Any + Send>, _model: &Model) -> Outcome {
+        match result.downcast::<FilesRead>().map(|read| *read) {
+            Ok(FilesRead::List(Ok(texts))) => {
+                (self.texts, self.loaded) = (texts, true);
+                Outcome::none()
+            }
+            Ok(FilesRead::List(Err(why))) => Outcome::Close(vec![say(NoticeKind::User, why)]),
+            Ok(FilesRead::Chosen(_, Err(why))) => stay(NoticeKind::User, why),
+            Ok(FilesRead::Chosen(chosen, Ok(now))) if chosen.text == now && chosen.proposal.is_none() => {
+                stay(NoticeKind::Info, format!("{} is in force already", chosen.name))
+            }
+            Ok(FilesRead::Chosen(chosen, Ok(now))) => {
+                let review = CharacterReview::new(self.config.clone(), now, *chosen);
+                Outcome::Close(vec![Effect::Push(Box::new(review))])
+            }
+            Err(_) => Outcome::none(),
+        }
     }
 }
 
