@@ -178,10 +178,11 @@ fn is_of_person(path: &[Arc<Entry>], text: &str) -> bool {
 /// The text that an entry brought to the agent, without the words that the person typed.
 fn brought(entry: &Entry) -> String {
     match &entry.body {
-        EntryBody::User { message, content, .. } => {
+        EntryBody::User { message, content, .. } if of_person(entry) => {
             let text = text_of(content);
             text.strip_prefix(message.text.as_str()).map_or(text.clone(), str::to_owned)
         }
+        EntryBody::User { content, .. } => text_of(content),
         body => body.search_text(),
     }
 }

@@ -6,6 +6,11 @@ use tiller_testkit::ScriptServer;
 use crate::commands::cli::lived_in;
 use crate::common::{Place, json_lines, run, says};
 
+/// Without the mark of an import: what a file brings is text of others.
+fn unmarked(text: &str) -> String {
+    text.replace(",\"taint\":\"web\"", "")
+}
+
 #[test]
 fn an_export_comes_back_as_it_was() {
     let (_server, place) = lived_in();
@@ -21,14 +26,16 @@ fn an_export_comes_back_as_it_was() {
     let said = other.ok(&["sessions", "import", file.to_str().unwrap()]);
     assert!(said.contains(&format!("{} entries", entries.lines().count())), "{said}");
     let id = place.lines(&["sessions", "list", "--exec", "--json"])[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
-    assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
+    assert_eq!(unmarked(&other.ok(&["sessions", "show", &id, "--json"])), entries);
+    let back = other.ok(&["sessions", "export", &id]);
+    assert_eq!(unmarked(&back).as_bytes(), bytes, "byte for byte");
+    assert_ne!(back, unmarked(&back));
     // A repeated import adds no second session.
     let again = other.run(&["import", file.to_str().unwrap()]);
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.stdout.contains("already exists") && again.stdout.contains(&id), "{again:?}");
     let count = |place: &Place| place.lines(&["sessions", "list", "--exec", "--all", "--json"]).len();
-    assert_eq!((count(&other), other.ok(&["export", &id]).as_bytes() == bytes), (1, true));
+    assert_eq!((count(&other), other.ok(&["export", &id]) == back), (1, true));
     // Continued in the meantime: the session here is not changed, and a copy can be imported.
     place.ok(&["exec", "--continue", "-m", "demo/demo", "and more"]);
     place.ok(&["sessions", "export", &id, "-o", file.to_str().unwrap()]);
