@@ -178,11 +178,14 @@ pub(crate) fn idle(term: &Term) -> String {
 
 /// Quits, confirming if processes run in the background. Returns the exit code.
 pub(crate) fn quit(term: &mut Term) -> u32 {
-    term.keys("\x04");
-    // Either the question is shown, or the terminal is restored.
-    let asks = crate::common::poll(std::time::Duration::from_secs(60), || {
-        let asks = term.screen().contains("[y] quit");
-        (asks || term.kept().is_empty()).then_some(asks)
+    // Either the question is shown, or the terminal is restored. Directly behind an Escape that was not read yet the key would be
+    // another one: then it is pressed again.
+    let asks = (0..6).find_map(|_| {
+        term.keys("\x04");
+        crate::common::poll(std::time::Duration::from_secs(10), || {
+            let asks = term.screen().contains("[y] quit");
+            (asks || term.kept().is_empty()).then_some(asks)
+        })
     });
     if asks == Some(true) {
         term.wait_cells("buttons that listen", |s| focused(s, &["[n] no", "[y] quit"]));

@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::contents::pin;
 use super::lock::{Lock, Origin, Pack, PinnedFile};
 use super::stage::Staged;
+
+/// How long the folder is waited for while another one holds it, and the pause between two tries.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long what was removed is kept, in seconds.
 const KEPT: i64 = 30 * 24 * 3600;
@@ -198,7 +203,8 @@ impl Packs {
         Ok(())
     }
 
-    /// Holds the folder until the file is dropped.
+    /// Holds the folder until the file is dropped. Waits a moment: a program that another thread is about to start has the lock as
+    /// well until it runs.
     fn hold(&self) -> Result<File, String> {
         let fail = |e: std::io::Error| format!("{} cannot be used: {e}", self.home.display());
         for folder in [Some(self.home.as_path()), self.lock.parent()].into_iter().flatten() {
@@ -207,10 +213,16 @@ impl Packs {
         let path = self.home.join(".lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.map_err(fail)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err("another process changes packs at this moment".into()),
-            Err(e) => Err(fail(e.into())),
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(PAUSE),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Err("another process changes packs at this moment".into());
+                }
+                Err(e) => return Err(fail(e.into())),
+            }
         }
     }
 
