@@ -107,10 +107,9 @@ impl Line {
                     }
                     Some(_) => at += 1,
                 },
-                0x08 | 0x7f => {
-                    if self.text.pop().is_some() {
-                        shown.push_str("\x08 \x08");
-                    }
+                0x08 | 0x7f if !self.text.is_empty() => {
+                    self.text.pop();
+                    shown.push_str("\x08 \x08");
                 }
                 byte if (byte.is_ascii_graphic() || *byte == b' ') && self.text.len() < ANSWER => {
                     self.text.push(char::from(*byte));

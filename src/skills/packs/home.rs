@@ -217,7 +217,13 @@ impl Packs {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(PAUSE),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "the kernel tells of no lock that becomes free but by waiting in it"
+                    )]
+                    std::thread::sleep(PAUSE);
+                }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     return Err("another process changes packs at this moment".into());
                 }

@@ -297,6 +297,9 @@ mod tests {
         assert_eq!(changes.off_path(None, &[entry]).unwrap(), [entry]);
     }
 
+    /// A read, and how many rows it finds.
+    type CountedRead = Box<dyn Fn(&crate::Store) -> usize>;
+
     /// Steps of SQLite that a read takes. Readers are kept, so that it runs on the one whose steps are counted.
     fn steps(store: &crate::Store, read: impl Fn()) -> u64 {
         let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
@@ -320,7 +323,7 @@ mod tests {
     fn a_look_up_takes_as_many_steps_among_many_rows_as_among_few() {
         let (_dir, store) = scratch();
         store.memory_changes().add(change("/m", "x", ChangeState::Done)).wait().unwrap();
-        let all: [(&str, Box<dyn Fn(&crate::Store) -> usize>); 7] = [
+        let all: [(&str, CountedRead); 7] = [
             ("revision", Box::new(|s| s.memory_changes().revision().map(|_| 1).unwrap())),
             ("added", Box::new(|s| s.memory_changes().added_lines(&["/m".into()]).unwrap().len())),
             (
@@ -335,9 +338,8 @@ mod tests {
             ("subjects", Box::new(|s| 1 + s.learnings().subjects("terminal").unwrap().len())),
         ];
         let count = |store: &crate::Store| -> Vec<u64> {
-            let counted = |(name, read): &(&str, Box<dyn Fn(&crate::Store) -> usize>)| {
-                steps(store, || assert_eq!(read(store), 1, "{name}"))
-            };
+            let counted =
+                |(name, read): &(&str, CountedRead)| steps(store, || assert_eq!(read(store), 1, "{name}"));
             all.iter().map(counted).collect()
         };
         let few = count(&store);

@@ -170,7 +170,11 @@ mod tests {
             text: "- x\n".into(),
             by: by.clone(),
         };
-        assert_eq!(changes.runs_of_others("two").unwrap(), [one.clone()], "of /b nothing was seen");
+        assert_eq!(
+            changes.runs_of_others("two").unwrap(),
+            std::slice::from_ref(&one),
+            "of /b nothing was seen"
+        );
         // Another call of the same: the file counts as it was before the first.
         changes.look(look("- y\n")).wait().unwrap();
         let later = Provenance { branch: "later".into(), ..by.clone() };
