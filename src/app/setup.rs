@@ -301,7 +301,7 @@ impl Setup {
         }
     }
 
-    /// The person's decision about this folder, compared with its present files.
+    /// The user's decision about this folder, compared with its present files.
     pub fn trust(&self, store: &Store) -> Status {
         let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| TrustDecision {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
@@ -315,13 +315,13 @@ impl Setup {
         crate::app::tools::memory::without_own(self.folder_config.clone(), &self.project, store)
     }
 
-    /// Reads the project's settings too, in the form that was hashed: the person trusts that form.
+    /// Reads the project's settings too, in the form that was hashed: the user trusts that form.
     pub fn trust_project(&mut self) {
         crate::app::settings::trust(&mut self.sources, &self.folder_config);
         self.config = tiller_config::load(&self.sources);
     }
 
-    /// The file of keys that the person entered.
+    /// The file of keys that the user entered.
     pub fn key_file(&self) -> PathBuf {
         tiller_config::KeyFile::usual(&self.places).path().to_path_buf()
     }

@@ -11,7 +11,7 @@ use crate::schema::ProviderKinds;
 use crate::text;
 use crate::write;
 
-/// Sets `key` (for instance `ui.theme`) in the person's file at `path`; null takes it away. The file is
+/// Sets `key` (for instance `ui.theme`) in the user's file at `path`; null takes it away. The file is
 /// made where there is none. Nothing is written when the result would be wrong. `kinds`: the names of API formats that
 /// a provider can have.
 ///
@@ -106,7 +106,7 @@ fn change(
     write::replace(path, &text)
 }
 
-/// Adds whole tables at the end of the person's file at `path`, or takes them out where they stand as they were added
+/// Adds whole tables at the end of the user's file at `path`, or takes them out where they stand as they were added
 /// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong.
 ///
 /// # Errors

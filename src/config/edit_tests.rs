@@ -82,7 +82,7 @@ fn tables_are_added_at_the_end_and_taken_out_again() {
     fs::write(&path, &after).unwrap();
     add(false).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), format!("{before}\n[limits]\nturns = 9\n"));
-    // What the person changed since is left to the person.
+    // What the user changed since is left to the user.
     for changed in [format!("{before}\n{hook}\n# more\ntimeout = 5\n"), format!("{before}\n# {hook}\n")] {
         fs::write(&path, &changed).unwrap();
         assert!(matches!(add(false), Err(ConfigError::Refused(_))), "{changed}");
@@ -114,7 +114,7 @@ fn nothing_wrong_is_written() {
         assert!(set_value(&path, key, &value, &kinds()).is_err(), "{key}");
         assert_eq!(fs::read_to_string(&path).unwrap(), before, "{key}");
     }
-    // An invalid file is left for the person to mend.
+    // An invalid file is left for the user to mend.
     fs::write(&path, "model = [").unwrap();
     assert!(matches!(set_value(&path, "ui.theme", &json!("y"), &kinds()), Err(ConfigError::Wrong { .. })));
     assert_eq!(fs::read_to_string(&path).unwrap(), "model = [");

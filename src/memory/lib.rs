@@ -1,4 +1,4 @@
-//! What agents keep across sessions: memory files that the person and agents write, rules that are shown with the calls
+//! What agents keep across sessions: memory files that the user and agents write, rules that are shown with the calls
 //! that they concern, and learnings from failures.
 //!
 //! | folder or file | holds |

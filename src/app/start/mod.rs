@@ -38,9 +38,9 @@ pub struct RuleFlags {
 /// What a run may load from the folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FolderTrust {
-    /// The person allows on the command line to load this folder's files.
+    /// The user allows on the command line to load this folder's files.
     pub given: bool,
-    /// Ask the person about the folder's files. Otherwise they are loaded only if they are trusted already.
+    /// Ask the user about the folder's files. Otherwise they are loaded only if they are trusted already.
     pub ask: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Start {
     pub(crate) shared: Option<Arc<SharedSettings>>,
     /// The definition of the main agent.
     pub(crate) role: Option<String>,
-    /// A workflow from a file that the person named.
+    /// A workflow from a file that the user named.
     pub(crate) workflow: Option<tiller_tool::crew::Workflow>,
     /// Writes sessions to files. `None`: sessions cannot be exported.
     pub(crate) exporter: Option<tiller_engine::Exporter>,
@@ -103,7 +103,7 @@ pub struct Running {
     mcp: Option<Arc<tiller_mcp::Hub>>,
     /// Dropped last, so that messages at the end are logged, too.
     _logs: Option<logs::Logs>,
-    /// Errors in files, for the person.
+    /// Errors in files, for the user.
     pub notices: Vec<Notice>,
 }
 

@@ -103,7 +103,7 @@ impl Source for MemoryEntries {
     }
 }
 
-/// Active learnings: what waits for the person or was retired is not found.
+/// Active learnings: what waits for the user or was retired is not found.
 struct LearningTexts(Store);
 
 /// Learnings that are searched, the last used or made first.

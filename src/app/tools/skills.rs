@@ -26,7 +26,7 @@ impl SecretFinder {
         self.put(of(redactor));
     }
 
-    /// From now on finds what this names; it knows secrets that come later.
+    /// From now on uses this finder, which names secrets that come later too.
     pub(crate) fn open(&self, secrets: Secrets) {
         self.put(Arc::new(move |text: &str| secrets(text).first().map(|s| s.name)));
     }
@@ -90,7 +90,7 @@ pub(crate) fn editor(
 /// Why a text may not become part of a skill, or of what an agent is.
 fn refused(content: &str, secrets: &SecretFinder) -> Option<String> {
     let secret = secrets.current();
-    // The person reads the difference before it is written: what a skill says is for the person to judge.
+    // The user reads the difference before it is written: what a skill says is for the user to judge.
     let found = find(content, &[FindingKind::Hidden, FindingKind::Secret], &secret)?;
     Some(match found {
         Finding::Secret(_) => format!("it {found}; name the variable that holds it instead"),

@@ -81,7 +81,7 @@ fn export(store: &Store, file: Option<&Path>) -> Result<Exit, Notice> {
 
 fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit, Notice> {
     let read = lines::read(&text_of(file)?, setup.clock.now());
-    // Text of others may repeat a secret of this person.
+    // Text of others may repeat a secret of this user.
     let mut learnings = read.learnings;
     for text in learnings.iter_mut().flat_map(Learning::texts_mut) {
         *text = setup.redactor.redact(text).into_owned();

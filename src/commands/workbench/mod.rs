@@ -147,7 +147,7 @@ pub(crate) fn show(
     {
         setup.trust_project();
     }
-    // Without the person's agreement the screen shows the folder as restricted.
+    // Without the user's agreement the screen shows the folder as restricted.
     let restricted = !setup.folder_config.found.is_empty()
         && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let restricted = Arc::new(AtomicBool::new(restricted));
@@ -233,7 +233,7 @@ pub(crate) fn show(
     options.found.keys = shared.found_keys();
     let agents = crate::app::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
     options.found.agents = agents.iter().map(|a| a.name.to_owned()).collect();
-    // The setup of a model is offered when the session has no real model, unless the person chose the demo. In the
+    // The setup of a model is offered when the session has no real model, unless the user chose the demo. In the
     // settings the demo is an earlier choice.
     let demo = |m: &Option<String>| m.as_deref() == Some("demo/demo");
     options.start.first_run =

@@ -26,7 +26,7 @@ pub struct News {
     lines: BTreeMap<&'static str, String>,
     /// Lines that never replace each other.
     list: Vec<String>,
-    /// A line has words of another agent, whose reading is not known here.
+    /// A line has words of another agent, whose sources are not known here.
     of_agents: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The person's changes of memory.
+//! The user's changes of memory.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::core::Core;
 pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, command: MemoryCommand) {
     let from = Provenance {
         session: Some(core.session.id),
-        // The person's own entries belong to no branch.
+        // The user's own entries belong to no branch.
         entry: None,
         branch: String::new(),
         agent: core.identity.id.clone(),

@@ -1,4 +1,4 @@
-//! Where an entry of memory comes from: what the agent has read since the person's last message, and whose words it has.
+//! Where an entry of memory comes from: what the agent has read since the user's last message, and whose words it has.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::core::services::Services;
 use crate::tool_call::text_of;
 
-/// Percentage of an entry's words in one message of the person's from which on they are the person's words.
+/// Percentage of an entry's words in one message of the user's from which on they are the user's words.
 const PERSON: usize = 70;
 /// The same for a text of others, of which the entry then is.
 const OTHERS: usize = 80;
@@ -26,7 +26,7 @@ pub(crate) fn origin(
 ) -> impl FnOnce() -> MemoryOrigin + Send + use<> {
     let catalog = core.services.tools.all.catalog();
     let (path, memory) = (core.session.history.path.clone(), core.services.user.memory.clone());
-    // Its task was written by an agent whose reading is not known here.
+    // Its task was written by an agent whose sources are not known here.
     let least = if core.identity.is_child() { Taint::ToolOutput } else { Taint::Agent };
     let provenance = Provenance {
         session: Some(core.identity.child().map_or(core.session.id, |c| c.root)),
@@ -60,7 +60,7 @@ pub(crate) async fn of_summary(services: &Services, entries: &[Arc<Entry>]) -> T
 /// Judges what an agent has read.
 pub(crate) struct Reading<'a> {
     pub(crate) catalog: &'a ToolCatalog,
-    /// Knows the origins of the entries that results of the tool `memory` show; without it those count by their marks.
+    /// Has the origins of the entries that results of the tool `memory` show; without it those count by their marks.
     pub(crate) memory: Option<&'a Memory>,
 }
 
@@ -95,7 +95,7 @@ impl Reading<'_> {
             return repeated;
         }
         let prompt = path.iter().rposition(|e| begins_turn(e)).unwrap_or(0);
-        // What the person gave the agent before the message is of this turn.
+        // What the user gave the agent before the message is of this turn.
         let given = path[..prompt].iter().rev().take_while(|e| is_given(e)).count();
         // A summary that was made in this turn may stand before the message that it kept.
         let begin = path.get(prompt).map(|e| e.time);
@@ -145,7 +145,7 @@ impl Reading<'_> {
     }
 }
 
-/// The person's words, in a turn or at its beginning. What a line of theirs printed is none, and a message that a file brought or
+/// The user's words, in a turn or at its beginning. What a line of theirs printed is none, and a message that a file brought or
 /// a server had a part in may not be theirs.
 fn of_person(entry: &Entry) -> bool {
     match &entry.body {
@@ -158,7 +158,7 @@ fn begins_turn(entry: &Entry) -> bool {
     matches!(&entry.body, EntryBody::User { origin: Origin::Prompt, .. })
 }
 
-/// What stands between an agent's reply and the next message of the person's: output of the person's lines, a branch's summary.
+/// What stands between an agent's reply and the next message of the user's: output of the user's lines, a branch's summary.
 fn is_given(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::User { origin, .. } => matches!(origin, Origin::Shell | Origin::Engine),
@@ -170,12 +170,12 @@ fn is_given(entry: &Entry) -> bool {
     }
 }
 
-/// Whether a text has the words of a message of the person's.
+/// Whether a text has the words of a message of the user's.
 fn is_of_person(path: &[Arc<Entry>], text: &str) -> bool {
     path.iter().any(|e| of_person(e) && has_words_of(text, &e.body.search_text(), PERSON))
 }
 
-/// The text that an entry brought to the agent, without the words that the person typed.
+/// The text that an entry brought to the agent, without the words that the user typed.
 fn brought(entry: &Entry) -> String {
     match &entry.body {
         EntryBody::User { message, content, .. } if of_person(entry) => {
@@ -275,7 +275,7 @@ mod tests {
             of(vec![user("see @a", Origin::Prompt, "see @a\n\nx", Some(Taint::ToolOutput))]),
             Taint::ToolOutput
         );
-        // What a server sent is never the person's word, and what the person typed beside it is.
+        // What a server sent is never the user's word, and what the user typed beside it is.
         let sent = |words: &str| {
             vec![
                 user(

@@ -67,7 +67,7 @@ impl Memory {
         let added: Vec<Entry> =
             summary.iter().map(|text| Entry::new(&self.today(), &format!("{text}{mark}"))).collect();
         let edit = |document: &mut Document| {
-            // The person may have edited some meanwhile: these stay.
+            // The user may have edited some meanwhile: these stay.
             let moved = surplus.entries.iter().filter(|entry| document.archive(entry, true)).count();
             if moved > 0 {
                 for entry in &added {

@@ -1,4 +1,4 @@
-//! A memory file taken apart: dated entries, and any other text of the person's, which is kept byte for byte.
+//! A memory file taken apart: dated entries, and any other text of the user's, which is kept byte for byte.
 //!
 //! An entry is an item of a list at the first column, `- 2026-11-26: text`, with indented lines that continue it. The date
 //! may be missing. The section `## Archive` holds entries that models do not see.

@@ -35,7 +35,7 @@ impl Moved {
 
 impl Memory {
     /// Carries out a pending change, with another text where one is given, or declines it. Accepting an entry that is in its
-    /// file, and that text of others had a part in, makes it the person's. Returns what was done, in a sentence.
+    /// file, and that text of others had a part in, makes it the user's. Returns what was done, in a sentence.
     ///
     /// # Errors
     /// When it does not wait any more, the text is refused, or the file cannot be written.
@@ -67,7 +67,7 @@ impl Memory {
         }
         let mut added = change.added.as_deref().map(Entry::of_line);
         if let (Some(entry), Some(text)) = (&mut added, text) {
-            // The person's own text.
+            // The user's own text.
             self.screened(text, tiller_protocol::Taint::Person)?;
             *entry = Entry { archived: entry.archived, ..Entry::new(&entry.date, text) };
         }
@@ -123,7 +123,7 @@ impl Memory {
         Ok(format!("{}: {}", if redo { "redone" } else { "undone" }, words(change)))
     }
 
-    /// Does a recorded change to its file (`forward`), or takes it back, and stores its new state. False: the person edited the
+    /// Does a recorded change to its file (`forward`), or takes it back, and stores its new state. False: the user edited the
     /// entry, so the file stays as it is.
     fn turn(
         &self,
@@ -191,7 +191,7 @@ impl Memory {
     }
 
     /// Follows a session to another place of its tree: changes that it made on a branch that is left are taken out of the
-    /// files, and those of the branch that is entered come back. What the person edited stays as it is.
+    /// files, and those of the branch that is entered come back. What the user edited stays as it is.
     ///
     /// # Errors
     /// When a file or the database cannot be read or written.

@@ -1,9 +1,9 @@
-//! Memory files: MEMORY.md, what agents should know for long, and USER.md, who the person is. Both are in the person's data
-//! folder; a project that the person trusts can have a second pair in its `.tiller` folder.
+//! Memory files: MEMORY.md, what agents should know for long, and USER.md, who the user is. Both are in the user's data
+//! folder; a project that the user trusts can have a second pair in its `.tiller` folder.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `document` | the form of a file: entries, and text of the person's that is kept byte for byte |
+//! | `document` | the form of a file: entries, and text of the user's that is kept byte for byte |
 //! | `merge` | what two sides changed, in one document |
 //! | `disk` | reading and replacing a file that others write too |
 //! | `leftovers` | what a killed process leaves beside a file |
@@ -85,15 +85,15 @@ impl From<tiller_store::StoreError> for MemoryError {
 /// Where memory files are.
 #[derive(Clone, Debug)]
 pub struct MemoryPlaces {
-    /// The person's data folder.
+    /// The user's data folder.
     pub data: PathBuf,
-    /// The person's settings folder: a USER.md in it is read, too.
+    /// The user's settings folder: a USER.md in it is read, too.
     pub settings: PathBuf,
     /// The workspace; `None`: there is none.
     pub project: Option<PathBuf>,
 }
 
-/// Memory files of the person and of one project. Every method blocks.
+/// Memory files of the user and of one project. Every method blocks.
 pub struct Memory {
     places: MemoryPlaces,
     clock: Arc<dyn Clock>,
@@ -101,7 +101,7 @@ pub struct Memory {
     settings: RwLock<MemorySettings>,
     /// Set once the database is open; before that the origin of entries is neither known nor kept.
     store: OnceLock<Store>,
-    /// The person trusts the project.
+    /// The user trusts the project.
     trusted: AtomicBool,
     since_free: Mutex<Option<power::SinceFree>>,
     watch: Mutex<seen::Watch>,
@@ -208,7 +208,7 @@ impl Memory {
         *self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the files of the project, which the person trusts as they are. Blocks.
+    /// Uses the files of the project, which the user trusts as they are. Blocks.
     pub fn trust_project(&self) {
         self.trusted.store(true, Ordering::Relaxed);
         self.know_project();
@@ -248,7 +248,7 @@ impl Memory {
         })
     }
 
-    /// The USER.md of the person's settings, which is read only.
+    /// The USER.md of the user's settings, which is read only.
     fn settings_slot(&self) -> Slot {
         let path = self.places.settings.join(MemoryFile::User.file_name());
         Slot { path, locks: self.places.data.join("locks"), links: true, inside: None }
@@ -262,7 +262,7 @@ impl Memory {
         Ok(Document::parse(&self.slot(target)?.read()?.unwrap_or_default()))
     }
 
-    /// What models see of both scopes of a file, with its path: the person's first. Invisible text is made visible. A file
+    /// What models see of both scopes of a file, with its path: the user's first. Invisible text is made visible. A file
     /// that cannot be read is left out; [`Self::page`] says why.
     pub fn live(&self, file: MemoryFile) -> Vec<(PathBuf, String)> {
         self.live_without(file, &|_, _| false)

@@ -56,7 +56,7 @@ impl Memory {
         Ok(page)
     }
 
-    /// How many changes wait for the person.
+    /// How many changes wait for the user.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -94,7 +94,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Entries of the USER.md of the person's settings that other programs may have written, so that they can be accepted.
+    /// Entries of the USER.md of the user's settings that other programs may have written, so that they can be accepted.
     fn of_others_in_settings(&self, changes: &[MemoryChange]) -> Vec<MemoryEntry> {
         let slot = self.settings_slot();
         let path = name(&slot.path);

@@ -1,5 +1,5 @@
 //! One change of a memory file: the entries that it is about are found and screened, the difference is shown, then it is
-//! carried out or waits for the person.
+//! carried out or waits for the user.
 
 use tiller_config::schema::MemoryApproval;
 use tiller_protocol::memory::{ChangeState, MemoryChange};
@@ -40,7 +40,7 @@ pub struct Planned {
 pub enum Route {
     /// It is written.
     Write,
-    /// The person is asked.
+    /// The user is asked.
     Ask,
     /// It waits in the memory browser.
     Pend,
@@ -49,7 +49,7 @@ pub enum Route {
 }
 
 impl Memory {
-    /// What becomes of an agent's change by the settings. Text that may be of others is kept only when the person approves it.
+    /// What becomes of an agent's change by the settings. Text that may be of others is kept only when the user approves it.
     pub fn route(&self, taint: Taint) -> Route {
         match (self.settings().approve, taint) {
             (_, Taint::Person) => Route::Write,
@@ -118,7 +118,7 @@ impl Memory {
         self.change(planned.target, edit, |()| self.record(planned, ChangeState::Done).map(drop))
     }
 
-    /// Keeps a change for the person, who decides in the memory browser. Returns its number.
+    /// Keeps a change for the user, who decides in the memory browser. Returns its number.
     ///
     /// # Errors
     /// When it cannot be stored.
@@ -134,7 +134,7 @@ impl Memory {
             .ok_or_else(|| MemoryError::Store("there is no database".into()))
     }
 
-    /// Plans and writes a change of the person's.
+    /// Plans and writes a change of the user's.
     ///
     /// # Errors
     /// As [`Self::plan`] and [`Self::carry_out`].

@@ -1,8 +1,8 @@
 //! Which entries have power over calls: those that are rules, and that no text of others had a part in.
 //!
-//! An entry that Tiller wrote has its origin in the database. One without is the person's, written in an editor, unless a
+//! An entry that Tiller wrote has its origin in the database. One without is the user's, written in an editor, unless a
 //! program that nothing confines may have written it: while such programs run, new entries without an origin count as output
-//! of a tool until the person accepts them.
+//! of a tool until the user accepts them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub(super) struct SinceFree {
     known: HashMap<String, HashSet<String>>,
     /// New ones whose origin could not be stored, as path and line.
     unstored: HashSet<(String, String)>,
-    /// How many the person was not told of.
+    /// How many the user was not told of.
     untold: usize,
 }
 
@@ -57,7 +57,7 @@ impl RuleFilePlace {
 }
 
 impl Memory {
-    /// The files whose entries can be rules: those in use, and the USER.md of the person's settings.
+    /// The files whose entries can be rules: those in use, and the USER.md of the user's settings.
     pub fn rule_files(&self) -> Vec<RuleFilePlace> {
         let own = self.targets().filter_map(|target| {
             let slot = self.slot(target).ok()?;
@@ -80,7 +80,7 @@ impl Memory {
         others
     }
 
-    /// A program that nothing confines is about to run: what is in the files now is the person's, what comes without an
+    /// A program that nothing confines is about to run: what is in the files now is the user's, what comes without an
     /// origin from now on may be the program's. Blocks.
     pub fn before_free_program(&self) {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,7 @@ impl Memory {
         self.read(target).map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
     }
 
-    /// The person agreed to the files of the project as they are.
+    /// The user agreed to the files of the project as they are.
     pub(super) fn know_project(&self) {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
@@ -155,7 +155,7 @@ impl Memory {
         }
     }
 
-    /// The same as [`Self::accept_kept`] for the USER.md of the person's settings, which is only read: the entry stays as it is.
+    /// The same as [`Self::accept_kept`] for the USER.md of the user's settings, which is only read: the entry stays as it is.
     pub(super) fn accept_in_settings(
         &self,
         store: &Store,
@@ -167,7 +167,7 @@ impl Memory {
         Ok(format!("accepted in {}", change.path))
     }
 
-    /// The person accepts an entry that text of others had a part in: from then on it is the person's, without the mark at its
+    /// The user accepts an entry that text of others had a part in: from then on it is the user's, without the mark at its
     /// end. Returns a sentence.
     pub(super) fn accept_kept(
         &self,

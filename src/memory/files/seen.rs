@@ -178,7 +178,7 @@ impl Memory {
         };
         self.change(target, edit, |added| {
             if *added {
-                // It is as trusted as it was: the person brings back what was there.
+                // It is as trusted as it was: the user brings back what was there.
                 let recorded = store.memory_changes().of_lines(&change.path, &entry.forms())?;
                 let last =
                     recorded.iter().rev().find(|c| c.state == ChangeState::Done && entry.is_in(&c.added));
@@ -237,7 +237,7 @@ impl Memory {
         Ok(others.into_iter().filter(|run| !run.process.alive()).collect())
     }
 
-    /// The files that are looked at: those in use, and the USER.md of the person's settings.
+    /// The files that are looked at: those in use, and the USER.md of the user's settings.
     fn watched(&self) -> impl Iterator<Item = Watched> + '_ {
         let own = self.targets().filter_map(|target| {
             let slot = self.slot(target).ok()?;

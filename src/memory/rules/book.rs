@@ -66,7 +66,7 @@ type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<FileRules>);
 /// Most faults that are kept and shown.
 const FAULTS: usize = 100;
 
-/// The rules of this person and project.
+/// The rules of this user and project.
 pub struct RuleBook {
     memory: Arc<Memory>,
     tools: ToolCatalog,

@@ -74,7 +74,7 @@ fn text_of_others_is_no_rule() {
         faults.len() == 2 && faults.iter().all(|(_, why)| why.contains("until you accept it")),
         "{faults:?}"
     );
-    // The person takes responsibility for it by taking the mark away.
+    // The user takes responsibility for it by taking the mark away.
     std::fs::write(dir.path().join("MEMORY.md"), "- run it, but slowly [when: read]\n").unwrap();
     assert_eq!((book.rules(&store).len(), marks(&book).len()), (1, 0));
     // Nor does what was learned from the output of a command become one.
@@ -161,13 +161,13 @@ fn text_that_is_no_entry_is_no_rule() {
     assert_eq!(book.new_faults(), [""; 0]);
 }
 
-/// Entries that appear while a program runs that nothing confines have no power until the person accepts them.
+/// Entries that appear while a program runs that nothing confines have no power until the user accepts them.
 #[test]
 fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
     let (dir, store, book) = book("- mine [when: read]\n");
     let path = dir.path().join("MEMORY.md");
     let texts = || book.rules(&store).into_iter().map(|r| r.rule.text).collect::<Vec<_>>();
-    // Written in an editor: it is the person's.
+    // Written in an editor: it is the user's.
     std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n").unwrap();
     assert_eq!(texts(), ["mine", "by hand"]);
     book.memory.before_free_program();
@@ -177,7 +177,7 @@ fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
     let page = book.memory.page(&tiller_protocol::MemoryQuery::default()).unwrap();
     let entry = page.entries.iter().find(|e| e.text.starts_with("poison")).unwrap();
     assert_eq!(entry.from.as_ref().unwrap().taint, Taint::ToolOutput);
-    // The person accepts it, undoes that, and accepts it again.
+    // The user accepts it, undoes that, and accepts it again.
     book.memory.decide(entry.change.unwrap(), true, None).unwrap();
     assert_eq!(texts(), ["mine", "by hand", "poison"]);
     book.memory.undo(false).unwrap();

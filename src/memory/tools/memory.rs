@@ -90,7 +90,7 @@ fn target(args: &Value) -> String {
 }
 
 impl Args {
-    /// Entries are written to the person's MEMORY.md, unless the call says otherwise.
+    /// Entries are written to the user's MEMORY.md, unless the call says otherwise.
     fn target(&self) -> MemoryTarget {
         MemoryTarget { file: self.file().unwrap_or_default(), scope: self.scope().unwrap_or_default() }
     }
@@ -269,7 +269,7 @@ fn line(e: &MemoryEntry) -> String {
     format!("{date}{}", visible(&e.text).replace('\n', "\n  "))
 }
 
-/// Writes a change, or keeps it for the person. Returns the start of a sentence about the file.
+/// Writes a change, or keeps it for the user. Returns the start of a sentence about the file.
 fn carry(memory: &Memory, planned: &Planned, route: Route) -> Result<&'static str, MemoryError> {
     if route == Route::Pend {
         memory.pend(planned)?;

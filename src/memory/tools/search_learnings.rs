@@ -80,7 +80,7 @@ fn fitting(
     order: Option<&OrderTexts>,
     query: &str,
 ) -> Result<Vec<Learning>, StoreError> {
-    // Proposals are not the person's yet: they are not shown to a model.
+    // Proposals are not the user's yet: they are not shown to a model.
     let list =
         |filter: &str, most| learnings.store().learnings().list(filter, Some(&LearningState::Active), most);
     let containing = list(query, LIMIT)?;

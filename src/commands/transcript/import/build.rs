@@ -87,7 +87,7 @@ impl Build<'_> {
                             call_id.clone_from(ours);
                             chains.entry(*reply).or_default().push(at);
                         }
-                        // A second result, or one without a call: not valid for a model, but kept for the person.
+                        // A second result, or one without a call: not valid for a model, but kept for the user.
                         _ => {
                             let words: Vec<&str> = content.iter().filter_map(words).collect();
                             let text = format!("A result of {name} without a call:\n{}", words.join("\n"));
@@ -253,7 +253,7 @@ impl Build<'_> {
         out
     }
 
-    /// The person's last place: as the file says, else the end of the path with the last line.
+    /// The user's last place: as the file says, else the end of the path with the last line.
     fn end(&self) -> Option<usize> {
         let main = AgentId::main();
         let named = self.talk.end.as_deref().and_then(|key| self.talk.place(Some(key)).ok().flatten());

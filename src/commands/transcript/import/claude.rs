@@ -1,5 +1,5 @@
 //! Transcripts of Claude Code. A line is one block of a reply (lines of one reply share the message's id), a message of
-//! the person, results of tools, or a record of the program; `parentUuid` makes them a tree.
+//! the user, results of tools, or a record of the program; `parentUuid` makes them a tree.
 
 use serde_json::Value;
 use tiller_protocol::{

@@ -7,7 +7,7 @@ use tiller_protocol::{Block, EntryBody, ModelRef, Origin, Part, StopReason, Tool
 use super::Reader;
 use super::talk::{Conversation, number, said, text, time};
 
-/// Beginnings of messages that the program sends in the person's name.
+/// Beginnings of messages that the program sends in the user's name.
 const OURS: [&str; 5] = [
     "<environment_context>",
     "<user_instructions>",
@@ -227,7 +227,7 @@ impl Codex {
     }
 }
 
-/// Whether the program wrote a message of the person's.
+/// Whether the program wrote a message of the user's.
 fn ours(body: &Value) -> bool {
     let kinds = body.pointer("/internal_chat_message_metadata_passthrough/content_item_kinds");
     if let Some(kinds) = kinds.and_then(Value::as_array) {

@@ -23,7 +23,7 @@ pub(super) struct Conversation {
     pub(super) tags: Vec<(String, String)>,
     /// Records that are not part of the conversation.
     pub(super) records: Vec<Record>,
-    /// Key of the person's last item.
+    /// Key of the user's last item.
     pub(super) end: Option<String>,
     /// Keys that are not items: the key that represents them as a parent.
     alias: HashMap<String, Option<String>>,

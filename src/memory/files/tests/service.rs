@@ -185,7 +185,7 @@ fn entries_follow_the_branch_that_wrote_them() {
     append(&memory, "before", from(1));
     append(&memory, "on two", from(2));
     memory.write(MINE, &Edit::Replace { old: "before".into(), text: "after".into() }, from(3)).unwrap();
-    // The person's own entries belong to no branch.
+    // The user's own entries belong to no branch.
     append(&memory, "mine", Provenance { entry: None, taint: Taint::Person, ..from(0) });
     let all = text(&memory);
     let preview = memory.would_move(session, head(4)).unwrap();
@@ -199,7 +199,7 @@ fn entries_follow_the_branch_that_wrote_them() {
     assert_eq!(back.back, ["on two", "after"]);
     let found = |t: &str| text(&memory).contains(t);
     assert!(found("on two") && found("after") && found("mine") && !found("before"), "{}", text(&memory));
-    // The person edits one: it stays when the branch is left.
+    // The user edits one: it stays when the branch is left.
     std::fs::write(dir.path().join("data/MEMORY.md"), text(&memory).replace("on two", "on two, by hand"))
         .unwrap();
     assert_eq!(memory.head_moved(session, head(1)).unwrap().aside, ["after"]);
@@ -506,7 +506,7 @@ fn an_export_comes_back_as_it_was_and_a_file_of_others_is_nobody_s_word() {
     export.iter().for_each(|e| assert_ne!(memory.import(e, false).unwrap(), Imported::Removed));
     assert_eq!(state(&page(&memory).entries), state(&before));
 
-    // Elsewhere the file may say what it wants.
+    // Elsewhere the text of the file has no effect.
     let other_dir = tempfile::tempdir().unwrap();
     let other = new_memory(other_dir.path());
     export.iter().for_each(|e| assert_ne!(other.import(e, false).unwrap(), Imported::Removed));

@@ -260,7 +260,7 @@ impl Source for List {
         match reply.as_ref() {
             ReplyEvent::LearningsReply { reply } => {
                 self.page = reply.clone();
-                // What waits for the person comes first, what is retired last.
+                // What waits for the user comes first, what is retired last.
                 let rank = |l: &Learning| match l.state {
                     LearningState::Proposed => 0,
                     LearningState::Active => 1,

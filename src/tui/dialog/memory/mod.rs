@@ -111,7 +111,7 @@ impl Browser {
         list_state::send(CommandBody::Memory(command))
     }
 
-    /// Whether an entry waits for the person, or becomes the person's when it is accepted.
+    /// Whether an entry waits for the user, or becomes the user's when it is accepted.
     fn may_accept(entry: &MemoryEntry) -> bool {
         entry.state == MemoryState::Pending || rows::is_of_others(entry)
     }

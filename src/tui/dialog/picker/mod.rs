@@ -75,7 +75,7 @@ pub struct Picker {
     /// A row has a preview.
     previews: bool,
     page: usize,
-    /// The person has moved or typed: the list does not go to what is in force by itself any more.
+    /// The user has moved or typed: the list does not go to what is in force by itself any more.
     moved: bool,
     words: Option<InputField>,
     /// In place of the rows.

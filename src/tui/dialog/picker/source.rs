@@ -258,7 +258,7 @@ pub trait LateRows {
 pub enum Outcome {
     /// Stay open; `reload`: read the items again.
     Stay { effects: Vec<Effect>, reload: bool },
-    /// Ask the person for text about the selected row, beginning with `text`; it goes to [`Source::submit`].
+    /// Ask the user for text about the selected row, beginning with `text`; it goes to [`Source::submit`].
     Input { label: &'static str, text: String },
     /// Stay open with this text in the filter.
     Filter(String),

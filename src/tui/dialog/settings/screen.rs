@@ -1,4 +1,4 @@
-//! Settings of the screen: what each is now, and whether it is the person's own or the default. Choosing
+//! Settings of the screen: what each is now, and whether it is the user's own or the default. Choosing
 //! one changes it at once, and keeps it.
 
 use serde_json::{Value, json};
