@@ -159,9 +159,7 @@ impl Setup {
         self.secrets.extend(texts.into_iter().filter(|text| text.len() >= SHORTEST_KEY));
         self.redactor = Arc::new(Redactor::new(self.secrets.clone()));
         self.services.secrets.replace(&self.redactor);
-        let redactor = Arc::clone(&self.redactor);
-        let secret = move |text: &str| redactor.secrets(text).first().map(|s| s.name);
-        self.services.memory.find_secrets(Arc::new(secret));
+        self.services.memory.find_secrets(crate::app::tools::skills::find_secret(&self.redactor));
     }
 
     /// Reads the skills; those of the folder while `trusted` is set, also when they are read again. Returns what is wrong

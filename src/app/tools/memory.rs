@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tiller_config::{Config, Places};
 use tiller_memory::files::{Document, Entry};
-use tiller_memory::screen::FindSecret;
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_permit::Redactor;
 use tiller_permit::trust::{FolderConfig, Status};
@@ -30,8 +29,7 @@ pub(crate) fn add(
         settings: places.config.clone(),
         project: Some(project.to_owned()),
     };
-    let redactor = Redactor::new(secrets.to_vec());
-    let secret: FindSecret = Arc::new(move |text: &str| redactor.secrets(text).first().map(|s| s.name));
+    let secret = super::skills::find_secret(&Arc::new(Redactor::new(secrets.to_vec())));
     let memory = Arc::new(Memory::new(places, Arc::clone(clock), secret, MemorySettings::of(config)));
     tiller_memory::tools(Arc::clone(&memory)).into_iter().for_each(|tool| registry.push(tool));
     memory

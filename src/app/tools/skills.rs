@@ -18,12 +18,12 @@ pub(crate) struct SecretFinder(Arc<RwLock<FindSecret>>);
 impl SecretFinder {
     /// With the secrets of the settings.
     pub(crate) fn new(redactor: &Arc<Redactor>) -> Self {
-        Self(Arc::new(RwLock::new(of(redactor))))
+        Self(Arc::new(RwLock::new(find_secret(redactor))))
     }
 
     /// From now on finds what this masks.
     pub(crate) fn replace(&self, redactor: &Arc<Redactor>) {
-        self.put(of(redactor));
+        self.put(find_secret(redactor));
     }
 
     /// From now on uses this finder, which names secrets that come later too.
@@ -40,7 +40,8 @@ impl SecretFinder {
     }
 }
 
-fn of(redactor: &Arc<Redactor>) -> FindSecret {
+/// Names the kind of the first secret that a redactor finds in a text.
+pub(crate) fn find_secret(redactor: &Arc<Redactor>) -> FindSecret {
     let redactor = Arc::clone(redactor);
     Arc::new(move |text: &str| redactor.secrets(text).first().map(|s| s.name))
 }
