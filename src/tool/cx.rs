@@ -106,6 +106,8 @@ pub struct AskedWrite {
     pub path: String,
     /// The exact difference (unified).
     pub diff: String,
+    /// A rule is made, changed or removed.
+    pub rule: bool,
 }
 
 /// What a request to a server of the settings used.

@@ -382,8 +382,14 @@ pub(crate) fn permission_ask(
 
 /// The question about a change of a memory file. Shown is the file, with the difference.
 pub(crate) fn memory_ask(write: &tiller_tool::AskedWrite) -> Option<PermissionAsk> {
-    let effects = vec!["models see it in later sessions".to_owned()];
-    let rule = "memory.approve is \"ask\"".into();
+    let (effect, rule) = match write.rule {
+        true => (
+            "a rule is shown with each call that it matches",
+            "agents make, change and remove no rule unasked",
+        ),
+        false => ("models see it in later sessions", "memory.approve is \"ask\""),
+    };
+    let (effects, rule) = (vec![effect.to_owned()], rule.into());
     let call = Call {
         tool: "memory",
         verb: &ToolVerb::Memory,

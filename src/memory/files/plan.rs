@@ -48,6 +48,14 @@ pub enum Route {
     Never,
 }
 
+impl Planned {
+    /// Whether it makes, changes or removes a rule.
+    pub fn is_about_rule(&self) -> bool {
+        let mut entries = self.added.iter().chain(&self.removed);
+        entries.any(|entry| has_matcher(&entry.text))
+    }
+}
+
 impl Memory {
     /// What becomes of an agent's change by the settings. Text that may be of others is kept only when the user approves it.
     pub fn route(&self, taint: Taint) -> Route {
@@ -63,10 +71,8 @@ impl Memory {
     /// As [`Self::route`], for a change that was checked. An agent makes, changes and removes no rule unasked: a rule takes part in
     /// every call that it matches, and the text that leads an agent to one may be that of a repository.
     pub fn route_of(&self, planned: &Planned) -> Route {
-        let is_rule = |entry: &Option<Entry>| entry.as_ref().is_some_and(|e| has_matcher(&e.text));
-        let rule = is_rule(&planned.added) || is_rule(&planned.removed);
         match self.route(planned.from.taint) {
-            Route::Write if rule && planned.from.taint != Taint::Person => Route::Ask,
+            Route::Write if planned.is_about_rule() && planned.from.taint != Taint::Person => Route::Ask,
             route => route,
         }
     }

@@ -196,7 +196,8 @@ impl MemoryTool {
         // What it replaces or repeats may be less trusted than what the turn has read.
         let mut route = self.0.route_of(&planned);
         if route == Route::Ask {
-            let asked = AskedWrite { path: target.label().into(), diff: planned.diff.clone() };
+            let (path, diff) = (target.label().into(), planned.diff.clone());
+            let asked = AskedWrite { path, diff, rule: planned.is_about_rule() };
             route = match cx.ports.confirm_memory(&cx.agent, asked).await {
                 Some(true) => Route::Write,
                 Some(false) => {

@@ -204,6 +204,7 @@ impl PermissionAsk {
             ToolVerb::Process => "control a process",
             ToolVerb::Ask => "ask a question",
             ToolVerb::Tool => "call",
+            ToolVerb::Memory => "change",
             verb => verb.word(),
         }
     }

@@ -1,6 +1,7 @@
 //! What the approval dialog says about a call, as lines. Everything in it is foreign: each character is
 //! shown or spelled out, none is left away.
 
+use tiller_protocol::ToolVerb;
 use tiller_protocol::ask::{AskReason, AskedCall, PermissionAsk, Risk};
 
 use crate::text::clean::{self, Mode, Piece};
@@ -102,7 +103,9 @@ fn asked(p: &PermissionAsk) -> Line {
     line.push(if p.rule == AskReason::NoRule { "Asked because " } else { "Asked because: " }, look);
     line.push_strict(p.rule.text(), look);
     let only_edits = p.calls.iter().all(|call| call.diff);
-    if p.diff.is_some() && p.risk == Risk::Low && only_edits {
+    if p.verb == ToolVerb::Memory {
+        line.push(". /memory undoes it.", look);
+    } else if p.diff.is_some() && p.risk == Risk::Low && only_edits {
         line.push(". Inside this folder; can be undone.", look);
     } else if p.folder.is_empty() {
         line.push(".", look);

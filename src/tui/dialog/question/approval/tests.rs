@@ -2,7 +2,7 @@
 
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent};
-use tiller_protocol::{AgentId, Notice, NoticeKind, PermissionOutcome, SeqIds};
+use tiller_protocol::{AgentId, Notice, NoticeKind, PermissionOutcome, SeqIds, ToolVerb};
 
 use super::*;
 use crate::app::msg::Msg;
@@ -341,6 +341,24 @@ fn x7_what_is_shown_is_what_is_answered() {
         r.clear().run("y");
         assert_eq!(decided(&r), Some((Decision::Once, format!("hash of {text}"))), "{}", r.screen());
     }
+}
+
+/// A memory file may be outside of the folder, and its undo is that of memory.
+#[test]
+fn a_question_about_memory_says_what_is_done_to_which_file_and_how_it_is_undone() {
+    let p = PermissionAsk {
+        verb: ToolVerb::Memory,
+        diff: Some("--- MEMORY.md\n+++ MEMORY.md\n@@ -0,0 +1 @@\n+- a fact\n".into()),
+        folder: String::new(),
+        ..permission("MEMORY.md", Risk::Low)
+    };
+    let (r, _) = listening(118, 25, p);
+    let screen = r.screen();
+    assert!(
+        screen.contains("wants to change MEMORY.md") && screen.contains("/memory undoes it."),
+        "{screen}"
+    );
+    assert!(!screen.contains("Inside this folder"), "{screen}");
 }
 
 /// U9: what the eye cannot see is spelled out, in the command and in the difference.
