@@ -241,7 +241,7 @@ async fn a_rule_of_an_agent_s_is_asked_about_where_other_entries_are_written() {
         let ask = rig.asked().await;
         let AskBody::Permission(asked) = &ask.body else { panic!("{ask:?}") };
         assert!(asked.diff.as_ref().is_some_and(|diff| diff.contains(rule)), "{asked:?}");
-        assert!(asked.rule.text().contains("no rule unasked") && asked.wants() == "change", "{asked:?}");
+        assert!(asked.rule.text().contains("asks before") && asked.wants() == "change", "{asked:?}");
         let hash = asked.hash.clone();
         rig.answer(&ask, AskReply::Permission { decision, hash });
         rig.finished().await;

@@ -385,7 +385,7 @@ pub(crate) fn memory_ask(write: &tiller_tool::AskedWrite) -> Option<PermissionAs
     let (effect, rule) = match write.rule {
         true => (
             "a rule is shown with each call that it matches",
-            "agents make, change and remove no rule unasked",
+            "an agent asks before it makes, changes or removes a rule",
         ),
         false => ("models see it in later sessions", "memory.approve is \"ask\""),
     };

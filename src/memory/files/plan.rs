@@ -68,7 +68,7 @@ impl Memory {
         }
     }
 
-    /// As [`Self::route`], for a change that was checked. An agent makes, changes and removes no rule unasked: a rule takes part in
+    /// As [`Self::route`], for a change that was checked. An agent asks before it makes, changes or removes a rule: a rule takes part in
     /// every call that it matches, and the text that leads an agent to one may be that of a repository.
     pub fn route_of(&self, planned: &Planned) -> Route {
         match self.route(planned.from.taint) {
