@@ -55,18 +55,31 @@ impl Vocabulary {
 
     /// The near words of each word of a text.
     pub(crate) fn near(&mut self, table: &Table, text: &str) -> Near {
-        let mut near = Near::default();
+        let (mut near, mut asked) = (Near::default(), Vec::new());
         for word in spoken(text) {
             if word.chars().count() < LETTERS || !word.chars().all(char::is_alphabetic) {
                 continue;
             }
-            if !self.known.contains_key(&word) {
-                if self.known.len() >= KEPT {
-                    self.known.clear();
-                }
-                let found = self.look_up(table, &word);
-                self.known.insert(word.clone(), found);
-            }
+            asked.push(word);
+        }
+        if self.known.len() + asked.len() > KEPT {
+            self.known.clear();
+        }
+        let missing: Vec<&String> = asked.iter().filter(|word| !self.known.contains_key(*word)).collect();
+        let look_up = |words: &[&String]| words.iter().map(|w| self.look_up(table, w)).collect::<Vec<_>>();
+        // Each word is compared with all others: half of them on another thread.
+        let (some, others) = missing.split_at(missing.len() / 2);
+        let found = std::thread::scope(|scope| {
+            let beside = (!some.is_empty()).then(|| scope.spawn(|| look_up(some)));
+            let last = look_up(others);
+            let first = beside.map_or_else(Vec::new, |beside| beside.join().unwrap_or_default());
+            // After a panic those words have no near ones.
+            let lost = some.len() - first.len();
+            [first, vec![Vec::new(); lost], last].concat()
+        });
+        let found: Vec<(String, Vec<String>)> = missing.into_iter().cloned().zip(found).collect();
+        self.known.extend(found);
+        for word in asked {
             if let Some(found) = self.known.get(&word).filter(|f| !f.is_empty()) {
                 near.insert(word, found.clone());
             }

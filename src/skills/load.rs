@@ -11,6 +11,7 @@ use tiller_protocol::nearest::nearest;
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
+use crate::packs::TEMPLATE;
 use crate::read;
 use crate::skill::{FILE, Skill};
 
@@ -257,6 +258,14 @@ impl Loaded {
                     continue;
                 }
             };
+            if skill.description == TEMPLATE {
+                let problem = Problem {
+                    hint: Some("say in its description what it does, and when to use it".to_owned()),
+                    ..Problem::file(&path, "it is not filled in yet")
+                };
+                self.flaws.push(Flaw { skill: folder, problem, skipped: true });
+                continue;
+            }
             if let Some(first) = here.get(&skill.name) {
                 let message = format!("`{}` is already the skill in {}", skill.name, first.display());
                 let hint = Some("give one of them another name".to_owned());

@@ -119,10 +119,12 @@ pub(crate) fn play(r: &mut Robot) {
             change("Cargo.lock", ChangeKind::Modified, Who::Shell { agent: AgentId::main() }),
         ];
         snapshot.queue = vec![Queued {
-            id: "00000000000000000000000000000007".parse().unwrap(),
-            message: Message::text("also update the changelog"),
-            mode: SendMode::Queue,
             state: QueuedState::Accepted,
+            ..Queued::new(
+                "00000000000000000000000000000007".parse().unwrap(),
+                Message::text("also update the changelog"),
+                SendMode::Queue,
+            )
         }];
     }
     r.msg(Msg::Engine(Box::new(s.event(EventBody::Reply(reply)))));

@@ -9,11 +9,12 @@ use tiller_engine::EngineConfig;
 use tiller_memory::Memory;
 use tiller_memory::files::Edit;
 use tiller_protocol::ask::Decision;
-use tiller_protocol::command::TurnCommand;
-use tiller_protocol::event::ToolEvent;
+use tiller_protocol::command::{GoalCommand, TurnCommand};
+use tiller_protocol::event::{StateEvent, ToolEvent};
 use tiller_protocol::mcp::{McpAct, McpPromptView, McpResourceView, McpServerView};
 use tiller_protocol::{
-    AskBody, AskReply, CommandBody, EntryBody, EventBody, MemoryState, MemoryTarget, Part, Provenance, Taint,
+    AskBody, AskReply, CommandBody, EntryBody, EventBody, Goal, GoalCheck, GoalState, MemoryState,
+    MemoryTarget, Part, Provenance, Taint,
 };
 
 use crate::agents::delegation::{first, result};
@@ -224,6 +225,38 @@ async fn an_entry_waits_after_a_skill_or_a_command_that_was_installed() {
     let wait = [format!("{FACT} [from tool output]"), format!("{other} [from tool output]")];
     assert_eq!(texts(&all, MemoryState::Pending), wait);
     assert_eq!(texts(&all, MemoryState::Kept), [own]);
+    rig.quit().await;
+}
+
+/// What the check of a goal printed stands in a message of Tiller's: it is text of others, and what it names stays a name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_output_of_a_goal_s_check_is_text_of_others_and_attaches_nothing() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    place.file("said.txt", "The port is 8080, see @inside.txt and @picture.bin");
+    place.file("inside.txt", "words of the file");
+    place.file("picture.bin", "\0\0");
+    let fake = Fake::new([says("I tried."), append("m1", FACT), says("I tried again.")]);
+    let change = |p: &mut EngineConfig| {
+        p.session.profile = Some(tiller_protocol::Profile::Full);
+        with(&memory)(p);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let check = GoalCheck::Command { line: "cat said.txt; false".into() };
+    let goal = Goal { text: "see @inside.txt".into(), check, turns: 2, usd: None };
+    rig.send(CommandBody::Goal(GoalCommand::Set { goal }));
+    let stopped = |e: &EventBody| {
+        let EventBody::State(StateEvent::GoalChanged { goal: Some(goal) }) = e else { return None };
+        (goal.state == GoalState::Stopped).then_some(())
+    };
+    rig.until("the end of the goal", stopped).await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Pending), [format!("{FACT} [from tool output]")]);
+    let words = |request: usize| {
+        let last = fake.request(request).messages.len() - 1;
+        message_text(&fake.request(request), last)
+    };
+    assert!(words(0).contains("words of the file"), "the user's own goal may name a file: {}", words(0));
+    assert!(words(1).contains("see @inside.txt and @picture.bin") && !words(1).contains("words of the file"));
     rig.quit().await;
 }
 

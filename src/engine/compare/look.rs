@@ -142,7 +142,7 @@ fn cut(text: &str, most: usize) -> String {
 
 fn said(entry: &Entry) -> Option<SaidLine> {
     let (who, text) = match &entry.body {
-        EntryBody::User { origin: Origin::Engine, .. }
+        EntryBody::User { origin: Origin::Engine | Origin::Task, .. }
         | EntryBody::Prefix { .. }
         | EntryBody::InnerCall { .. } => return None,
         EntryBody::User { message, .. } => (Speaker::You, message.text.clone()),

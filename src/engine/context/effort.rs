@@ -4,7 +4,7 @@
 use crate::session::change;
 use crate::session::model;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, EventBody, Notice, NoticeKind, Origin};
+use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, EventBody, Notice, NoticeKind};
 use tiller_provider::models::effort;
 
 use crate::bus::ClientId;
@@ -17,7 +17,7 @@ pub(crate) fn effort(core: &Core) -> Effort {
             if let Some(effort) = message.effort {
                 return effort;
             }
-            if *origin == Origin::Prompt {
+            if origin.begins_turn() {
                 break;
             }
         }

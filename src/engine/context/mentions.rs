@@ -19,12 +19,26 @@ const SCAN: u64 = 32 << 20;
 /// Names listed of a folder.
 const NAMES: usize = 300;
 
-/// Reads every attachment. Blocks: not for the engine's own loop.
+/// Reads every attachment, and every file that the text names. Blocks: not for the engine's own loop.
 ///
 /// # Errors
 /// When a file cannot be attached as asked; nothing is sent then.
 pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
-    let root = workspace.root.as_path();
+    attach(message, typed(message, &workspace.root), workspace)
+}
+
+/// As [`freeze`], for a message with text of others: what its text names stays a name.
+///
+/// # Errors
+/// As [`freeze`].
+pub fn freeze_unnamed(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
+    attach(message, Vec::new(), workspace)
+}
+
+/// Names of files, with the lines that are meant.
+type NamedFiles = Vec<(String, Option<(u32, u32)>)>;
+
+fn attach(message: &Message, named: NamedFiles, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
     let mut text = message.text.clone();
     let mut after = String::new();
     let mut images = Vec::new();
@@ -48,7 +62,7 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
             },
         }
     }
-    for (path, lines) in typed(message, root) {
+    for (path, lines) in named {
         match read(&path, lines, workspace)? {
             Content::Text(t) => {
                 let _ = write!(after, "\n\n{t}");
@@ -67,9 +81,9 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
 }
 
 /// `@path` or `@path:10-40` typed by hand that name an existing file. Others are plain text.
-fn typed(message: &Message, root: &Path) -> Vec<(String, Option<(u32, u32)>)> {
+fn typed(message: &Message, root: &Path) -> NamedFiles {
     let known = |label: &str| message.attachments.iter().any(|a| a.label() == label);
-    let mut found: Vec<(String, Option<(u32, u32)>)> = Vec::new();
+    let mut found = NamedFiles::new();
     for word in message.text.split_whitespace() {
         let word = word.trim_start_matches(['(', '[', '{', '"', '\'']);
         let whole = word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']);

@@ -7,7 +7,7 @@ use crate::prompts::queue;
 use crate::turn::Input;
 use crate::turn::driver;
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
+use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, SendMode};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -118,7 +118,7 @@ impl Core {
     /// Puts a message that did not go out at the front of the queue.
     fn keep_message(&mut self, message: Message) {
         let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
-        let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
+        let queued = Queued::new(id, message, SendMode::Queue);
         self.prompts.queue.insert(0, queued);
         queue::queue_changed(self, None);
     }

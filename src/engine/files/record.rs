@@ -146,12 +146,13 @@ async fn put(
     Ok(())
 }
 
-/// Entries that are checkpoints: messages of the user, and named states.
+/// Entries that are checkpoints: messages of the user, tasks, and named states.
 pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
     let spoke = |e: &&Entry| {
         matches!(
             &e.body,
-            EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
+            EntryBody::User { origin: Origin::Prompt | Origin::Steer | Origin::Task, .. }
+                | EntryBody::Checkpoint { .. }
         )
     };
     entries.iter().filter(spoke).map(|e| e.id).collect()

@@ -6,8 +6,8 @@ use crate::prompts::queue;
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{
-    CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, Notice, NoticeKind, QueueId,
-    Queued, QueuedState, SendMode,
+    CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Notice, NoticeKind, QueueId, Queued,
+    Taint,
 };
 
 use crate::bus::ClientId;
@@ -80,7 +80,7 @@ fn set_goal(core: &mut Core, mut goal: Goal) -> Result<String, Notice> {
         GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
     let text = first(&view.goal);
     core.session.goal = Some(Pursuit { view, from: cost_of_all(core).unwrap_or_default(), queued: None });
-    next_turn(core, text);
+    next_turn(core, text, None);
     Ok("the agent works towards it on its own; Esc stops it".into())
 }
 
@@ -101,7 +101,7 @@ fn take_up(core: &mut Core) -> Result<String, Notice> {
     p.view.state = GoalState::Working;
     p.view.last = String::new();
     let text = format!("Continue with the goal: {}", p.view.goal.text);
-    next_turn(core, text);
+    next_turn(core, text, None);
     Ok("the agent continues with the goal".into())
 }
 
@@ -123,11 +123,10 @@ pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>
     }
 }
 
-/// Queues the message of the goal's next turn; it is sent as soon as nothing else runs.
-fn next_turn(core: &mut Core, text: String) {
+/// Queues the message of the goal's next turn; it is sent as soon as nothing else runs. `taint`: that of the text of others in it.
+fn next_turn(core: &mut Core, text: String, taint: Option<Taint>) {
     let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
-    let message = Message::text(text);
-    core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+    core.prompts.queue.push(Queued::task(id, text, taint));
     if let Some(p) = &mut core.session.goal {
         p.queued = Some(id);
         p.view.state = GoalState::Working;
@@ -208,6 +207,7 @@ pub(crate) fn goal_checked(core: &mut Core, checked: GoalReport) {
             format!(
                 "The goal is not reached yet (turn {done} of {turns}). The check says:\n{tail}\n\nContinue."
             ),
+            Some(Taint::ToolOutput),
         );
         return;
     }

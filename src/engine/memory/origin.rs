@@ -155,7 +155,7 @@ fn of_person(entry: &Entry) -> bool {
 }
 
 fn begins_turn(entry: &Entry) -> bool {
-    matches!(&entry.body, EntryBody::User { origin: Origin::Prompt, .. })
+    matches!(&entry.body, EntryBody::User { origin, .. } if origin.begins_turn())
 }
 
 /// What stands between an agent's reply and the next message of the user's: output of the user's lines, a branch's summary.
@@ -349,6 +349,25 @@ mod tests {
         let of = |taint| judge(&path(vec![user(said, Origin::Prompt, said, taint), prompt("go on")]), said);
         assert_eq!(of(None), Taint::Agent);
         assert_eq!(of(Some(Taint::Web)), Taint::Web);
+    }
+
+    #[test]
+    fn a_task_of_tiller_s_begins_a_turn_and_is_not_the_user_s_word() {
+        let said = "the build uses pnpm";
+        let task = |taint| user(said, Origin::Task, said, taint);
+        let of = |bodies| judge(&path(bodies), said);
+        let read = result("read_file", "x");
+        assert_eq!(of(vec![prompt(said), read.clone()]), Taint::Agent);
+        assert_eq!(of(vec![task(None), read.clone()]), Taint::ToolOutput);
+        assert_eq!(
+            of(vec![prompt("go"), read.clone(), task(None)]),
+            Taint::Agent,
+            "an earlier turn does not count"
+        );
+        // What the check of a goal printed is text of others, also when it is repeated later.
+        let checked = task(Some(Taint::ToolOutput));
+        assert_eq!(of(vec![checked.clone()]), Taint::ToolOutput);
+        assert_eq!(of(vec![checked, prompt("next")]), Taint::ToolOutput);
     }
 
     #[test]

@@ -118,8 +118,7 @@ fn since(path: &[Arc<Entry>], saved: Option<EntryId>) -> Vec<Arc<Entry>> {
 }
 
 fn prompts(path: &[Arc<Entry>]) -> usize {
-    let typed =
-        |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if *origin != Origin::Engine);
+    let typed = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if !matches!(origin, Origin::Engine | Origin::Task));
     path.iter().filter(typed).count()
 }
 

@@ -13,7 +13,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
     Attachment, CommandId, Entry, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
-    QueueId, SendMode, StopReason, Taint,
+    QueueId, Queued, SendMode, StopReason, Taint,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -118,9 +118,17 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         .into_iter()
         .map(|(id, message)| {
             let mut files = message.clone();
-            let taken = skills::take(core, &mut files);
-            let texts = named::texts(core, named::take(&mut files, &root, &names));
-            (id, message, files, texts, (taken.terms(core), taken))
+            // Text of others loads no skill, calls no command, and attaches nothing.
+            let others = core.prompts.queue.iter().any(|q| Some(q.id) == id && q.taint.is_some());
+            let mut typed = if others { Message::default() } else { files.clone() };
+            let taken = skills::take(core, &mut typed);
+            let mut named = Vec::new();
+            if !others {
+                files = typed;
+                named = named::take(&mut files, &root, &names);
+            }
+            let texts = named::texts(core, named);
+            (id, message, files, others, texts, (taken.terms(core), taken))
         })
         .collect();
     let (store, me) = (core.services.store.clone(), core.identity.id.clone());
@@ -138,7 +146,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
         let mut items = Vec::new();
-        for (id, message, files, texts, (terms, taken)) in messages {
+        for (id, message, files, others, texts, (terms, taken)) in messages {
+            let freeze = if others { mentions::freeze_unnamed } else { mentions::freeze };
             // Text typed by hand may name a file as well.
             let typed = files.text.clone();
             let reads = files.text.contains('@')
@@ -147,7 +156,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             let content = if reads {
                 let (workspace, store, texts) = (Arc::clone(&workspace), store.clone(), texts.clone());
                 let read = move || {
-                    let mut parts = mentions::freeze(&files, &workspace)?;
+                    let mut parts = freeze(&files, &workspace)?;
                     named::attach(&mut parts, &texts, &store)?;
                     Ok(parts)
                 };
@@ -155,7 +164,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                     Err(Notice::new(NoticeKind::Internal, "the attachments could not be read"))
                 })
             } else {
-                mentions::freeze(&files, &workspace)
+                freeze(&files, &workspace)
             };
             // What is more than the typed words was read.
             if content.as_ref().is_ok_and(|content| !is_text(content, &typed)) {
@@ -167,7 +176,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 Ok(mut content) => taken.add_to(&mut content).await.map(|()| content),
                 wrong => wrong,
             };
-            let content = match (content, &servers) {
+            let content = match (content, servers.as_ref().filter(|_| !others)) {
                 (Ok(mut content), Some(servers)) => {
                     let before = content.clone();
                     let added = servers.add_to(&mut content, &message, &texts).await;
@@ -273,20 +282,20 @@ fn prompt_composed(
             return;
         }
     };
+    let (mut origin, mut taint) = (Origin::Prompt, item.taint);
     if let Some(id) = item.id {
         // It was removed or edited while its files were read.
-        let unchanged = core.prompts.queue.iter().any(|q| q.id == id && q.message == item.message);
-        if !unchanged {
-            return;
-        }
-        core.prompts.queue.retain(|q| q.id != id);
+        let same = |q: &Queued| q.id == id && q.message == item.message;
+        let Some(at) = core.prompts.queue.iter().position(same) else { return };
+        let queued = core.prompts.queue.remove(at);
+        (origin, taint) = (queued.origin, taint.max(queued.taint));
     }
     let cause = client.map(|(_, cause)| cause);
     let scope = core.scope_of(cause);
     let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
     let message = item.message;
     let prompt = message.text.clone();
-    let (entry, event) = user_entry(core, message, Origin::Prompt, content, item.taint);
+    let (entry, event) = user_entry(core, message, origin, content, taint);
     events.push((scope.clone(), event));
     let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
     events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
@@ -299,7 +308,14 @@ fn prompt_composed(
     }
     let from_queue = item.id.is_some();
     hold::begin(core, item.terms);
-    let start = TurnStart { prompt, entries, events, from_queue, in_history: true, ..TurnStart::new(scope) };
+    let start = TurnStart {
+        prompt,
+        entries,
+        events,
+        from_queue,
+        in_history: origin.is_prompt(),
+        ..TurnStart::new(scope)
+    };
     begin::begin(core, start);
 }
 
@@ -397,10 +413,12 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         };
         match item.content {
             Ok(content) => {
-                core.prompts.queue.remove(at);
+                let queued = core.prompts.queue.remove(at);
+                let origin = if queued.origin.is_prompt() { Origin::Steer } else { Origin::Engine };
+                let taint = item.taint.max(queued.taint);
                 hold::join(core, item.terms);
                 prompts.push(item.message.text.clone());
-                let (entry, event) = user_entry(core, item.message, Origin::Steer, content, item.taint);
+                let (entry, event) = user_entry(core, item.message, origin, content, taint);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((scope.clone(), event));
                 entries.push(entry);

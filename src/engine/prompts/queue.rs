@@ -45,7 +45,7 @@ pub(crate) fn submit(
         return core.refuse(client, cause, notice);
     }
     let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
-    let queued = Queued { id, message, mode, state: QueuedState::Queued };
+    let queued = Queued::new(id, message, mode);
     if core.turn.live.is_none() && !core.turn_begins() {
         core.prompts.behind_job.push(id);
     }

@@ -3,9 +3,7 @@
 
 use tiller_config::schema::{SkillApproval, SkillOffer};
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{
-    AskBody, AskReply, CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
-};
+use tiller_protocol::{AskBody, AskReply, CommandId, Notice, NoticeKind, QueueId, Queued};
 use tiller_store::{MadeBy, SkillUse, SkillUseKind};
 
 use crate::bus::ClientId;
@@ -181,8 +179,7 @@ pub(crate) fn offer_command(core: &mut Core, client: ClientId, cause: CommandId,
 /// Sends the task of writing a skill to the agent, after what it does now.
 fn save(core: &mut Core) {
     let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
-    let message = Message::text(TASK);
-    core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+    core.prompts.queue.push(Queued::task(id, TASK.into(), None));
     queue::queue_changed(core, None);
     if !core.occupied() {
         core.follow_up(FollowUp::NextQueued(TurnStatus::Done));

@@ -221,7 +221,9 @@ impl Session {
 
     /// The user's message that the last turn answers.
     pub(crate) fn last_prompt(&self) -> Option<EntryId> {
-        let prompt = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
+        let prompt = |e: &&Arc<Entry>| {
+            matches!(&e.body, EntryBody::User { origin: Origin::Prompt | Origin::Task, .. })
+        };
         self.history.tail.iter().rev().find(prompt).map(|e| e.id)
     }
 

@@ -8,7 +8,7 @@ use tiller_protocol::{Entry, EntryBody, EntryId, Origin};
 /// The turn that an entry belongs to, as a range of the tail.
 pub(crate) fn turn_entries(core: &Core, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
     let tail: Vec<&Arc<Entry>> = core.session.history.tail.iter().collect();
-    let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
+    let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt | Origin::Task, .. });
     let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
     for (n, start) in starts.iter().enumerate().rev() {
         let end = starts.get(n + 1).copied().unwrap_or(tail.len());

@@ -122,14 +122,22 @@ impl Memory {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
         let origins = self.origins().unwrap_or_default();
+        let runs = self.running(true).is_some();
         for file in self.rule_files() {
             let (path, Ok(document)) = (name(&file.path), file.read()) else { continue };
             let known = since.known.entry(path.clone()).or_default();
             for entry in document.entries() {
                 let line = entry.line();
                 let place = (path.clone(), line);
-                let new = known.insert(place.1.clone()) && !origins.done.contains_key(&place);
-                let (true, line) = (new, place.1) else { continue };
+                if !known.insert(place.1.clone()) {
+                    continue;
+                }
+                if let Some(taint) = origins.done.get(&place) {
+                    // While the program runs another window may have found it first, and recorded it.
+                    since.untold += usize::from(runs && *taint == Taint::ToolOutput);
+                    continue;
+                }
+                let line = place.1;
                 let from = Provenance {
                     session,
                     agent: AgentId::main(),

@@ -71,7 +71,8 @@ impl Memory {
     pub fn look(&self) {
         let time = self.clock.now();
         // Without the database nothing is compared.
-        let killed = self.killed().unwrap_or_default();
+        let mut killed = self.marks_of_others().unwrap_or_default();
+        killed.retain(|run| !run.process.alive());
         for watched in self.watched() {
             let now = stamp(&watched.slot.path);
             let known = self.watch().stamps.get(&watched.slot.path) == Some(&now);
@@ -230,11 +231,10 @@ impl Memory {
         watch.runner.clone()
     }
 
-    /// The marks of processes that ended while a call of theirs ran.
-    fn killed(&self) -> Result<Vec<MemoryRun>, MemoryError> {
+    /// The marks of others: of calls that run in other windows, and of processes that ended while a call of theirs ran.
+    fn marks_of_others(&self) -> Result<Vec<MemoryRun>, MemoryError> {
         let Some(store) = self.store.get() else { return Ok(Vec::new()) };
-        let others = store.memory_changes().runs_of_others(&self.runner())?;
-        Ok(others.into_iter().filter(|run| !run.process.alive()).collect())
+        Ok(store.memory_changes().runs_of_others(&self.runner())?)
     }
 
     /// The files that are looked at: those in use, and the USER.md of the user's settings.
@@ -250,7 +250,7 @@ impl Memory {
     }
 
     /// The call that began last of those that run, or else the turn. `call`: no turn.
-    fn running(&self, call: bool) -> Option<Provenance> {
+    pub(super) fn running(&self, call: bool) -> Option<Provenance> {
         let watch = self.watch();
         let last = watch.running.iter().rev().find(|((_, call), _)| !call.is_empty());
         let turn = watch.running.last().filter(|_| !call);
@@ -270,14 +270,16 @@ impl Memory {
         // A file that cannot be read is shown as such; its last state stays.
         let text = watched.slot.read()?.unwrap_or_default();
         let seen = store.memory_changes().seen(&watched.key)?;
-        let killed: Vec<MemoryRun> =
-            self.killed()?.into_iter().filter(|run| run.path == watched.key).collect();
+        let mut others = self.marks_of_others()?;
+        others.retain(|run| run.path == watched.key);
+        let (running, killed): (Vec<MemoryRun>, Vec<MemoryRun>) =
+            others.into_iter().partition(|run| run.process.alive());
         let same = seen.as_ref() == Some(&text);
-        if !same || !killed.is_empty() {
+        if !same || !killed.is_empty() || !running.is_empty() {
             let by = self.running(false).or_else(|| killed.last().map(|run| run.by.clone()));
             let mut look = self.compared(store, watched, time, text, seen.as_deref(), own, by.as_ref())?;
             let vanished = look.changes.len();
-            let added = self.added_by_killed(store, &look, &killed)?;
+            let added = self.added_by_others(store, &look, (&running, &killed))?;
             look.changes.extend(added);
             store.memory_changes().look(look).wait()?;
             if let Some(session) = by.and_then(|by| by.session).filter(|_| vanished > 0) {
@@ -329,23 +331,31 @@ impl Memory {
         Ok(look)
     }
 
-    /// Entries that came while a call ran whose process of Tiller was killed: they are no rules, as those of any such call.
-    fn added_by_killed(
+    /// Entries that came while a call of another window runs, or ran when its process of Tiller was killed: they are no rules, as
+    /// those of any such call.
+    fn added_by_others(
         &self,
         store: &Store,
         look: &MemoryLook,
-        killed: &[MemoryRun],
+        (running, killed): (&[MemoryRun], &[MemoryRun]),
     ) -> Result<Vec<MemoryChange>, MemoryError> {
-        if killed.is_empty() {
+        if running.is_empty() && killed.is_empty() {
             return Ok(Vec::new());
         }
+        let by = |run: &MemoryRun, alive: bool| {
+            let by = Provenance { taint: Taint::ToolOutput, ..run.by.clone() };
+            // Without the entry of the tree: it is not taken out with a branch.
+            if alive { by } else { Provenance { entry: None, branch: String::new(), ..by } }
+        };
+        let marks = running.iter().map(|run| (run, by(run, true)));
+        let marks = marks.chain(killed.iter().map(|run| (run, by(run, false))));
         let path = std::slice::from_ref(&look.path);
         let recorded = store.memory_changes().in_states(path, &[ChangeState::Done])?;
         let mut known: HashSet<String> =
             recorded.iter().filter_map(|c| Some(Entry::of_line(c.added.as_deref()?).line())).collect();
         let now = Document::parse(&look.text);
         let mut added = Vec::new();
-        for run in killed {
+        for (run, from) in marks {
             let before = Document::parse(&run.text);
             let before: HashSet<String> = before.entries().map(Entry::line).collect();
             let new = now.entries().map(Entry::line).filter(|line| !before.contains(line));
@@ -358,13 +368,7 @@ impl Memory {
                 added: Some(line),
                 archived: None,
                 state: ChangeState::Done,
-                // Without the entry of the tree: it is not taken out with a branch.
-                from: Provenance {
-                    entry: None,
-                    branch: String::new(),
-                    taint: Taint::ToolOutput,
-                    ..run.by.clone()
-                },
+                from: from.clone(),
             }));
         }
         Ok(added)

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::QueueId;
-use crate::session::message::Message;
+use crate::knowledge::memory::Taint;
+use crate::session::message::{Message, Origin};
 
 /// When a message is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,4 +38,23 @@ pub struct Queued {
     pub message: Message,
     pub mode: SendMode,
     pub state: QueuedState,
+    /// How its entry is created when it is sent as a turn of its own.
+    #[serde(default, skip_serializing_if = "Origin::is_prompt")]
+    pub origin: Origin,
+    /// The least trusted text of others in it; `None`: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taint: Option<Taint>,
+}
+
+impl Queued {
+    /// A message of the user's that is not on disk yet.
+    pub fn new(id: QueueId, message: Message, mode: SendMode) -> Self {
+        Self { id, message, mode, state: QueuedState::Queued, origin: Origin::Prompt, taint: None }
+    }
+
+    /// A message of Tiller's own that begins a turn. `taint`: that of the text of others in it.
+    pub fn task(id: QueueId, text: String, taint: Option<Taint>) -> Self {
+        let own = Self::new(id, Message::text(text), SendMode::Queue);
+        Self { origin: Origin::Task, taint, ..own }
+    }
 }

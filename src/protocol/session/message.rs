@@ -116,6 +116,20 @@ pub enum Origin {
     Shell,
     /// Written by the engine for the model (files changed outside, edited todo list, budget news).
     Engine,
+    /// Written by the engine, and begins a turn as the user's message does: the next turn of a goal, the task of `/save-skill`.
+    Task,
+}
+
+impl Origin {
+    /// Whether it is [`Self::Prompt`].
+    pub fn is_prompt(&self) -> bool {
+        *self == Self::Prompt
+    }
+
+    /// Whether an entry with this origin begins a turn of the agent's.
+    pub fn begins_turn(self) -> bool {
+        matches!(self, Self::Prompt | Self::Task)
+    }
 }
 
 /// Why a reply ended.

@@ -33,6 +33,9 @@ pub const WEIGHT: f32 = 0.3;
 /// Documents of a page.
 const DOCUMENTS: usize = 5;
 
+/// The likeness of each entry, and the rows of the nearest.
+type Meant = (Vec<f32>, Vec<i64>);
+
 /// Finds what was said, remembered, learned and written down.
 pub struct Finder {
     store: Store,
@@ -157,25 +160,13 @@ impl Finder {
     ) -> Result<SearchPage, StoreError> {
         let search = self.store.search();
         let ranking = match query.order {
-            SearchOrder::Best => {
-                search.rank_near(query, lookup, Weights::default(), &self.near(&query.text)?)?
-            }
+            SearchOrder::Best => self.order_of(query, lookup, &mut wanted)?,
             SearchOrder::Newest => None,
         };
         let mut page = match ranking {
             // The index has no answer: signs, scripts without spaces, a folder without room.
             None => search.look_up(&SearchQuery { order: SearchOrder::Newest, ..query.clone() }, lookup)?,
-            Some(ranking) => {
-                let joined = match &wanted {
-                    Ok(Some(wanted)) => self.joined(query, &ranking, wanted, &lookup.cancel)?,
-                    _ => None,
-                };
-                if joined.is_none() && matches!(wanted, Ok(Some(_))) {
-                    wanted = Ok(None);
-                }
-                let ranking = joined.unwrap_or(ranking);
-                search.page(query, &ranking, &lookup.cancel)?
-            }
+            Some(ranking) => search.page(query, &ranking, &lookup.cancel)?,
         };
         if query.offset == 0 {
             let wanted = wanted.as_ref().ok().and_then(|w| w.as_deref());
@@ -242,37 +233,54 @@ impl Finder {
         lock(&self.asked).clear();
     }
 
-    /// The ranking with what is near in meaning. `None`: the vectors there are of another length, since the model of this name
-    /// is another one now. They are removed, and made again in the background.
-    fn joined(
+    /// The order by words and by meaning; both are looked for at the same time. `None`: the index has no answer. `wanted` becomes
+    /// none where the vectors there are of another length, since the model of this name is another one now: they are removed,
+    /// and made again in the background.
+    fn order_of(
         &self,
         query: &SearchQuery,
-        ranking: &Ranking,
-        wanted: &[u8],
-        cancel: &Cancel,
+        lookup: &Lookup,
+        wanted: &mut Result<Option<Vec<u8>>, Fault>,
     ) -> Result<Option<Ranking>, StoreError> {
         let search = self.store.search();
+        let by_words = || search.rank_near(query, lookup, Weights::default(), &self.near(&query.text)?);
+        let Ok(Some(vector)) = wanted.as_ref() else { return by_words() };
         let mut vectors = lock(&self.vectors);
+        let (worded, meant) = std::thread::scope(|scope| {
+            let meant = scope.spawn(|| self.meant_entries(&mut vectors, vector));
+            (by_words(), meant.join())
+        });
+        let Some(worded) = worded? else { return Ok(None) };
+        let ended = |_| StoreError::Internal("the comparison of vectors ended early".into());
+        let Some((likeness, mut nearest)) = meant.map_err(ended)?? else {
+            let model = vectors.model.clone();
+            drop(vectors);
+            self.forget(&model)?;
+            *wanted = Ok(None);
+            return Ok(Some(worded));
+        };
+        let known: HashSet<i64> = worded.scored.iter().map(|entry| entry.seq).collect();
+        nearest.retain(|row| !known.contains(row));
+        // The index may have been made anew, with other rows.
+        let meant = search.admitted(query, &nearest, &lookup.cancel)?;
+        let scored = join(&worded.scored, &meant, (&vectors, &likeness), self.weight);
+        Ok(Some(Ranking { scored, ..worded }))
+    }
+
+    /// The likeness of each entry to a vector, and the rows of the nearest. `None`: the vectors there are of another length.
+    fn meant_entries(&self, vectors: &mut Vectors, wanted: &[u8]) -> Result<Option<Meant>, StoreError> {
         let model = self.embedder.as_ref().map(Embedder::identity).unwrap_or_default();
         if vectors.model != model {
             *vectors = Vectors::of(model);
         }
-        for entry in search.vectors(&vectors.model, vectors.last())? {
+        for entry in self.store.search().vectors(&vectors.model, vectors.last())? {
             vectors.add(&entry);
         }
         if !vectors.fits(wanted.len()) {
-            let model = vectors.model.clone();
-            drop(vectors);
-            self.forget(&model)?;
             return Ok(None);
         }
         let likeness = vectors.likeness(wanted);
-        let mut nearest = vectors.nearest(&likeness);
-        let worded: HashSet<i64> = ranking.scored.iter().map(|entry| entry.seq).collect();
-        nearest.retain(|row| !worded.contains(row));
-        // The index may have been made anew, with other rows.
-        let meant = search.admitted(query, &nearest, cancel)?;
-        let scored = join(&ranking.scored, &meant, (&vectors, &likeness), self.weight);
-        Ok(Some(Ranking { scored, ..ranking.clone() }))
+        let nearest = vectors.nearest(&likeness);
+        Ok(Some((likeness, nearest)))
     }
 }

@@ -5,7 +5,11 @@ use std::path::Path;
 use super::source::is_pack_name;
 use crate::skill::FILE;
 
-/// Makes the folder of a new skill, which is valid as it is.
+/// The description of a new skill: one that still has it is not offered to agents.
+pub(crate) const DESCRIPTION: &str =
+    "What it does, and when an agent should use it. Agents choose skills by this line alone.";
+
+/// Makes the folder of a new skill, which is valid as it is, and is offered once its description is its own.
 ///
 /// # Errors
 /// A sentence: the name is not valid, or the folder exists or cannot be written.
@@ -26,7 +30,7 @@ pub fn new_skill(folder: &Path, name: &str) -> Result<(), String> {
     let text = format!(
         "---
 name: {name}
-description: What it does, and when an agent should use it. Agents choose skills by this line alone.
+description: {DESCRIPTION}
 license: MIT
 metadata:
   # Parameters, which stand as {{{{NAME}}}} in the text; one with = has a value where none is given.

@@ -385,7 +385,16 @@ fn a_new_skill_is_valid_as_it_is() {
     let folder = tmp.path().join("skills/my-skill");
     new_skill(&folder, "my-skill").unwrap();
     assert_eq!(crate::validate(&folder), []);
-    let all = Skills::load(&Sources { config: Some(tmp.path().to_owned()), ..Sources::default() }).0;
+    let load = || Skills::load(&Sources { config: Some(tmp.path().to_owned()), ..Sources::default() }).0;
+    // Agents choose by its description: until it has one of its own it is not offered.
+    let empty = load();
+    assert!(empty.get("my-skill").is_none(), "{empty:?}");
+    let [flaw] = empty.flaws() else { panic!("{:?}", empty.flaws()) };
+    assert!(flaw.skipped && flaw.problem.to_string().contains("not filled in yet"), "{flaw:?}");
+    let file = folder.join("SKILL.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace(TEMPLATE, "Does things. Use it for things.")).unwrap();
+    let all = load();
     assert!(all.get("my-skill").is_some() && all.flaws().is_empty(), "{:?}", all.flaws());
     assert!(new_skill(&folder, "my-skill").unwrap_err().contains("exists already"));
     for name in ["My", "a b", "../x", "", "-a", "a--b", &"a".repeat(65)] {

@@ -255,6 +255,7 @@ fn as_entry((seq, columns): &RowOf) -> Option<RecoveredEntry> {
         payload: columns[8].text()?.into(),
         sum: columns[9].blob()?.to_vec(),
         snapshot: columns[10].text().map(Into::into),
+        imported: columns.get(21).and_then(Value::int) == Some(1),
     };
     (raw.sum == raw.checksum()).then(|| RecoveredEntry { seq: *seq, raw, todo: columns[13].int() })
 }

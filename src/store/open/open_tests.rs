@@ -254,10 +254,12 @@ fn version_1_is_brought_to_heads() {
     .unwrap();
     conn.execute("INSERT INTO heads(session, name) VALUES(?1, ?2)", rusqlite::params![s.0, head]).unwrap();
     let queued = tiller_protocol::Queued {
-        id: tiller_protocol::QueueId(uuid::Uuid::from_u128(1)),
-        message: tiller_protocol::Message::text("waits"),
-        mode: tiller_protocol::SendMode::Queue,
         state: tiller_protocol::QueuedState::Accepted,
+        ..tiller_protocol::Queued::new(
+            tiller_protocol::QueueId(uuid::Uuid::from_u128(1)),
+            tiller_protocol::Message::text("waits"),
+            tiller_protocol::SendMode::Queue,
+        )
     };
     let body = serde_json::to_string(&queued).unwrap();
     conn.execute("INSERT INTO queue VALUES(?1, 0, ?2)", rusqlite::params![s.0, body]).unwrap();

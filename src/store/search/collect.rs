@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
-use tiller_protocol::{EntryId, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId};
+use tiller_protocol::{AgentId, EntryId, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId, Time};
 use uuid::Uuid;
 
 use crate::error::Result;
@@ -31,6 +31,8 @@ pub(crate) struct Collector<'a> {
     words: &'a Words,
     /// The rows are from a scan, not from the index: every filter is applied here.
     pub(crate) literal: bool,
+    /// Texts that were read before.
+    pub(crate) read: HashMap<Uuid, EntryText>,
     skipped: u32,
     sessions: HashMap<Uuid, Option<About>>,
     pub(crate) page: SearchPage,
@@ -38,8 +40,8 @@ pub(crate) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(store: &'a Store, query: &'a SearchQuery, words: &'a Words) -> Self {
-        let (sessions, page) = (HashMap::new(), SearchPage::default());
-        Self { store, query, words, literal: false, skipped: 0, sessions, page }
+        let (sessions, read, page) = (HashMap::new(), HashMap::new(), SearchPage::default());
+        Self { store, query, words, literal: false, read, skipped: 0, sessions, page }
     }
 
     /// Processes one row; `false`: the page is full.
@@ -61,19 +63,15 @@ impl<'a> Collector<'a> {
             self.page.more = true;
             return Ok(false);
         }
-        let raw = self.store.read(|conn| {
-            let found = conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                .query_row([entry], Raw::from_row)
-                .optional()?;
-            Ok(found)
-        })?;
-        // Removed or damaged since.
-        let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(true) };
-        let Some(role) = SearchRole::of_kind(entry.body.kind()) else { return Ok(true) };
-        let text = entry.body.search_text();
+        let read = match self.read.remove(&entry) {
+            Some(read) => Some(read),
+            None => EntryText::read(self.store, entry)?,
+        };
+        // Removed or damaged since, or of a kind that is not searched.
+        let Some((role, read)) = read.and_then(|read| Some((read.role?, read))) else { return Ok(true) };
+        let EntryText { agent, time, text, .. } = read;
         if self.literal {
-            if !self.fits(&text, role, &entry.agent.0, about, session) {
+            if !self.fits(&text, role, &agent.0, about, session) {
                 return Ok(true);
             }
             if self.skipped < self.query.offset {
@@ -90,10 +88,10 @@ impl<'a> Collector<'a> {
             session: SessionId(session),
             title: about.title.clone(),
             project: about.project.clone(),
-            entry: EntryId(entry.id.0),
+            entry: EntryId(entry),
             role,
-            agent: entry.agent,
-            time: entry.time,
+            agent,
+            time,
             preview,
             mark,
         });
@@ -110,6 +108,31 @@ impl<'a> Collector<'a> {
             && q.project.as_ref().is_none_or(|p| *p == about.project)
             && q.session.is_none_or(|s| s.0 == session)
             && q.agent.as_deref().is_none_or(|a| a == agent)
+    }
+}
+
+/// What is searched and shown of an entry.
+pub(crate) struct EntryText {
+    agent: AgentId,
+    time: Time,
+    /// `None`: its kind is not searched.
+    role: Option<SearchRole>,
+    pub(crate) text: String,
+}
+
+impl EntryText {
+    /// `None`: the entry was removed or is damaged.
+    pub(crate) fn read(store: &Store, entry: Uuid) -> Result<Option<Self>> {
+        let raw = store.read(|conn| {
+            let found = conn
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
+                .query_row([entry], Raw::from_row)
+                .optional()?;
+            Ok(found)
+        })?;
+        let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(None) };
+        let (role, text) = (SearchRole::of_kind(entry.body.kind()), entry.body.search_text());
+        Ok(Some(Self { agent: entry.agent, time: entry.time, role, text }))
     }
 }
 

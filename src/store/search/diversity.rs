@@ -1,16 +1,15 @@
 //! Variety of the first hits: an entry that says the same as a better one moves down (maximal marginal relevance).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::OptionalExtension;
 use uuid::Uuid;
 
 use crate::error::Result;
 use crate::handles::Search;
+use crate::search::collect::EntryText;
 use crate::search::rank::Scored;
 use crate::search::stem::words;
 use crate::search::words::is_stop;
-use crate::tree::entries::{COLUMNS, Raw};
 
 /// Hits that are compared with each other.
 const COMPARED: usize = 40;
@@ -22,12 +21,17 @@ const LIKENESS: f32 = 0.6;
 const ALIKE: f32 = 0.5;
 
 impl Search<'_> {
-    /// The same entries, the first of them varied.
-    pub(crate) fn varied(&self, scored: &[Scored]) -> Result<Vec<Scored>> {
+    /// The same entries, the first of them varied; and the texts that were read for it.
+    pub(crate) fn varied(&self, scored: &[Scored]) -> Result<(Vec<Scored>, HashMap<Uuid, EntryText>)> {
         let (head, rest) = scored.split_at(scored.len().min(COMPARED));
         let mut left = Vec::with_capacity(head.len());
+        let mut read = HashMap::with_capacity(head.len());
         for entry in head {
-            left.push((entry.clone(), self.word_set(entry.entry)?, 0.0f32));
+            let whole = EntryText::read(self.store, entry.entry)?;
+            // Removed or damaged since: like no other.
+            let set = whole.as_ref().map(|whole| word_set(&whole.text)).unwrap_or_default();
+            left.push((entry.clone(), set, 0.0f32));
+            read.extend(whole.map(|whole| (entry.entry, whole)));
         }
         let mut order = Vec::with_capacity(scored.len());
         while !left.is_empty() {
@@ -44,28 +48,15 @@ impl Search<'_> {
             order.push(entry);
         }
         order.extend_from_slice(rest);
-        Ok(order)
+        Ok((order, read))
     }
+}
 
-    /// Hashes of the different words of an entry.
-    fn word_set(&self, entry: Uuid) -> Result<HashSet<u64>> {
-        let raw = self.store.read(|conn| {
-            let found = conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                .query_row([entry], Raw::from_row)
-                .optional()?;
-            Ok(found)
-        })?;
-        // Removed or damaged since: like no other.
-        let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(HashSet::new()) };
-        let text = entry.body.search_text();
-        let text = &text[..text.floor_char_boundary(TEXT)];
-        Ok(words(text)
-            .map(|(a, b)| text[a..b].to_lowercase())
-            .filter(|w| !is_stop(w))
-            .map(|w| hash(&w))
-            .collect())
-    }
+/// Hashes of the different words of a text.
+fn word_set(text: &str) -> HashSet<u64> {
+    let text = &text[..text.floor_char_boundary(TEXT)];
+    let all = words(text).map(|(a, b)| text[a..b].to_lowercase());
+    all.filter(|w| !is_stop(w)).map(|w| hash(&w)).collect()
 }
 
 fn hash(word: &str) -> u64 {

@@ -316,7 +316,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
         let mut docs = Vec::new();
         while let Some(row) = rows.next()? {
             let raw = Raw::from_row(row)?;
-            let (seq, project, prev): (i64, String, Option<i64>) = (row.get(8)?, row.get(9)?, row.get(10)?);
+            let (seq, project, prev): (i64, String, Option<i64>) = (row.get(9)?, row.get(10)?, row.get(11)?);
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
             let (mut text, mut role) = (String::new(), None);
             // A damaged entry has no text to find.

@@ -127,7 +127,9 @@ impl Search<'_> {
     pub fn page(&self, query: &SearchQuery, ranking: &Ranking, cancel: &Cancel) -> Result<SearchPage> {
         let words = Words::parse(&query.text);
         let mut found = Collector::new(self.store, query, &words);
-        for entry in self.varied(&ranking.scored)? {
+        let (order, read) = self.varied(&ranking.scored)?;
+        found.read = read;
+        for entry in order {
             cancel.check()?;
             if !found.take(entry.entry, entry.session)? {
                 break;

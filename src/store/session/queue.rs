@@ -4,11 +4,12 @@
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tiller_protocol::{Ask, EntryBody, Queued, SessionId};
+use tiller_protocol::{Ask, EntryBody, Queued, SessionId, Taint};
 
 use crate::error::Result;
 use crate::handles::Unfinished;
 use crate::open::Store;
+use crate::tree::entries::distrust;
 use crate::write::ticket::Ticket;
 
 /// `table` is `queue`, `asks` or `pending`.
@@ -23,12 +24,12 @@ pub(crate) fn put<T: Serialize>(
         .execute(params![session.0, head])?;
     for (place, item) in items.iter().enumerate() {
         let place = i64::try_from(place).unwrap_or(i64::MAX);
-        put_one(conn, table, session, head, place, &serde_json::to_string(item)?)?;
+        put_one(conn, table, session, head, place, &serde_json::to_string(item)?, false)?;
     }
     Ok(())
 }
 
-/// Inserts one row unchanged.
+/// Inserts one row unchanged. `imported`: a file brought it.
 pub(crate) fn put_one(
     conn: &Connection,
     table: &'static str,
@@ -36,32 +37,41 @@ pub(crate) fn put_one(
     head: &str,
     place: i64,
     body: &str,
+    imported: bool,
 ) -> Result<()> {
-    conn.prepare_cached(&format!("INSERT INTO {table}(session, head, place, body) VALUES(?1, ?2, ?3, ?4)"))?
-        .execute(params![session.0, head, place, body])?;
+    conn.prepare_cached(&format!(
+        "INSERT INTO {table}(session, head, place, body, imported) VALUES(?1, ?2, ?3, ?4, ?5)"
+    ))?
+    .execute(params![session.0, head, place, body, imported])?;
     Ok(())
 }
 
+/// `others`: what to do with one that a file brought.
 fn get<T: DeserializeOwned>(
     store: &Store,
     table: &'static str,
     session: SessionId,
     head: &str,
+    others: fn(&mut T),
 ) -> Result<Vec<T>> {
-    let bodies: Vec<String> = store.read(|conn| {
+    let bodies: Vec<(String, bool)> = store.read(|conn| {
         let mut statement = conn.prepare_cached(&format!(
-            "SELECT body FROM {table} WHERE session = ?1 AND head = ?2 ORDER BY place"
+            "SELECT body, imported FROM {table} WHERE session = ?1 AND head = ?2 ORDER BY place"
         ))?;
-        let rows = statement.query_map(params![session.0, head], |r| r.get(0))?;
+        let rows = statement.query_map(params![session.0, head], |r| Ok((r.get(0)?, r.get(1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     })?;
     // An unreadable one must not hide the others.
     Ok(bodies
         .iter()
-        .filter_map(|body| {
-            serde_json::from_str(body)
+        .filter_map(|(body, imported)| {
+            let mut item = serde_json::from_str(body)
                 .inspect_err(|error| tracing::warn!(%error, table, "a waiting item cannot be read"))
-                .ok()
+                .ok()?;
+            if *imported {
+                others(&mut item);
+            }
+            Some(item)
         })
         .collect())
 }
@@ -73,12 +83,12 @@ impl Unfinished<'_> {
         self.store.write(move |conn| put(conn, "queue", session, &head, &items))
     }
 
-    /// The waiting messages of a head.
+    /// The waiting messages of a head. Those that a file brought are text of others.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn queue(&self, session: SessionId, head: &str) -> Result<Vec<Queued>> {
-        get(self.store, "queue", session, head)
+        get(self.store, "queue", session, head, |queued: &mut Queued| queued.taint = Some(Taint::Web))
     }
 
     /// The waiting questions of a head.
@@ -86,7 +96,7 @@ impl Unfinished<'_> {
     /// # Errors
     /// When the database cannot be read.
     pub fn asks(&self, session: SessionId, head: &str) -> Result<Vec<Ask>> {
-        get(self.store, "asks", session, head)
+        get(self.store, "asks", session, head, |_| {})
     }
 
     /// Deletes the waiting questions of all heads of a session.
@@ -107,7 +117,7 @@ impl Unfinished<'_> {
                 params![session.0, head],
                 |r| r.get(0),
             )?;
-            put_one(conn, "pending", session, &head, place, &serde_json::to_string(&body)?)
+            put_one(conn, "pending", session, &head, place, &serde_json::to_string(&body)?, false)
         })
     }
 
@@ -116,6 +126,6 @@ impl Unfinished<'_> {
     /// # Errors
     /// When the database cannot be read.
     pub fn pending(&self, session: SessionId, head: &str) -> Result<Vec<EntryBody>> {
-        get(self.store, "pending", session, head)
+        get(self.store, "pending", session, head, distrust)
     }
 }

@@ -198,7 +198,7 @@ fn entry_line(row: &Row<'_>) -> Result<Line> {
         agent: entry.agent,
         time: entry.time,
         snapshot: entry.snapshot,
-        todo: row.get(8)?,
+        todo: row.get(9)?,
         body,
         damaged,
     }))

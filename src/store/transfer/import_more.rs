@@ -12,8 +12,8 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
 use crate::transfer::import::Imported;
-use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, distrust, parse, wrong};
-use crate::tree::entries::{self, Raw, read_body};
+use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, parse, wrong};
+use crate::tree::entries::{self, Raw, distrust, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
@@ -47,18 +47,16 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
         if known(conn, session, line, body)? {
             continue;
         }
-        let mut own = body.clone();
-        distrust(&mut own);
-        let payload = if own == *body { line.body.get().to_owned() } else { serde_json::to_string(&own)? };
         let mut raw = Raw {
             id: line.id,
             parent: line.parent,
             session: session.0,
             agent: line.agent.clone(),
             time: line.time,
-            payload,
+            payload: line.body.get().to_owned(),
             sum: Vec::new(),
             snapshot: line.snapshot.clone(),
+            imported: true,
         };
         raw.sum = raw.checksum();
         entries::insert(conn, &raw, body, None).map_err(|e| match e {
@@ -102,7 +100,7 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
         .query_row(params![line.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
         .optional()?;
     let Some((of, parent, payload)) = there else { return Ok(false) };
-    // A damaged entry is reported elsewhere; it exists here.
+    // A damaged entry is reported elsewhere; it exists here. One that an earlier version imported has its mark in the body.
     let plain = |mut body: EntryBody| {
         distrust(&mut body);
         body

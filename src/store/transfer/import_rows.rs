@@ -12,7 +12,7 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, distrust, wrong};
+use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw};
 
 /// Inserts the rows of one session.
@@ -92,6 +92,7 @@ impl Rows<'_> {
                 line.head.as_deref().unwrap_or(current),
                 place,
                 body,
+                true,
             )
         };
         match &parsed.line {
@@ -112,6 +113,7 @@ impl Rows<'_> {
                     payload: self.payload(body, &line.body)?,
                     sum: Vec::new(),
                     snapshot: line.snapshot.clone(),
+                    imported: true,
                 };
                 raw.sum = raw.checksum();
                 entries::insert(conn, &raw, body, self.todo(line.todo))?;
@@ -296,10 +298,9 @@ impl Rows<'_> {
         n.and_then(|n| self.todos.get(&n).copied())
     }
 
-    /// The body, unchanged but for what refers to other rows, and for what a file cannot say ([`distrust`]).
+    /// The body, unchanged but for what refers to other rows.
     fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
         let mut own = body.clone();
-        distrust(&mut own);
         match &mut own {
             _ if self.fresh.is_empty() => {}
             EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),

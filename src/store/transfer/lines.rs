@@ -24,7 +24,7 @@ use std::io::BufRead;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tiller_protocol::PermissionOutcome;
-use tiller_protocol::{EntryBody, EntryId, Message, SessionId, Taint};
+use tiller_protocol::{EntryBody, EntryId, Message, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -317,19 +317,4 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<SessionLines>> {
         sheets.push(SessionLines { session: next, lines: Vec::new() });
     }
     if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
-}
-
-/// Takes out of an entry what a file cannot say: the numbers of learnings belong to the database that it comes from, and the
-/// origin of the words of a message or a summary is known to this database only, so that they count as text of others.
-pub(crate) fn distrust(body: &mut EntryBody) {
-    match body {
-        EntryBody::ToolResult { learnings, taint, .. } => {
-            learnings.clear();
-            *taint = Some(Taint::Web);
-        }
-        EntryBody::User { taint, .. }
-        | EntryBody::Compaction { taint, .. }
-        | EntryBody::BranchSummary { taint, .. } => *taint = Some(Taint::Web),
-        _ => {}
-    }
 }

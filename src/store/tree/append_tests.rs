@@ -15,14 +15,16 @@ fn todo(id: &str, status: TodoStatus) -> TodoItem {
 
 fn queued(n: u128) -> Queued {
     Queued {
-        id: QueueId(Uuid::from_u128(n)),
-        message: Message {
-            text: "see [paste 1]".into(),
-            attachments: vec![Attachment::Paste { label: "[paste 1]".into(), text: "é\u{0}".into() }],
-            effort: None,
-        },
-        mode: SendMode::Queue,
         state: QueuedState::Accepted,
+        ..Queued::new(
+            QueueId(Uuid::from_u128(n)),
+            Message {
+                text: "see [paste 1]".into(),
+                attachments: vec![Attachment::Paste { label: "[paste 1]".into(), text: "é\u{0}".into() }],
+                effort: None,
+            },
+            SendMode::Queue,
+        )
     }
 }
 

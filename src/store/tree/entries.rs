@@ -1,9 +1,9 @@
-//! Entries as rows. The payload is the body exactly as serde_json wrote it.
+//! Entries as rows. The payload is the body exactly as serde_json wrote it, or as it stood in an imported file.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use tiller_protocol::tool::InnerCall;
-use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, Usage};
+use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Taint, Time, Usage};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -13,7 +13,7 @@ use crate::handles::Entries;
 const MAX_DEPTH: usize = 256;
 
 /// The columns that [`Raw::from_row`] reads, in this order.
-pub(crate) const COLUMNS: &str = "id, parent, session, agent, time, payload, sum, snapshot";
+pub(crate) const COLUMNS: &str = "id, parent, session, agent, time, payload, sum, snapshot, imported";
 
 /// An entry with its body serialised.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Raw {
     pub(crate) payload: String,
     pub(crate) sum: Vec<u8>,
     pub(crate) snapshot: Option<String>,
+    /// A file brought it: [`distrust`] applies where it is read.
+    pub(crate) imported: bool,
 }
 
 impl Raw {
@@ -45,6 +47,7 @@ impl Raw {
             payload,
             sum: Vec::new(),
             snapshot: entry.snapshot.clone(),
+            imported: false,
         };
         raw.sum = raw.checksum();
         Ok(raw)
@@ -64,6 +67,9 @@ impl Raw {
         part(&self.time.to_le_bytes());
         part(self.payload.as_bytes());
         part(self.snapshot.as_deref().unwrap_or("").as_bytes());
+        if self.imported {
+            part(b"imported");
+        }
         hasher.finalize().as_bytes()[..8].to_vec()
     }
 
@@ -77,6 +83,7 @@ impl Raw {
             payload: row.get(5)?,
             sum: row.get(6)?,
             snapshot: row.get(7)?,
+            imported: row.get(8)?,
         })
     }
 
@@ -85,7 +92,10 @@ impl Raw {
         if self.sum != self.checksum() {
             return Err(StoreError::Record(format!("entry {} does not match its checksum", self.id)));
         }
-        let body = read_body(&self.payload)?;
+        let mut body = read_body(&self.payload)?;
+        if self.imported {
+            distrust(&mut body);
+        }
         Ok(self.with(body))
     }
 
@@ -125,6 +135,22 @@ pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
     let body = EntryBody::deserialize(&mut reader)?;
     reader.end()?;
     Ok(body)
+}
+
+/// Takes out of the body of an imported entry what a file cannot say: the numbers of learnings belong to the database that it
+/// comes from, and the origin of the words of a message or a summary is known to that database only, so that they count as
+/// text of others.
+pub(crate) fn distrust(body: &mut EntryBody) {
+    match body {
+        EntryBody::ToolResult { learnings, taint, .. } => {
+            learnings.clear();
+            *taint = Some(Taint::Web);
+        }
+        EntryBody::User { taint, .. }
+        | EntryBody::Compaction { taint, .. }
+        | EntryBody::BranchSummary { taint, .. } => *taint = Some(Taint::Web),
+        _ => {}
+    }
 }
 
 /// Nesting depth of brackets, outside strings.
@@ -201,8 +227,8 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
     let tokens = |of: fn(&Usage) -> u64| usage.as_ref().map(|u| count(of(u)));
     conn.prepare_cached(
         "INSERT INTO entries(id, session, parent, depth, agent, kind, time, payload, sum, snapshot, prefix,
-           compaction, todo, model, input, output, cache_read, cache_write, reasoning, cost)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+           compaction, todo, model, input, output, cache_read, cache_write, reasoning, cost, imported)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
     )?
     .execute(params![
         raw.id,
@@ -225,6 +251,7 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
         tokens(|u| u.cache_write),
         tokens(|u| u.reasoning),
         cost.map(|c| count(c.0)),
+        raw.imported,
     ])?;
     Ok(())
 }

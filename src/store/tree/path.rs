@@ -46,7 +46,7 @@ fn walk(conn: &Connection, from: Uuid, limit: i64, floor: i64) -> Result<Vec<(Ra
          SELECT {}, e.depth FROM up JOIN entries e ON e.id = up.id ORDER BY e.depth",
         COLUMNS.split(", ").map(|c| format!("e.{c}")).collect::<Vec<_>>().join(", ")
     ))?;
-    let rows = statement.query_map(params![from, limit, floor], |r| Ok((Raw::from_row(r)?, r.get(8)?)))?;
+    let rows = statement.query_map(params![from, limit, floor], |r| Ok((Raw::from_row(r)?, r.get(9)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -136,7 +136,7 @@ impl Paths<'_> {
                        SELECT e.parent, up.depth - 1 FROM up JOIN entries e ON e.id = up.id
                          WHERE e.parent IS NOT NULL AND up.depth > ?2)
                      SELECT count(*) FILTER (WHERE e.kind = 'user' AND CASE WHEN json_valid(e.payload)
-                              THEN coalesce(json_extract(e.payload, '$.origin'), 'prompt') = 'prompt' END),
+                              THEN coalesce(json_extract(e.payload, '$.origin'), 'prompt') IN ('prompt', 'task') END),
                             ifnull(max(e.id = ?3), 0)
                        FROM up JOIN entries e ON e.id = up.id",
                 )?

@@ -216,10 +216,8 @@ fn dialogs() -> Vec<(&'static str, Robot)> {
         if opener.spec.action.0 == "queue.open" {
             crate::scene::running(&mut r);
             let queue = ["one", "two"].map(|text| Queued {
-                id: QueueId(Default::default()),
-                message: Message::text(text),
-                mode: SendMode::Queue,
                 state: QueuedState::Accepted,
+                ..Queued::new(QueueId(Default::default()), Message::text(text), SendMode::Queue)
             });
             r.event(EventBody::State(StateEvent::QueueChanged { queue: queue.to_vec() }));
         }

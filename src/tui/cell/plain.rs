@@ -28,6 +28,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
                 Origin::Steer => "You, during the turn:",
                 Origin::Shell => "Your command:",
                 Origin::Engine => "Note for the model:",
+                Origin::Task => "Task from Tiller:",
             },
             text,
         ),

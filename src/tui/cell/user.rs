@@ -1,4 +1,4 @@
-//! A message of the person: a band with its time.
+//! A message that the agent answers or takes note of: a band with its time, and whose it is where it is not the user's.
 
 use tiller_protocol::{Origin, Time};
 
@@ -24,7 +24,11 @@ pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> Ce
         line.push(l, Look::of(Role::User));
         line
     });
-    let word = if origin == Origin::Steer { "steer  " } else { "" };
+    let word = match origin {
+        Origin::Steer => "steer  ",
+        Origin::Task => "Tiller  ",
+        Origin::Prompt | Origin::Shell | Origin::Engine => "",
+    };
     banded(all.collect(), &format!("{word}{}", clock(time, cx).unwrap_or_default()), cx)
 }
 

@@ -79,10 +79,12 @@ fn changes(s: &mut Stage) {
 fn queue(s: &mut Stage) {
     story::working(s);
     let message = |n: u128, text: &str, mode| Queued {
-        id: format!("{n:032x}").parse().unwrap_or(tiller_protocol::QueueId(Default::default())),
-        message: Message::text(text),
-        mode,
         state: QueuedState::Accepted,
+        ..Queued::new(
+            format!("{n:032x}").parse().unwrap_or(tiller_protocol::QueueId(Default::default())),
+            Message::text(text),
+            mode,
+        )
     };
     s.state(StateEvent::QueueChanged {
         queue: vec![

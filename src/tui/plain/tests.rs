@@ -256,10 +256,12 @@ fn the_queue_can_be_edited() {
     let mut r = Reader::new();
     let queue: Vec<Queued> = [1, 2]
         .map(|n: u128| Queued {
-            id: format!("{n:032x}").parse().unwrap(),
-            message: Message::text(format!("message {n}")),
-            mode: SendMode::Queue,
             state: QueuedState::Accepted,
+            ..Queued::new(
+                format!("{n:032x}").parse().unwrap(),
+                Message::text(format!("message {n}")),
+                SendMode::Queue,
+            )
         })
         .to_vec();
     r.event(EventBody::State(StateEvent::QueueChanged { queue: queue.clone() }));

@@ -225,7 +225,7 @@ fn way_back(model: &Model, here: &str) -> String {
 
 /// The person's own words.
 fn asked(c: &Cell) -> bool {
-    matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. })
+    matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. })
 }
 
 /// The last message of the person and everything after it, as plain lines; empty when there is none.

@@ -48,13 +48,18 @@ pub fn text(buf: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
     width
 }
 
+/// What stands where a text was cut.
+pub fn ellipsis() -> &'static str {
+    crate::text::shorten::ellipsis(ascii())
+}
+
 /// `text` in at most `width` columns, with `…` where something was cut, and without control characters.
 pub fn cut(text: &str, width: usize) -> String {
     let clean = clean(text);
     if clean.width() <= width {
         return clean;
     }
-    let mark = crate::text::shorten::ellipsis(ascii());
+    let mark = ellipsis();
     let need = mark.width().min(width);
     let mut out = String::new();
     let mut used = 0;

@@ -645,3 +645,16 @@ fn init_writes_agents_md_from_what_is_there() {
         assert!(!place.work.join("AGENTS.md").exists(), "{mode}");
     }
 }
+
+/// A memory file that a folder brings is used with the user's word for it, and not before.
+#[test]
+fn the_memory_file_of_a_folder_is_used_with_trust_alone() {
+    let server = ScriptServer::start([says("a"), says("b")]);
+    let place = Place::anthropic(&server);
+    place.file(".tiller/MEMORY.md", "- The mirror is at mirror.example.\n");
+    place.ok(&["exec", "go"]);
+    place.ok(&["exec", "--trust", "go"]);
+    let told: Vec<bool> =
+        server.requests().iter().map(|r| r.text().contains("The mirror is at mirror.example")).collect();
+    assert_eq!(told, [false, true]);
+}

@@ -90,7 +90,7 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
                 Origin::Prompt => ("You", "you"),
                 Origin::Steer => ("You, during the turn", "you"),
                 Origin::Shell => ("You ran", "you"),
-                Origin::Engine => ("Tiller, to the model", "note"),
+                Origin::Engine | Origin::Task => ("Tiller, to the model", "note"),
             };
             plain(who, class, bits)
         }

@@ -144,7 +144,9 @@ impl Page<'_> {
 
     fn entry(&mut self, entry: &Entry) {
         let Some(rendered) = rendered(self.book, entry) else { return };
-        if let EntryBody::User { message, origin: Origin::Prompt | Origin::Shell, .. } = &entry.body {
+        if let EntryBody::User { message, origin: Origin::Prompt | Origin::Task | Origin::Shell, .. } =
+            &entry.body
+        {
             self.end_turn();
             let first = words(message.text.lines().next().unwrap_or(""));
             let _ = writeln!(

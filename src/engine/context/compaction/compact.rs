@@ -164,7 +164,7 @@ pub(crate) fn preview(plan: &Plan) -> CompactPreview {
 /// The role of an entry, as text for the user.
 fn role(body: &EntryBody) -> EntryAuthor {
     match body {
-        EntryBody::User { origin: Origin::Engine, .. } => EntryAuthor::Engine,
+        EntryBody::User { origin: Origin::Engine | Origin::Task, .. } => EntryAuthor::Engine,
         EntryBody::User { .. } => EntryAuthor::User,
         EntryBody::Assistant { .. } => EntryAuthor::Agent,
         EntryBody::ToolResult { .. } | EntryBody::InnerCall { .. } => EntryAuthor::ToolResult,

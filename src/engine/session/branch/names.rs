@@ -73,7 +73,7 @@ pub(crate) fn rows(
 fn words(store: &Store, tip: EntryId) -> Result<String> {
     let tail = store.paths().tail_at(tip, BACK)?;
     let said = tail.entries.iter().rev().find_map(|e| match &e.body {
-        EntryBody::User { message, origin: Origin::Prompt, .. } => Some(plain(&message.text)),
+        EntryBody::User { message, origin: Origin::Prompt | Origin::Task, .. } => Some(plain(&message.text)),
         _ => None,
     });
     let mut said = said.unwrap_or_default();

@@ -13,10 +13,8 @@ fn wait(r: &mut Robot, messages: &[(&str, SendMode)]) -> Vec<Queued> {
     let queue: Vec<Queued> = messages
         .iter()
         .map(|(text, mode)| Queued {
-            id: QueueId(ids.next(START)),
-            message: Message::text(*text),
-            mode: *mode,
             state: QueuedState::Accepted,
+            ..Queued::new(QueueId(ids.next(START)), Message::text(*text), *mode)
         })
         .collect();
     changed(r, &queue);

@@ -152,12 +152,13 @@ fn row_id(document: &DocumentHit) -> String {
     format!("{} {}", document.kind.name(), document.key)
 }
 
-/// A preview in which the match stands near the beginning, after a whole word.
-fn from_match(preview: &str, mark: (usize, usize)) -> &str {
+/// A preview in which the match stands near the beginning, after a whole word; a mark says where something was cut.
+fn from_match(preview: &str, mark: (usize, usize)) -> String {
     let before = &preview[..mark.0];
     let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
     let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
-    preview[from..].trim_start()
+    let cut = if from == 0 { "" } else { draw::ellipsis() };
+    format!("{cut}{}", preview[from..].trim_start())
 }
 
 /// The action that opens the list of these documents.

@@ -77,7 +77,10 @@ impl Builder {
 
     /// Adds what `node` shows.
     pub(super) fn entry(&mut self, node: &Entry) {
-        let prompt = matches!(&node.body, EntryBody::User { origin: Origin::Prompt | Origin::Shell, .. });
+        let prompt = matches!(
+            &node.body,
+            EntryBody::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. }
+        );
         if !self.live && prompt {
             self.turn_finished();
         }
@@ -89,7 +92,7 @@ impl Builder {
         match &node.body {
             EntryBody::Prefix { .. } => {}
             EntryBody::User { message, origin, content, .. } => {
-                if matches!(origin, Origin::Prompt | Origin::Shell) {
+                if matches!(origin, Origin::Prompt | Origin::Task | Origin::Shell) {
                     self.turn += 1;
                 }
                 let mut text = message.text.clone();
@@ -400,7 +403,9 @@ impl Conversation {
         for node in entries {
             built.entry(node);
         }
-        let prompt = |c: &Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. });
+        let prompt = |c: &Cell| {
+            matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. })
+        };
         if self.cells.front().is_some_and(prompt) {
             built.turn_finished();
         }

@@ -134,7 +134,7 @@ fn up_pulls_a_waiting_message_back_and_then_walks_through_history() {
     running(&mut r);
     let id = QueueId(SeqIds::default().next(START));
     let q =
-        Queued { id, message: Message::text("wait"), mode: SendMode::Queue, state: QueuedState::Accepted };
+        Queued { state: QueuedState::Accepted, ..Queued::new(id, Message::text("wait"), SendMode::Queue) };
     r.event(EventBody::State(StateEvent::QueueChanged { queue: vec![q] }));
     r.run("up");
     assert!(r.commands().contains(&&CommandBody::Queue(QueueCommand::Remove { id })));
@@ -486,7 +486,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
     let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
     let queue = |state| {
         let id = QueueId(SeqIds::default().next(START));
-        let queue = vec![Queued { id, message: Message::text("for later"), mode: SendMode::Steer, state }];
+        let queue = vec![Queued { state, ..Queued::new(id, Message::text("for later"), SendMode::Steer) }];
         EventBody::State(StateEvent::QueueChanged { queue })
     };
     r.cause(id, queue(QueuedState::Queued));

@@ -18,7 +18,8 @@ use tiller_protocol::Origin;
 fn is_turn(c: &Cell) -> bool {
     matches!(
         &c.body,
-        Body::User { origin: Origin::Prompt | Origin::Shell, .. } | Body::Shell { shared: true, .. }
+        Body::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. }
+            | Body::Shell { shared: true, .. }
     )
 }
 

@@ -114,7 +114,7 @@ impl Restore {
         let cells = model.agent.conversation.cells();
         let at = cells.iter().position(|c| c.entry == Some(self.entry));
         self.messages = at.map(|at| {
-            let sent = |c: &&Cell| matches!(c.body, Body::User { origin: Origin::Prompt, .. });
+            let sent = |c: &&Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Task, .. });
             cells.iter().skip(at).filter(sent).count()
         });
         self.checkpoint =

@@ -425,7 +425,7 @@ impl Browser {
                 format!("{verb:<7} {target}")
             }
             (_, Some(Origin::Shell)) => format!("! {}", line.text),
-            (_, Some(Origin::Engine)) => format!("(Tiller) {}", line.text),
+            (_, Some(Origin::Engine | Origin::Task)) => format!("(Tiller) {}", line.text),
             _ => line.text.clone(),
         };
         draw::clean(&text)

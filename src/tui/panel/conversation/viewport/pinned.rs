@@ -29,7 +29,7 @@ pub struct Pinned {
 }
 
 fn is_message(cell: &Cell) -> bool {
-    matches!(&cell.body, Body::User { origin: Origin::Prompt, .. })
+    matches!(&cell.body, Body::User { origin: Origin::Prompt | Origin::Task, .. })
 }
 
 impl Viewport {

@@ -1,0 +1,6 @@
+-- Version 22. What a file brought is stored as it stood there, and counts as text of others wherever it is read.
+
+ALTER TABLE entries ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE queue ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pending ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE asks ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
