@@ -246,8 +246,9 @@ impl Finder {
         let by_words = || search.rank_near(query, lookup, Weights::default(), &self.near(&query.text)?);
         let Ok(Some(vector)) = wanted.as_ref() else { return by_words() };
         let mut vectors = lock(&self.vectors);
+        let all: &mut Vectors = &mut vectors;
         let (worded, meant) = std::thread::scope(|scope| {
-            let meant = scope.spawn(|| self.meant_entries(&mut vectors, vector));
+            let meant = scope.spawn(|| self.meant_entries(all, vector));
             (by_words(), meant.join())
         });
         let Some(worded) = worded? else { return Ok(None) };
