@@ -191,9 +191,7 @@ impl PreparedAppend {
     /// Updates the session's row: number of entries, preview, the person's last action.
     fn count(&self, conn: &Connection, session: SessionId, now: Time) -> Result<()> {
         let said = self.append.entries.iter().rev().find_map(|entry| match &entry.body {
-            EntryBody::User { message, origin, .. } if !matches!(origin, Origin::Engine | Origin::Task) => {
-                Some(&message.text)
-            }
+            EntryBody::User { message, origin, .. } if *origin != Origin::Engine => Some(&message.text),
             _ => None,
         });
         if !self.raws.is_empty() {

@@ -233,6 +233,7 @@ fn each_window_marks_and_ends_its_own_calls() {
         of.retain(|run| run.path.ends_with("data/MEMORY.md"));
         of.into_iter().filter_map(|run| run.by.entry).map(|e| e.0.as_u128()).collect::<Vec<_>>()
     };
+    one.before_free_program();
     let long = one.call_began("c1", from(1)).unwrap();
     // The first look of another window.
     page(&other);
@@ -245,7 +246,8 @@ fn each_window_marks_and_ends_its_own_calls() {
     page(&other);
     assert_eq!(marks(), [1]);
     // The call of the first window may have written it: that is known in the other one while it runs.
-    assert_eq!(lines_of_others(&other), ["- new"]);
+    assert_eq!(lines_of_others(&other), ["new"]);
+    assert_eq!(one.free_entries(session()), 1, "its own window says so, too");
     drop(long);
     one.vanished(session());
     assert_eq!(marks(), [0u128; 0]);
