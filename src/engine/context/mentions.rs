@@ -27,12 +27,14 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
     attach(message, typed(message, &workspace.root), workspace)
 }
 
-/// As [`freeze`], for a message with text of others: what its text names stays a name.
+/// As [`freeze`], for a message with text of others: no file that it names is read.
 ///
 /// # Errors
 /// As [`freeze`].
 pub fn freeze_unnamed(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
-    attach(message, Vec::new(), workspace)
+    let mut message = message.clone();
+    message.attachments.retain(|a| !matches!(a, Attachment::File { .. }));
+    attach(&message, Vec::new(), workspace)
 }
 
 /// Names of files, with the lines that are meant.

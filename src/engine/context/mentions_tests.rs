@@ -206,3 +206,21 @@ fn values_are_masked_by_the_whole_file_and_the_masks_are_explained() {
     assert!(text(&whole).contains("\none\n[redacted secret]\nfive\n</file>"), "{}", text(&whole));
     assert_eq!(text(&send("@plain")), "@plain\n\n<file path=\"plain\">\none\n</file>");
 }
+
+/// A message that came with an imported file may name any file of this machine.
+#[test]
+fn text_of_others_attaches_no_file() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join("a.txt"), "inside").unwrap();
+    let paste = Attachment::Paste { label: "[paste 1]".into(), text: "pasted".into() };
+    let outside = tmp.path().join("a.txt").to_string_lossy().into_owned();
+    let attachments = vec![file("@a", "a.txt", None), file("@b", &outside, None), paste];
+    let message = Message { attachments, ..Message::text("see @a.txt and [paste 1]") };
+    let workspace = Workspace::new(tmp.path()).unwrap();
+    let text = |parts: Vec<Part>| match &parts[..] {
+        [Part::Text { text }] => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(text(freeze(&message, &workspace).unwrap()).contains("inside"));
+    assert_eq!(text(freeze_unnamed(&message, &workspace).unwrap()), "see @a.txt and pasted");
+}

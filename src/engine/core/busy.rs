@@ -64,9 +64,9 @@ impl Core {
                 let notice = Notice::new(NoticeKind::User, "stopped before the message was sent");
                 self.refuse(client, cause, notice);
             }
-            JobKind::Message { client: None, message } => {
+            JobKind::Message { client: None, queued, message } => {
                 // An agent's first message comes from its task and not from the queue.
-                if !self.prompts.queue.iter().any(|q| q.message == message) {
+                if queued.is_none() {
                     self.keep_message(message);
                 }
                 self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
@@ -107,7 +107,7 @@ impl Core {
         let Some(busy) = &mut self.prompts.busy else { return };
         // The result is dropped. The task is ended with all others, and its cost is recorded.
         busy.no = STOPPED;
-        let JobKind::Message { client: Some(_), message } = &busy.doing else { return };
+        let JobKind::Message { client: Some(_), message, .. } = &busy.doing else { return };
         let message = message.clone();
         if self.services.user.human == Human::Absent {
             return;

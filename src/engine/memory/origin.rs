@@ -1,12 +1,16 @@
 //! Where an entry of memory comes from: what the agent has read since the user's last message, and whose words it has.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tiller_config::agents::Origin as DefinitionOrigin;
 use tiller_memory::Memory;
 use tiller_memory::likeness::has_words_of;
-use tiller_protocol::{Entry, EntryBody, EntryId, Origin, Part, Provenance, Taint, ToolCatalog, ToolSet};
+use tiller_protocol::{
+    Entry, EntryBody, EntryId, Origin, Part, Provenance, SessionId, Taint, ToolCatalog, ToolSet,
+};
+use tiller_store::Store;
 use tiller_tool::MemoryOrigin;
 
 use crate::core::Core;
@@ -26,6 +30,7 @@ pub(crate) fn origin(
 ) -> impl FnOnce() -> MemoryOrigin + Send + use<> {
     let catalog = core.services.tools.all.catalog();
     let (path, memory) = (core.session.history.path.clone(), core.services.user.memory.clone());
+    let store = core.services.store.clone();
     // Its task was written by an agent whose sources are not known here.
     let least = if core.identity.is_child() { Taint::ToolOutput } else { Taint::Agent };
     let provenance = Provenance {
@@ -37,7 +42,9 @@ pub(crate) fn origin(
     };
     let (rights, definition) = (core.services.user.memory_rights, definition(core));
     move || {
-        let taint = Reading { catalog: &catalog, memory: memory.as_deref() }.taint(&path, &text).max(least);
+        let imported = imported(&store, &path);
+        let reading = Reading { catalog: &catalog, memory: memory.as_deref(), imported: &imported };
+        let taint = reading.taint(&path, &text).max(least);
         MemoryOrigin { provenance: Provenance { taint, ..provenance }, rights, definition }
     }
 }
@@ -51,10 +58,29 @@ fn definition(core: &Core) -> Option<PathBuf> {
 /// The least trusted text in entries that a model sums up, as it is stored with the summary. Waits for the database.
 pub(crate) async fn of_summary(services: &Services, entries: &[Arc<Entry>]) -> Taint {
     let (catalog, memory) = (services.tools.all.catalog(), services.user.memory.clone());
-    let entries = entries.to_vec();
-    let work = move || Reading { catalog: &catalog, memory: memory.as_deref() }.all(&entries);
+    let (entries, store) = (entries.to_vec(), services.store.clone());
+    let work = move || {
+        let imported = imported(&store, &entries);
+        Reading { catalog: &catalog, memory: memory.as_deref(), imported: &imported }.all(&entries)
+    };
     // After a panic nothing is known of them.
     tokio::task::spawn_blocking(work).await.unwrap_or(Taint::Web)
+}
+
+/// The entries of a path that a file brought: all of them, where the database cannot say. Blocks.
+pub(crate) fn imported(store: &Store, path: &[Arc<Entry>]) -> HashSet<EntryId> {
+    let mut sessions: Vec<SessionId> = path.iter().map(|e| e.session).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let found: Result<Vec<HashSet<EntryId>>, _> =
+        sessions.into_iter().map(|session| store.entries().imported(session)).collect();
+    match found {
+        Ok(found) => found.into_iter().flatten().collect(),
+        Err(error) => {
+            tracing::warn!(%error, "what a file brought is not known");
+            path.iter().map(|e| e.id).collect()
+        }
+    }
 }
 
 /// Judges what an agent has read.
@@ -62,6 +88,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) catalog: &'a ToolCatalog,
     /// Has the origins of the entries that results of the tool `memory` show; without it those count by their marks.
     pub(crate) memory: Option<&'a Memory>,
+    /// Entries that a file brought: whatever they are, they are text of others.
+    pub(crate) imported: &'a HashSet<EntryId>,
 }
 
 impl Reading<'_> {
@@ -107,6 +135,9 @@ impl Reading<'_> {
 
     /// The least trusted text that an entry brought to the agent.
     fn of(&self, entry: &Entry) -> Taint {
+        if self.imported.contains(&entry.id) {
+            return Taint::Web;
+        }
         match &entry.body {
             EntryBody::User { message, origin, taint, .. } => {
                 // Entries of earlier versions have no taint.
@@ -189,7 +220,9 @@ fn brought(entry: &Entry) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::{AgentId, IdSource, Message, SeqIds, SessionId, Time, ToolOutcome};
+    use tiller_protocol::{
+        AgentId, Block, IdSource, Message, ModelRef, SeqIds, StopReason, Time, ToolOutcome, Usage,
+    };
 
     use super::*;
 
@@ -231,8 +264,12 @@ mod tests {
     }
 
     fn judge(path: &[Arc<Entry>], text: &str) -> Taint {
+        judge_imported(path, text, &HashSet::new())
+    }
+
+    fn judge_imported(path: &[Arc<Entry>], text: &str, imported: &HashSet<EntryId>) -> Taint {
         let catalog = tiller_tool::Registry::built_in().catalog();
-        Reading { catalog: &catalog, memory: None }.taint(path, text)
+        Reading { catalog: &catalog, memory: None, imported }.taint(path, text)
     }
 
     fn user(text: &str, origin: Origin, content: &str, taint: Option<Taint>) -> EntryBody {
@@ -351,6 +388,28 @@ mod tests {
         assert_eq!(of(Some(Taint::Web)), Taint::Web);
     }
 
+    /// Also a reply that its agent gave, whose text the file can say as it likes.
+    #[test]
+    fn a_reply_that_a_file_brought_is_text_of_others() {
+        let said = "packages come from mirror.example";
+        let reply = EntryBody::Assistant {
+            blocks: vec![Block::Text { text: said.into() }],
+            stop: StopReason::EndTurn,
+            model: ModelRef("m".into()),
+            usage: Usage::default(),
+            cost: None,
+        };
+        let path = path(vec![prompt("go"), reply, prompt("go on")]);
+        let brought = path[..2].iter().map(|e| e.id).collect();
+        assert_eq!(judge(&path, said), Taint::Agent);
+        assert_eq!(judge_imported(&path, said, &brought), Taint::Web);
+        assert_eq!(
+            judge_imported(&path, "something else here", &brought),
+            Taint::Agent,
+            "of an earlier turn"
+        );
+    }
+
     #[test]
     fn a_task_of_tiller_s_begins_a_turn_and_is_not_the_user_s_word() {
         let said = "the build uses pnpm";
@@ -359,11 +418,7 @@ mod tests {
         let read = result("read_file", "x");
         assert_eq!(of(vec![prompt(said), read.clone()]), Taint::Agent);
         assert_eq!(of(vec![task(None), read.clone()]), Taint::ToolOutput);
-        assert_eq!(
-            of(vec![prompt("go"), read.clone(), task(None)]),
-            Taint::Agent,
-            "an earlier turn does not count"
-        );
+        assert_eq!(of(vec![prompt("go"), read, task(None)]), Taint::Agent, "an earlier turn does not count");
         // What the check of a goal printed is text of others, also when it is repeated later.
         let checked = task(Some(Taint::ToolOutput));
         assert_eq!(of(vec![checked.clone()]), Taint::ToolOutput);

@@ -23,7 +23,7 @@ use crate::context::side_call::{self, SideCall};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::core::services::Redact;
-use crate::memory::origin::Reading;
+use crate::memory::origin::{Reading, imported};
 use crate::session::model;
 use crate::{money, session};
 
@@ -195,8 +195,11 @@ impl Chance {
                 taint: Taint::Agent,
             };
             let (memory, path, catalog) = (Arc::clone(&self.memory), self.path.clone(), self.catalog.clone());
+            let store = self.store.clone();
             let work = move || {
-                let taint = Reading { catalog: &catalog, memory: Some(&memory) }.of_all(&path, &text);
+                let imported = imported(&store, &path);
+                let reading = Reading { catalog: &catalog, memory: Some(&memory), imported: &imported };
+                let taint = reading.of_all(&path, &text);
                 keep(&memory, target, text, Provenance { taint, ..from })
             };
             match tokio::task::spawn_blocking(work).await {

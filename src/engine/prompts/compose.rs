@@ -107,8 +107,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         (Destination::Steer { .. }, _) => None,
         (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
         (Destination::Prompt { .. }, None) => return,
-        (Destination::Prompt { client }, Some((_, message))) => {
-            Some(JobKind::Message { client: *client, message: message.clone() })
+        (Destination::Prompt { client }, Some((queued, message))) => {
+            Some(JobKind::Message { client: *client, queued: *queued, message: message.clone() })
         }
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
@@ -417,7 +417,9 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
                 let origin = if queued.origin.is_prompt() { Origin::Steer } else { Origin::Engine };
                 let taint = item.taint.max(queued.taint);
                 hold::join(core, item.terms);
-                prompts.push(item.message.text.clone());
+                if queued.origin.is_prompt() {
+                    prompts.push(item.message.text.clone());
+                }
                 let (entry, event) = user_entry(core, item.message, origin, content, taint);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((scope.clone(), event));

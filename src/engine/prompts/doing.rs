@@ -1,6 +1,6 @@
 //! The job that keeps new messages waiting although no turn runs.
 
-use tiller_protocol::{CommandId, Message};
+use tiller_protocol::{CommandId, Message, QueueId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,6 +18,8 @@ pub(crate) enum JobKind {
     /// A message is being prepared. `client`: the client that sent it; `None`: it stays in the queue until it is sent.
     Message {
         client: Option<(ClientId, CommandId)>,
+        /// Its place in the queue, if it has one.
+        queued: Option<QueueId>,
         message: Message,
     },
     Continue {

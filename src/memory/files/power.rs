@@ -5,7 +5,7 @@
 //! of a tool until the user accepts them.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
@@ -115,6 +115,14 @@ impl Memory {
         self.note_free_entries(Some(session));
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         since.as_mut().map_or(0, |since| std::mem::take(&mut since.untold))
+    }
+
+    /// Takes note of lines that Tiller wrote itself: no program did.
+    pub(super) fn written_here(&self, path: &Path, lines: HashSet<String>) {
+        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(since) = since.as_mut() {
+            since.known.entry(name(path)).or_default().extend(lines);
+        }
     }
 
     /// The same, for a caller that shows no notice.

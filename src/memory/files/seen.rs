@@ -136,6 +136,7 @@ impl Memory {
         })?;
         then(&value)?;
         super::disk::step("recorded");
+        self.written_here(&slot.path, new_lines(&own.0, &own.1));
         let watched = Watched { key: name(&slot.path), slot, target };
         if let Err(error) = self.look_locked(&lock, &watched, self.clock.now(), Some(&own)) {
             tracing::warn!(%error, "a memory file was not compared with its last state");
@@ -272,14 +273,13 @@ impl Memory {
         let seen = store.memory_changes().seen(&watched.key)?;
         let mut others = self.marks_of_others()?;
         others.retain(|run| run.path == watched.key);
-        let (running, killed): (Vec<MemoryRun>, Vec<MemoryRun>) =
-            others.into_iter().partition(|run| run.process.alive());
+        let killed: Vec<MemoryRun> = others.iter().filter(|run| !run.process.alive()).cloned().collect();
         let same = seen.as_ref() == Some(&text);
-        if !same || !killed.is_empty() || !running.is_empty() {
+        if !same || !others.is_empty() {
             let by = self.running(false).or_else(|| killed.last().map(|run| run.by.clone()));
             let mut look = self.compared(store, watched, time, text, seen.as_deref(), own, by.as_ref())?;
             let vanished = look.changes.len();
-            let added = self.added_by_others(store, &look, (&running, &killed))?;
+            let added = self.added_by_others(store, &look, &others, own)?;
             look.changes.extend(added);
             store.memory_changes().look(look).wait()?;
             if let Some(session) = by.and_then(|by| by.session).filter(|_| vanished > 0) {
@@ -337,28 +337,25 @@ impl Memory {
         &self,
         store: &Store,
         look: &MemoryLook,
-        (running, killed): (&[MemoryRun], &[MemoryRun]),
+        marks: &[MemoryRun],
+        own: Option<&(Document, Document)>,
     ) -> Result<Vec<MemoryChange>, MemoryError> {
-        if running.is_empty() && killed.is_empty() {
+        if marks.is_empty() {
             return Ok(Vec::new());
         }
-        let by = |run: &MemoryRun, alive: bool| {
-            let by = Provenance { taint: Taint::ToolOutput, ..run.by.clone() };
-            // Without the entry of the tree: it is not taken out with a branch.
-            if alive { by } else { Provenance { entry: None, branch: String::new(), ..by } }
-        };
-        let marks = running.iter().map(|run| (run, by(run, true)));
-        let marks = marks.chain(killed.iter().map(|run| (run, by(run, false))));
         let path = std::slice::from_ref(&look.path);
         let recorded = store.memory_changes().in_states(path, &[ChangeState::Done])?;
         let mut known: HashSet<String> =
             recorded.iter().filter_map(|c| Some(Entry::of_line(c.added.as_deref()?).line())).collect();
         let now = Document::parse(&look.text);
         let mut added = Vec::new();
-        for (run, from) in marks {
+        // What Tiller brought back or moved in this change has its origin, recorded or not.
+        let own: HashSet<String> = own.map_or_else(HashSet::new, |(before, after)| new_lines(before, after));
+        for run in marks {
             let before = Document::parse(&run.text);
             let before: HashSet<String> = before.entries().map(Entry::line).collect();
             let new = now.entries().map(Entry::line).filter(|line| !before.contains(line));
+            let new = new.filter(|line| !own.contains(line));
             let new: Vec<String> = new.filter(|line| known.insert(line.clone())).collect();
             added.extend(new.into_iter().map(|line| MemoryChange {
                 id: 0,
@@ -368,11 +365,23 @@ impl Memory {
                 added: Some(line),
                 archived: None,
                 state: ChangeState::Done,
-                from: from.clone(),
+                // Without the entry of the tree: it is not taken out with a branch.
+                from: Provenance {
+                    entry: None,
+                    branch: String::new(),
+                    taint: Taint::ToolOutput,
+                    ..run.by.clone()
+                },
             }));
         }
         Ok(added)
     }
+}
+
+/// The entries of `after` that are not in `before`, as lines.
+fn new_lines(before: &Document, after: &Document) -> HashSet<String> {
+    let before: HashSet<String> = before.entries().map(Entry::line).collect();
+    after.entries().map(Entry::line).filter(|line| !before.contains(line)).collect()
 }
 
 /// What of `before` is not in `after` any more, as lines of entries. An entry that is only in the archive now counts, and lines

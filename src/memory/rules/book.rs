@@ -52,6 +52,21 @@ struct RuleFault {
     why: String,
 }
 
+/// Characters of an entry that a message names.
+const NAMED: usize = 60;
+
+impl RuleFault {
+    /// As the start of a sentence, with the entry that is meant.
+    fn told(&self) -> String {
+        let text = Entry::of_line(&self.place.1).text;
+        let (named, cut) = match text.char_indices().nth(NAMED) {
+            Some((end, _)) => (&text[..end], "..."),
+            None => (text.as_str(), ""),
+        };
+        format!("\"{named}{cut}\" in {} is no rule: {}", self.label, self.why)
+    }
+}
+
 /// What was read from the files.
 #[derive(Debug, Default)]
 struct FileRules {
@@ -125,6 +140,8 @@ impl RuleBook {
         {
             return Arc::clone(rules);
         }
+        // A program of another window may have written them.
+        self.memory.look();
         self.memory.note_free_entries(None);
         let mut found = FileRules::default();
         for file in &files {
@@ -169,7 +186,7 @@ impl RuleBook {
         let read = self.of_files();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let new = read.faults.iter().filter(|fault| told.insert(fault.place.clone()));
-        new.map(|fault| format!("an entry of {} is no rule: {}", fault.label, fault.why)).collect()
+        new.map(RuleFault::told).collect()
     }
 
     /// The tools that matchers may name.

@@ -33,7 +33,7 @@ pub use registry::{Index, IndexEntry, verify};
 pub use source::{Source, is_download, is_pack_name};
 pub use stage::{LIMITS, Staged, stage};
 pub(crate) use template::DESCRIPTION as TEMPLATE;
-pub use template::new_skill;
+pub use template::{is_unfilled, new_skill};
 
 #[cfg(test)]
 mod tests;

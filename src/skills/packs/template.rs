@@ -9,6 +9,11 @@ use crate::skill::FILE;
 pub(crate) const DESCRIPTION: &str =
     "What it does, and when an agent should use it. Agents choose skills by this line alone.";
 
+/// Whether the skill in this folder still has the description of a new one.
+pub fn is_unfilled(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(FILE)).is_ok_and(|text| text.contains(DESCRIPTION))
+}
+
 /// Makes the folder of a new skill, which is valid as it is, and is offered once its description is its own.
 ///
 /// # Errors

@@ -530,3 +530,31 @@ fn what_waits_in_a_file_is_text_of_others() {
     other.unfinished().save_queue(s, "main", again).wait().unwrap();
     assert_eq!(marked(&other).0, Some(Taint::Web));
 }
+
+/// Searches in payloads expect one spelling. What a later version wrote beside it stays.
+#[test]
+fn a_body_that_another_program_spelled_is_stored_in_the_spelling_of_searches() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    store
+        .entries()
+        .append(Append::new(s, "main").entries(vec![user(s, entry_id(1), None, "déjà vu")]))
+        .wait()
+        .unwrap();
+    let text = text_of(&store, s);
+    let imported = |text: &str| {
+        let (_dir, other) = scratch();
+        other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().unwrap();
+        text_of(&other, s)
+    };
+    let body = text.find("\"body\":").unwrap();
+    let (before, after) = text.split_at(body);
+    let spelled = |from: &str, to: &str| format!("{before}{}", after.replacen(from, to, 1));
+    for (from, to) in [("\"origin\":", "\"origin\": "), ("é", "\\u00e9")] {
+        let other = spelled(from, to);
+        assert_ne!(other, text, "{from}");
+        assert_eq!(imported(&other), text, "{from}");
+    }
+    let newer = spelled("\"origin\":", "\"later\":[1],\"origin\":");
+    assert_eq!(imported(&newer), newer);
+}

@@ -13,7 +13,7 @@ use crate::error::{Result, StoreError};
 use crate::handles::Transfer;
 use crate::transfer::import::Imported;
 use crate::transfer::lines::{EntryLine, HeadLine, Line, SessionLines, TagLine, parse, wrong};
-use crate::tree::entries::{self, Raw, distrust, read_body};
+use crate::tree::entries::{self, Raw, as_written, distrust, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
@@ -53,7 +53,7 @@ fn add(conn: &Connection, sheet: &SessionLines) -> Result<Imported> {
             session: session.0,
             agent: line.agent.clone(),
             time: line.time,
-            payload: line.body.get().to_owned(),
+            payload: as_written(body, line.body.get())?,
             sum: Vec::new(),
             snapshot: line.snapshot.clone(),
             imported: true,

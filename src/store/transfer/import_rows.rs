@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
 use crate::transfer::lines::{AgentLine, Line, ParsedLine, SessionLines, StepLine, Waiting, wrong};
-use crate::tree::entries::{self, Raw};
+use crate::tree::entries::{self, Raw, as_written};
 
 /// Inserts the rows of one session.
 pub(crate) struct Rows<'a> {
@@ -308,7 +308,7 @@ impl Rows<'_> {
             _ => {}
         }
         // What did not change stays byte for byte.
-        if own == *body { Ok(text.get().to_owned()) } else { Ok(serde_json::to_string(&own)?) }
+        if own == *body { as_written(body, text.get()) } else { Ok(serde_json::to_string(&own)?) }
     }
 
     fn op(&self, op: Op, session: SessionId) -> Op {

@@ -1,5 +1,7 @@
 //! Entries as rows. The payload is the body exactly as serde_json wrote it, or as it stood in an imported file.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use tiller_protocol::tool::InnerCall;
@@ -137,6 +139,15 @@ pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
     Ok(body)
 }
 
+/// The text of a body in the spelling that searches in payloads expect: as it is, unless another program spelled it, with
+/// blanks or escapes.
+pub(crate) fn as_written(body: &EntryBody, text: &str) -> Result<String> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let same = serde_json::Value::deserialize(&mut reader)?.to_string() == text;
+    if same { Ok(text.to_owned()) } else { Ok(serde_json::to_string(body)?) }
+}
+
 /// Takes out of the body of an imported entry what a file cannot say: the numbers of learnings belong to the database that it
 /// comes from, and the origin of the words of a message or a summary is known to that database only, so that they count as
 /// text of others.
@@ -269,6 +280,19 @@ impl Entries<'_> {
                 .ok_or(StoreError::NoEntry(id))
         })?;
         raw.decode()
+    }
+
+    /// The entries of a session that a file brought.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn imported(&self, session: SessionId) -> Result<HashSet<EntryId>> {
+        self.store.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT id FROM entries WHERE session = ?1 AND imported = 1")?;
+            let rows = statement.query_map(params![session.0], |r| r.get(0).map(EntryId))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
     /// The [`EntryBody::kind`] of an entry; `None`: it does not exist.

@@ -6,7 +6,7 @@ use tiller_protocol::notice::sentence;
 use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::skill::SkillReply;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
+use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, Origin, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
 use super::shell::ShellLine;
@@ -295,6 +295,9 @@ impl Plain {
                     .entries
                     .iter()
                     .filter_map(|e| match &e.body {
+                        EntryBody::User { message, origin: Origin::Task, .. } => {
+                            Some(format!("Task from Tiller: {}", message.text))
+                        }
                         EntryBody::User { message, .. } => Some(format!("You: {}", message.text)),
                         EntryBody::Assistant { .. } => {
                             Some(format!("{}: {}", self.label(), spoken(&e.body.search_text())))

@@ -42,7 +42,14 @@ fn a_skill_is_made_checked_listed_and_shown() {
     let file = place.home.join("config/skills/my-skill/SKILL.md");
     assert!(said.contains("SKILL.md") && file.is_file(), "{said}");
     let folder = file.parent().unwrap().display().to_string();
-    assert!(place.ok(&["skills", "validate", &folder]).contains("is valid"));
+    // Agents choose by its description: a template is not offered to them.
+    assert!(place.ok(&["skills", "validate", "my-skill"]).contains("is valid, but not filled in yet"));
+    assert!(place.run(&["skills", "list"]).stdout.contains("it is not filled in yet"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (before, after) = text.split_once("description: ").unwrap();
+    let after = after.split_once('\n').unwrap().1;
+    std::fs::write(&file, format!("{before}description: Tests things. Use it for tests.\n{after}")).unwrap();
+    assert!(place.ok(&["skills", "validate", &folder]).ends_with("is valid.\n"));
     assert!(place.ok(&["skills", "list"]).lines().any(|l| l.starts_with("my-skill") && l.contains("yours")));
     let shown = place.ok(&["skills", "show", "my-skill"]);
     assert!(shown.contains("# My skill") && shown.contains("License: MIT"), "{shown}");

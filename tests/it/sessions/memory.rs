@@ -465,9 +465,7 @@ fn a_rule_that_cannot_be_read_is_named_once_and_at_its_entry() {
     place.ok(&["memory", "add", "likes tea"]);
     std::fs::write(place.home.join("data/MEMORY.md"), "- slow [when: nothing]\n- fine\n").unwrap();
     let mut term = place.term(&[], 80, 24);
-    term.wait("the notice", |s| {
-        words(s).contains("n entry of MEMORY.md is no rule: there is no tool 'nothing'")
-    });
+    term.wait("the notice", |s| words(s).contains("in MEMORY.md is no rule: there is no tool 'nothing'"));
     term.wait_text("Type what you want done");
     say(&mut term, "/memory");
     term.wait_text("slow [when: nothing]");

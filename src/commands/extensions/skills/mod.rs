@@ -15,12 +15,12 @@ mod install;
 mod list;
 mod trial;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use tiller_config::Problem;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_skills::packs::new_skill;
+use tiller_skills::packs::{is_unfilled, new_skill};
 
 use crate::app::Setup;
 use crate::commands::args::{SkillsArgs, SkillsCommand};
@@ -37,7 +37,7 @@ pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit,
         SkillsCommand::List { registry: true } => list::registry(setup, json),
         SkillsCommand::Show { name } => list::show(setup, name, json),
         SkillsCommand::New { name, project, at } => new(setup, name, *project, at.as_deref(), json),
-        SkillsCommand::Validate { path } => validate(path, json),
+        SkillsCommand::Validate { path } => validate(setup, path, json),
         SkillsCommand::Install { source, name, yes } => {
             install::install(setup, source, name.as_deref(), install::Consent { yes: *yes, json })
         }
@@ -84,8 +84,19 @@ fn new(setup: &Setup, name: &str, project: bool, at: Option<&Path>, json: bool) 
     ))
 }
 
+/// The folder of the user's or the project's skill of this name, unless it is a path to something.
+fn named_skill(setup: &Setup, name: &Path) -> Option<PathBuf> {
+    if name.exists() || name.components().count() != 1 {
+        return None;
+    }
+    let places = [setup.places.config.join("skills"), setup.project.join(".tiller/skills")];
+    places.into_iter().map(|place| place.join(name)).find(|folder| folder.join("SKILL.md").exists())
+}
+
 /// Prints what is wrong with a skill, or with all skills below a folder.
-fn validate(path: &Path, json: bool) -> Result<Exit, Notice> {
+fn validate(setup: &Setup, path: &Path, json: bool) -> Result<Exit, Notice> {
+    let named = named_skill(setup, path);
+    let path = named.as_deref().unwrap_or(path);
     let path = if path.ends_with("SKILL.md") { path.parent().unwrap_or(path) } else { path };
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let mut folders = Vec::new();
@@ -110,6 +121,10 @@ fn validate(path: &Path, json: bool) -> Result<Exit, Notice> {
             text.push_str(&json_line(&json!({
                 "folder": folder.display().to_string(), "valid": problems.is_empty(), "problems": all,
             })));
+        } else if problems.is_empty() && is_unfilled(folder) {
+            text.push_str(&format!(
+                "{shown} is valid, but not filled in yet: agents are not offered it before its description is its own.\n"
+            ));
         } else if problems.is_empty() {
             text.push_str(&format!("{shown} is valid.\n"));
         } else {
@@ -134,7 +149,7 @@ fn problem_json(problem: &Problem) -> serde_json::Value {
 }
 
 /// Folders with a `SKILL.md`, links not followed.
-fn below(folder: &Path, depth: usize, found: &mut Vec<std::path::PathBuf>) {
+fn below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         if found.len() >= FOLDERS || depth > 4 || entry.file_name() == ".git" || entry.file_name() == "target"

@@ -210,6 +210,9 @@ pub(crate) fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usiz
             EntryBody::BranchSummary { summary, .. } => {
                 writeln!(out, "[summary of another branch]\n{summary}\n")
             }
+            EntryBody::User { content, origin: Origin::Task, .. } => {
+                writeln!(out, "[task from Tiller]\n{}\n", cut(&words(content), WORDS))
+            }
             EntryBody::User { content, .. } => writeln!(out, "[person]\n{}\n", cut(&words(content), WORDS)),
             EntryBody::Assistant { blocks, .. } => {
                 for b in blocks {

@@ -63,12 +63,15 @@ impl ExternalDriver<'_> {
             child.work.requests += 1;
         }
         self.core.child_driver().report_work();
-        self.core.prompts.queue.retain(|q| q.id != held.id);
+        let queue = &mut self.core.prompts.queue;
+        let queued = queue.iter().position(|q| q.id == held.id).map(|at| queue.remove(at));
+        let (origin, taint) = queued.map_or((Origin::Prompt, None), |q| (q.origin, q.taint));
         let mut events = Vec::new();
         let scope = self.core.scope();
         let text = held.message.text.clone();
         let content = vec![Part::Text { text: text.clone() }];
-        let body = EntryBody::User { message: held.message, origin: Origin::Steer, content, taint: None };
+        let entered = if origin.is_prompt() { Origin::Steer } else { Origin::Engine };
+        let body = EntryBody::User { message: held.message, origin: entered, content, taint };
         let entry = self.core.session.grow(&self.core.services, body);
         let told =
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };
@@ -80,7 +83,7 @@ impl ExternalDriver<'_> {
         ));
         let mut append = self.core.append().entries(vec![entry]);
         append.queue = Some(self.core.prompts.queue.clone());
-        append.prompt = Some(text);
+        append.prompt = origin.is_prompt().then_some(text);
         self.core.save(append, events, Then::Nothing);
         agent_view::agent_changed(self.core);
     }

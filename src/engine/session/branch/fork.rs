@@ -11,7 +11,8 @@ use crate::undo::undoing;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    BranchName, CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, Op, OpId, SessionId, ToolOutcome,
+    BranchName, CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, Op, OpId, Origin, SessionId,
+    ToolOutcome,
 };
 use tiller_store::{Result, Store, StoreError};
 
@@ -165,13 +166,14 @@ fn close_calls(core: &mut Core) {
     core.save(append, Vec::new(), Then::Nothing);
 }
 
-/// The branch at `entry`, or before it when it is a message of the user's.
+/// The branch at `entry`, or before it when it is a message. One of the user's is the draft of the branch.
 fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<ForkedBranch> {
     let node = store.entries().get(entry)?;
     if node.session != session {
         return Err(StoreError::Conflict(format!("entry {entry} belongs to another session")));
     }
     let (head, draft) = match node.body {
+        EntryBody::User { origin: Origin::Task, .. } => (node.parent, None),
         EntryBody::User { message, .. } => (node.parent, Some(message)),
         _ => (Some(node.id), None),
     };

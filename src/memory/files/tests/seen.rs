@@ -247,6 +247,19 @@ fn each_window_marks_and_ends_its_own_calls() {
     assert_eq!(marks(), [1]);
     // The call of the first window may have written it: that is known in the other one while it runs.
     assert_eq!(lines_of_others(&other), ["new"]);
+    // It is not taken out with the branch of that call: an editor may have written it.
+    let recorded = other.changes(&[ChangeState::Done]).unwrap();
+    let new = recorded.iter().find(|c| c.added.as_deref().is_some_and(|line| line.contains("new"))).unwrap();
+    assert_eq!(
+        (new.from.session, new.from.entry, new.from.taint),
+        (Some(session()), None, Taint::ToolOutput)
+    );
+    // What Tiller writes meanwhile is not the program's, and what it brings back keeps its origin.
+    let kept = Provenance { taint: Taint::ToolOutput, ..Provenance::default() };
+    one.write(MemoryTarget::default(), &Edit::Append("kept by a tool".into()), kept).unwrap();
+    write(dir.path(), "- new\n- kept by a tool\n");
+    other.restore(id_of(&other, "mine"), false).unwrap();
+    assert!(!lines_of_others(&other).contains(&"mine".to_owned()), "{:?}", lines_of_others(&other));
     assert_eq!(one.free_entries(session()), 1, "its own window says so, too");
     drop(long);
     one.vanished(session());

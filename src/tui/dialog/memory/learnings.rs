@@ -146,17 +146,19 @@ fn learning_item(l: &Learning, model: &Model) -> Item {
 }
 
 fn rule_item(rule: &RuleView) -> Item {
-    let (word, role) = match (rule.promoted.as_ref().map(|made| made.kind), rule.receipts.violated) {
-        (Some(PromotionKind::Permission), _) => ("forbidden", Role::Ok),
-        (Some(PromotionKind::Hook), _) => ("hook", Role::Ok),
-        (None, 0) => ("followed", Role::Text),
-        (None, _) => ("violated", Role::Waiting),
+    let counts = rule.receipts;
+    let (word, role) = match rule.promoted.as_ref().map(|made| made.kind) {
+        Some(PromotionKind::Permission) => ("forbidden".to_owned(), Role::Ok),
+        Some(PromotionKind::Hook) => ("hook".to_owned(), Role::Ok),
+        None if counts.violated > 0 => (format!("violated {}", counts.violated), Role::Waiting),
+        None if counts.followed > 0 => (format!("followed {}", counts.followed), Role::Text),
+        None if counts.shown > 0 => ("shown".to_owned(), Role::Text),
+        None => ("not shown".to_owned(), Role::Text),
     };
-    let word = if rule.receipts.shown == 0 && rule.promoted.is_none() { "not shown" } else { word };
     Item::new(format!("rule {}", rule.text), &rule.text)
         .group("Rules")
         .cell(Cell::new(word, role))
-        .cell(Cell::number(rule.receipts.shown.to_string(), ""))
+        .cell(Cell::number(counts.shown.to_string(), ""))
         .detail(rule.origin.clone())
         .detail("")
 }

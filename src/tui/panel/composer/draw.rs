@@ -30,9 +30,13 @@ fn below(c: &Composer) -> Option<(String, Role)> {
     if let Some(n) = &c.notice {
         return Some((n.clone(), Role::Error));
     }
-    if submit::note(c.content.edit.text()).is_some() {
-        let label = c.reported.memory.label();
-        return Some((format!("Kept in {label}: models see it from the next session on"), Role::Dim));
+    if let Some(note) = submit::note(c.content.edit.text()) {
+        let rule = ["[when:", "[never:"].iter().any(|matcher| note.contains(matcher));
+        let seen = match rule {
+            true => "shown with the calls that it names, from now on",
+            false => "models see it from the next session on",
+        };
+        return Some((format!("Kept in {}: {seen}", c.reported.memory.label()), Role::Dim));
     }
     let named = popup::named_skills(&c.content.edit, &c.reported.skills);
     if let Some(name) = named.unknown {
