@@ -123,7 +123,7 @@ pub(super) fn run(
         Status::Nothing => String::new(),
         Status::Trusted => "Trusted, in exactly this form.\n".to_owned(),
         Status::Never => "Never trusted (your choice). None of it is loaded.\n".to_owned(),
-        Status::New => "Not trusted. None of it is loaded.\n".to_owned(),
+        Status::New => "Not trusted yet: none of it is loaded.\n".to_owned(),
         Status::Changed(changes) => {
             let mut t = "Changed since you trusted it. None of it is loaded.\n".to_owned();
             for c in changes {
@@ -143,7 +143,7 @@ pub(super) fn run(
             true if never => {
                 "Program settings never trusted (your choice): external agents that read them do not start here.\n"
             }
-            true => "Program settings not trusted: external agents that read them do not start here.\n",
+            true => "Program settings not trusted yet: external agents that read them do not start here.\n",
             false => "Program settings trusted, in exactly this form.\n",
         });
     }
@@ -171,5 +171,5 @@ pub(super) fn run(
         let before = before.filter(|r| r.trusted).map(|r| r.items).unwrap_or_default();
         programs::agree(&store, &setup.project, &before, &for_programs.items()).map_err(|e| e.notice())?;
     }
-    say("Trusted, in this form only: a change to any of these files asks again.\n")
+    say("Trusted now, in this form only: a change to any of these files asks again.\n")
 }

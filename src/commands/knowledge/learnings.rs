@@ -88,17 +88,20 @@ fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit,
     }
     let found = learnings.len();
     let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;
+    let exit = if read.left_out > 0 { Exit::Refused } else { Exit::Done };
     if json {
         let refused: Vec<_> =
             read.refused.iter().map(|(line, why)| json!({"line": line, "why": why})).collect();
         let row = json!({"new": new, "known": found - new, "left_out": read.left_out, "refused": refused});
-        return say(&json_line(&row));
+        say(&json_line(&row))?;
+        return Ok(exit);
     }
     for (line, why) in &read.refused {
         say_beside(&format!("line {line}: {why}"));
     }
     let waits = if new > 0 { " They wait for you in /learnings." } else { "" };
-    say(&format!("{} new, {} known, {} left out.{waits}\n", new, found - new, read.left_out))
+    say(&format!("{} new, {} known, {} left out.{waits}\n", new, found - new, read.left_out))?;
+    Ok(exit)
 }
 
 /// The text of a file or of standard input, of bounded size.

@@ -219,7 +219,7 @@ impl Session {
             .collect()
     }
 
-    /// The user's message that the last turn answers.
+    /// The message that the last turn answers.
     pub(crate) fn last_prompt(&self) -> Option<EntryId> {
         let prompt = |e: &&Arc<Entry>| {
             matches!(&e.body, EntryBody::User { origin: Origin::Prompt | Origin::Task, .. })

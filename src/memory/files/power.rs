@@ -125,7 +125,7 @@ impl Memory {
         }
     }
 
-    /// The same, for a caller that shows no notice.
+    /// As [`Self::free_entries`], for a caller that shows no notice.
     pub(crate) fn note_free_entries(&self, session: Option<SessionId>) {
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
