@@ -182,8 +182,9 @@ fn about(l: &Learning) -> String {
 fn about_rule(rule: &RuleView) -> String {
     let counts = rule.receipts;
     let mut text = format!(
-        "Shown {} times, followed {}, violated {}\nWith: {}",
+        "Shown {} {}, followed {}, violated {}\nWith: {}",
         counts.shown,
+        if counts.shown == 1 { "time" } else { "times" },
         counts.followed,
         counts.violated,
         rule.when.iter().chain(&rule.never).cloned().collect::<Vec<_>>().join(", ")
