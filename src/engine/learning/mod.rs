@@ -4,7 +4,7 @@
 mod attach;
 mod faults;
 mod manage;
-mod pairing;
+pub(crate) mod pairing;
 mod rules;
 
 pub(crate) use attach::{CallNote, for_message, set_mode};

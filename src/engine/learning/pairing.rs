@@ -1,5 +1,6 @@
 //! A call failed and a later one of the same kind worked: the pair is offered as a learning.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use tiller_protocol::{EventBody, LearningNews, LearningSource, ModelRef, Taint};
 
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
+use crate::memory::origin::Reading;
 use crate::money;
 use crate::session::model;
 
@@ -19,6 +21,16 @@ const PROMPT: &str = include_str!("../../../assets/prompts/learning.md");
 const ANSWER: u64 = 600;
 /// Bytes of the failed output that the model sees.
 const SEEN: usize = 3_000;
+
+/// Takes note of what the session has read before this process opened it.
+pub(crate) fn read_before(core: &Core) {
+    let Some(learnings) = &core.services.user.learnings else { return };
+    let (catalog, imported) = (core.services.tools.all.catalog(), HashSet::new());
+    let reading = Reading { catalog: &catalog, memory: None, imported: &imported };
+    if core.session.history.path.iter().any(|entry| reading.of(entry) == Taint::Web) {
+        learnings.taint(core.session.id);
+    }
+}
 
 /// Takes note of a call that has ended.
 pub(crate) fn seen(core: &mut Core, note: CallNote) {

@@ -44,6 +44,14 @@ fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Resul
     let write = |target: MemoryTarget, edit: Edit, said: &str| {
         memory.write(target, &edit, from.clone()).map(|_| format!("{said} {}", target.label()))
     };
+    // The user decides over the entry that a list showed, and over no other that has its words.
+    if let MemoryCommand::Edit { target, old, .. }
+    | MemoryCommand::Delete { target, old }
+    | MemoryCommand::Archive { target, old, .. } = &command
+        && !memory.has(*target, old)?
+    {
+        return Err(MemoryError::Refused("the entry was changed meanwhile".into()));
+    }
     match command {
         MemoryCommand::Add { target, text } => write(target, Edit::Append(text), "kept in"),
         MemoryCommand::Edit { target, old, text } => write(target, Edit::Replace { old, text }, "changed in"),

@@ -134,7 +134,7 @@ impl Reading<'_> {
     }
 
     /// The least trusted text that an entry brought to the agent.
-    fn of(&self, entry: &Entry) -> Taint {
+    pub(crate) fn of(&self, entry: &Entry) -> Taint {
         if self.imported.contains(&entry.id) {
             return Taint::Web;
         }

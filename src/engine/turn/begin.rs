@@ -2,6 +2,7 @@
 
 use crate::bus::agent_view;
 use crate::files::record;
+use crate::learning::pairing;
 use crate::session::model;
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     let TurnStart { scope, prompt, entries, events, from_queue, in_history, calls } = start;
     core.turn.begun += 1;
     core.context.pairs.turn_began();
+    pairing::read_before(core);
     let no = core.turn.begun;
     let config = core.services.config();
     let l = &config.limits;

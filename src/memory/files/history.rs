@@ -75,9 +75,7 @@ impl Memory {
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
         let line = added.as_ref().map(Entry::recorded);
-        self.change(target, edit, |()| {
-            Ok(store.memory_changes().set(id, ChangeState::Done, line).wait()?)
-        })?;
+        self.change(target, edit, |()| Ok(store.memory_changes().accept(id, line).wait()?))?;
         Ok(format!("kept in {}", target.label()))
     }
 

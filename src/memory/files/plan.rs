@@ -99,7 +99,12 @@ impl Memory {
             from = self.inherited(from, removed.as_ref(), text)?;
             self.screened(text, from.taint)?;
             let (bare, mark) = (unmarked(text.trim()).0, from.taint.mark());
-            let text = if mark.is_empty() { text.trim().to_owned() } else { format!("{bare}{mark}") };
+            let text = match from.taint {
+                // What the user writes is theirs, also where they left the mark of the entry before.
+                Taint::Person => bare,
+                _ if mark.is_empty() => text.trim().to_owned(),
+                _ => format!("{bare}{mark}"),
+            };
             let entry = Entry::new(&self.today(), &text);
             let known = before.entries().find(|own| own.text == entry.text && Some(*own) != removed.as_ref());
             if let Some(known) = known {
@@ -150,6 +155,15 @@ impl Memory {
         Ok(planned)
     }
 
+    /// Whether a file has an entry with exactly this text. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn has(&self, target: MemoryTarget, text: &str) -> Result<bool, MemoryError> {
+        let wanted = Entry::new("", text).text;
+        Ok(self.read(target)?.entries().any(|e| e.text == wanted || e.line() == wanted))
+    }
+
     /// Moves an entry into the archive of its file, or out of it. The move is recorded, so that it can be undone.
     ///
     /// # Errors
@@ -162,7 +176,12 @@ impl Memory {
         from: &Provenance,
     ) -> Result<Entry, MemoryError> {
         let edit = |document: &mut Document| {
-            let entry = document.find(old).map_err(|e| not_found(e, target, old))?;
+            // The same text may stand in the archive and outside of it.
+            let there = document.entries().find(|e| e.archived != archived && e.text == old).cloned();
+            let entry = match there {
+                Some(entry) => entry,
+                None => document.find(old).map_err(|e| not_found(e, target, old))?,
+            };
             let moved = entry.archived != archived && document.archive(&entry, archived);
             Ok((entry, moved))
         };

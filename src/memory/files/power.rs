@@ -15,6 +15,7 @@ use tiller_store::Store;
 use super::disk::Slot;
 use super::document::{Document, Entry};
 use super::plan::Planned;
+use super::taints::unmarked;
 use super::{Memory, MemoryError, name};
 
 /// A file whose entries can be rules.
@@ -192,7 +193,7 @@ impl Memory {
     ) -> Result<String, MemoryError> {
         let line = change.added.as_deref().unwrap_or_default();
         let old = self.present(target, Entry::of_line(line))?;
-        let text = old.text.strip_suffix(change.from.taint.mark()).unwrap_or(&old.text).to_owned();
+        let text = unmarked(&old.text).0;
         let new = Entry { text, ..old.clone() };
         self.screened(&new.text, Taint::Person)?;
         let from =

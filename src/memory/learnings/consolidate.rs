@@ -6,6 +6,7 @@ use tiller_protocol::{Learning, LearningState, Time};
 use tiller_store::Retirement;
 
 use super::words::{likeness, words};
+use crate::rules::matcher::has_matcher;
 
 /// Days without use after which a learning that was never used is retired; each use adds as many again.
 pub const FADE_DAYS: i64 = 90;
@@ -32,6 +33,11 @@ pub fn consolidate(learnings: &[Learning], now: Time) -> Vec<Retirement> {
     let mut groups: HashMap<(&str, &str, &str), Vec<&Learning>> = HashMap::new();
     for learning in learnings {
         if !matches!(learning.state, LearningState::Proposed | LearningState::Active) {
+            continue;
+        }
+        // A rule is counted by its receipts, and its matcher is not what makes two learnings alike.
+        let matches = has_matcher(&learning.fix) || has_matcher(&learning.context);
+        if learning.state == LearningState::Active && matches {
             continue;
         }
         if faded(learning, now) {

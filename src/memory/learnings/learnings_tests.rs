@@ -400,3 +400,18 @@ fn a_message_that_names_a_command_gets_its_learning_once() {
     assert_eq!(service.for_message(s, "cargo publish again").learnings.len(), 0);
     let _ = FailureKind::default();
 }
+
+/// What is a rule does not fade, and two rules are two whatever their words.
+#[test]
+fn learnings_that_are_rules_are_not_retired() {
+    let rule = |id: i64, matcher: &str| {
+        let mut rule = learning(id, "make", "", "run `make docs` first");
+        rule.context = matcher.into();
+        rule
+    };
+    let all = [rule(1, "[when: terminal \"make docs*\"]"), rule(2, "[never: terminal \"make all*\"]")];
+    assert!(consolidate(&all, Time(NOW.0 + 10 * FADE_DAYS * DAY)).is_empty());
+    let mut plain = all.clone();
+    plain.iter_mut().for_each(|l| l.context.clear());
+    assert_eq!(consolidate(&plain, NOW).len(), 1);
+}

@@ -57,6 +57,9 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
         return Ok(None);
     }
     rule.text = shown(&text);
+    if rule.text.is_empty() {
+        return Err("it says nothing besides its matcher".into());
+    }
     Ok(Some(rule))
 }
 

@@ -44,3 +44,10 @@ fn text_without_matchers_is_no_rule_and_wrong_ones_say_why() {
     assert!(parse(&"[when: read]".repeat(99), &tools).is_err());
     assert!(parse(&format!("[when: read {}]", "a".repeat(999)), &tools).is_err());
 }
+
+/// Rules are counted by their text.
+#[test]
+fn a_matcher_without_a_text_is_no_rule() {
+    let why = parse("[never: terminal \"git push*\"]", &tools()).unwrap_err();
+    assert!(why.contains("says nothing besides its matcher"), "{why}");
+}

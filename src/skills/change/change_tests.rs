@@ -341,3 +341,34 @@ fn a_kill_in_any_step_leaves_old_or_new() {
     }
     panic!("it never came to its end");
 }
+
+/// A checkout that nobody trusts may bring links: no skill is written where they lead.
+#[test]
+fn a_linked_folder_of_a_project_is_refused_and_what_is_no_skill_is_not_deleted() {
+    let tmp = tempfile::tempdir().unwrap();
+    let (home, outside) = (tmp.path(), tmp.path().join("outside"));
+    std::fs::create_dir_all(outside.join("skills/autostart")).unwrap();
+    std::fs::create_dir_all(home.join("project")).unwrap();
+    let of = |act| Request { scope: Scope::Project, ..request("autostart", act) };
+    let new = || Act::Create(text("autostart", "x"));
+    let link = home.join("project/.tiller");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    for _ in 0..2 {
+        for act in [new(), Act::Delete] {
+            let said = make(home, &of(act)).unwrap_err();
+            assert!(said.contains("is a link"), "{said}");
+        }
+        assert!(std::fs::read_dir(outside.join("skills/autostart")).unwrap().next().is_none());
+        // Then the folder of skills alone.
+        let _ = std::fs::remove_file(&link);
+        std::fs::create_dir_all(&link).unwrap();
+        let _ = std::os::unix::fs::symlink(outside.join("skills"), link.join("skills"));
+    }
+    std::fs::remove_file(link.join("skills")).unwrap();
+    std::fs::create_dir_all(link.join("skills/autostart")).unwrap();
+    std::fs::write(link.join("skills/autostart/mine.txt"), "mine").unwrap();
+    assert!(make(home, &of(Act::Delete)).unwrap_err().contains("there is no skill"));
+    assert!(link.join("skills/autostart/mine.txt").is_file());
+    make(home, &of(new())).unwrap();
+    make(home, &of(Act::Delete)).unwrap();
+}

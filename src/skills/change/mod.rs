@@ -15,7 +15,7 @@ mod plan;
 mod tree;
 mod versions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::schema::SkillApproval;
@@ -80,7 +80,17 @@ impl Editor {
     fn place(&self, scope: Scope) -> Result<&PathBuf, String> {
         match scope {
             Scope::User => Ok(&self.0.user),
-            Scope::Project => self.0.project.as_ref().ok_or_else(|| "there is no project here".to_owned()),
+            Scope::Project => {
+                let place = self.0.project.as_ref().ok_or_else(|| "there is no project here".to_owned())?;
+                // A link there leads out of the project, to where no question says that a skill is written.
+                let is_link = |path: &&Path| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+                match place.parent().into_iter().chain([place.as_path()]).find(is_link) {
+                    Some(link) => {
+                        Err(format!("{} is a link: make it a folder of the project", link.display()))
+                    }
+                    None => Ok(place),
+                }
+            }
         }
     }
 

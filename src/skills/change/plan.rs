@@ -154,6 +154,10 @@ impl Editor {
         if !exists && !new_skill {
             return Err(self.missing(*scope, name, skills));
         }
+        // What has no such file is no skill, whatever it is.
+        if exists && !new_skill && matches!(read_inside(&folder, FILE), Err(ReadFailure::Missing)) {
+            return Err(self.missing(*scope, name, skills));
+        }
         let old = match read_inside(&folder, path) {
             Ok(bytes) => Some(bytes),
             Err(ReadFailure::Missing) => None,

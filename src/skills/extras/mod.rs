@@ -77,6 +77,10 @@ impl Extras {
         self.add(Origin::Project, true, below(".tiller/styles/"));
     }
 
+    fn is_built_in_style(&self, name: &str) -> bool {
+        self.styles.get(name).is_some_and(|style| style.from == Origin::BuiltIn)
+    }
+
     fn add(&mut self, from: Origin, styles: bool, found: Vec<Found>) {
         for Found { path, content } in found {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -84,6 +88,11 @@ impl Extras {
                 .map_err(|why| Problem::file(&path, format!("the file cannot be read: {why}")))
                 .and_then(|bytes| parts(&path, &name, &bytes));
             match read {
+                Ok(_) if styles && from == Origin::Plugin && self.is_built_in_style(&name) => {
+                    let message = format!("`{}` is an output style of Tiller's", one_line(&name));
+                    let hint = Some("give it another name".to_owned());
+                    self.problems.push((name, Problem { hint, ..Problem::file(&path, message) }));
+                }
                 Ok((pairs, body)) if styles => {
                     let style = Style::new(&name, &pairs, body, from, path);
                     self.styles.insert(name, Arc::new(style));

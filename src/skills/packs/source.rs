@@ -29,10 +29,12 @@ impl Source {
     /// A sentence, when it names no source.
     pub fn read(text: &str, is_git_url: &dyn Fn(&str) -> bool) -> Result<Self, String> {
         let path = Path::new(text);
-        if path.is_dir() {
+        // A repository may have a folder whose name looks like an address.
+        let address = text.contains("://") || text.starts_with("git@");
+        if !address && path.is_dir() {
             return Ok(Self::Folder(path.to_owned()));
         }
-        if path.is_file() {
+        if !address && path.is_file() {
             return Ok(Self::Archive(path.to_owned()));
         }
         let (url, reference) = match text.split_once('#') {
@@ -87,7 +89,9 @@ impl Source {
 pub fn is_download(url: &str) -> bool {
     let own = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
     let plain = url.chars().all(|c| c.is_ascii_graphic());
-    plain && (url.starts_with("https://") || own.iter().any(|start| url.starts_with(start)))
+    // What stands before an @ is no host.
+    let on_own = |start: &&str| url.starts_with(*start) && !url.contains('@');
+    plain && (url.starts_with("https://") || own.iter().any(|start| on_own(&start)))
 }
 
 fn is_archive(url: &str) -> bool {

@@ -335,6 +335,12 @@ fn sources_are_told_apart() {
     let at = |name: &str| tmp.path().join(name).display().to_string();
     assert_eq!(read(&at("")), Ok(Source::Folder(at("").into())));
     assert_eq!(read(&at("a.zip")), Ok(Source::Archive(at("a.zip").into())));
+    // A folder of a repository may be named as an address.
+    put(tmp.path(), "https:/example.com/team/SKILL.md", "x");
+    assert!(!matches!(read(&format!("{}//example.com/team", at("https:"))), Ok(Source::Folder(_))));
+    assert!(
+        is_download("http://localhost:8080/x.zip") && !is_download("http://localhost:x@evil.example/x.zip")
+    );
     let url = "https://example.com/x.tar.gz?token=1";
     assert_eq!(read(url), Ok(Source::Download(url.into())));
     let git = |url: &str, reference: Option<&str>| {

@@ -100,12 +100,22 @@ fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
             "SELECT id FROM learnings WHERE tool = ?1 AND subject = ?2 AND error_type = ?3 AND fix = ?4",
         )?
         .query_row(params![kind.tool, kind.subject, kind.error_type, l.fix], |r| r.get::<_, i64>(0))?;
-    // One of a branch that was left is learned again.
+    // One of a branch that was left is learned again: with the texts of now, which were judged for its state.
     let again = conn
         .prepare_cached(
-            "UPDATE learnings SET state = ?2, source = ?3, aside = NULL WHERE id = ?1 AND state = 'aside'",
+            "UPDATE learnings SET state = ?2, source = ?3, pattern = ?4, context = ?5, tags = ?6, details = ?7, error = ?8,
+               aside = NULL WHERE id = ?1 AND state = 'aside'",
         )?
-        .execute(params![id, l.state.word(), serde_json::to_string(&l.source)?])?;
+        .execute(params![
+            id,
+            l.state.word(),
+            serde_json::to_string(&l.source)?,
+            l.pattern,
+            l.context,
+            serde_json::to_string(&l.tags)?,
+            serde_json::to_string(&kind.details)?,
+            l.error,
+        ])?;
     Ok((id, again > 0))
 }
 

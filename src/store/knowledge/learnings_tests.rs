@@ -152,3 +152,19 @@ fn a_promotion_of_version_15_is_a_permission_rule() {
     let made = store.receipts().all().unwrap()["a"].1.clone();
     assert_eq!(made, Some((PromotionKind::Permission, "terminal(git push*)".into())));
 }
+
+/// One of a branch that was left may have had other texts, which were judged for another state.
+#[test]
+fn one_that_was_set_aside_comes_back_with_the_texts_of_now() {
+    let (_dir, store) = scratch();
+    let mut first = learning("git push", "rejected", "pull first");
+    first.context = "[never: terminal \"git push*\"]".into();
+    first.state = LearningState::Proposed;
+    let id = store.learnings().add(first.clone()).wait().unwrap().0;
+    store.learnings().follow_branch(vec![id], Vec::new()).wait().unwrap();
+    assert_eq!(store.learnings().get(id).unwrap().state, LearningState::Aside);
+    let again = learning("git push", "rejected", "pull first");
+    assert_eq!(store.learnings().add(again.clone()).wait().unwrap(), (id, true));
+    let kept = store.learnings().get(id).unwrap();
+    assert_eq!((kept.state, kept.context.as_str(), kept.pattern), (LearningState::Active, "", again.pattern));
+}

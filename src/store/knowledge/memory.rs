@@ -105,6 +105,18 @@ impl MemoryChanges<'_> {
         })
     }
 
+    /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
+    pub fn accept(&self, id: i64, added: Option<String>) -> Ticket<()> {
+        self.store.write(move |conn| {
+            conn.prepare_cached(
+                "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added),
+                   id = (SELECT max(id) + 1 FROM memory_changes) WHERE id = ?1",
+            )?
+            .execute(params![id, ChangeState::Done.word(), added])?;
+            Ok(())
+        })
+    }
+
     /// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
     pub fn give_up_undone(&self, paths: Vec<String>) -> Ticket<()> {
         self.store.write(move |conn| {

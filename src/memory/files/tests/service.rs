@@ -540,3 +540,24 @@ fn an_export_comes_back_as_it_was_and_a_file_of_others_is_nobody_s_word() {
     };
     assert!(matches!(other.import(&bad, false), Err(MemoryError::Refused(_))));
 }
+
+#[test]
+fn an_accepted_entry_is_the_last_change_and_an_edit_of_the_users_has_no_mark() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let web = Provenance { taint: Taint::Web, ..from(1) };
+    let waiting = memory.pend(&memory.plan(MINE, &Edit::Append("of others".into()), web).unwrap()).unwrap();
+    append(&memory, "mine", from(2));
+    memory.decide(waiting, true, None).unwrap();
+    memory.undo(false).unwrap();
+    assert_eq!(text(&memory), "- 2026-11-18: mine\n");
+    memory.undo(true).unwrap();
+    assert!(text(&memory).contains("of others [from web]"));
+    // What the user writes is theirs, also where they leave the mark.
+    let person = Provenance { taint: Taint::Person, ..from(3) };
+    let edit = Edit::Replace { old: "of others [from web]".into(), text: "better [from web]".into() };
+    memory.write(MINE, &edit, person).unwrap();
+    assert_eq!(text(&memory), "- 2026-11-18: mine\n- 2026-11-18: better\n");
+    // A list may show an entry that was changed since.
+    assert!(memory.has(MINE, "mine").unwrap() && !memory.has(MINE, "min").unwrap());
+}

@@ -1,12 +1,14 @@
 //! The runs of a trial, each in a copy of the folder.
 
+use std::collections::HashSet;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tiller_engine::compare::scratch::{Scratch, ScratchLimits, lay_out};
+use tiller_permit::trust::discover;
 use tiller_protocol::Notice;
 
 use super::{Case, Run, TrialSkill};
@@ -16,6 +18,7 @@ use crate::commands::batch::results::CaseResult;
 use crate::commands::extensions::skills::fetch::Interrupt;
 use crate::commands::extensions::skills::user;
 use crate::commands::say_beside;
+use crate::commands::sessions::one_line;
 
 /// Time limit of one run.
 const RUN: Duration = Duration::from_secs(15 * 60);
@@ -73,6 +76,9 @@ impl Bench<'_> {
         let copy =
             Scratch::new(root.join("folder")).map_err(|e| user(format!("The copy cannot be made: {e}.")))?;
         self.copy(copy.path())?;
+        if self.skill.folder.is_some() {
+            self.compare(copy.path())?;
+        }
         let mut args: Vec<String> = ["exec", "--json", "--ephemeral"].map(str::to_owned).into();
         args.push(format!("--max-cost={limit:.6}"));
         let common = &self.trial.common;
@@ -85,7 +91,8 @@ impl Bench<'_> {
         if !with {
             args.push(format!("--without-skill={}", self.skill.name));
         } else if let Some(folder) = &self.skill.folder {
-            let into = copy.path().join(".tiller/skills").join(&self.skill.name);
+            let into = without_links(copy.path(), &[".tiller", "skills", &self.skill.name])
+                .map_err(|e| user(format!("The skill cannot be copied: {e}.")))?;
             // A skill of the project is in the copy already, where git does not ignore it.
             match std::fs::remove_dir_all(&into) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -110,6 +117,20 @@ impl Bench<'_> {
             _ => None,
         };
         Ok(Run { used, result, checked })
+    }
+
+    /// Refuses a copy that brings more than what the user trusts: the folder may have changed since it was looked at.
+    fn compare(&self, copy: &Path) -> Result<(), Notice> {
+        let known = self.setup.folder_config.items();
+        let known: HashSet<(String, String)> = known.into_iter().map(|item| (item.path, item.hash)).collect();
+        let found = discover(copy, &self.setup.tools.catalog()).items();
+        match found.into_iter().find(|item| !known.contains(&(item.path.clone(), item.hash.clone()))) {
+            None => Ok(()),
+            Some(new) => {
+                Err(user(format!("{} has changed since this folder was trusted.", one_line(&new.path)))
+                    .hint("`tiller trust` shows what changed, and asks."))
+            }
+        }
     }
 
     /// Copies the files that snapshots hold: without what git ignores.
@@ -208,6 +229,18 @@ fn loads(events: &str, name: &str) -> bool {
     })
 }
 
+/// A folder in a copy of a project, by the names on the way. A link on the way is removed: it would lead out of the copy.
+fn without_links(copy: &Path, names: &[&str]) -> std::io::Result<PathBuf> {
+    let mut path = copy.to_owned();
+    for name in names {
+        path.push(name);
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(path)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -230,5 +263,22 @@ mod tests {
         let loaded = format!("{}\nnoise\n{}\n", event("other", true), event("deploy", true));
         assert!(loads(&loaded, "deploy") && loads(&loaded, "other"));
         assert!(!loads(&event("deploy", false), "deploy") && !loads("", "deploy"));
+    }
+
+    #[test]
+    fn a_link_on_the_way_to_the_skill_of_a_copy_is_not_followed() {
+        let tmp = tempfile::tempdir().unwrap();
+        let (copy, own) = (tmp.path().join("copy"), tmp.path().join("own"));
+        std::fs::create_dir_all(own.join("skills/deploy")).unwrap();
+        for link in [".tiller", ".tiller/skills", ".tiller/skills/deploy"] {
+            let _ = std::fs::remove_dir_all(&copy);
+            std::fs::create_dir_all(copy.join(link).parent().unwrap()).unwrap();
+            let depth = link.matches('/').count();
+            let leads = [own.clone(), own.join("skills"), own.join("skills/deploy")][depth].clone();
+            std::os::unix::fs::symlink(leads, copy.join(link)).unwrap();
+            let path = without_links(&copy, &[".tiller", "skills", "deploy"]).unwrap();
+            assert_eq!(path, copy.join(".tiller/skills/deploy"));
+            assert!(!path.exists() && own.join("skills/deploy").is_dir(), "{link}");
+        }
     }
 }

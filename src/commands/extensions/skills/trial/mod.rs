@@ -124,11 +124,12 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
     Ok(if over { Exit::Limit } else { Exit::Done })
 }
 
-/// The skill of this name, or in this folder.
+/// The skill of this name, or else in this folder: a folder of that name comes with whatever repository is open.
 fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> {
     let folder = Path::new(text);
     let file = folder.join("SKILL.md");
-    let (name, about, folder, bytes) = if file.is_file() {
+    let named = list::skills(setup)?.get(text).is_some();
+    let (name, about, folder, bytes) = if !named && file.is_file() {
         if !setup.trust(store).may_load() {
             return Err(user("A skill that is not in use yet is tried in a copy of a trusted folder only.")
                 .hint("`tiller trust` shows what this folder brings, and asks."));
