@@ -239,7 +239,8 @@ fn hostile_files_are_bounded_and_links_lead_nowhere() {
 
     let began = std::time::Instant::now();
     let (all, wrong) = Skills::load(&of(config.path()));
-    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    // Without bounds it would take years; a loaded machine takes a minute.
+    assert!(began.elapsed().as_secs() < 600, "{:?}", began.elapsed());
     assert_eq!(names(&all), ["links", "nul"], "{wrong:?}");
     assert_eq!(wrong.len(), 4, "{wrong:?}");
     assert!(!all.get("nul").unwrap().body.contains('\u{202e}'), "what cannot be seen is left out");

@@ -197,6 +197,9 @@ fn an_accepted_entry_loses_its_mark() {
     let planned = book.memory.plan(target, &edit, from).unwrap();
     let id = book.memory.pend(&planned).unwrap();
     book.memory.decide(id, true, None).unwrap();
+    // It is the last change now.
+    let done = book.memory.changes(&[tiller_protocol::memory::ChangeState::Done]).unwrap();
+    let id = done.last().unwrap().id;
     let text = || std::fs::read_to_string(dir.path().join("MEMORY.md")).unwrap();
     assert!(text().contains("[from tool output]") && book.rules(&store).is_empty(), "{}", text());
     book.memory.decide(id, true, None).unwrap();
