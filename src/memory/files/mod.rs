@@ -303,7 +303,7 @@ impl Memory {
     }
 
     /// The recorded changes of the files in use that are in one of these states, oldest first.
-    fn changes(&self, states: &[ChangeState]) -> Result<Vec<MemoryChange>, MemoryError> {
+    pub(crate) fn changes(&self, states: &[ChangeState]) -> Result<Vec<MemoryChange>, MemoryError> {
         let Some(store) = self.store.get() else { return Ok(Vec::new()) };
         let paths: Vec<String> = self.rule_files().iter().map(|file| name(&file.path)).collect();
         Ok(store.memory_changes().in_states(&paths, states)?)
