@@ -144,8 +144,8 @@ pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
 pub(crate) fn as_written(body: &EntryBody, text: &str) -> Result<String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
-    let same = serde_json::Value::deserialize(&mut reader)?.to_string() == text;
-    if same { Ok(text.to_owned()) } else { Ok(serde_json::to_string(body)?) }
+    let ours = serde_json::to_string(&serde_json::Value::deserialize(&mut reader)?)?;
+    if ours == text { Ok(text.to_owned()) } else { Ok(serde_json::to_string(body)?) }
 }
 
 /// Takes out of the body of an imported entry what a file cannot say: the numbers of learnings belong to the database that it
