@@ -411,7 +411,7 @@ fn learnings_that_are_rules_are_not_retired() {
     };
     let all = [rule(1, "[when: terminal \"make docs*\"]"), rule(2, "[never: terminal \"make all*\"]")];
     assert!(consolidate(&all, Time(NOW.0 + 10 * FADE_DAYS * DAY)).is_empty());
-    let mut plain = all.clone();
+    let mut plain = all;
     plain.iter_mut().for_each(|l| l.context.clear());
     assert_eq!(consolidate(&plain, NOW).len(), 1);
 }

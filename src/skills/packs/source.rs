@@ -91,7 +91,7 @@ pub fn is_download(url: &str) -> bool {
     let plain = url.chars().all(|c| c.is_ascii_graphic());
     // What stands before an @ is no host.
     let on_own = |start: &&str| url.starts_with(*start) && !url.contains('@');
-    plain && (url.starts_with("https://") || own.iter().any(|start| on_own(&start)))
+    plain && (url.starts_with("https://") || own.iter().any(on_own))
 }
 
 fn is_archive(url: &str) -> bool {

@@ -160,7 +160,7 @@ fn one_that_was_set_aside_comes_back_with_the_texts_of_now() {
     let mut first = learning("git push", "rejected", "pull first");
     first.context = "[never: terminal \"git push*\"]".into();
     first.state = LearningState::Proposed;
-    let id = store.learnings().add(first.clone()).wait().unwrap().0;
+    let id = store.learnings().add(first).wait().unwrap().0;
     store.learnings().follow_branch(vec![id], Vec::new()).wait().unwrap();
     assert_eq!(store.learnings().get(id).unwrap().state, LearningState::Aside);
     let again = learning("git push", "rejected", "pull first");
