@@ -22,9 +22,12 @@ const ANSWER: u64 = 600;
 /// Bytes of the failed output that the model sees.
 const SEEN: usize = 3_000;
 
-/// Takes note of what the session has read before this process opened it.
+/// Takes note of what the session has read before this process opened it, or went to this place of its tree.
 pub(crate) fn read_before(core: &Core) {
     let Some(learnings) = &core.services.user.learnings else { return };
+    if !learnings.is_first_look(core.session.id) {
+        return;
+    }
     let (catalog, imported) = (core.services.tools.all.catalog(), HashSet::new());
     let reading = Reading { catalog: &catalog, memory: None, imported: &imported };
     if core.session.history.path.iter().any(|entry| reading.of(entry) == Taint::Web) {

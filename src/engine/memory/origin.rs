@@ -67,7 +67,7 @@ pub(crate) async fn of_summary(services: &Services, entries: &[Arc<Entry>]) -> T
     tokio::task::spawn_blocking(work).await.unwrap_or(Taint::Web)
 }
 
-/// The entries of a path that a file brought: all of them, where the database cannot say. Blocks.
+/// The entries of a path that a file brought: all of them, where the database cannot be read. Blocks.
 pub(crate) fn imported(store: &Store, path: &[Arc<Entry>]) -> HashSet<EntryId> {
     let mut sessions: Vec<SessionId> = path.iter().map(|e| e.session).collect();
     sessions.sort_unstable();
@@ -122,7 +122,7 @@ impl Reading<'_> {
         if repeated.is_untrusted() {
             return repeated;
         }
-        let prompt = path.iter().rposition(|e| begins_turn(e)).unwrap_or(0);
+        let prompt = path.iter().rposition(|e| e.body.begins_turn()).unwrap_or(0);
         // What the user gave the agent before the message is of this turn.
         let given = path[..prompt].iter().rev().take_while(|e| is_given(e)).count();
         // A summary that was made in this turn may stand before the message that it kept.
@@ -183,10 +183,6 @@ fn of_person(entry: &Entry) -> bool {
         EntryBody::User { origin: Origin::Prompt | Origin::Steer, taint, .. } => *taint != Some(Taint::Web),
         _ => false,
     }
-}
-
-fn begins_turn(entry: &Entry) -> bool {
-    matches!(&entry.body, EntryBody::User { origin, .. } if origin.begins_turn())
 }
 
 /// What stands between an agent's reply and the next message of the user's: output of the user's lines, a branch's summary.
@@ -388,7 +384,7 @@ mod tests {
         assert_eq!(of(Some(Taint::Web)), Taint::Web);
     }
 
-    /// Also a reply that its agent gave, whose text the file can say as it likes.
+    /// Also a reply: the file may have any text as one.
     #[test]
     fn a_reply_that_a_file_brought_is_text_of_others() {
         let said = "packages come from mirror.example";

@@ -11,7 +11,7 @@ use tiller_config::schema::MemoryApproval;
 use tiller_memory::Memory;
 use tiller_memory::files::{Edit, Route};
 use tiller_protocol::{
-    AgentId, Entry, EntryBody, EntryId, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind, Origin,
+    AgentId, Entry, EntryBody, EntryId, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind,
     Provenance, SessionId, Taint, ToolCatalog, ToolSpec,
 };
 use tiller_store::{MadeBy, Store};
@@ -118,7 +118,7 @@ fn since(path: &[Arc<Entry>], saved: Option<EntryId>) -> Vec<Arc<Entry>> {
 }
 
 fn prompts(path: &[Arc<Entry>]) -> usize {
-    let typed = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if !matches!(origin, Origin::Engine | Origin::Task));
+    let typed = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if !origin.is_of_tiller());
     path.iter().filter(typed).count()
 }
 

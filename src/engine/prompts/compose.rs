@@ -119,14 +119,10 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         .map(|(id, message)| {
             let mut files = message.clone();
             // Text of others loads no skill, calls no command, and attaches nothing.
+            let mut nothing = Message::default();
             let others = core.prompts.queue.iter().any(|q| Some(q.id) == id && q.taint.is_some());
-            let mut typed = if others { Message::default() } else { files.clone() };
-            let taken = skills::take(core, &mut typed);
-            let mut named = Vec::new();
-            if !others {
-                files = typed;
-                named = named::take(&mut files, &root, &names);
-            }
+            let taken = skills::take(core, if others { &mut nothing } else { &mut files });
+            let named = if others { Vec::new() } else { named::take(&mut files, &root, &names) };
             let texts = named::texts(core, named);
             (id, message, files, others, texts, (taken.terms(core), taken))
         })
@@ -414,13 +410,13 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         match item.content {
             Ok(content) => {
                 let queued = core.prompts.queue.remove(at);
-                let origin = if queued.origin.is_prompt() { Origin::Steer } else { Origin::Engine };
                 let taint = item.taint.max(queued.taint);
                 hold::join(core, item.terms);
                 if queued.origin.is_prompt() {
                     prompts.push(item.message.text.clone());
                 }
-                let (entry, event) = user_entry(core, item.message, origin, content, taint);
+                let (entry, event) =
+                    user_entry(core, item.message, queued.origin.within_turn(), content, taint);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((scope.clone(), event));
                 entries.push(entry);

@@ -5,7 +5,7 @@ use crate::context::side_call;
 use crate::money;
 use crate::session::model;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
+use tiller_protocol::{EventBody, ModelRef, SessionId};
 
 use crate::context::msg::ContextMsg;
 use crate::core::Core;
@@ -69,7 +69,7 @@ pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
 pub(crate) fn titles_at_the_end(core: &mut Core) {
     if core.session.info.title.is_empty() && !core.session.info.titled && !core.session.read_only {
         let said = core.session.history.path.iter().find_map(|e| match &e.body {
-            EntryBody::User { origin: Origin::Prompt | Origin::Task, .. } => Some(e.body.search_text()),
+            body if body.begins_turn() => Some(body.search_text()),
             _ => None,
         });
         if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {

@@ -20,8 +20,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::{
-    AgentId, Block, BranchName, Cost, Entry, EntryBody, EntryId, ModelRef, Origin, Profile, SessionId, Time,
-    Usage,
+    AgentId, Block, BranchName, Cost, Entry, EntryBody, EntryId, ModelRef, Profile, SessionId, Time, Usage,
 };
 use tiller_store::{ContextPath, Lease, Tail};
 
@@ -221,9 +220,7 @@ impl Session {
 
     /// The message that the last turn answers.
     pub(crate) fn last_prompt(&self) -> Option<EntryId> {
-        let prompt = |e: &&Arc<Entry>| {
-            matches!(&e.body, EntryBody::User { origin: Origin::Prompt | Origin::Task, .. })
-        };
+        let prompt = |e: &&Arc<Entry>| e.body.begins_turn();
         self.history.tail.iter().rev().find(prompt).map(|e| e.id)
     }
 

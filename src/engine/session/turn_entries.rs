@@ -3,13 +3,12 @@
 use crate::core::Core;
 use crate::undo::changed::changed_paths;
 use std::sync::Arc;
-use tiller_protocol::{Entry, EntryBody, EntryId, Origin};
+use tiller_protocol::{Entry, EntryId};
 
 /// The turn that an entry belongs to, as a range of the tail.
 pub(crate) fn turn_entries(core: &Core, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
     let tail: Vec<&Arc<Entry>> = core.session.history.tail.iter().collect();
-    let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt | Origin::Task, .. });
-    let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
+    let starts: Vec<usize> = (0..tail.len()).filter(|i| tail[*i].body.begins_turn()).collect();
     for (n, start) in starts.iter().enumerate().rev() {
         let end = starts.get(n + 1).copied().unwrap_or(tail.len());
         let entries = &tail[*start..end];

@@ -2,13 +2,12 @@
 //! carried out or waits for the user.
 
 use tiller_config::schema::MemoryApproval;
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{ChangeState, MemoryChange, has_matcher};
 use tiller_protocol::{MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry, FindError};
 use super::taints::unmarked;
 use super::{Memory, MemoryError, name};
-use crate::rules::matcher::has_matcher;
 
 /// What is to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

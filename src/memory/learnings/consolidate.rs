@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{Learning, LearningState, Time};
 use tiller_store::Retirement;
 
 use super::words::{likeness, words};
-use crate::rules::matcher::has_matcher;
 
 /// Days without use after which a learning that was never used is retired; each use adds as many again.
 pub const FADE_DAYS: i64 = 90;

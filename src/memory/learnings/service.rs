@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint};
 use tiller_store::Store;
 
@@ -83,6 +84,8 @@ pub struct Learnings {
     clock: Arc<dyn Clock>,
     /// Learnings that stand at the end of a message of the session already.
     with_messages: Mutex<HashMap<SessionId, HashSet<i64>>>,
+    /// Sessions of which it was looked at what their model had read before.
+    looked: Mutex<HashSet<SessionId>>,
     /// Sessions whose model has read text of the web or of an MCP server.
     tainted: Mutex<HashSet<SessionId>>,
     /// What concerns calls of scripts that still run, by the call of the script.
@@ -102,6 +105,7 @@ impl Learnings {
             store,
             clock,
             with_messages: Mutex::default(),
+            looked: Mutex::default(),
             tainted: Mutex::default(),
             of_scripts: Mutex::default(),
             mode: Mutex::default(),
@@ -159,9 +163,15 @@ impl Learnings {
     /// and messages may be attached again.
     pub fn forget(&self, session: SessionId) {
         self.with_messages.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         if let Some(rules) = &self.rules {
             rules.forget(session);
         }
+    }
+
+    /// Whether it is to be looked at what the model of this session read before: once, until the session is forgotten.
+    pub fn is_first_look(&self, session: SessionId) -> bool {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner).insert(session)
     }
 
     /// The model of this session has read text of the web or of an MCP server: what it saves is proposed only.
@@ -382,10 +392,6 @@ impl Learnings {
         let changes = consolidate(&all, self.clock.now());
         self.store.learnings().consolidate(changes).wait().unwrap_or(0)
     }
-}
-
-fn has_matcher(text: &str) -> bool {
-    text.contains("[when:") || text.contains("[never:")
 }
 
 /// What an agent saves by a call.

@@ -63,11 +63,6 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
     Ok(Some(rule))
 }
 
-/// Whether a text has something that is read as a matcher, with or without fault.
-pub fn has_matcher(entry: &str) -> bool {
-    next(entry).is_some()
-}
-
 /// The text of an entry without its matchers, by which its counts are stored; `None`: it has no matcher that is closed.
 pub fn without_matchers(entry: &str) -> Option<String> {
     let entry = entry.replace('\n', " ");

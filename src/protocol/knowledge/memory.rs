@@ -235,8 +235,13 @@ pub struct MemoryEntry {
 impl MemoryEntry {
     /// Whether the text names calls as a rule does: `[when: ...]`, `[never: ...]`.
     pub fn has_matcher(&self) -> bool {
-        ["[when:", "[never:"].iter().any(|mark| self.text.contains(mark))
+        has_matcher(&self.text)
     }
+}
+
+/// Whether a text has something that is read as a matcher, with or without fault.
+pub fn has_matcher(text: &str) -> bool {
+    ["[when:", "[never:"].iter().any(|matcher| text.contains(matcher))
 }
 
 /// What a memory file takes up.

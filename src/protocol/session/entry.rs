@@ -146,6 +146,11 @@ impl EntryBody {
         }
     }
 
+    /// Whether it begins a turn of the agent's: a message of the user's, or a task of Tiller's.
+    pub fn begins_turn(&self) -> bool {
+        matches!(self, Self::User { origin, .. } if origin.begins_turn())
+    }
+
     /// The text of the entry, for search and previews.
     pub fn search_text(&self) -> String {
         let parts = |content: &[Part]| {

@@ -126,6 +126,16 @@ impl Origin {
         *self == Self::Prompt
     }
 
+    /// The origin of a waiting message with this one that is delivered in the middle of a turn.
+    pub fn within_turn(self) -> Self {
+        if self.is_prompt() { Self::Steer } else { Self::Engine }
+    }
+
+    /// Whether Tiller wrote it itself.
+    pub fn is_of_tiller(self) -> bool {
+        matches!(self, Self::Engine | Self::Task)
+    }
+
     /// Whether an entry with this origin begins a turn of the agent's.
     pub fn begins_turn(self) -> bool {
         matches!(self, Self::Prompt | Self::Task)

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::open::Store;
 use crate::search::preview::preview;
 use crate::search::words::Words;
-use crate::tree::entries::{COLUMNS, Raw};
+use crate::tree::entries;
 use crate::tree::heads;
 
 /// Maximum number of results in a page.
@@ -123,13 +123,7 @@ pub(crate) struct EntryText {
 impl EntryText {
     /// `None`: the entry was removed or is damaged.
     pub(crate) fn read(store: &Store, entry: Uuid) -> Result<Option<Self>> {
-        let raw = store.read(|conn| {
-            let found = conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                .query_row([entry], Raw::from_row)
-                .optional()?;
-            Ok(found)
-        })?;
+        let raw = store.read(|conn| Ok(entries::one(conn, entry)?))?;
         let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(None) };
         let (role, text) = (SearchRole::of_kind(entry.body.kind()), entry.body.search_text());
         Ok(Some(Self { agent: entry.agent, time: entry.time, role, text }))

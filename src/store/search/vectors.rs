@@ -14,7 +14,7 @@ use crate::handles::Search;
 use crate::search::lookup::{Cancel, bounds};
 use crate::search::rank::Scored;
 use crate::search::words::Words;
-use crate::tree::entries::{COLUMNS, Raw};
+use crate::tree::entries;
 
 /// The vector of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,10 +52,7 @@ impl Search<'_> {
         self.store.read(|conn| {
             let mut texts = Vec::with_capacity(rows.len());
             for (seq, entry) in &rows {
-                let raw = conn
-                    .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                    .query_row([entry], Raw::from_row)
-                    .optional()?;
+                let raw = entries::one(conn, *entry)?;
                 // Removed or damaged: without text.
                 let text = raw.and_then(|raw| raw.decode().ok()).map(|e| e.body.search_text());
                 let mut text = text.unwrap_or_default();

@@ -127,6 +127,13 @@ impl Raw {
     }
 }
 
+/// The row of an entry.
+pub(crate) fn one(conn: &Connection, id: Uuid) -> rusqlite::Result<Option<Raw>> {
+    conn.prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
+        .query_row(params![id], Raw::from_row)
+        .optional()
+}
+
 /// Parses a payload: deeper than serde_json allows by default, but not deeper than is written.
 pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
     if depth_of(payload) > MAX_DEPTH {
@@ -148,7 +155,7 @@ pub(crate) fn as_written(body: &EntryBody, text: &str) -> Result<String> {
     if ours == text { Ok(text.to_owned()) } else { Ok(serde_json::to_string(body)?) }
 }
 
-/// Takes out of the body of an imported entry what a file cannot say: the numbers of learnings belong to the database that it
+/// Takes out of the body of an imported entry what is not known from a file: the numbers of learnings belong to the database that it
 /// comes from, and the origin of the words of a message or a summary is known to that database only, so that they count as
 /// text of others.
 pub(crate) fn distrust(body: &mut EntryBody) {
@@ -273,13 +280,8 @@ impl Entries<'_> {
     /// # Errors
     /// [`StoreError::NoEntry`]; [`StoreError::Record`] when it is damaged.
     pub fn get(&self, id: EntryId) -> Result<Entry> {
-        let raw = self.store.read(|conn| {
-            conn.prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                .query_row(params![id.0], Raw::from_row)
-                .optional()?
-                .ok_or(StoreError::NoEntry(id))
-        })?;
-        raw.decode()
+        let raw = self.store.read(|conn| Ok(one(conn, id.0)?))?;
+        raw.ok_or(StoreError::NoEntry(id))?.decode()
     }
 
     /// The entries of a session that a file brought.

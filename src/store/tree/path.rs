@@ -1,7 +1,7 @@
 //! The path from a head to the root, in parts: its end, a page further up, and the part for a model request. None of
 //! them reads earlier entries.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use tiller_protocol::{Entry, EntryId, SessionId};
 use uuid::Uuid;
 
@@ -61,13 +61,6 @@ fn tail(raws: Vec<(Raw, i64)>) -> Tail {
     tail
 }
 
-fn one(conn: &Connection, id: Uuid) -> Result<Option<Raw>> {
-    Ok(conn
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-        .query_row(params![id], Raw::from_row)
-        .optional()?)
-}
-
 impl Paths<'_> {
     /// Every entry of a session, parents before their children. Damaged ones are replaced by notes.
     ///
@@ -110,7 +103,7 @@ impl Paths<'_> {
     /// [`StoreError::NoEntry`], or when the database cannot be read.
     pub fn page_before(&self, before: EntryId, count: u32) -> Result<Tail> {
         let raws = self.store.read(|conn| {
-            let raw = one(conn, before.0)?.ok_or(StoreError::NoEntry(before))?;
+            let raw = entries::one(conn, before.0)?.ok_or(StoreError::NoEntry(before))?;
             match raw.parent {
                 Some(parent) if count > 0 => walk(conn, parent, i64::from(count), -1),
                 _ => Ok(Vec::new()),
@@ -169,7 +162,7 @@ impl Paths<'_> {
         };
         let (anchors, prefix, compaction) = self.store.read(|conn| {
             let anchors = entries::inherited(conn, entry.0)?.ok_or(StoreError::NoEntry(entry))?;
-            let get = |id: Option<Uuid>| id.map_or(Ok(None), |id| one(conn, id));
+            let get = |id: Option<Uuid>| id.map_or(Ok(None), |id| entries::one(conn, id));
             let prefix = get(anchors.prefix)?;
             let compaction = get(anchors.compaction)?;
             Ok((anchors, prefix, compaction))

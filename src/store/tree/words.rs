@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::handles::Tree;
 use crate::session::steps::StepOf;
-use crate::tree::entries::{COLUMNS, Raw, read_body};
+use crate::tree::entries::{self, read_body};
 
 /// Bytes at the start of a tool result that contain its call and its outcome, unless the call's id is unusually long.
 const HEAD: usize = 300;
@@ -162,11 +162,7 @@ impl Tree<'_> {
             let mut replies = HashMap::new();
             let mut lines = Vec::with_capacity(entries.len());
             for id in entries {
-                let raw = conn
-                    .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
-                    .query_row([id.0], Raw::from_row)
-                    .optional()?;
-                let Some(raw) = raw else { continue };
+                let Some(raw) = entries::one(conn, id.0)? else { continue };
                 let (entry, _) = raw.decode_or_note();
                 let mut line = TreeLine { entry: *id, text: words(&entry.body), origin: None, call: None };
                 match &entry.body {

@@ -70,8 +70,7 @@ impl ExternalDriver<'_> {
         let scope = self.core.scope();
         let text = held.message.text.clone();
         let content = vec![Part::Text { text: text.clone() }];
-        let entered = if origin.is_prompt() { Origin::Steer } else { Origin::Engine };
-        let body = EntryBody::User { message: held.message, origin: entered, content, taint };
+        let body = EntryBody::User { message: held.message, origin: origin.within_turn(), content, taint };
         let entry = self.core.session.grow(&self.core.services, body);
         let told =
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };

@@ -31,8 +31,7 @@ fn below(c: &Composer) -> Option<(String, Role)> {
         return Some((n.clone(), Role::Error));
     }
     if let Some(note) = submit::note(c.content.edit.text()) {
-        let rule = ["[when:", "[never:"].iter().any(|matcher| note.contains(matcher));
-        let seen = match rule {
+        let seen = match tiller_protocol::memory::has_matcher(note) {
             true => "shown with the calls that it names, from now on",
             false => "models see it from the next session on",
         };

@@ -128,8 +128,8 @@ fn compare(setup: &Setup, trial: &SkillTrial, json: bool) -> Result<Exit, Notice
 fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> {
     let folder = Path::new(text);
     let file = folder.join("SKILL.md");
-    let named = list::skills(setup)?.get(text).is_some();
-    let (name, about, folder, bytes) = if !named && file.is_file() {
+    let all = list::skills(setup)?;
+    let (name, about, folder, bytes) = if all.get(text).is_none() && file.is_file() {
         if !setup.trust(store).may_load() {
             return Err(user("A skill that is not in use yet is tried in a copy of a trusted folder only.")
                 .hint("`tiller trust` shows what this folder brings, and asks."));
@@ -144,7 +144,6 @@ fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> 
         let bytes = std::fs::read(&file).unwrap_or_default();
         (name, String::from_utf8_lossy(&bytes).into_owned(), Some(folder), bytes)
     } else {
-        let all = list::skills(setup)?;
         let skill = all.get(text).ok_or_else(|| user(format!("{}.", capital(&all.no_such(text)))))?;
         let bytes = skill.files.read("SKILL.md").unwrap_or_default();
         // A copy is another folder, whose skills are not used unless it is trusted; and git may ignore them.
