@@ -329,3 +329,21 @@ fn the_strict_form_names_each_mistake() {
     assert_eq!(crate::validate(&config.path().join("skills/b")), []);
     assert_eq!(crate::validate(&config.path().join("skills/none")).len(), 1);
 }
+
+/// A style is answered in by name: a pack cannot take the place of one that comes with the program.
+#[test]
+fn a_pack_replaces_no_built_in_style_and_the_user_does() {
+    let (pack, config) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for folder in [pack.path(), config.path()] {
+        fs::create_dir_all(folder.join("styles")).unwrap();
+        fs::write(folder.join("styles/concise.md"), format!("Style of {}.\n", folder.display())).unwrap();
+    }
+    let sources = Sources { built_in: true, packs: vec![pack.path().to_owned()], ..Sources::default() };
+    let (all, problems) = Skills::load(&sources);
+    assert_eq!(all.style("concise").unwrap().from, Origin::BuiltIn);
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|why| why.contains("`concise` is an output style of Tiller's")), "{told:?}");
+    let (all, problems) = Skills::load(&Sources { config: Some(config.path().to_owned()), ..sources });
+    assert_eq!(all.style("concise").unwrap().from, Origin::User);
+    assert_eq!(problems.len(), 1, "of the pack");
+}

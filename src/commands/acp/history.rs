@@ -14,7 +14,9 @@ pub(super) fn replay(root: &Path, tools: &ToolCatalog, entries: &[Entry]) -> Vec
 
 fn entry(root: &Path, tools: &ToolCatalog, entry: &Entry) -> Vec<Value> {
     match &entry.body {
-        EntryBody::User { message, origin, .. } if *origin != Origin::Engine => person(message),
+        EntryBody::User { message, origin, .. } if !origin.is_of_tiller() => person(message),
+        // What Tiller wrote to begin a turn is no message of the user's.
+        EntryBody::User { message, origin: Origin::Task, .. } => vec![view::thought(&message.text)],
         EntryBody::Assistant { blocks, .. } => blocks.iter().filter_map(|b| block(root, tools, b)).collect(),
         EntryBody::ToolResult { call_id, outcome, content, display, .. } => {
             vec![call::ended(root, call_id, *outcome, content, display.as_ref())]

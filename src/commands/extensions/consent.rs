@@ -21,15 +21,12 @@ pub(in crate::commands) fn agreed(question: &str, yes: bool, without: Notice) ->
     if !std::io::stdin().is_terminal() {
         return Err(without);
     }
-    // Without a visible question there is no consent.
-    let _ = write!(std::io::stderr(), "{question} Type yes: ");
-    Ok(answer().is_some_and(|line| line.trim() == "yes"))
+    Ok(answer(&format!("{question} Type yes: ")).is_some_and(|line| line.trim() == "yes"))
 }
 
 /// Waits for Enter, Esc or Ctrl-C where the screen comes back and hides what was said.
 pub(in crate::commands) fn before_screen(exit: Exit) -> Exit {
-    let _ = write!(std::io::stderr(), "\n-- Press Enter to return to Tiller --");
-    let _ = answer();
+    let _ = answer("\n-- Press Enter to return to Tiller --");
     exit
 }
 
@@ -56,9 +53,12 @@ impl Drop for Keys {
     }
 }
 
-/// The line that is typed; `None`: Esc or Ctrl-C was pressed, or there is no more input.
-fn answer() -> Option<String> {
-    let Some(_keys) = Keys::new() else {
+/// The line that is typed after the question is shown; `None`: Esc or Ctrl-C was pressed, or there is no more input.
+fn answer(question: &str) -> Option<String> {
+    // First, so that the terminal echoes no key that is pressed as soon as the question is seen.
+    let keys = Keys::new();
+    let _ = std::io::stderr().write_all(question.as_bytes());
+    let Some(_keys) = keys else {
         let mut line = String::new();
         return std::io::stdin().read_line(&mut line).ok().map(|_| line);
     };

@@ -144,12 +144,25 @@ impl CallTask {
             }
             self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
             let (rule, offered, pattern) = (ask.rule.clone(), ask.outside, ask.always.clone());
-            let answer = tokio::select! {
-                answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
-                () = self.cx.cancel.cancelled() => {
-                    let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
-                    return Err(Box::new((decided, CallResult::interrupted())));
-                }
+            let effects = ask.effects.len();
+            let answer = loop {
+                let answer = tokio::select! {
+                    answer = self.cx.ports.ask(&agent, AskBody::Permission(ask.clone())) => answer,
+                    () = self.cx.cancel.cancelled() => {
+                        let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
+                        return Err(Box::new((decided, CallResult::interrupted())));
+                    }
+                };
+                // The draft still holds what the user wrote: the same question opens it again.
+                let fault = match ask.draft {
+                    Some(_) => self.fault_of_edit(&answer, notes.edit.as_ref()).await,
+                    None => None,
+                };
+                let Some(fault) = fault else { break answer };
+                ask.effects.truncate(effects);
+                ask.effects.push(format!(
+                    "your text cannot be used: {fault}; edit it again, or take the text above with a yes"
+                ));
             };
             match self.answered(answer, offered, rule.text(), notes.edit) {
                 Some(Err(mut refusal)) if refusal.1.unanswered => {
@@ -184,6 +197,21 @@ impl CallTask {
             };
             matches!(self.permit.judge(&question), Verdict::Allow { .. })
         })
+    }
+
+    /// Why the text that the user wrote makes no call.
+    async fn fault_of_edit(
+        &self,
+        answer: &Result<AskReply, String>,
+        edit: Option<&(Value, &'static str)>,
+    ) -> Option<String> {
+        let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer else { return None };
+        let args = edited(&self.args, edit.cloned(), text)?;
+        let checked = match self.tool.access(&args, &self.cx) {
+            Ok(_) => self.tool.ready(&args, &self.cx, false).await.err()?,
+            Err(fault) => fault,
+        };
+        Some(checked.to_string().trim_end_matches('.').to_owned())
     }
 
     /// Applies an answer; `None`: the command was changed and must be checked again.

@@ -1,14 +1,15 @@
 //! What a file may cost in each request. Entries beyond it move into the archive, oldest first; none is dropped.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use tiller_protocol::memory::ChangeState;
+use tiller_protocol::memory::{ChangeState, has_matcher};
 use tiller_protocol::{MemoryFile, MemoryTarget, Provenance, Taint};
 
 use super::document::{Document, Entry};
 use super::plan::Planned;
-use super::{Memory, MemoryError};
-use crate::rules::matcher::without_matchers;
+use super::{Memory, MemoryError, name};
+use crate::rules::matcher::{of_others, parse};
 
 /// Entries that are to be moved into the archive, and what a model made of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Memory {
         let mut out = Vec::new();
         for target in self.targets() {
             let Ok(document) = self.read(target) else { continue };
-            let entries = surplus(&document, self.budget(target.file));
+            let entries = self.surplus(target, &document);
             if !entries.is_empty() {
                 let taints = self.taints();
                 // Origins that cannot be read are not trusted.
@@ -98,31 +99,39 @@ impl Memory {
     pub fn newly_archived(&self) -> usize {
         self.archived.swap(0, Ordering::Relaxed)
     }
-}
 
-/// Bytes of a file that a request holds. Rules stand with the calls that they concern, so that they cost nothing.
-pub(super) fn cost(document: &Document) -> u64 {
-    document.live_text_without(&is_rule).len() as u64
-}
-
-fn is_rule(entry: &Entry) -> bool {
-    without_matchers(&entry.text).is_some()
-}
-
-fn surplus(document: &Document, budget: u64) -> Vec<Entry> {
-    let mut left = cost(document);
-    let archivable = |e: &&Entry| !e.archived && !e.date.is_empty() && !is_rule(e);
-    let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
-    dated.sort_by(|a, b| a.date.cmp(&b.date));
-    let mut out = Vec::new();
-    // Some room is left, so that not every new entry moves another one.
-    let goal = if left > budget { budget / 5 * 4 } else { return out };
-    for entry in dated {
-        if left <= goal {
-            break;
-        }
-        left = left.saturating_sub(entry.line().len() as u64 + 3);
-        out.push(entry.clone());
+    /// Bytes of the file at `path` that a request holds. Rules stand with the calls that they concern, so that they cost nothing.
+    pub(super) fn cost(&self, path: &str, document: &Document) -> u64 {
+        let others = self.lines_of_others();
+        document.live_text_without(&|entry| self.is_rule(path, entry, &others)).len() as u64
     }
-    out
+
+    /// Whether an entry is a rule, which is in no prompt. One whose matcher cannot be read, or that text of others had a part
+    /// in, is an entry like any other.
+    fn is_rule(&self, path: &str, entry: &Entry, others: &HashSet<(String, String)>) -> bool {
+        let Some(tools) = self.tools.get().filter(|_| has_matcher(&entry.text)) else { return false };
+        matches!(parse(&entry.text, tools), Ok(Some(_)))
+            && !of_others(&entry.text)
+            && !others.contains(&(path.to_owned(), entry.line()))
+    }
+
+    fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {
+        let Some(path) = self.path(target).map(|path| name(&path)) else { return Vec::new() };
+        let (mut left, budget) = (self.cost(&path, document), self.budget(target.file));
+        let others = self.lines_of_others();
+        let archivable = |e: &&Entry| !e.archived && !e.date.is_empty() && !self.is_rule(&path, e, &others);
+        let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
+        dated.sort_by(|a, b| a.date.cmp(&b.date));
+        let mut out = Vec::new();
+        // Some room is left, so that not every new entry moves another one.
+        let goal = if left > budget { budget / 5 * 4 } else { return out };
+        for entry in dated {
+            if left <= goal {
+                break;
+            }
+            left = left.saturating_sub(entry.line().len() as u64 + 3);
+            out.push(entry.clone());
+        }
+        out
+    }
 }

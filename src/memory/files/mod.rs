@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tiller_config::schema::{Config, MemoryApproval};
 use tiller_protocol::memory::{ChangeState, MemoryChange};
-use tiller_protocol::{Clock, MemoryFile, MemoryScope, MemoryTarget};
+use tiller_protocol::{Clock, MemoryFile, MemoryScope, MemoryTarget, ToolCatalog};
 use tiller_store::Store;
 
 pub use budget::Condensed;
@@ -111,6 +111,8 @@ pub struct Memory {
     archived: AtomicUsize,
     /// How entries are searched; without it, by words that they all contain.
     order: OnceLock<OrderTexts>,
+    /// The tools that matchers may name; without them no entry is a rule.
+    tools: OnceLock<ToolCatalog>,
 }
 
 /// Orders texts by how well they fit a query: the positions of those that fit, best first, and the query in a near spelling.
@@ -174,6 +176,7 @@ impl Memory {
             origins: Mutex::default(),
             archived: AtomicUsize::new(0),
             order: OnceLock::new(),
+            tools: OnceLock::new(),
         }
     }
 
@@ -185,6 +188,11 @@ impl Memory {
     /// Searches entries by this from now on. Only the first call counts.
     pub fn order_by(&self, order: OrderTexts) {
         let _ = self.order.set(order);
+    }
+
+    /// Takes entries with matchers of these tools for rules from now on. Only the first call counts.
+    pub(crate) fn match_tools(&self, tools: ToolCatalog) {
+        let _ = self.tools.set(tools);
     }
 
     /// Finds secrets by this from now on.

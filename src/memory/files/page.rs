@@ -32,7 +32,7 @@ impl Memory {
                 MemoryUse { target, path, bytes: 0, budget: self.budget(target.file), fault: String::new() };
             match self.read(target) {
                 Ok(document) => {
-                    used.bytes = super::budget::cost(&document);
+                    used.bytes = self.cost(&used.path, &document);
                     let sources = sources(&changes, &used.path);
                     // The newest entries first.
                     page.entries.extend(document.entries().rev().map(|e| entry(target, e, &sources)));
@@ -83,8 +83,7 @@ impl Memory {
 
     /// What came of the entries that are rules.
     fn count(&self, page: &mut MemoryPage) -> Result<(), MemoryError> {
-        let rule = |e: &&mut MemoryEntry| e.text.contains("[when:") || e.text.contains("[never:");
-        let mut rules = page.entries.iter_mut().filter(rule).peekable();
+        let mut rules = page.entries.iter_mut().filter(|e| e.has_matcher()).peekable();
         let Some(store) = self.store.get().filter(|_| rules.peek().is_some()) else { return Ok(()) };
         let receipts = store.receipts().all()?;
         for entry in rules {

@@ -8,7 +8,7 @@ use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
-use super::matcher::{ActionRule, parse};
+use super::matcher::{ActionRule, of_others, parse};
 use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
 
 /// Most rules of all files.
@@ -21,7 +21,7 @@ const BUDGET: usize = 1_600;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookRule {
     pub rule: ActionRule,
-    /// The name of its file, or the number of its learning.
+    /// The name of its file, or the number of its learning; several, where entries have the same text.
     pub origin: String,
 }
 
@@ -95,10 +95,12 @@ pub struct RuleBook {
 impl RuleBook {
     /// Over the memory files in use.
     pub fn new(memory: Arc<Memory>, tools: ToolCatalog) -> Self {
+        memory.match_tools(tools.clone());
         Self { memory, tools, read: Mutex::default(), shown: Mutex::default(), told: Mutex::default() }
     }
 
-    /// The rules of the files as they are now, and of active learnings. Blocks.
+    /// The rules of the files as they are now, and of active learnings. Entries with the same text are one rule: it is
+    /// shown and counted by its text. Blocks.
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
         let read = self.of_files();
         let own = &read.rules;
@@ -115,6 +117,7 @@ impl RuleBook {
                 all.push(BookRule { rule, origin: format!("learning {}", learning.id) });
             }
         }
+        let mut all = one_for_each_text(all);
         all.truncate(RULES);
         all
     }
@@ -242,15 +245,32 @@ fn attached(hit: &RuleHit) -> String {
     format!("[A rule of {} {verb}: {text}]", hit.rule.origin.replace(['[', ']'], "'"))
 }
 
+/// Joins rules that say the same: what concerns or violates one does so for all.
+fn one_for_each_text(rules: Vec<BookRule>) -> Vec<BookRule> {
+    let mut out: Vec<BookRule> = Vec::with_capacity(rules.len());
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for next in rules {
+        let Some(rule) = known.get(&next.rule.text).and_then(|at| out.get_mut(*at)) else {
+            known.insert(next.rule.text.clone(), out.len());
+            out.push(next);
+            continue;
+        };
+        for (patterns, more) in
+            [(&mut rule.rule.when, next.rule.when), (&mut rule.rule.never, next.rule.never)]
+        {
+            let new: Vec<String> = more.into_iter().filter(|pattern| !patterns.contains(pattern)).collect();
+            patterns.extend(new);
+        }
+        if !rule.origin.split(", ").any(|origin| origin == next.origin) {
+            rule.origin = format!("{}, {}", rule.origin, next.origin);
+        }
+    }
+    out
+}
+
 /// The entries of a file that are not archived.
 fn live(file: &RuleFilePlace) -> Vec<Entry> {
     file.document().iter().flat_map(Document::entries).filter(|e| !e.archived).cloned().collect()
-}
-
-/// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
-fn of_others(entry: &str) -> bool {
-    let untrusted = Taint::ALL.into_iter().filter(|taint| taint.is_untrusted());
-    untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
 }
 
 #[cfg(test)]

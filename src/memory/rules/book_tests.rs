@@ -100,6 +100,27 @@ fn text_of_others_is_no_rule() {
     }
 }
 
+/// They share their counts: two of them would take a call for the second time that the first was followed.
+#[test]
+fn entries_that_say_the_same_are_one_rule() {
+    let (dir, store, book) = book(
+        "- Ask first. [when: terminal \"ls*\"]\n- other [when: read]\n- 2026-11-26: Ask first. [never: terminal \"rm*\"]\n",
+    );
+    std::fs::write(dir.path().join("USER.md"), "- Ask first. [never: terminal \"rm*\"]\n").unwrap();
+    let rules = book.rules(&store);
+    let texts: Vec<&str> = rules.iter().map(|r| r.rule.text.as_str()).collect();
+    assert_eq!(texts, ["Ask first.", "other"]);
+    assert_eq!(
+        (&rules[0].rule.when[..], &rules[0].rule.never[..]),
+        (&["terminal(ls*)".to_owned()][..], &["terminal(rm*)".to_owned()][..])
+    );
+    assert_eq!(rules[0].origin, "MEMORY.md, USER.md");
+    let hits: Vec<RuleHit> = rules.into_iter().take(1).map(|rule| RuleHit { rule, forbids: false }).collect();
+    let (_, counts) = book.note(session(), &hits);
+    let once = RuleReceipts { shown: 1, ..RuleReceipts::default() };
+    assert_eq!(counts, [("Ask first.".to_owned(), once)]);
+}
+
 #[test]
 fn hostile_files_are_bounded_and_never_wait() {
     let (dir, store, book) = book("");
@@ -111,7 +132,8 @@ fn hostile_files_are_bounded_and_never_wait() {
     std::fs::create_dir(&path).unwrap();
     assert_eq!(book.rules(&store), []);
     std::fs::remove_dir(&path).unwrap();
-    std::fs::write(&path, "- x [when: read]\n".repeat(50_000)).unwrap();
+    let many: String = (0..50_000).map(|n| format!("- {n} [when: read]\n")).collect();
+    std::fs::write(&path, many).unwrap();
     assert_eq!(book.rules(&store).len(), RULES);
     // Larger than a memory file may be, and no text.
     std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();

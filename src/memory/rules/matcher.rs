@@ -7,7 +7,7 @@
 //!
 //! A matcher becomes patterns of permission rules: what they match is decided in one place (`permit`).
 
-use tiller_protocol::{RuleArgument, ToolCatalog};
+use tiller_protocol::{RuleArgument, Taint, ToolCatalog};
 
 /// Longest text of a rule that is shown with a call, in bytes.
 pub const SHOWN: usize = 600;
@@ -77,6 +77,12 @@ pub fn without_matchers(entry: &str) -> Option<String> {
     }
     text.push_str(rest);
     Some(shown(&text))
+}
+
+/// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
+pub(crate) fn of_others(entry: &str) -> bool {
+    let untrusted = Taint::ALL.into_iter().filter(|taint| taint.is_untrusted());
+    untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
 }
 
 /// One line, cut.

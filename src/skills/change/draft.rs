@@ -13,6 +13,11 @@ use crate::skill::FILE;
 /// How long a draft is kept.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
+/// A short name of an author, for a folder.
+fn of_author(author: &str) -> String {
+    blake3::hash(author.as_bytes()).to_hex().chars().take(8).collect()
+}
+
 impl Plan {
     /// The `SKILL.md` after the change; `None`: there is none then. Blocks.
     pub fn text(&self) -> Option<Vec<u8>> {
@@ -26,31 +31,36 @@ impl Plan {
 }
 
 impl Editor {
-    /// Lays the state after a change out in a folder of its own, which replaces an earlier one of the skill. `None`: the
-    /// skill is gone then, or it cannot be laid out. Blocks.
-    pub fn draft(&self, plan: &Plan) -> Option<PathBuf> {
+    /// Lays the state after a change out in a folder of its own, which replaces an earlier one of the skill by the same
+    /// `author`, an agent of a session: others have theirs. `None`: the skill is gone then, or it cannot be laid out.
+    /// Blocks.
+    pub fn draft(&self, plan: &Plan, author: &str) -> Option<PathBuf> {
         let drafts = self.0.drafts.as_ref()?;
         plan.text()?;
-        let folder = drafts.join(&plan.name);
-        self.lay_out(plan, &folder).ok().map(|()| folder)
+        // The folder of a skill has its name, in drafts as well.
+        let folder = drafts.join(of_author(author)).join(&plan.name);
+        self.lay_out(plan, drafts, &folder).ok().map(|()| folder)
     }
 
-    /// Removes the draft of a skill. Blocks.
-    pub fn drop_draft(&self, name: &str) {
+    /// Removes the draft of a skill by this author. Blocks.
+    pub fn drop_draft(&self, name: &str, author: &str) {
         if let Some(drafts) = &self.0.drafts {
+            let own = drafts.join(of_author(author));
             // One that is left is replaced by the next, or removed after a day.
-            drop(fs::remove_dir_all(drafts.join(name)));
+            drop(fs::remove_dir_all(own.join(name)));
+            // It may hold others.
+            drop(fs::remove_dir(own));
         }
     }
 
-    fn lay_out(&self, plan: &Plan, folder: &Path) -> io::Result<()> {
+    fn lay_out(&self, plan: &Plan, drafts: &Path, folder: &Path) -> io::Result<()> {
         let above = folder.parent().unwrap_or(folder);
         DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         let old = |entry: &fs::DirEntry| {
             let time = entry.metadata().and_then(|meta| meta.modified());
             time.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age > KEPT))
         };
-        for entry in fs::read_dir(above)?.flatten().filter(old) {
+        for entry in fs::read_dir(drafts)?.flatten().filter(old) {
             drop(fs::remove_dir_all(entry.path()));
         }
         if fs::symlink_metadata(folder).is_ok() {

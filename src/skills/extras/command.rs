@@ -64,11 +64,23 @@ impl OwnCommand {
         }
         text
     }
+
+    /// What it asks the agent to run first, in order.
+    pub fn runs(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        each_command(&self.body, |command| found.push(command.to_owned()));
+        found
+    }
 }
 
 /// A line `!command`, and `` !`command` `` in a line, become a request to run the command: the agent's call is judged and
 /// confined like any other.
 fn with_commands(text: &str) -> String {
+    each_command(text, |_| ())
+}
+
+/// As [`with_commands`]; calls `found` with each command.
+fn each_command(text: &str, mut found: impl FnMut(&str)) -> String {
     let mut out = String::new();
     let mut fenced = false;
     for line in text.lines() {
@@ -81,12 +93,13 @@ fn with_commands(text: &str) -> String {
             .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "./~".contains(c)));
         match whole {
             Some(command) if !fenced => {
+                found(command.trim());
                 out.push_str(&format!(
                     "First run this command with the tool terminal, and use its output: `{}`",
                     command.trim()
                 ));
             }
-            _ if !fenced => out.push_str(&inline(line)),
+            _ if !fenced => out.push_str(&inline(line, &mut found)),
             _ => out.push_str(line),
         }
         out.push('\n');
@@ -95,11 +108,12 @@ fn with_commands(text: &str) -> String {
 }
 
 /// `` !`command` `` in a line.
-fn inline(line: &str) -> String {
+fn inline(line: &str, found: &mut impl FnMut(&str)) -> String {
     let mut out = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("!`") {
         let Some((command, behind)) = after.split_once('`') else { break };
+        found(command);
         out.push_str(before);
         out.push_str(&format!("(the output of `{command}`: run it first with the tool terminal)"));
         rest = behind;
@@ -116,6 +130,8 @@ mod tests {
     fn a_command_line_becomes_a_request_that_is_judged_like_any_other() {
         let text = "Look.\n!git status --short\nBranch: !`git branch --show-current` now\n```\n!not this\n```\n! nor this";
         let said = with_commands(text);
+        let command = OwnCommand::new("look", &Pairs::new(), text.into(), Origin::User, "look.md".into());
+        assert_eq!(command.runs(), ["git status --short", "git branch --show-current"]);
         assert!(
             said.contains(
                 "First run this command with the tool terminal, and use its output: `git status --short`"

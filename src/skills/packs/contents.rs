@@ -77,6 +77,8 @@ pub struct Contents {
     pub scripts: Vec<PackFile>,
     /// Name, description and what they replace.
     pub skills: Vec<PackSkill>,
+    /// Its own commands, then its output styles.
+    pub extras: Vec<PackExtra>,
     /// What cannot be used, with the reason.
     pub left_out: Vec<(String, String)>,
     /// What is odd.
@@ -96,6 +98,17 @@ pub struct PackSkill {
     pub description: String,
     /// Skills of this name in other places: what it replaces, or what replaces it.
     pub clash: Option<String>,
+}
+
+/// A command or an output style of a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackExtra {
+    /// It is an output style.
+    pub style: bool,
+    pub name: String,
+    pub description: String,
+    /// What a command asks the agent to run first.
+    pub runs: Vec<String>,
 }
 
 /// A file of a pack.
@@ -170,6 +183,7 @@ impl Contents {
         let mut sources = others.clone();
         sources.packs.push(folder.to_owned());
         let (all, _) = Skills::load(&sources);
+        self.read_extras(folder);
         let below = folder.join(SKILLS);
         let ours = |file: &Path| file.starts_with(&below);
         let alone = Skills::load(&Sources { packs: vec![folder.to_owned()], ..Sources::default() }).0;
@@ -197,6 +211,33 @@ impl Contents {
         });
         self.left_out = mine.map(|flaw| (flaw.skill.clone(), flaw.problem.message.clone())).collect();
         self.left_out.dedup();
+    }
+
+    /// The commands and styles, which are used from their folders beside the skills.
+    fn read_extras(&mut self, folder: &Path) {
+        let (all, _) =
+            Skills::load(&Sources { packs: vec![folder.to_owned()], built_in: true, ..Sources::default() });
+        let commands = all.commands().filter(|command| command.from == Origin::Plugin);
+        self.extras.extend(commands.map(|command| PackExtra {
+            style: false,
+            name: command.name.clone(),
+            description: command.description.clone(),
+            runs: command.runs(),
+        }));
+        let styles = all.styles().filter(|style| style.from == Origin::Plugin);
+        self.extras.extend(styles.map(|style| PackExtra {
+            style: true,
+            name: style.name.clone(),
+            description: style.description.clone(),
+            runs: Vec::new(),
+        }));
+        self.others.retain(|file| {
+            let extra = |extra: &PackExtra| {
+                let folder = if extra.style { "styles" } else { "commands" };
+                file.path == format!("{folder}/{}.md", extra.name)
+            };
+            !self.extras.iter().any(extra)
+        });
     }
 
     fn remark(&mut self, path: &str, text: Option<&str>) {

@@ -26,7 +26,7 @@ mod stage;
 mod template;
 
 pub use changes::{Change, ChangeKind, changes};
-pub use contents::{Contents, PackFile, PackSkill, Remark};
+pub use contents::{Contents, PackExtra, PackFile, PackSkill, Remark};
 pub use home::{PackState, Packs};
 pub use lock::{Origin, Pack, PinnedFile};
 pub use registry::{Index, IndexEntry, verify};

@@ -91,6 +91,10 @@ impl SkillManage {
     }
 }
 
+/// When a change of a project's skill takes effect: its files are used as the user trusted them.
+pub(super) const AFTER_TRUST: &str =
+    "It takes effect in the next session, after the user has trusted the changed files of the project";
+
 /// Differences that are remembered at most.
 const SHOWN: usize = 100;
 
@@ -138,7 +142,9 @@ impl Tool for SkillManage {
         let diff = plan.diff();
         self.remember(key(args, cx), diff.clone());
         let (editor, library) = (self.editor.clone(), self.library.clone());
-        let noted = tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan)).await;
+        let author = author(cx);
+        let noted =
+            tokio::task::spawn_blocking(move || record::notes(&editor, &library, &plan, &author)).await;
         Preview { diff: Some(diff), edit: editable(args), ..noted.unwrap_or_default() }
     }
 
@@ -149,12 +155,16 @@ impl Tool for SkillManage {
             let why = "the skill has changed since the user saw the difference: read it again, and propose it again";
             return Err(ToolError::Tell(why.into()));
         }
-        let by = format!("{} in session {}", cx.agent, cx.session);
+        let by = author(cx);
         let (editor, library) = (self.editor.clone(), self.library.clone());
         let done = tokio::task::spawn_blocking(move || {
             let said = editor.apply(&plan, &by)?;
-            editor.drop_draft(&plan.name);
+            editor.drop_draft(&plan.name, &by);
             let skills = library.reload();
+            let said = match plan.scope {
+                Scope::Project => format!("{said}. {AFTER_TRUST}"),
+                Scope::User => said,
+            };
             let flaw = skills.flaws().iter().find(|f| f.skill == plan.name && f.skipped);
             Ok::<_, String>(match flaw {
                 Some(flaw) => format!("{said}, but it is not used: {}", flaw.problem),
@@ -181,6 +191,11 @@ fn editable(args: &Value) -> Option<(Value, &'static str)> {
     args.insert("action".into(), action.into());
     args.insert("content".into(), Value::String(String::new()));
     Some((Value::Object(args), "content"))
+}
+
+/// Who proposes a change.
+fn author(cx: &ToolCx) -> String {
+    format!("{} in session {}", cx.agent, cx.session)
 }
 
 fn key(args: &Value, cx: &ToolCx) -> String {

@@ -2,16 +2,22 @@
 
 use tiller_tool::Preview;
 
-use crate::change::{Editor, Plan};
+use crate::change::{Editor, Plan, Scope};
 use crate::library::Library;
 
 /// How often the skill was used and what came of it, the newest trial, and what a trial of the planned state is given.
-/// Blocks.
-pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Preview {
+/// `author`: who proposes it. Blocks.
+pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan, author: &str) -> Preview {
     let record = library.record(&plan.name);
     let mut lines = Vec::new();
     if plan.action != "create" || record.uses > 0 {
         lines.push(format!("`{}` was {}", plan.name, record.words()));
+    }
+    if plan.scope == Scope::Project {
+        lines.push(
+            "it takes effect in the next session, which asks you first whether you trust the changed files"
+                .into(),
+        );
     }
     let Some(text) = plan.text() else { return Preview { lines, ..Preview::default() } };
     let tried = record.trial.as_ref().map(|trial| {
@@ -19,7 +25,7 @@ pub(super) fn notes(editor: &Editor, library: &Library, plan: &Plan) -> Preview 
         let which = if same { "a trial of this text" } else { "a trial of an earlier text" };
         (same, format!("{which}: {}", trial.words()))
     });
-    let folder = editor.draft(plan).map(|folder| folder.display().to_string());
+    let folder = editor.draft(plan, author).map(|folder| folder.display().to_string());
     match (tried, &folder) {
         (Some((true, words)), _) => lines.push(words),
         (other, Some(folder)) => {

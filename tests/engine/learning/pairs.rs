@@ -170,6 +170,36 @@ async fn nothing_is_kept_when_the_setting_says_so_or_the_text_gives_orders() {
     rig.quit().await;
 }
 
+/// What the session read from the web before this process opened it counts as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_learned_after_a_restart_is_as_tainted_as_what_was_read_before() {
+    for reads in [false, true] {
+        let bench = Bench::new(true);
+        let fake = Fake::new([]);
+        let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Ask))).await;
+        let session = rig.session();
+        if reads {
+            // Nothing listens there: the failure is text of the web's tool all the same.
+            fake.push(calls(&[("w1", "web_fetch", json!({"url": "http://127.0.0.1:9/"}))]));
+        }
+        fake.push(says("Read."));
+        rig.turn("look it up").await;
+        rig.quit().await;
+        let mut kept = None;
+        let mut rig = bench
+            .place
+            .start_with(&fake, |p| {
+                p.session.open = tiller_engine::Open::Session(session);
+                kept = Some(bench.learns(p, LearningsSetting::Ask));
+            })
+            .await;
+        fail_and_fix(&bench, &mut rig, &fake).await;
+        let learning = learned(&kept.unwrap(), 1).await.remove(0);
+        assert_eq!(learning.source.taint, if reads { Taint::Web } else { Taint::ToolOutput });
+        rig.quit().await;
+    }
+}
+
 /// What was learned on a branch that is left is set aside with it, until the person has decided about it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn learnings_follow_the_branch_that_they_come_from() {

@@ -81,6 +81,38 @@ fn an_offered_skill_is_written_edited_and_accepted_at_80x24() {
     taken(80, 24);
 }
 
+/// What the user wrote stays in the draft: the question comes again, with the fault, and `e` opens the same text.
+#[test]
+fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
+    let server = server();
+    let mut place = place(&server);
+    place.file(
+        "editor.sh",
+        "if grep -q once \"$1\"; then sed -i '/^description/d; s/once/twice/' \"$1\"\nelse sed -i 's/^name: reading/&\\ndescription: How to read/' \"$1\"; fi\n",
+    );
+    place.set("EDITOR", "sh editor.sh");
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Type what you want done");
+    say(&mut term, "read it all");
+    term.wait("the offer", |s| words(s).contains("can be saved as a skill"));
+    say(&mut term, "/save-skill");
+    term.wait_text("[t] try it");
+    let_deafness_pass();
+    term.keys("e");
+    let screen = term.wait("the fault", |s| words(s).contains("your text cannot be used"));
+    assert!(words(&screen).contains("description") && screen.contains("[e] edit"), "{screen}");
+    let_deafness_pass();
+    term.keys("e");
+    let screen = term.wait_text("Read them twice.");
+    assert!(screen.contains("How to read") && !words(&screen).contains("cannot be used"), "{screen}");
+    let_deafness_pass();
+    term.keys("y");
+    term.wait_text("The skill is saved.");
+    assert_eq!(quit(&mut term), 0);
+    let text = std::fs::read_to_string(place.home.join("config/skills/reading/SKILL.md")).unwrap();
+    assert!(text.contains("Read them twice.") && text.contains("description: How to read"), "{text}");
+}
+
 #[test]
 fn a_declined_offer_does_not_come_again_also_not_in_a_new_session() {
     let server = server();

@@ -110,6 +110,38 @@ fn a_trial_from_the_list_is_of_the_folder_of_the_session() {
     assert_eq!(quit(&mut term), 0);
 }
 
+/// A word is the skill of that name, whatever the repository has in a folder that is called so.
+#[test]
+fn a_name_is_the_skill_and_not_a_folder() {
+    let server = server();
+    let place = place(&server);
+    place.file("deploy/SKILL.md", "no front matter\n");
+    let out = place.run(&["skills", "try", "deploy", "--yes"]);
+    assert!(out.stderr.contains("None of your past prompts"), "{out:?}");
+    let out = place.run(&["skills", "try", "./deploy", "--yes"]);
+    assert!(out.stderr.contains("not valid"), "{out:?}");
+}
+
+/// The copy is trusted as the folder is: what came into the folder since it was looked at is not run in the copy.
+#[test]
+fn a_trial_runs_nothing_that_came_after_the_folder_was_trusted() {
+    let server = server();
+    let place = Place::anthropic(&server);
+    place.file("a.txt", "a\n");
+    place.file(".tiller/skills/deploy/SKILL.md", DEPLOY);
+    place.ok(&["trust", "--yes"]);
+    place.ok(&["exec", "--profile", "full", "please deploy the new version"]);
+    let asked = server.bodies().len();
+    let mut term = place.term(&["skills", "try", "deploy"], 100, 30);
+    let screen = term.wait_text("Type yes:");
+    assert!(screen.contains("please deploy the new version"), "{screen}");
+    place.file(".tiller/skills/late/SKILL.md", "---\nname: late\ndescription: Late\n---\nDo it.\n");
+    term.keys("yes\r");
+    term.wait("the refusal", |s| words(s).contains("has changed since this folder was trusted"));
+    assert_eq!(term.wait_exit(), 2);
+    assert_eq!(server.bodies().len(), asked, "no model was asked");
+}
+
 /// Before a change is accepted, its question says what is known of the skill, and one key tries the new text.
 fn before_it_is_accepted(columns: u16, rows: u16) {
     let server = server();
@@ -139,8 +171,9 @@ fn before_it_is_accepted(columns: u16, rows: u16) {
     assert!(std::fs::read_to_string(&folder).unwrap().contains("at once"));
     let shown = place.ok(&["skills", "show", "deploy"]);
     assert!(shown.contains("Last trial: with it 1 of 1") && !shown.contains("of another text"), "{shown}");
-    let drafts = std::fs::read_dir(place.home.join("cache/skill-drafts")).unwrap().count();
-    assert_eq!(drafts, 0, "a draft goes with the answer");
+    let drafts = std::fs::read_dir(place.home.join("cache/skill-drafts")).unwrap();
+    let drafts: Vec<_> = drafts.map(|entry| entry.unwrap().path()).collect();
+    assert!(drafts.is_empty(), "a draft goes with the answer: {drafts:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a pack brings and what differs between two versions, for the question: as text, and as JSON.
 
 use serde_json::{Value, json};
-use tiller_skills::packs::{Change, Contents, Origin, PackFile};
+use tiller_skills::packs::{Change, Contents, Origin, PackExtra, PackFile};
 
 use super::fetch::shown;
 use crate::commands::sessions::one_line;
@@ -11,7 +11,7 @@ pub(super) const LINES: usize = 40;
 
 /// The first lines: how much, and from where.
 pub(super) fn describe(name: &str, origin: &Origin, contents: &Contents) -> String {
-    let files = contents.scripts.len() + contents.others.len();
+    let files = contents.scripts.len() + contents.others.len() + contents.extras.len();
     let commit =
         origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
     format!(
@@ -41,6 +41,13 @@ pub(super) fn body(contents: &Contents) -> String {
         let clash = skill.clash.as_deref().map(|clash| format!(" ({clash})")).unwrap_or_default();
         format!("{:wide$}  {}{clash}", skill.name, one_line(&about))
     });
+    for (head, style) in [("Commands", false), ("Output styles", true)] {
+        let these: Vec<&PackExtra> = contents.extras.iter().filter(|extra| extra.style == style).collect();
+        if !these.is_empty() {
+            text.push_str(&format!("\n{head}\n"));
+            list(&mut text, &these, |extra| extra_line(extra));
+        }
+    }
     if !contents.left_out.is_empty() {
         text.push_str("\nLeft out\n");
         list(&mut text, &contents.left_out, |(name, why)| format!("{}: {}", one_line(name), one_line(why)));
@@ -65,6 +72,15 @@ pub(super) fn oddities(contents: &Contents) -> String {
         });
     }
     text
+}
+
+/// A command with what it has run: the person agrees to it with the pack, and the call is judged when it is made.
+fn extra_line(extra: &PackExtra) -> String {
+    let about: String = extra.description.chars().take(100).collect();
+    let name = if extra.style { extra.name.clone() } else { format!("/{}", extra.name) };
+    let runs: Vec<String> = extra.runs.iter().map(|command| format!("`{}`", one_line(command))).collect();
+    let runs = if runs.is_empty() { String::new() } else { format!("  (asks to run {})", runs.join(", ")) };
+    format!("{name}  {}{runs}", one_line(&about)).trim_end().to_owned()
 }
 
 fn script(file: &PackFile) -> String {
@@ -112,6 +128,12 @@ pub(super) fn contents_json(name: &str, origin: &Origin, contents: &Contents) ->
         "scripts": contents.scripts.iter().map(file).collect::<Vec<_>>(),
         "skills": contents.skills.iter().map(|skill| json!({
             "name": skill.name, "description": skill.description, "clash": skill.clash,
+        })).collect::<Vec<_>>(),
+        "commands": contents.extras.iter().filter(|extra| !extra.style).map(|extra| json!({
+            "name": extra.name, "description": extra.description, "runs": extra.runs,
+        })).collect::<Vec<_>>(),
+        "styles": contents.extras.iter().filter(|extra| extra.style).map(|extra| json!({
+            "name": extra.name, "description": extra.description,
         })).collect::<Vec<_>>(),
         "left_out": contents.left_out.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
         "remarks": contents.remarks.iter().map(|remark| json!({

@@ -234,14 +234,15 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
             false => notice.hint(format!("Kept are {}.", names.join(", "))),
         });
     };
+    // What was edited since the user agreed to it comes back as it was: kept, and not used.
     let changed = match home.state(earlier) {
         PackState::Used => None,
-        PackState::Changed(files) => Some(format!("{} changed since", one_line(&files.join(", ")))),
-        PackState::Broken(why) => Some(one_line(&why)),
+        PackState::Changed(files) => Some(files),
+        PackState::Broken(why) => {
+            let hint = format!("`tiller skills install {}` fetches it again.", shown(&earlier.origin.source));
+            return Err(user(format!("{name} cannot be restored: {}.", one_line(&why))).hint(hint));
+        }
     };
-    if let Some(why) = changed {
-        return Err(user(format!("{name} cannot be restored: {why}.")));
-    }
     let all = home.list().map_err(|why| user(format!("{why}.")))?;
     // Where nothing is replaced, the files are those that were agreed to once.
     if let Some(now) = all.iter().find(|pack| pack.name == name) {
@@ -256,7 +257,15 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
         }
     }
     let pack = home.restore(earlier, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    done(&pack, "restored", &format!("{name} is restored, and is used from the next session on."), consent)
+    let Some(files) = changed else {
+        let words = format!("{name} is restored, and is used from the next session on.");
+        return done(&pack, "restored", &words, consent);
+    };
+    let words = format!(
+        "{name} is restored. It is not used, since {} changed after you agreed to it: `tiller skills trust {name}` shows it.",
+        one_line(&files.join(", "))
+    );
+    done(&pack, "changed", &words, consent)
 }
 
 pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {

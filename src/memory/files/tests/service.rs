@@ -235,6 +235,7 @@ fn what_is_over_the_budget_moves_to_the_archive_and_nothing_is_lost() {
 fn rules_stay_when_a_file_is_over_its_budget() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(dir.path());
+    memory.match_tools(tiller_tool::Registry::built_in().catalog());
     std::fs::create_dir_all(dir.path().join("data")).unwrap();
     let rule = |n: usize| {
         format!("- 2026-01-01: rule {n} about a command of this kind [when: terminal \"make {n}*\"]\n")
@@ -254,6 +255,25 @@ fn rules_stay_when_a_file_is_over_its_budget() {
     let moved = memory.condense(&over[0], &[], &from(1)).unwrap();
     assert_eq!((memory.newly_archived(), memory.newly_archived()), (moved, 0));
     assert!(text(&memory).starts_with(&rules));
+}
+
+/// What stands in prompts is counted: an entry with a matcher that is no rule stands there.
+#[test]
+fn entries_with_a_matcher_that_are_no_rules_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    memory.match_tools(tiller_tool::Registry::built_in().catalog());
+    std::fs::create_dir_all(dir.path().join("data")).unwrap();
+    let bytes = |text: &str| {
+        std::fs::write(dir.path().join("data/MEMORY.md"), text).unwrap();
+        memory.page(&MemoryQuery::default()).unwrap().files[0].bytes
+    };
+    let line = "- 2026-01-01: a rule";
+    assert_eq!(bytes(&format!("{line} [when: read]\n")), 0);
+    for no_rule in ["[when: no_such_tool]", "[when: read", "[when: read] [from web]"] {
+        let text = format!("{line} {no_rule}");
+        assert_eq!(bytes(&format!("{text}\n")), text.len() as u64, "{no_rule}");
+    }
 }
 
 #[test]

@@ -221,6 +221,9 @@ impl Source for Search {
             prompt: "Type words, \"a phrase\" or -excluded",
             empty: self.empty_text(),
             filtered: false,
+            refused: ListSpec::refused(ACTIONS, |action| {
+                action.0 != "search.spelling" || self.page.suggestion.is_some()
+            }),
             ..ListSpec::default()
         }
     }
