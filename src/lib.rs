@@ -37,9 +37,9 @@
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
 //! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, http, config, tool |
 //! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
-//! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, fs, config, shell, store, tool |
+//! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, config, shell, store, tool |
 //! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, http, config, store |
-//! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, fs, config, store, tool |
+//! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, text, fs, config, store, tool |
 //! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |
 //! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tiller_config::ConfigError;
 use tiller_config::schema::SkillApproval;
 use tiller_engine::{AlwaysWriter, Permit};
+use tiller_permit::rules::rulefile::RuleProblem;
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
@@ -149,17 +151,25 @@ fn add(
 }
 
 /// Adds a rule to the person's file without changing anything else in it.
-fn writer(path: PathBuf, tools: ToolCatalog) -> AlwaysWriter {
+pub(crate) fn writer(path: PathBuf, tools: ToolCatalog) -> AlwaysWriter {
     Arc::new(move |pattern| {
-        let old = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(format!("{} could not be read: {e}", path.display())),
-        };
-        let new = tiller_permit::rules::rulefile::with_allow(&old, pattern, &tools)
-            .map_err(|e| format!("{}, {e}", path.display()))?;
-        tiller_config::write_private(&path, &new).map_err(|e| e.to_string())
+        change(&path, |old| tiller_permit::rules::rulefile::with_allow(old, pattern, &tools))
     })
+}
+
+/// Changes the person's file. `change` returns the new text, or the old one to leave the file as it is.
+///
+/// # Errors
+/// A sentence; the file is then as it was.
+pub(crate) fn change(
+    path: &Path,
+    change: impl Fn(&str) -> Result<String, RuleProblem>,
+) -> Result<(), String> {
+    let changed = tiller_config::change_private(path, |old| {
+        let refused = |e: RuleProblem| ConfigError::Refused(format!("{}, {e}", path.display()));
+        Ok(Some(change(old).map_err(refused)?).filter(|new| new != old))
+    });
+    changed.map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

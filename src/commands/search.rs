@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         let why = format!("There is no folder {}, and no session of it has these words.", folder.display());
         return Err(Notice::new(NoticeKind::User, why));
     }
-    for line in beside(&page) {
+    for line in beside(&page, query.order) {
         say_beside(&line);
     }
     let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
@@ -55,10 +55,11 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
             h.role.name(),
             one_line(&h.title)
         ));
-        text.push_str(&format!("    {}\n", marked(&h.preview, h.mark)));
+        text.push_str(&format!("    {}\n    entry {}\n", marked(&h.preview, h.mark), h.entry));
     }
     for d in &page.documents {
-        let from = d.session.map_or_else(String::new, |session| format!("  from session {session}"));
+        let entry = d.entry.map_or_else(String::new, |entry| format!(", entry {entry}"));
+        let from = d.session.map_or_else(String::new, |session| format!("  from session {session}{entry}"));
         text.push_str(&format!(
             "{:9}  {}{from}\n    {}\n",
             d.kind.name(),
@@ -89,7 +90,7 @@ fn wider(search: &Search) -> &'static str {
 }
 
 /// What is said beside the hits.
-fn beside(page: &SearchPage) -> Vec<String> {
+fn beside(page: &SearchPage, order: SearchOrder) -> Vec<String> {
     let behind = match page.behind {
         0 => None,
         1 => Some("1 entry is not indexed yet (--complete waits for it).".to_owned()),
@@ -98,7 +99,11 @@ fn beside(page: &SearchPage) -> Vec<String> {
     let suggestion = page.suggestion.as_ref().map(|text| format!("Did you mean: {}", one_line(text.trim())));
     let meaning = match &page.meaning {
         SearchMeaning::Failed { why } => Some(format!("Searched by keywords only: {}.", one_line(why))),
-        SearchMeaning::Keywords | SearchMeaning::Used => None,
+        // The order by time has no use for meaning.
+        SearchMeaning::Keywords => {
+            (order == SearchOrder::Best).then(|| "Searched by keywords only.".to_owned())
+        }
+        SearchMeaning::Used => None,
     };
     behind.into_iter().chain(meaning).chain(suggestion).collect()
 }

@@ -48,11 +48,22 @@ fn change(
     path: &Path,
     key: &str,
     kinds: &ProviderKinds,
-    value: impl FnOnce(Option<&toml_edit::Value>) -> Value,
+    value: impl Fn(Option<&toml_edit::Value>) -> Value,
 ) -> Result<(), ConfigError> {
+    write::change_private(path, |old| changed(path, old, key, kinds, &value))
+}
+
+/// The text of the file at `path`, which is `old` now, with `key` set to what `value` makes of the value that is there.
+/// `None`: nothing changes.
+fn changed(
+    path: &Path,
+    old: &str,
+    key: &str,
+    kinds: &ProviderKinds,
+    value: &impl Fn(Option<&toml_edit::Value>) -> Value,
+) -> Result<Option<String>, ConfigError> {
     let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
-    let old = text::read(path).map_err(wrong)?.unwrap_or_default();
-    let source = text::Source { path, text: &old };
+    let source = text::Source { path, text: old };
     // The parser's own message would quote the text.
     text::parse(&source).map_err(wrong)?;
     let mut document: DocumentMut =
@@ -71,7 +82,7 @@ fn change(
         };
         if !table.contains_key(section.get()) {
             if value.is_null() {
-                return Ok(());
+                return Ok(None);
             }
             let mut section_table = Table::new();
             section_table.set_implicit(true);
@@ -100,20 +111,27 @@ fn change(
     }
     let text = document.to_string();
     let problems = problems_of(path, &text, Layer::User, kinds);
-    if !problems.is_empty() {
-        return Err(ConfigError::Wrong { problems });
-    }
-    write::replace(path, &text)
+    if problems.is_empty() { Ok(Some(text)) } else { Err(ConfigError::Wrong { problems }) }
 }
 
 /// Adds whole tables at the end of the user's file at `path`, or takes them out where they stand as they were added
-/// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong.
+/// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong, when the
+/// tables to add stand in the file already, and when nothing of the tables to take out is in it.
 ///
 /// # Errors
-/// As [`set_value`], and [`ConfigError::Refused`] when the tables stand in the file already, or do not stand in it.
+/// As [`set_value`], and [`ConfigError::Refused`] when the tables to take out were changed since they were added.
 pub fn set_tables(path: &Path, tables: &str, add: bool, kinds: &ProviderKinds) -> Result<(), ConfigError> {
-    let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
-    let old = text::read(path).map_err(wrong)?.unwrap_or_default();
+    write::change_private(path, |old| with_tables(path, old, tables, add, kinds))
+}
+
+/// The text of the file at `path`, which is `old` now, with `tables` or without them. `None`: nothing changes.
+fn with_tables(
+    path: &Path,
+    old: &str,
+    tables: &str,
+    add: bool,
+    kinds: &ProviderKinds,
+) -> Result<Option<String>, ConfigError> {
     let there = old.match_indices(tables).find(|(at, _)| {
         let ends = |c: Option<char>| c.is_none_or(|c| matches!(c, '\n' | '\r'));
         let (before, after) = (&old[..*at], &old[at + tables.len()..]);
@@ -124,7 +142,11 @@ pub fn set_tables(path: &Path, tables: &str, add: bool, kinds: &ProviderKinds) -
             && next.is_none_or(|next| next.starts_with('['))
     });
     let new = match (there, add) {
-        (Some(_), true) => return Err(ConfigError::Refused("it stands in the file already".into())),
+        (Some(_), true) => return Ok(None),
+        // A line with a text is found in a part that was changed; headings and flags are in other tables too.
+        (None, false) if !tables.lines().any(|line| line.contains('"') && old.contains(line)) => {
+            return Ok(None);
+        }
         (None, false) => {
             return Err(ConfigError::Refused("it does not stand in the file as it was written".into()));
         }
@@ -143,10 +165,7 @@ pub fn set_tables(path: &Path, tables: &str, add: bool, kinds: &ProviderKinds) -
         }
     };
     let problems = problems_of(path, &new, Layer::User, kinds);
-    if !problems.is_empty() {
-        return Err(ConfigError::Wrong { problems });
-    }
-    write::replace(path, &new)
+    if problems.is_empty() { Ok(Some(new)) } else { Err(ConfigError::Wrong { problems }) }
 }
 
 /// Sets `name` in the section `section` of a TOML text, with its comments and its order kept. For files that

@@ -86,6 +86,7 @@ impl KeyFile {
                 "this is not a key: it is empty, too long or contains spaces".into(),
             ));
         }
+        let _lock = write::lock(&self.0)?;
         let mut document = self.document()?;
         document[name] = toml_edit::value(key);
         write::replace(&self.0, &document.to_string())
@@ -96,6 +97,10 @@ impl KeyFile {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<bool, ConfigError> {
+        if !self.document()?.contains_key(name) {
+            return Ok(false);
+        }
+        let _lock = write::lock(&self.0)?;
         let mut document = self.document()?;
         if document.remove(name).is_none() {
             return Ok(false);

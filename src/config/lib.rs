@@ -44,7 +44,7 @@ pub use load::{
 pub use places::Places;
 pub use problem::{ConfigError, Problem};
 pub use schema::{Config, Embeddings, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
-pub use write::write_private;
+pub use write::{change_private, write_private};
 
 #[cfg(test)]
 mod testing;

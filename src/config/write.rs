@@ -1,23 +1,34 @@
-//! Writing whole files: atomically, readable by the user alone.
+//! Writing whole files: atomically, readable by the user alone. Files that several processes change are changed while a
+//! lock is held.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::problem::ConfigError;
+use crate::text;
+
+/// How long another process may hold the lock of a file.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a change begins again because an editor wrote the file at the same time.
+const ROUNDS: u32 = 20;
 
 /// Replaces the file with `text`: written beside it (0600), synchronised, and renamed over it. A link is
 /// followed, so that a file kept in another folder stays there.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ConfigError> {
+    replace_when(path, text, || Ok(true)).map(drop)
+}
+
+/// As [`replace`], if `unchanged` is true once the new text is on the disk. False: the file was left as it was.
+fn replace_when(
+    path: &Path,
+    text: &str,
+    unchanged: impl FnOnce() -> Result<bool, ConfigError>,
+) -> Result<bool, ConfigError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    if !dir.exists() {
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|e| ConfigError::io(&dir, &e))?;
-    }
+    let dir = folder_of(path)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let beside = dir.join(name);
@@ -29,14 +40,90 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ConfigError> {
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        File::open(&dir)?.sync_all()
+        file.sync_all()
     })();
-    written.map_err(|e| {
+    let io = |e: std::io::Error| ConfigError::io(path, &e);
+    let done = written.map_err(io).and_then(|()| {
+        let unchanged = unchanged()?;
+        if unchanged {
+            fs::rename(&beside, path).and_then(|()| File::open(&dir)?.sync_all()).map_err(io)?;
+        }
+        Ok(unchanged)
+    });
+    if !matches!(done, Ok(true)) {
         drop(fs::remove_file(&beside));
-        ConfigError::io(path, &e)
-    })
+    }
+    done
+}
+
+/// The folder of a file. It is made (0700) where there is none.
+fn folder_of(path: &Path) -> Result<PathBuf, ConfigError> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if !dir.exists() {
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|e| ConfigError::io(&dir, &e))?;
+    }
+    Ok(dir)
+}
+
+/// Holds the lock of the file at `path` until it is dropped, or the process ends. The lock is a hidden file beside the
+/// file; it stays there. A thread that holds it must not take it again.
+///
+/// # Errors
+/// When another process or thread holds it for more than ten seconds, or the file of the lock cannot be made.
+#[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
+pub(crate) fn lock(path: &Path) -> Result<File, ConfigError> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let fault = |detail: String| ConfigError::Io { path: path.clone(), detail };
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".lock");
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder_of(path)?.join(name))
+        .map_err(|e| fault(format!("cannot be locked: {e}")))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(fault("is being written by another process; try again".into()));
+            }
+            Err(TryLockError::Error(e)) => return Err(fault(format!("cannot be locked: {e}"))),
+        }
+    }
+}
+
+/// Changes a file of the person's that other processes change too. `change` gets its text (empty where there is no file)
+/// and returns the new one; `None` leaves the file as it is. Reading, changing and replacing are done while the lock of
+/// the file is held; when an editor, which takes no lock, wrote the file meanwhile, `change` runs again. The file is
+/// replaced as a whole (0600, old or new, never half).
+///
+/// # Errors
+/// Those of `change`, or when the file cannot be locked, read or written; the file is then as it was.
+pub fn change_private(
+    path: &Path,
+    mut change: impl FnMut(&str) -> Result<Option<String>, ConfigError>,
+) -> Result<(), ConfigError> {
+    let read = || text::read(path).map_err(|problem| ConfigError::Wrong { problems: vec![problem] });
+    let _lock = lock(path)?;
+    for _ in 0..ROUNDS {
+        let old = read()?;
+        let Some(new) = change(old.as_deref().unwrap_or_default())? else { return Ok(()) };
+        if replace_when(path, &new, || Ok(read()? == old))? {
+            return Ok(());
+        }
+    }
+    let detail = "is changed all the time by another program".into();
+    Err(ConfigError::Io { path: path.to_owned(), detail })
 }
 
 /// Takes others' rights away from a file that has them.
@@ -49,10 +136,15 @@ pub(crate) fn tighten(path: &Path) -> Result<(), ConfigError> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io)
 }
 
-/// Replaces a file of the person's whole (0600, old or new, never half).
+/// Replaces a file of the person's whole (0600, old or new, never half). For a file that several processes change, see
+/// [`change_private`].
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write_private(path: &Path, text: &str) -> Result<(), ConfigError> {
     replace(path, text)
 }
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

@@ -129,6 +129,7 @@ fn user(text: &str) -> EntryBody {
         origin: Origin::default(),
         content: vec![Part::Text { text: text.into() }],
         taint: None,
+        learnings: Vec::new(),
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `rules` | matchers in entries of memory files, and the calls that they concern |
 //! | `tools` | what the model can do with them |
 //!
-//! It may use `protocol`, `fs`, `config`, `shell`, `store` and `tool`. What is not here: what a model sees of it and when (`engine`),
+//! It may use `protocol`, `text`, `config`, `shell`, `store` and `tool`. What is not here: what a model sees of it and when (`engine`),
 //! and how it is searched by likeness (`search`).
 
 pub mod files;

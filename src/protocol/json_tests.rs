@@ -41,6 +41,7 @@ fn entry() -> Entry {
             origin: Origin::Prompt,
             content: vec![Part::Text { text: "hello".into() }],
             taint: None,
+            learnings: Vec::new(),
         },
         snapshot: None,
     }

@@ -80,7 +80,7 @@ pub use bus::queue::{Queued, QueuedState, SendMode};
 pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
 pub use knowledge::learning::{
     FailureKind, Learning, LearningCommand, LearningNews, LearningSource, LearningState, LearningText,
-    LearningsQuery, LearningsReply, PromotionKind, RulePromotion, RuleReceipts, RuleView,
+    LearningsQuery, LearningsReply, NEXT_PATTERN, PromotionKind, RulePromotion, RuleReceipts, RuleView,
 };
 pub use knowledge::memory::{
     MemoryCommand, MemoryEntry, MemoryFile, MemoryPage, MemoryQuery, MemoryRights, MemoryScope, MemoryState,

@@ -3,7 +3,7 @@
 use tiller_store::search::stem::words;
 use tiller_store::search::words::is_stop;
 
-use crate::endpoint::{Endpoint, Fault, Patience};
+use crate::endpoint::{EmbedFault, Endpoint, Patience};
 use crate::table::Table;
 
 /// Dimensions that are kept; of more the first are, which hold most in the models that are trained for it.
@@ -42,7 +42,7 @@ pub(crate) async fn by_server(
     endpoint: &Endpoint,
     texts: &[String],
     patience: Patience,
-) -> Result<Vec<Vec<u8>>, Fault> {
+) -> Result<Vec<Vec<u8>>, EmbedFault> {
     let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
     if asked.is_empty() {
         return Ok(vec![Vec::new(); texts.len()]);

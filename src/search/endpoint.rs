@@ -23,6 +23,26 @@ const SHOWN: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 
+/// Why a request for vectors failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EmbedFault {
+    /// The server answered, but not with vectors of these texts: it may have some for others, or for fewer at once.
+    Texts(Fault),
+    /// There are no vectors now, of whatever text.
+    Server(Fault),
+}
+
+impl From<EmbedFault> for Fault {
+    fn from(fault: EmbedFault) -> Self {
+        match fault {
+            EmbedFault::Texts(fault) | EmbedFault::Server(fault) => fault,
+        }
+    }
+}
+
+/// Answers of a server that concern the texts that it was sent: bad request, too large, unprocessable, internal error.
+const OF_TEXTS: [u16; 4] = [400, 413, 422, 500];
+
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
@@ -104,14 +124,19 @@ impl Endpoint {
     }
 
     /// A vector for each text, in their order.
-    pub(crate) async fn embed(&self, texts: &[&str], patience: Patience) -> Result<Vec<Vec<f32>>, Fault> {
+    pub(crate) async fn embed(
+        &self,
+        texts: &[&str],
+        patience: Patience,
+    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        let late = || self.fault(&format!("gave no answer within {} s", patience.limit().as_secs()));
         match tokio::time::timeout(patience.limit(), self.ask(texts)).await {
             Ok(answer) => answer,
-            Err(_) => Err(self.fault(&format!("gave no answer within {} s", patience.limit().as_secs()))),
+            Err(_) => Err(EmbedFault::Server(late())),
         }
     }
 
-    async fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Fault> {
+    async fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedFault> {
         let texts: Vec<&str> = texts.iter().map(|t| &t[..t.floor_char_boundary(TEXT)]).collect();
         let mut body = json!({"model": self.model, "input": texts, "encoding_format": "float"});
         if let Some(dimensions) = self.dimensions {
@@ -119,7 +144,7 @@ impl Endpoint {
         }
         let posted = post(&self.client, self.url.clone(), self.key.as_deref(), &body, BYTES).await;
         let bytes = posted.map_err(|e| self.failed(e))?;
-        self.read(&bytes, texts.len())
+        self.read(&bytes, texts.len()).map_err(EmbedFault::Texts)
     }
 
     fn read(&self, bytes: &[u8], count: usize) -> Result<Vec<Vec<f32>>, Fault> {
@@ -151,16 +176,21 @@ impl Endpoint {
         Fault(format!("{} {what}", self.url.host_str().unwrap_or("the server")))
     }
 
-    fn failed(&self, error: PostError) -> Fault {
+    fn failed(&self, error: PostError) -> EmbedFault {
+        let server = |what: &str| EmbedFault::Server(self.fault(what));
         match error {
-            PostError::Key => self.fault("has a key with characters that no header can hold"),
-            PostError::Unsent(_) => self.fault("cannot be reached"),
-            PostError::Ended(_) => self.fault("ended the connection"),
-            PostError::TooLarge => self.fault("sent a too large answer"),
+            PostError::Key => server("has a key with characters that no header can hold"),
+            PostError::Unsent(_) => server("cannot be reached"),
+            PostError::Ended(_) => server("ended the connection"),
+            PostError::TooLarge => EmbedFault::Texts(self.fault("sent a too large answer")),
             PostError::Refused { status, said } => {
                 let said: String = said.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
                 let colon = if said.is_empty() { "" } else { ": " };
-                self.fault(&format!("answered {status}{colon}{said}"))
+                let fault = self.fault(&format!("answered {status}{colon}{said}"));
+                match OF_TEXTS.contains(&status) {
+                    true => EmbedFault::Texts(fault),
+                    false => EmbedFault::Server(fault),
+                }
             }
         }
     }

@@ -1,18 +1,21 @@
 //! The order of words and the order of meaning as one: to the score of an entry by its words, as a share of the best one, a
 //! share for its meaning is added. The weight is low: words decide, meaning breaks ties and finds what has none of the words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use tiller_protocol::{SearchQuery, SearchRole, SessionId};
 use tiller_store::search::EntryVector;
 use tiller_store::search::rank::{Scored, sort};
 
 use crate::embedder::cosine;
 
-/// Entries that are added for their meaning alone, before the filters.
+/// Entries that are added for their meaning alone, after the filters.
 pub(crate) const NEAREST: usize = 200;
+/// Entries that are looked at for these, since only the index knows their words and their agent.
+const WALKED: usize = 1_000;
 
-/// A likeness counts when it stands out from that of all entries: from this number of standard deviations above the mean on,
-/// and wholly from the second on. A model that finds everything alike then changes nothing.
+/// A likeness counts when it stands out from that of all entries that the query may find: from this number of standard deviations
+/// above the mean on, and wholly from the second on. A model that finds everything alike then changes nothing.
 const USUAL: f32 = 2.5;
 const CLEAR: f32 = 6.0;
 /// Of fewer entries the spread says nothing: then these cosines count.
@@ -31,6 +34,31 @@ pub(crate) struct Vectors {
     numbers: Vec<u8>,
     length: usize,
     near: Vec<Near>,
+    about: Vec<About>,
+    /// The session of each number in `about`.
+    sessions: Vec<SessionId>,
+    numbered: HashMap<SessionId, u32>,
+}
+
+/// What a query may ask of the entry of a vector.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    /// The number of its session.
+    session: u32,
+    /// Milliseconds since 1970.
+    time: i64,
+    role: Option<SearchRole>,
+}
+
+/// How much alike to a query its entries are.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    /// Of each row.
+    likeness: Vec<f32>,
+    /// From which likeness on one counts, and from which on it counts wholly.
+    bounds: (f32, f32),
+    /// Rows that count and that the query may find, the most alike first. Of many the first.
+    pub(crate) nearest: Vec<i64>,
 }
 
 /// The neighbours of a vector, by their places.
@@ -68,8 +96,61 @@ impl Vectors {
         }
         let prev = prev.and_then(|prev| u32::try_from(prev).ok());
         self.near.push(Near { prev, next: None, first, second });
+        let session = self.number(entry.session);
+        self.about.push(About { session, time: entry.time, role: entry.role });
         self.rows.push(entry.row);
         self.numbers.extend_from_slice(&entry.numbers);
+    }
+
+    fn number(&mut self, session: SessionId) -> u32 {
+        let sessions = &mut self.sessions;
+        *self.numbered.entry(session).or_insert_with(|| {
+            sessions.push(session);
+            u32::try_from(sessions.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Whether a query may find each row, by its session, role and time; `None`: all. `project`: the sessions of the project
+    /// that it asks for.
+    fn scope(&self, query: &SearchQuery, project: Option<&HashSet<SessionId>>) -> Option<Vec<bool>> {
+        let timed = query.since.is_some() || query.until.is_some();
+        if project.is_none() && query.session.is_none() && query.roles.is_empty() && !timed {
+            return None;
+        }
+        let meant = |session: &SessionId| {
+            project.is_none_or(|project| project.contains(session))
+                && query.session.is_none_or(|wanted| wanted == *session)
+        };
+        let here: Vec<bool> = self.sessions.iter().map(meant).collect();
+        let admits = |about: &About| {
+            here.get(about.session as usize).is_some_and(|here| *here)
+                && (query.roles.is_empty() || about.role.is_some_and(|role| query.roles.contains(&role)))
+                && query.since.is_none_or(|since| about.time >= since.millis())
+                && query.until.is_none_or(|until| about.time < until.millis())
+        };
+        Some(self.about.iter().map(admits).collect())
+    }
+
+    /// How much alike the entries are to the vector of a query. `project`: the sessions of the project that it asks for.
+    pub(crate) fn meant(
+        &self,
+        wanted: &[u8],
+        query: &SearchQuery,
+        project: Option<&HashSet<SessionId>>,
+    ) -> Meant {
+        let likeness = self.likeness(wanted);
+        let (bounds, nearest) = match self.scope(query, project) {
+            None => {
+                let bounds = bounds(&likeness);
+                (bounds, self.nearest(&likeness, bounds.0, |_| true))
+            }
+            Some(scope) => {
+                let inside = likeness.iter().zip(&scope).filter(|(_, inside)| **inside);
+                let bounds = bounds(&inside.map(|(likeness, _)| *likeness).collect::<Vec<_>>());
+                (bounds, self.nearest(&likeness, bounds.0, |n| scope[n]))
+            }
+        };
+        Meant { likeness, bounds, nearest }
     }
 
     fn vector(&self, at: usize) -> &[u8] {
@@ -110,14 +191,15 @@ impl Vectors {
         self.near.iter().enumerate().map(unit).collect()
     }
 
-    /// Rows by likeness, the most alike first.
-    pub(crate) fn nearest(&self, likeness: &[f32]) -> Vec<i64> {
+    /// Rows with more than this likeness, the most alike first; `admits` tells which may be among them.
+    fn nearest(&self, likeness: &[f32], above: f32, admits: impl Fn(usize) -> bool) -> Vec<i64> {
+        let least = above.max(0.0);
         let mut order: Vec<usize> =
-            (0..likeness.len().min(self.rows.len())).filter(|n| likeness[*n] > 0.0).collect();
+            (0..likeness.len().min(self.rows.len())).filter(|n| likeness[*n] > least && admits(*n)).collect();
         let by = |a: &usize, b: &usize| likeness[*b].total_cmp(&likeness[*a]).then(b.cmp(a));
-        if order.len() > NEAREST {
-            order.select_nth_unstable_by(NEAREST, by);
-            order.truncate(NEAREST);
+        if order.len() > WALKED {
+            order.select_nth_unstable_by(WALKED, by);
+            order.truncate(WALKED);
         }
         order.sort_unstable_by(by);
         order.into_iter().map(|n| self.rows[n]).collect()
@@ -150,18 +232,17 @@ fn share(likeness: f32, (usual, clear): (f32, f32)) -> f32 {
 /// Joins the entries with the words, and those of a near meaning that the filters admit.
 pub(crate) fn join(
     worded: &[Scored],
-    meant: &[Scored],
-    (vectors, likeness): (&Vectors, &[f32]),
+    admitted: &[Scored],
+    (vectors, meant): (&Vectors, &Meant),
     weight: f32,
 ) -> Vec<Scored> {
     let best = worded.iter().map(|s| s.score).fold(0.0f32, f32::max).max(f32::EPSILON);
-    let bounds = bounds(likeness);
     let alike = |row: i64| {
         let at = vectors.rows.binary_search(&row).ok();
-        at.and_then(|at| likeness.get(at)).map_or(0.0, |l| share(*l, bounds))
+        at.and_then(|at| meant.likeness.get(at)).map_or(0.0, |l| share(*l, meant.bounds))
     };
     let mut all: HashMap<i64, Scored> = HashMap::new();
-    for entry in meant {
+    for entry in admitted {
         all.insert(entry.seq, Scored { score: 0.0, ..entry.clone() });
     }
     for entry in worded {
@@ -178,8 +259,40 @@ pub(crate) fn join(
 
 #[cfg(test)]
 mod tests {
+    use tiller_protocol::{IdSource, SeqIds, Time};
+
     use super::*;
     use crate::embedder::packed;
+
+    /// A vector of the only session.
+    fn vector_of(row: i64, prev: Option<i64>, vector: &[f32]) -> EntryVector {
+        let session = SessionId(SeqIds::default().next(Time(0)));
+        let (time, role) = (row, Some(SearchRole::User));
+        EntryVector { row, prev, session, time, role, numbers: packed(vector) }
+    }
+
+    #[test]
+    fn a_scope_is_made_of_sessions_roles_and_times() {
+        let (ids, mut vectors) = (SeqIds::default(), Vectors::default());
+        let sessions = [(); 3].map(|()| SessionId(ids.next(Time(0))));
+        for (row, session) in (1..).zip([sessions[0], sessions[1], sessions[0], sessions[2]]) {
+            let role = Some(if row == 3 { SearchRole::Tool } else { SearchRole::User });
+            vectors.add(&EntryVector { session, role, ..vector_of(row, None, &[1.0, 0.0]) });
+        }
+        let all = SearchQuery::default();
+        let near = |query: &SearchQuery, project: Option<&[SessionId]>| {
+            let project: Option<HashSet<SessionId>> = project.map(|all| all.iter().copied().collect());
+            vectors.meant(&packed(&[1.0, 0.0]), query, project.as_ref()).nearest
+        };
+        assert_eq!(near(&all, None), [4, 3, 2, 1]);
+        assert_eq!(near(&all, Some(&sessions[..2])), [3, 2, 1]);
+        assert_eq!(near(&SearchQuery { session: Some(sessions[0]), ..all.clone() }, None), [3, 1]);
+        let people = SearchQuery { roles: vec![SearchRole::User], ..all.clone() };
+        assert_eq!(near(&people, Some(&sessions[..1])), [1]);
+        let timed = SearchQuery { since: Some(Time(2)), until: Some(Time(4)), ..all.clone() };
+        assert_eq!(near(&timed, None), [3, 2]);
+        assert!(near(&all, Some(&[])).is_empty());
+    }
 
     #[test]
     fn a_likeness_is_that_of_the_entry_with_half_of_its_neighbours() {
@@ -189,7 +302,7 @@ mod tests {
         for (row, prev, vector) in
             [(1, None, all[0]), (2, Some(1), all[1]), (3, Some(2), all[2]), (4, Some(1), all[3])]
         {
-            vectors.add(&EntryVector { row, prev, numbers: packed(&vector) });
+            vectors.add(&vector_of(row, prev, &vector));
         }
         let unit = |v: [f32; 3]| {
             let length = v.iter().map(|x| x * x).sum::<f32>().sqrt();

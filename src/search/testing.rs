@@ -48,6 +48,7 @@ pub(crate) fn talk(store: &Store, ids: &SeqIds, project: &str, texts: &[&str]) -
                 origin: Origin::Prompt,
                 content,
                 taint: None,
+                learnings: Vec::new(),
             };
             let agent = AgentId::main();
             entries.push(Entry { id, parent, session, agent, time: NOW, body, snapshot: None });

@@ -1,5 +1,6 @@
 //! The list of the built-in skills: each folder of the top-level `skills/` that has a `SKILL.md`, with all of its files.
-//! A folder without one, such as a pack, is no built-in skill.
+//! A folder without one, such as a pack, is no built-in skill. The list of the built-in packs: each folder of `skills/packs`
+//! that has a `plugin.toml`, with all of its files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,15 @@ fn main() -> std::io::Result<()> {
     let root = crate_folder.join("../../skills");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", root.display());
+    std::fs::write(out.join("built_in.rs"), list(&root, "SKILL.md")?)?;
+    std::fs::write(out.join("built_in_packs.rs"), list(&root.join("packs"), "plugin.toml")?)
+}
+
+/// The folders of `root` that have a file `marker`, with all of their files, as Rust code.
+fn list(root: &Path, marker: &str) -> std::io::Result<String> {
     let mut code = String::from("&[\n");
-    for folder in entries(&root)? {
-        if !folder.join("SKILL.md").is_file() {
+    for folder in entries(root)? {
+        if !folder.join(marker).is_file() {
             continue;
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -26,7 +33,7 @@ fn main() -> std::io::Result<()> {
         code.push_str("]),\n");
     }
     code.push_str("]\n");
-    std::fs::write(out.join("built_in.rs"), code)
+    Ok(code)
 }
 
 /// The entries of a folder, by name.

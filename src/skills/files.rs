@@ -132,6 +132,10 @@ fn walk(folder: &Path, below: &str, depth: usize, all: &mut Vec<SkillFile>) {
         if all.len() >= MOST {
             return;
         }
+        // A file that a change was about to put into its place when it was cut off.
+        if crate::change::leftovers::is_inside(&entry.file_name()) {
+            continue;
+        }
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if below.is_empty() { name } else { format!("{below}/{name}") };
         let Ok(meta) = fs::symlink_metadata(entry.path()) else { continue };

@@ -36,7 +36,7 @@
 //! | `tools` | the tools for models |
 //! | `change` | changes of skills, and their versions |
 //!
-//! It may use `protocol`, `fs`, `config`, `store` and `tool`. What is not here: which of them a model sees (`engine`), and
+//! It may use `protocol`, `fs`, `config`, `store`, `text` and `tool`. What is not here: which of them a model sees (`engine`), and
 //! whether a person agrees to a change (`permit`).
 
 mod allowed;

@@ -11,7 +11,7 @@ use tiller_protocol::nearest::nearest;
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
-use crate::packs::TEMPLATE;
+use crate::packs::is_template;
 use crate::read;
 use crate::skill::{FILE, Skill};
 
@@ -24,7 +24,7 @@ const MOST: usize = 500;
 
 /// A file of a built-in skill: its path in the folder, and its bytes.
 pub type BuiltInFile = (&'static str, &'static [u8]);
-/// The folder of a built-in skill: its name, and its files.
+/// The folder of a built-in skill or pack: its name, and its files.
 pub type BuiltInFolder = (&'static str, &'static [BuiltInFile]);
 /// A file of a project: its path in its folder; `None` for one that is a link, or too large.
 type ProjectPart<'a> = (&'a str, Option<&'a [u8]>);
@@ -258,7 +258,7 @@ impl Loaded {
                     continue;
                 }
             };
-            if skill.description == TEMPLATE {
+            if is_template(&skill) {
                 let problem = Problem {
                     hint: Some("say in its description what it does, and when to use it".to_owned()),
                     ..Problem::file(&path, "it is not filled in yet")

@@ -7,6 +7,10 @@ use tiller_config::agents::Origin;
 
 use crate::files::SkillFiles;
 
+/// Characters that change how text is read without being seen. What joins the parts of an emoji or of a script's letters is
+/// none.
+pub(crate) use tiller_text::clean::is_invisible as is_hidden;
+
 /// What a skill's file is called.
 pub(crate) const FILE: &str = "SKILL.md";
 /// Characters of a name at most, in the public format.
@@ -50,16 +54,6 @@ pub struct Param {
     pub name: String,
     /// Its value where none is given.
     pub default: Option<String>,
-}
-
-/// Characters that change how text is read without being seen. What joins the parts of a picture or of a script's letters is
-/// none.
-pub(crate) fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// Whether a skill may be called this in the public format.

@@ -198,8 +198,9 @@ fn flag_tags(c: char, after: &str) -> Option<usize> {
     ((3..=6).contains(&tags) && after[len..].starts_with('\u{e007f}')).then_some(len + 4)
 }
 
-/// Characters that draw nothing, or change how neighbouring characters are drawn.
-fn is_invisible(c: char) -> bool {
+/// Characters that draw nothing, or change how neighbouring characters are drawn. Joiners and the two variation selectors
+/// of emoji are not among them, nor are control characters.
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -18,6 +18,7 @@ use tiller_protocol::{
 use crate::agents::delegation::{delegate, first, kinds, result};
 use crate::rig::*;
 use crate::sessions::branches::{fork, open};
+use tiller_provider::ProviderError;
 
 /// A place whose engines have memory, and the memory.
 pub(crate) fn remembering(place: &mut Place, approve: MemoryApproval) -> Arc<Memory> {
@@ -222,6 +223,55 @@ async fn entries_follow_the_branch_that_wrote_them() {
     assert_eq!(texts(&back, MemoryState::Aside), [""; 0]);
 }
 
+/// What an agent of the session kept belongs to the branch on which the agent was started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn entries_of_agents_follow_the_branch_that_started_them() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let roles = kinds(&place, "keeper", "description: x\nmemory: write");
+    let fake = Fake::with(|_, r| {
+        match (first(r).as_str(), message_text(r, r.messages.len() - 1).as_str(), result(r)) {
+            ("child", _, None) => append("m1", "by the child"),
+            (_, "go", None) => delegate(json!([{"goal": "child", "agent": "keeper"}])),
+            _ => says("done"),
+        }
+    });
+    let change = |p: &mut EngineConfig| {
+        p.crew.roles = tiller_engine::Roles::new(roles);
+        with(&memory)(p);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    for text in ["before", "go", "after"] {
+        rig.turn(text).await;
+    }
+    let pending = page(&mut rig).await.entries.remove(0);
+    assert_eq!(pending.state, MemoryState::Pending, "what a child read is not known");
+    let from = pending.from.unwrap();
+    assert!(
+        from.session.is_some_and(|session| session != rig.session()),
+        "its message is in its own session"
+    );
+    rig.send(CommandBody::Memory(MemoryCommand::Decide {
+        change: pending.change.unwrap(),
+        accept: true,
+        text: None,
+    }));
+    assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+    let users: Vec<_> =
+        rig.snapshot().await.entries.iter().filter(|e| e.body.kind() == "user").map(|e| e.id).collect();
+    fork(&mut rig, users[2]).await;
+    rig.turn("another end").await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept).len(), 1, "the agent belongs to this branch");
+    open(&mut rig, "main").await;
+    fork(&mut rig, users[1]).await;
+    rig.notice("taken out").await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Aside).len(), 1);
+    open(&mut rig, "main").await;
+    rig.notice("back").await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept).len(), 1);
+    rig.quit().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_user_s_own_entry_reaches_no_model_in_this_session() {
     let mut place = Place::new();
@@ -325,6 +375,19 @@ async fn a_session_that_was_quit_or_left_gets_its_chance_once_and_a_short_one_no
     rig.quit().await;
     assert_eq!(chances(&fake), 0, "quitting waits for no model");
 
+    // A model that fails takes the chance from nobody.
+    let fake = Fake::with(|_, r| match r.tools.len() {
+        1 => vec![Step::Fail(ProviderError::Rejected("not now".into()))],
+        _ => says("hi"),
+    });
+    let rig = place.start_with(&fake, with(&memory)).await;
+    let end = std::time::Instant::now() + DEADLINE;
+    while chances(&fake) == 0 {
+        assert!(std::time::Instant::now() < end, "it is not asked");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    rig.quit().await;
+
     let fake = saver("a fact of the first session");
     let mut rig = place.start_with(&fake, with(&memory)).await;
     rig.notice("a fact of the first session").await;
@@ -347,7 +410,8 @@ async fn a_session_that_was_quit_or_left_gets_its_chance_once_and_a_short_one_no
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_over_its_budget_is_shortened_by_the_fast_tier_or_without_it_and_loses_nothing() {
-    for fast in [false, true] {
+    // None is set; one that works; one that no provider has.
+    for (tier, sums_up) in [(None, false), (Some("fake/m"), true), (Some("nobody/m"), false)] {
         let mut place = Place::new();
         let memory = remembering(&mut place, MemoryApproval::Always);
         let path = place.home().join("data/MEMORY.md");
@@ -358,7 +422,7 @@ async fn a_file_over_its_budget_is_shortened_by_the_fast_tier_or_without_it_and_
         let fake =
             Fake::with(|_, r| if r.tools.is_empty() { says("- facts 0 to 99 in short") } else { says("hi") });
         let change = |p: &mut EngineConfig| {
-            p.config.tiers.fast = fast.then(|| "fake/m".into());
+            p.config.tiers.fast = tier.map(Into::into);
             with(&memory)(p);
         };
         let mut rig = place.start_with(&fake, change).await;
@@ -370,9 +434,9 @@ async fn a_file_over_its_budget_is_shortened_by_the_fast_tier_or_without_it_and_
         }
         let text = std::fs::read_to_string(&path).unwrap();
         assert!((0..200).all(|n| text.contains(&format!("fact {n} word"))), "an entry is lost");
-        assert_eq!(text.contains("facts 0 to 99 in short"), fast);
+        assert_eq!(text.contains("facts 0 to 99 in short"), sums_up);
         assert!(memory.over_budget().is_empty());
-        if !fast {
+        if tier.is_none() {
             let system = fake.request(0).system;
             assert!(system.contains("fact 199 ") && !system.contains("fact 0 "), "the layer has the newest");
         }

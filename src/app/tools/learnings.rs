@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_config::schema::ProviderKinds;
 use tiller_memory::Learnings;
-use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteText};
+use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteTexts};
 use tiller_memory::{LearningsSlot, learning_tools};
 use tiller_permit::Effect;
 use tiller_permit::rules::rulefile::{with_rule, without_deny};
@@ -48,30 +48,109 @@ pub(crate) fn service(setup: &Setup, store: &Store, reload: Arc<dyn Fn() + Send 
     learnings
 }
 
-/// Adds a deny rule to the person's file, or takes it out, without changing anything else in it.
-fn permission_writer(path: PathBuf, tools: ToolCatalog) -> WriteText {
-    Arc::new(move |pattern, add| {
-        let old = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(format!("{} could not be read: {e}", path.display())),
-        };
-        let new = if add {
-            with_rule(&old, Effect::Deny, pattern, &tools)
-        } else {
-            without_deny(&old, pattern, &tools)
-        };
-        let new = new.map_err(|e| format!("{}, {e}", path.display()))?;
-        tiller_config::write_private(&path, &new).map_err(|e| e.to_string())
+/// Adds deny rules to the person's file, or takes them out, without changing anything else in it.
+fn permission_writer(path: PathBuf, tools: ToolCatalog) -> WriteTexts {
+    Arc::new(move |patterns: &[&str], add| {
+        crate::app::rules::change(&path, |old| {
+            patterns.iter().try_fold(old.to_owned(), |text, pattern| {
+                if add {
+                    with_rule(&text, Effect::Deny, pattern, &tools)
+                } else {
+                    without_deny(&text, pattern, &tools)
+                }
+            })
+        })
     })
 }
 
 /// Adds hooks to the person's settings, or takes them out; from then on they are in force, or no longer.
-fn hook_writer(path: PathBuf, kinds: ProviderKinds, reload: Arc<dyn Fn() + Send + Sync>) -> WriteText {
-    Arc::new(move |tables, add| {
-        tiller_config::set_tables(&path, tables, add, &kinds)
+fn hook_writer(path: PathBuf, kinds: ProviderKinds, reload: Arc<dyn Fn() + Send + Sync>) -> WriteTexts {
+    Arc::new(move |tables: &[&str], add| {
+        // A rule has one text of hooks.
+        tables
+            .iter()
+            .try_for_each(|tables| tiller_config::set_tables(&path, tables, add, &kinds))
             .map_err(|e| format!("{}: {e}", path.display()))?;
         reload();
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tiller_protocol::PromotionKind;
+
+    use super::*;
+
+    fn promotions(folder: &Path) -> Promotions {
+        let tools = tiller_tool::Registry::built_in().catalog();
+        let kinds: ProviderKinds = ["demo"].into_iter().collect();
+        let (permissions, settings) = (folder.join("permissions.yaml"), folder.join("config.toml"));
+        let file = |path: &Path| path.display().to_string();
+        Promotions {
+            permissions: RuleFile { file: file(&permissions), write: permission_writer(permissions, tools) },
+            hooks: RuleFile { file: file(&settings), write: hook_writer(settings, kinds, Arc::new(|| ())) },
+        }
+    }
+
+    #[test]
+    fn rules_of_two_processes_are_all_in_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let always = crate::app::rules::writer(
+            dir.path().join("permissions.yaml"),
+            tiller_tool::Registry::built_in().catalog(),
+        );
+        let promotions = promotions(dir.path());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..50).for_each(|n| always(&format!("terminal(allowed{n}*)")).unwrap()));
+            scope.spawn(|| {
+                for n in 0..50 {
+                    let pattern = format!("terminal(denied{n}*)");
+                    promotions.write(PromotionKind::Permission, &pattern).unwrap();
+                }
+            });
+        });
+        let text = std::fs::read_to_string(dir.path().join("permissions.yaml")).unwrap();
+        let count = |of: &str| text.lines().filter(|line| line.contains(of)).count();
+        assert_eq!((count("terminal(allowed"), count("terminal(denied")), (50, 50), "{text}");
+    }
+
+    #[test]
+    fn all_patterns_of_a_rule_are_written_or_none_and_none_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let promotions = promotions(dir.path());
+        let text = || std::fs::read_to_string(dir.path().join("permissions.yaml")).unwrap_or_default();
+        let both = "terminal(git push* main*)\nterminal(git push* prod*)";
+        assert!(promotions.write(PromotionKind::Permission, "terminal(a*)\ntreminal(b*)").is_err());
+        assert_eq!(text(), "");
+        for _ in 0..2 {
+            promotions.write(PromotionKind::Permission, both).unwrap();
+            let mut lines: Vec<String> = text().lines().map(str::to_owned).collect();
+            lines.sort();
+            let rules = ["  - 'terminal(git push* main*)'", "  - 'terminal(git push* prod*)'", "deny:"];
+            assert_eq!(lines, rules);
+        }
+        for _ in 0..2 {
+            promotions.take_out(PromotionKind::Permission, both, &[]).unwrap();
+            assert_eq!(text(), "");
+        }
+    }
+
+    #[test]
+    fn a_hook_that_stands_in_the_file_is_as_if_written_and_is_taken_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let promotions = promotions(dir.path());
+        let hook = "[[hooks.after-tool-call]]\nmatch = \"terminal(git push*)\"\ncommand = \"make docs\"";
+        let text = || std::fs::read_to_string(dir.path().join("config.toml")).unwrap();
+        for _ in 0..2 {
+            promotions.write(PromotionKind::Hook, hook).unwrap();
+            assert_eq!(text(), format!("{hook}\n"));
+        }
+        for _ in 0..2 {
+            promotions.take_out(PromotionKind::Hook, hook, &[]).unwrap();
+            assert_eq!(text(), "");
+        }
+    }
 }

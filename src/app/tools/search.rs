@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tiller_memory::{Memory, OrderTexts};
+use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{
     DocumentKind, Learning, LearningState, MemoryFile, MemoryQuery, MemoryScope, MemoryState, Notice,
     NoticeKind, Time,
@@ -95,7 +96,7 @@ impl Source for MemoryEntries {
             title: e.target.label().to_owned(),
             time: Time::parse(&format!("{}T00:00:00Z", e.date)).ok(),
             from: e.from.as_ref().and_then(|from| from.session.zip(from.entry)),
-            lasting: e.target.file == MemoryFile::Memory,
+            lasting: e.target.file == MemoryFile::Memory || (e.has_matcher() && e.fault.is_empty()),
             project: (e.target.scope == MemoryScope::Project).then(|| self.project.clone()),
             text: e.text,
         })
@@ -135,6 +136,8 @@ fn learning(l: Learning) -> Document {
         text: format!("{} failed{error}. What worked: {}.{}", l.pattern, l.fix, others.concat()),
         time: Some(l.last_used_at.unwrap_or(l.created_at)),
         from: l.source.session.zip(l.source.entry),
+        // A rule holds however old it is.
+        lasting: has_matcher(&l.fix) || has_matcher(&l.context),
         ..Document::default()
     }
 }
@@ -157,5 +160,80 @@ impl Source for SkillFiles {
             ..Document::default()
         };
         skills.iter().map(document).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_memory::{MemoryPlaces, MemorySettings};
+    use tiller_protocol::{FailureKind, LearningSource, ManualClock, Taint};
+    use tiller_store::Options;
+
+    use super::*;
+
+    const NOW: Time = Time(1_795_291_200_000);
+
+    fn of_fix(fix: &str) -> Learning {
+        Learning {
+            id: 0,
+            kind: FailureKind {
+                tool: "terminal".into(),
+                subject: "git push".into(),
+                ..FailureKind::default()
+            },
+            pattern: "git push".into(),
+            error: String::new(),
+            fix: fix.into(),
+            context: String::new(),
+            tags: Vec::new(),
+            state: LearningState::Active,
+            created_at: NOW,
+            last_used_at: None,
+            times_used: 0,
+            source: LearningSource {
+                session: None,
+                entry: None,
+                agent: "main".into(),
+                branch: "main".into(),
+                taint: Taint::Person,
+            },
+        }
+    }
+
+    /// The texts of a source whose age does not matter, and of the others.
+    fn by_age(source: &dyn Source) -> (Vec<String>, Vec<String>) {
+        let (lasting, fading): (Vec<_>, Vec<_>) = source.documents().into_iter().partition(|d| d.lasting);
+        let texts = |all: Vec<Document>| {
+            let mut texts: Vec<String> = all.into_iter().map(|d| d.text).collect();
+            texts.sort();
+            texts
+        };
+        (texts(lasting), texts(fading))
+    }
+
+    #[test]
+    fn memory_and_rules_do_not_fade() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("data/tiller.db"), Options::default()).unwrap();
+        let (data, settings) = (dir.path().join("data"), dir.path().join("config"));
+        let rule = "run the tests first [when: terminal(git push*)]";
+        std::fs::write(data.join("MEMORY.md"), "- the build needs clang\n").unwrap();
+        std::fs::write(data.join("USER.md"), format!("- likes short answers\n- {rule}\n")).unwrap();
+        let memory = Memory::new(
+            MemoryPlaces { data, settings, project: None },
+            Arc::new(ManualClock::new(NOW)),
+            Arc::new(|_| None),
+            MemorySettings::of(&tiller_config::Config::default()),
+        );
+        memory.open(store.clone());
+        let entries = MemoryEntries { memory: Arc::new(memory), project: "/p".into() };
+        let (lasting, fading) = by_age(&entries);
+        assert_eq!(lasting, [rule, "the build needs clang"]);
+        assert_eq!(fading, ["likes short answers"]);
+        let rule = "open the tunnel [when: terminal(git push*)]";
+        store.learnings().add_all(vec![of_fix(rule), of_fix("pull first")]).wait().unwrap();
+        let (lasting, fading) = by_age(&LearningTexts(store));
+        assert!(lasting.len() == 1 && lasting[0].contains(rule), "{lasting:?}");
+        assert!(fading.len() == 1 && fading[0].contains("pull first"), "{fading:?}");
     }
 }

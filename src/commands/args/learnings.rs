@@ -27,6 +27,9 @@ pub enum LearningsCommand {
     Import {
         /// File to read; - for standard input
         file: PathBuf,
+        /// The file is yours: take state, uses, times and origins as it states them
+        #[arg(long)]
+        mine: bool,
     },
     /// Use a proposed or retired learning
     Accept {

@@ -59,7 +59,7 @@ pub enum SkillsCommand {
     },
     /// Install a pack of skills; shows what is in it, and asks
     Install {
-        /// Folder, .tar.gz or .zip file, git URL with an optional #REF, or a name in the registry
+        /// Folder, .tar.gz or .zip file, git URL with an optional #REF, builtin:NAME, or a name in the registry
         source: String,
         /// Name of the pack
         #[arg(long)]

@@ -178,6 +178,7 @@ mod tests {
                 origin: Origin::Prompt,
                 content: vec![Part::Text { text: text.into() }],
                 taint: None,
+                learnings: Vec::new(),
             },
             snapshot: None,
         };

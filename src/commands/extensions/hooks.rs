@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use tiller_config::ConfigError;
 use tiller_hooks::claude::{self, Imported};
 use tiller_hooks::{HookAnswer, HookScene, Hooks, file};
 use tiller_permit::{Human, Policy, Request, Roots, Rule, Verdict};
@@ -219,11 +220,24 @@ fn import(setup: &Setup, user: bool, yes: bool) -> Result<Exit, Notice> {
 
 /// Adds the hooks to the end of the file.
 fn append(setup: &Setup, from: &Path, to: &Path, section: &str) -> Result<(), String> {
+    if !section.is_empty() {
+        let changed = tiller_config::change_private(to, |old| {
+            with_imported(setup, from, to, section, old).map(Some).map_err(ConfigError::Refused)
+        });
+        return changed.map_err(|e| e.to_string());
+    }
+    // No file of a lock is left in a project.
     let old = match std::fs::read_to_string(to) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(format!("{} cannot be read: {e}.", to.display())),
     };
+    let new = with_imported(setup, from, to, section, &old)?;
+    tiller_config::write_private(to, &new).map_err(|e| e.to_string())
+}
+
+/// The text of the file `to`, which is `old` now, with the hooks at its end.
+fn with_imported(setup: &Setup, from: &Path, to: &Path, section: &str, old: &str) -> Result<String, String> {
     let added = claude::find(from).into_iter().filter_map(|(_, found)| found.ok());
     let added: String = added.map(|found| claude::as_toml(&found.hooks, section)).collect();
     let new = format!("{}{}{added}", old.trim_end(), if old.trim().is_empty() { "" } else { "\n" });
@@ -237,5 +251,5 @@ fn append(setup: &Setup, from: &Path, to: &Path, section: &str) -> Result<(), St
             return Err(format!("{wrong}."));
         }
     }
-    tiller_config::write_private(to, new).map_err(|e| e.to_string())
+    Ok(new.to_owned())
 }

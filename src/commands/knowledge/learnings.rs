@@ -28,7 +28,7 @@ pub(in crate::commands) fn run(setup: &Setup, what: &LearningsCommand, json: boo
             list(&store, filter.as_deref().unwrap_or_default(), *state, *limit, json)
         }
         LearningsCommand::Export { file } => export(&store, file.as_deref()),
-        LearningsCommand::Import { file } => import(setup, &store, file, json),
+        LearningsCommand::Import { file, mine } => import(setup, &store, file, *mine, json),
         LearningsCommand::Accept { id } => change(&store, *id, Some(LearningState::Active), json),
         LearningsCommand::Retire { id } => change(&store, *id, Some(LearningState::Retired), json),
         LearningsCommand::Undo { id } => change(&store, *id, None, json),
@@ -79,14 +79,15 @@ fn export(store: &Store, file: Option<&Path>) -> Result<Exit, Notice> {
     say(&format!("Wrote {} to {}.\n", counted(rows.len()), file.display()))
 }
 
-fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit, Notice> {
-    let read = lines::read(&text_of(file)?, setup.clock.now());
+fn import(setup: &Setup, store: &Store, file: &Path, mine: bool, json: bool) -> Result<Exit, Notice> {
+    let read = lines::read(&text_of(file)?, setup.clock.now(), mine);
     // Text of others may repeat a secret of this user.
     let mut learnings = read.learnings;
     for text in learnings.iter_mut().flat_map(Learning::texts_mut) {
         *text = setup.redactor.redact(text).into_owned();
     }
     let found = learnings.len();
+    let proposed = learnings.iter().any(|l| l.state == LearningState::Proposed);
     let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;
     let exit = if read.left_out > 0 { Exit::Refused } else { Exit::Done };
     if json {
@@ -99,7 +100,11 @@ fn import(setup: &Setup, store: &Store, file: &Path, json: bool) -> Result<Exit,
     for (line, why) in &read.refused {
         say_beside(&format!("line {line}: {why}"));
     }
-    let waits = if new > 0 { " They wait for you in /learnings." } else { "" };
+    let waits = match new > 0 && proposed {
+        true if mine => " Those that are proposed wait for you in /learnings.",
+        true => " They wait for you in /learnings.",
+        false => "",
+    };
     say(&format!("{} new, {} known, {} left out.{waits}\n", new, found - new, read.left_out))?;
     Ok(exit)
 }

@@ -21,7 +21,12 @@ pub(crate) fn search(core: &mut Core, client: ClientId, cause: CommandId, query:
     let found = finder.search(query.clone(), lookup, Some(client.0));
     core.spawn(async move {
         let reply = match found.await {
-            Ok(page) => ReplyEvent::SearchReply { query, page },
+            Ok(page) => {
+                if page.behind > 0 {
+                    finder.refresh();
+                }
+                ReplyEvent::SearchReply { query, page }
+            }
             Err(StoreError::Cancelled) => {
                 let page = SearchPage { cancelled: true, ..SearchPage::default() };
                 ReplyEvent::SearchReply { query, page }

@@ -41,6 +41,7 @@ impl Path {
             origin: Origin::Prompt,
             content,
             taint: None,
+            learnings: Vec::new(),
         })
     }
 

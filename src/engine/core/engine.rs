@@ -162,7 +162,11 @@ impl Engine {
         record::finish_restore(&mut core);
         crate::memory::condense::with_model(&mut core);
         if !resumed {
-            crate::memory::save::earlier(&mut core);
+            crate::memory::save::of_previous_session(&mut core);
+        }
+        // What an import or another process has written has no vectors yet.
+        if let Some(finder) = &core.services.user.search {
+            finder.refresh();
         }
         let session = core.session.id;
         let closing = Closing(Arc::clone(&core.bus));

@@ -129,6 +129,9 @@ impl Ports for CallPorts {
         if let Some(finder) = &self.search {
             let found = finder.search(query, Lookup::prompt(), None).await;
             let mut page = found.map_err(|e| e.notice().message)?;
+            if page.behind > 0 {
+                finder.refresh();
+            }
             page.documents.retain(|d| self.remembers || d.kind == tiller_protocol::DocumentKind::Skill);
             return Ok(page);
         }

@@ -45,14 +45,23 @@ pub(crate) fn set_mode(learnings: &Learnings, config: &Config) {
     learnings.set(mode, layers::budget(Layer::Learnings, &config.context));
 }
 
-/// Learnings for the end of a message of the user's, and the least trusted origin of their text. They are counted and published.
+/// Learnings for the end of a message of the user's.
+#[derive(Debug, Default)]
+pub(crate) struct AddedLearnings {
+    pub(crate) texts: Vec<Part>,
+    /// The least trusted origin of the texts.
+    pub(crate) taint: Option<Taint>,
+    pub(crate) numbers: Vec<i64>,
+}
+
+/// The learnings that a message of the user's concerns. They are counted and published.
 pub(crate) async fn for_message(
     learnings: Arc<Learnings>,
     bus: Arc<Bus>,
     scope: EventScope,
     session: SessionId,
     text: String,
-) -> (Vec<Part>, Option<Taint>) {
+) -> AddedLearnings {
     let found = tokio::task::spawn_blocking(move || {
         let attached = learnings.for_message(session, &text);
         let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
@@ -62,14 +71,16 @@ pub(crate) async fn for_message(
         let pending = learnings.store().learnings().pending().unwrap_or(0);
         (attached, pending)
     });
-    let Ok((attached, pending)) = found.await else { return Default::default() };
+    let Ok((attached, pending)) = found.await else { return AddedLearnings::default() };
     if attached.learnings.is_empty() {
-        return Default::default();
+        return AddedLearnings::default();
     }
     let taint = least_trusted(&attached.learnings);
+    let numbers = attached.learnings.iter().map(|l| l.id).collect();
     let news = LearningNews { used: attached.learnings, call_id: None, rules: Vec::new(), pending };
     bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news: Box::new(news) }));
-    (attached.texts.into_iter().map(|text| Part::Text { text }).collect(), taint)
+    let texts = attached.texts.into_iter().map(|text| Part::Text { text }).collect();
+    AddedLearnings { texts, taint, numbers }
 }
 
 /// The least trusted origin of learnings; `None`: none has text of others.
@@ -154,7 +165,7 @@ impl CallTask {
         .filter(|_| result.outcome != ToolOutcome::Denied)
     }
 
-    /// Rules of memory files that the call is for.
+    /// Rules of memory files that the call is for, and those that only forbid and spare it.
     pub(crate) async fn concerned(&self, learnings: &Arc<Learnings>) -> Vec<RuleHit> {
         if learnings.rules().is_none() {
             return Vec::new();
@@ -177,10 +188,13 @@ impl CallTask {
                 Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
             })
         };
+        let near = |patterns: &[String]| patterns.iter().any(|p| may_match(p, self.tool.name(), &args));
         all.into_iter()
             .filter_map(|rule| {
                 let forbids = holds(&rule.rule.never);
-                (forbids || holds(&rule.rule.when)).then_some(RuleHit { rule, forbids })
+                let concerns = forbids || holds(&rule.rule.when);
+                let spares = !concerns && rule.rule.when.is_empty() && near(&rule.rule.never);
+                (concerns || spares).then_some(RuleHit { rule, forbids, spares })
             })
             .collect()
     }
@@ -188,7 +202,8 @@ impl CallTask {
     /// Rules that concern the call, for its approval.
     pub(crate) async fn rules_for_approval(&self) -> Vec<String> {
         let Some(learnings) = &self.services.user.learnings else { return Vec::new() };
-        let hits = self.concerned(learnings).await;
+        let mut hits = self.concerned(learnings).await;
+        hits.retain(|hit| !hit.spares);
         let line = |hit: &RuleHit| {
             let verb = if hit.forbids { "forbids it" } else { "concerns it" };
             (self.services.redaction.redact)(&format!(

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tiller_memory::Learnings;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    CommandId, EventBody, LearningCommand, LearningNews, LearningState, LearningsQuery, LearningsReply,
-    Notice, NoticeKind,
+    CommandId, EventBody, Learning, LearningCommand, LearningNews, LearningState, LearningsQuery,
+    LearningsReply, Notice, NoticeKind,
 };
 
 use super::rules::{demote, promote, rules};
@@ -72,6 +72,12 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
     });
 }
 
+/// A sentence where a learning has a matcher that cannot be read; otherwise nothing.
+fn no_rule(learnings: &Learnings, learning: &Learning) -> String {
+    let fault = learnings.rules().and_then(|book| book.fault_of(learning));
+    fault.map(|why| format!(" It is no rule: {why}.")).unwrap_or_default()
+}
+
 fn carry_out(learnings: &Learnings, command: LearningCommand) -> Result<String, Notice> {
     let store = learnings.store();
     let user = |why: String| Notice::new(NoticeKind::User, why);
@@ -87,8 +93,8 @@ fn carry_out(learnings: &Learnings, command: LearningCommand) -> Result<String, 
             if let LearningState::Other(word) = &state {
                 return Err(user(format!("there is no state '{word}'")));
             }
-            store.learnings().change(id, Some(state), None).wait().map_err(|e| e.notice())?;
-            Ok(said.into())
+            let now = store.learnings().change(id, Some(state), None).wait().map_err(|e| e.notice())?;
+            Ok(format!("{said}{}", no_rule(learnings, &now)))
         }
         LearningCommand::Edit { id, text } => {
             for part in [&text.pattern, &text.fix, &text.context] {
@@ -97,8 +103,8 @@ fn carry_out(learnings: &Learnings, command: LearningCommand) -> Result<String, 
             if text.pattern.trim().is_empty() || text.fix.trim().is_empty() {
                 return Err(user("pattern and fix must not be empty".into()));
             }
-            store.learnings().change(id, None, Some(text)).wait().map_err(|e| e.notice())?;
-            Ok("The learning was changed.".into())
+            let now = store.learnings().change(id, None, Some(text)).wait().map_err(|e| e.notice())?;
+            Ok(format!("The learning was changed.{}", no_rule(learnings, &now)))
         }
         LearningCommand::Undo { id } => {
             let back = store.learnings().undo(id).wait().map_err(|e| e.notice())?;

@@ -49,27 +49,16 @@ pub(super) fn promote(
     let promotions = promotions(learnings)?;
     let rules = rules(learnings).map_err(|e| e.notice())?;
     let rule = rules.iter().find(|r| r.text == text).ok_or_else(|| user("there is no such rule any more"))?;
-    match rule.promoted.as_ref().map(|made| made.kind) {
-        Some(PromotionKind::Permission) => return Err(user("this is a permission rule already")),
-        Some(PromotionKind::Hook) => return Err(user("this is a hook already")),
-        None => {}
+    if let Some(why) = rule.refusal(kind) {
+        return Err(user(why));
     }
-    let offer = rule.offers.iter().find(|offer| offer.kind == kind).ok_or_else(|| match kind {
-        PromotionKind::Permission => user("the rule forbids nothing").hint("Add [never: ...] to it."),
-        PromotionKind::Hook => user("the rule forbids nothing and names no command")
-            .hint("Add [never: ...] to it, or name one command in backquotes."),
-    })?;
-    if !rule.may_be_promoted() {
-        let twice = if rule.never.is_empty() { "shown twice" } else { "violated twice" };
-        return Err(user(format!("the rule was not {twice} yet")));
-    }
-    if offer.text != shown {
-        return Err(user("the rule has changed since it was shown"));
-    }
+    let offer = rule.offers.iter().find(|offer| offer.kind == kind && offer.text == shown);
+    let offer = offer.ok_or_else(|| user("the rule has changed since it was shown"))?;
+    // A process that ended before the record leaves the text in the file. Promoting again finds it there.
     promotions.write(kind, shown).map_err(user)?;
     let made = Some((kind, shown.to_owned()));
     learnings.store().receipts().promote(text, made).wait().map_err(|e| e.notice())?;
-    Ok(format!("Written to {}: {}", offer.file, words(kind, shown)))
+    Ok(format!("Written to {}: {}", offer.file, words(offer)))
 }
 
 /// Takes out what was written last for this rule.
@@ -78,15 +67,19 @@ pub(super) fn demote(learnings: &Learnings, text: &str) -> Result<String, Notice
     let counts = learnings.store().receipts().all().map_err(|e| e.notice())?;
     let made = counts.get(text).and_then(|(_, made)| made.clone());
     let (kind, written) = made.ok_or_else(|| user("nothing was made of this rule"))?;
-    promotions.take_out(kind, &written).map_err(user)?;
+    let others = counts.iter().filter(|(rule, _)| *rule != text).filter_map(|(_, (_, made))| made.as_ref());
+    let others: Vec<&str> =
+        others.filter(|(of, _)| *of == kind).map(|(_, written)| written.as_str()).collect();
+    promotions.take_out(kind, &written, &others).map_err(user)?;
     learnings.store().receipts().promote(text, None).wait().map_err(|e| e.notice())?;
-    Ok(format!("Taken out of {}: {}", promotions.file(kind).file, words(kind, &written)))
+    let made = RulePromotion { kind, file: promotions.file(kind).file.clone(), text: written };
+    Ok(format!("Taken out of {}: {}", made.file, words(&made)))
 }
 
 /// What was written, in a line.
-fn words(kind: PromotionKind, text: &str) -> String {
-    match kind {
-        PromotionKind::Permission => format!("deny {text}"),
-        PromotionKind::Hook => text.lines().next().unwrap_or_default().to_owned(),
+fn words(made: &RulePromotion) -> String {
+    match made.kind {
+        PromotionKind::Permission => made.shown().replace('\n', ", "),
+        PromotionKind::Hook => made.text.lines().next().unwrap_or_default().to_owned(),
     }
 }

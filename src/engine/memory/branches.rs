@@ -53,15 +53,22 @@ pub(crate) fn would_move(
     entry: EntryId,
 ) -> Vec<String> {
     let entries = memory.and_then(|memory| memory.would_move(session, Some(entry)).ok()).unwrap_or_default();
-    let texts = entries.aside.iter().chain(&entries.back).take(3).map(|text| format!("\"{text}\""));
-    let texts: Vec<String> = texts.collect();
     let learned = learnings.and_then(|learnings| learnings.would_move(session, Some(entry)).ok());
-    let mut notes = Vec::new();
-    if !entries.words().is_empty() {
-        notes.push(format!("With the conversation, {}: {}", entries.words(), texts.join(", ")));
-    }
-    if let Some(learned) = learned.filter(|learned| !learned.words().is_empty()) {
-        notes.push(format!("With the conversation, {}", learned.words()));
-    }
-    notes
+    let learned = learned.unwrap_or_default();
+    let count =
+        |n: usize, one: &str, more: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };
+    let memory = |what: &str, texts: &[String]| {
+        let shown: Vec<String> = texts.iter().take(3).map(|text| format!("\"{text}\"")).collect();
+        let entries = count(texts.len(), "memory entry", "memory entries");
+        (!texts.is_empty()).then(|| format!("{what} {entries}: {}", shown.join(", ")))
+    };
+    let learnings =
+        |n: usize, what: &str| (n > 0).then(|| format!("{what} {}", count(n, "learning", "learnings")));
+    let notes = [
+        memory("Takes out", &entries.aside),
+        memory("Brings back", &entries.back),
+        learnings(learned.aside, "Sets aside"),
+        learnings(learned.back, "Brings back"),
+    ];
+    notes.into_iter().flatten().collect()
 }

@@ -18,7 +18,8 @@ const PROMPT: &str = include_str!("../../../assets/prompts/condense.md");
 const LINES: usize = 3;
 const LONGEST: usize = 300;
 
-/// Moves entries into the archive without a model, where no fast tier is configured. Blocks.
+/// Moves entries into the archive without a model, where no fast tier is configured. One that is configured may turn out to be
+/// unusable: see [`with_model`]. Blocks.
 pub(crate) fn without_model(services: &Services) {
     if services.config().tiers.fast.is_some() {
         return;
@@ -29,18 +30,25 @@ pub(crate) fn without_model(services: &Services) {
     }
 }
 
-/// Sums up what is over the budget with the fast tier, in the background: later sessions see it.
+/// Sums up what is over the budget with the fast tier, in the background: later sessions see it. Where the tier cannot be asked
+/// now, the entries only move.
 pub(crate) fn with_model(core: &mut Core) {
     let Some(memory) = core.services.user.memory.clone().filter(|_| core.identity.owns_session()) else {
         return;
     };
-    let Some(side) = fast(core) else { return };
+    if core.services.config().tiers.fast.is_none() {
+        return;
+    }
+    let side = fast(core);
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let all = Arc::clone(&memory);
         let surplus = tokio::task::spawn_blocking(move || all.over_budget()).await.unwrap_or_default();
         for surplus in surplus {
-            let summary = sum_up(&side, &surplus, &redact).await;
+            let summary = match &side {
+                Some(side) => sum_up(side, &surplus, &redact).await,
+                None => Vec::new(),
+            };
             let memory = Arc::clone(&memory);
             let done = tokio::task::spawn_blocking(move || archive(&memory, &surplus, &summary)).await;
             if done.is_err() {

@@ -71,7 +71,7 @@ impl CallTask {
             let entries = entries(written, "written");
             notice(
                 format!("{entries} while a program ran outside the sandbox"),
-                "it is no rule until you accept it in /memory, where you can remove it as well",
+                "/memory accepts or removes it; until then it has no power as a rule",
             );
         }
         if removed > 0 {
@@ -102,7 +102,7 @@ pub(crate) struct FreeProgram {
     characters: CharacterTexts,
 }
 
-const ARCHIVED: &str = "/memory lists the archive; search finds it; no prompt has it";
+const ARCHIVED: &str = "/memory lists the archive; search finds it; models do not get it";
 const BRINGS_BACK: &str = "/memory lists what was removed, and brings it back";
 
 /// `2 entries of memory were removed`.
@@ -152,7 +152,7 @@ pub(crate) fn turn_over(core: &mut Core) {
         }
         if archived > 0 {
             let moved = entries(archived, "moved into the archive");
-            show(format!("{moved}: its file was over its budget"), ARCHIVED);
+            show(format!("{moved}, since the file was over its budget"), ARCHIVED);
         }
     });
 }

@@ -34,7 +34,7 @@ pub(crate) fn origin(
     // Its task was written by an agent whose sources are not known here.
     let least = if core.identity.is_child() { Taint::ToolOutput } else { Taint::Agent };
     let provenance = Provenance {
-        session: Some(core.identity.child().map_or(core.session.id, |c| c.root)),
+        session: Some(core.session.id),
         entry: entry.or(core.session.head.id),
         branch: core.session.head.name.clone(),
         agent: core.identity.id.clone(),
@@ -243,6 +243,7 @@ mod tests {
             origin: Origin::Prompt,
             content: Vec::new(),
             taint: None,
+            learnings: Vec::new(),
         }
     }
 
@@ -270,7 +271,7 @@ mod tests {
 
     fn user(text: &str, origin: Origin, content: &str, taint: Option<Taint>) -> EntryBody {
         let content = vec![Part::Text { text: content.into() }];
-        EntryBody::User { message: Message::text(text), origin, content, taint }
+        EntryBody::User { message: Message::text(text), origin, content, taint, learnings: Vec::new() }
     }
 
     fn compaction(summary: &str, taint: Option<Taint>) -> EntryBody {

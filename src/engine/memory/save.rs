@@ -40,8 +40,8 @@ const SEEN: usize = 60_000;
 const PROMPTS: usize = 6;
 const TOKENS: u64 = 8_000;
 
-/// A chance that was not taken yet.
-pub(crate) struct Chance {
+/// A request to a model that was not made yet: what of a conversation is to be kept in memory.
+pub(crate) struct MemorySave {
     memory: Arc<Memory>,
     side: SideCall,
     spec: ToolSpec,
@@ -57,38 +57,37 @@ pub(crate) struct Chance {
 }
 
 /// The chance before a compaction of the open session; `None`: there is none, or nothing happened since the last one.
-pub(crate) fn before_compaction(core: &mut Core) -> Option<Chance> {
+pub(crate) fn before_compaction(core: &mut Core) -> Option<MemorySave> {
     let path = since(&core.session.history.path, core.context.saved);
     if !path.iter().any(|e| matches!(e.body, EntryBody::ToolResult { .. })) && prompts(&path) < 2 {
         return None;
     }
-    chance(core, path)
+    prepare(core, path)
 }
 
 /// The chance of the open session, which is left for another one. Does not wait for it.
 pub(crate) fn at_end(core: &mut Core) {
     let path = since(&core.session.history.path, core.context.saved);
-    let chance = chance(core, path).filter(|chance| worth(&chance.path));
+    let save = prepare(core, path).filter(|save| is_worthwhile(&save.path));
     core.context.saved = None;
-    if let Some(chance) = chance {
-        core.spawn(async move { chance.take().await });
+    if let Some(save) = save {
+        core.spawn(async move { save.run().await });
     }
 }
 
 /// The chance of the last session of this folder, which was quit. Does not wait for it.
-pub(crate) fn earlier(core: &mut Core) {
-    let Some(mut chance) = chance(core, Vec::new()).filter(|_| core.services.made_by == MadeBy::Person)
-    else {
+pub(crate) fn of_previous_session(core: &mut Core) {
+    let Some(mut save) = prepare(core, Vec::new()).filter(|_| core.services.made_by == MadeBy::Person) else {
         return;
     };
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     let open = core.session.id;
     core.spawn(async move {
-        let store = chance.store.clone();
+        let store = save.store.clone();
         let found = tokio::task::spawn_blocking(move || last(&store, &project, open)).await;
         let Ok(Some((session, branch, path))) = found else { return };
-        (chance.session, chance.branch, chance.path) = (session, branch, path);
-        chance.take().await;
+        (save.session, save.branch, save.path) = (session, branch, path);
+        save.run().await;
     });
 }
 
@@ -103,7 +102,7 @@ fn last(store: &Store, project: &str, open: SessionId) -> Option<(SessionId, Str
     let saved = store.meta(&key(summary.id)).ok()?;
     let saved = saved.as_deref().and_then(|id| path.iter().find(|e| e.id.to_string() == id)).map(|e| e.id);
     let path = since(&path, saved);
-    worth(&path).then_some((summary.id, head, path))
+    is_worthwhile(&path).then_some((summary.id, head, path))
 }
 
 /// Where the store keeps the last entry that a chance has seen.
@@ -122,12 +121,12 @@ fn prompts(path: &[Arc<Entry>]) -> usize {
     path.iter().filter(typed).count()
 }
 
-fn worth(path: &[Arc<Entry>]) -> bool {
+fn is_worthwhile(path: &[Arc<Entry>]) -> bool {
     let said = path.iter().filter(|e| !matches!(e.body, EntryBody::Prefix { .. }));
     prompts(path) >= PROMPTS || said.map(|e| tokens::of_entry(e)).sum::<u64>() >= TOKENS
 }
 
-fn chance(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<Chance> {
+fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
     let config = core.services.config();
     let memory = core.services.user.memory.clone()?;
     let may = config.memory.save && config.memory.approve != MemoryApproval::Never;
@@ -141,7 +140,7 @@ fn chance(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<Chance> {
         return None;
     }
     let provider = model::provider(core, &asked).ok()?;
-    let chance = Chance {
+    let save = MemorySave {
         memory,
         side: side_call::side_call(core, provider, &asked),
         spec,
@@ -154,18 +153,16 @@ fn chance(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<Chance> {
         bus: Arc::clone(&core.bus),
         scope: core.scope(),
     };
-    if let Some(last) = chance.path.last() {
+    if let Some(last) = save.path.last() {
         core.context.saved = Some(last.id);
     }
-    Some(chance)
+    Some(save)
 }
 
-impl Chance {
+impl MemorySave {
     /// Asks once. A failure is no concern of the user's: it is logged.
-    pub(crate) async fn take(self) {
+    pub(crate) async fn run(self) {
         let Some(last) = self.path.last().map(|e| e.id) else { return };
-        // Not awaited: a chance that is not stored is given again.
-        drop(self.store.set_meta(&key(self.session), Some(last.to_string())));
         let memory = Arc::clone(&self.memory);
         let kept = tokio::task::spawn_blocking(move || {
             let files = [MemoryFile::User, MemoryFile::Memory].into_iter().flat_map(|file| memory.live(file));
@@ -183,6 +180,8 @@ impl Chance {
             Ok(Err(error)) => return tracing::warn!(%error, "the model could not be asked what to keep"),
             Err(_) => return tracing::warn!("the model took too long to say what to keep"),
         };
+        // A chance that no model answered is given again at the next start. Not awaited: so is one that is not stored.
+        drop(self.store.set_meta(&key(self.session), Some(last.to_string())));
         let texts: Vec<_> =
             calls.iter().filter_map(|call| entry(&call.name, &call.arguments)).take(ENTRIES).collect();
         let mut words = Vec::new();

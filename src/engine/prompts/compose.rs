@@ -195,19 +195,21 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 // Hooks print what they read.
                 taint = taint.max(Some(Taint::ToolOutput));
             }
+            let mut numbers = Vec::new();
             let content = match (content, &learnings) {
                 (Ok(mut content), Some(learnings)) => {
                     let text = message.text.clone();
                     let found =
                         for_message(Arc::clone(learnings), Arc::clone(&bus), scope.clone(), session, text);
-                    let (texts, of_learnings) = found.await;
-                    taint = taint.max(of_learnings);
-                    content.extend(texts);
+                    let added = found.await;
+                    taint = taint.max(added.taint);
+                    content.extend(added.texts);
+                    numbers = added.numbers;
                     Ok(content)
                 }
                 (content, _) => content,
             };
-            items.push(PreparedItem { id, message, content, taint, terms });
+            items.push(PreparedItem { id, message, content, taint, learnings: numbers, terms });
         }
         let prefix = match prefix {
             Some(p) => Some(shorten::prefix(&*p.await, fast).await),
@@ -291,7 +293,7 @@ fn prompt_composed(
     let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
     let message = item.message;
     let prompt = message.text.clone();
-    let (entry, event) = user_entry(core, message, origin, content, taint);
+    let (entry, event) = user_entry(core, message, origin, (content, taint), item.learnings);
     events.push((scope.clone(), event));
     let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
     events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
@@ -328,7 +330,8 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
             _ => "Continue.",
         };
         let content = vec![Part::Text { text: text.into() }];
-        let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, None);
+        let (entry, event) =
+            user_entry(core, Message::text(text), Origin::Engine, (content, None), Vec::new());
         events.push((scope.clone(), event));
         entries.push(entry);
     }
@@ -375,17 +378,19 @@ pub(crate) fn added(entry: &Entry) -> EventBody {
     }
 }
 
-/// A message with the news at its end. `taint`: the least trusted text of others in `content`.
+/// A message with the news at its end. `taint`: the least trusted text of others in `content`. `learnings`: the numbers of
+/// those in `content`.
 fn user_entry(
     core: &mut Core,
     message: Message,
     origin: Origin,
-    mut content: Vec<Part>,
-    taint: Option<Taint>,
+    (mut content, taint): (Vec<Part>, Option<Taint>),
+    learnings: Vec<i64>,
 ) -> (Entry, EventBody) {
     let taint = taint.max(core.context.news.taint());
     content.extend(core.news_part());
-    let entry = core.session.grow(&core.services, EntryBody::User { message, origin, content, taint });
+    let body = EntryBody::User { message, origin, content, taint, learnings };
+    let entry = core.session.grow(&core.services, body);
     let event = added(&entry);
     (entry, event)
 }
@@ -415,8 +420,8 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
                 if queued.origin.is_prompt() {
                     prompts.push(item.message.text.clone());
                 }
-                let (entry, event) =
-                    user_entry(core, item.message, queued.origin.within_turn(), content, taint);
+                let origin = queued.origin.within_turn();
+                let (entry, event) = user_entry(core, item.message, origin, (content, taint), item.learnings);
                 events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((scope.clone(), event));
                 entries.push(entry);
@@ -449,7 +454,7 @@ pub(crate) fn tell_model(core: &mut Core, text: &str, taint: Option<Taint>) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let scope = core.scope();
     let content = vec![Part::Text { text: text.to_owned() }];
-    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, content, taint);
+    let (entry, event) = user_entry(core, Message::text(text), Origin::Engine, (content, taint), Vec::new());
     let append = core.append().entries(vec![entry]);
     core.save(append, vec![(scope, event)], Then::Steered(turn));
 }

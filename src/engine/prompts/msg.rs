@@ -79,6 +79,8 @@ pub(crate) struct PreparedItem {
     pub(crate) content: Result<Vec<Part>, Notice>,
     /// The least trusted text of others in the content.
     pub(crate) taint: Option<Taint>,
+    /// The numbers of the learnings at the end of the content.
+    pub(crate) learnings: Vec<i64>,
     /// What its own command and its skills hold the turn to.
     pub(crate) terms: TurnTerms,
 }

@@ -94,6 +94,7 @@ fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<Sess
         core.session =
             fresh(&core.services, core.session.model.clone(), core.session.profile, core.identity.look_only);
         enter_fresh(core);
+        crate::memory::condense::with_model(core);
         return announce(core, Some(cause), false);
     };
     let no = core.next_job();

@@ -1,13 +1,13 @@
 //! What a file may cost in each request. Entries beyond it move into the archive, oldest first; none is dropped.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use tiller_protocol::memory::{ChangeState, has_matcher};
 use tiller_protocol::{MemoryFile, MemoryTarget, Provenance, Taint};
 
-use super::document::{Document, Entry};
+use super::document::{Document, Entry, Shown};
 use super::plan::Planned;
+use super::power::ByOthers;
 use super::{Memory, MemoryError, name};
 use crate::rules::matcher::{of_others, parse};
 
@@ -102,23 +102,26 @@ impl Memory {
 
     /// Bytes of the file at `path` that a request holds. Rules stand with the calls that they concern, so that they cost nothing.
     pub(super) fn cost(&self, path: &str, document: &Document) -> u64 {
-        let others = self.lines_of_others();
-        document.live_text_without(&|entry| self.is_rule(path, entry, &others)).len() as u64
+        let others = self.by_others();
+        let shown = |entry: &Entry| {
+            if self.is_rule(path, entry, &others) { Shown::LeftOut } else { others.shown(path, entry) }
+        };
+        document.live_text_as(&shown).len() as u64
     }
 
     /// Whether an entry is a rule, which is in no prompt. One whose matcher cannot be read, or that text of others had a part
     /// in, is an entry like any other.
-    fn is_rule(&self, path: &str, entry: &Entry, others: &HashSet<(String, String)>) -> bool {
+    fn is_rule(&self, path: &str, entry: &Entry, others: &ByOthers) -> bool {
         let Some(tools) = self.tools.get().filter(|_| has_matcher(&entry.text)) else { return false };
         matches!(parse(&entry.text, tools), Ok(Some(_)))
             && !of_others(&entry.text)
-            && !others.contains(&(path.to_owned(), entry.line()))
+            && !others.has(path, entry)
     }
 
     fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {
         let Some(path) = self.path(target).map(|path| name(&path)) else { return Vec::new() };
         let (mut left, budget) = (self.cost(&path, document), self.budget(target.file));
-        let others = self.lines_of_others();
+        let others = self.by_others();
         let archivable = |e: &&Entry| !e.archived && !e.date.is_empty() && !self.is_rule(&path, e, &others);
         let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
         dated.sort_by(|a, b| a.date.cmp(&b.date));

@@ -392,7 +392,8 @@ struct Displaced {
 }
 
 impl Displaced {
-    /// Takes down that this text is to be the file's and has this version in it: once it is, a killed process needs it no more.
+    /// Records in the file's name that `merged`, which is to be written, contains this version: once it is written, this file is
+    /// not needed any more, also when the process is killed before it removes the file.
     fn is_merged_in(&mut self, merged: &str) -> std::io::Result<()> {
         let noted = leftovers::name_merged(&self.path, merged);
         fs::rename(&self.path, &noted)?;

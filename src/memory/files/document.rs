@@ -89,6 +89,15 @@ pub enum FindError {
     Several(usize),
 }
 
+/// How an entry stands in the text that models see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Whole,
+    /// With the mark of its origin at its end.
+    Marked(&'static str),
+    LeftOut,
+}
+
 impl Document {
     /// Takes a file apart. Every text is a document.
     pub fn parse(text: &str) -> Self {
@@ -139,17 +148,27 @@ impl Document {
 
     /// What models see: everything but the archive, without empty ends.
     pub fn live_text(&self) -> String {
-        self.live_text_without(&|_| false)
+        self.live_text_as(&|_| Shown::Whole)
     }
 
-    /// As [`Self::live_text`], without the entries that are `left_out`.
-    pub fn live_text_without(&self, left_out: &dyn Fn(&Entry) -> bool) -> String {
-        let stays = |piece: &&Piece| match piece {
-            Piece::Entry { entry, .. } => !left_out(entry),
-            Piece::Line { .. } => true,
-        };
-        let live = self.pieces.iter().filter(|p| !p.archived()).filter(stays);
-        let text: String = live.map(Piece::raw).collect();
+    /// As [`Self::live_text`], with each entry as `shown` says.
+    pub(super) fn live_text_as(&self, shown: &dyn Fn(&Entry) -> Shown) -> String {
+        let mut text = String::new();
+        for piece in self.pieces.iter().filter(|piece| !piece.archived()) {
+            let shown = match piece {
+                Piece::Entry { entry, .. } => shown(entry),
+                Piece::Line { .. } => Shown::Whole,
+            };
+            match shown {
+                Shown::Whole => text.push_str(piece.raw()),
+                Shown::Marked(mark) => {
+                    text.push_str(piece.raw().trim_end());
+                    text.push_str(mark);
+                    text.push('\n');
+                }
+                Shown::LeftOut => {}
+            }
+        }
         text.replace("\r\n", "\n").trim().to_owned()
     }
 

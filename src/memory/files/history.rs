@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{ChangeState, MemoryChange, has_matcher};
 use tiller_protocol::{EntryId, SessionId};
 use tiller_store::Store;
 
 use super::document::{Document, Entry};
 use super::plan::apply;
+use super::taints::unmarked;
 use super::{Memory, MemoryError};
 
 /// Entries of memory that went along with a branch.
@@ -71,11 +72,16 @@ impl Memory {
             self.screened(text, tiller_protocol::Taint::Person)?;
             *entry = Entry { archived: entry.archived, ..Entry::new(&entry.date, text) };
         }
+        // What the user wrote is the user's; and a rule is accepted as a rule, which text of others is not.
+        let own = text.is_some() || added.as_ref().is_some_and(|entry| has_matcher(&entry.text));
+        if let Some(entry) = added.as_mut().filter(|_| own) {
+            entry.text = unmarked(&entry.text).0;
+        }
         let removed = change.removed.as_deref().map(Entry::of_line);
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
         let line = added.as_ref().map(Entry::recorded);
-        self.change(target, edit, |()| Ok(store.memory_changes().accept(id, line).wait()?))?;
+        self.change(target, edit, |()| Ok(store.memory_changes().accept(id, line, own).wait()?))?;
         Ok(format!("kept in {}", target.label()))
     }
 

@@ -70,7 +70,7 @@ impl Leftover {
         self.new == hash(text)
     }
 
-    /// Whether this text is one that has it.
+    /// Whether `text` is the merged text that contains this version.
     pub(super) fn is_merged_in(&self, text: &str) -> bool {
         self.merged.as_ref().is_some_and(|merged| *merged == hash(text))
     }

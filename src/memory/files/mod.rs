@@ -54,6 +54,7 @@ pub(crate) use seen::{Stamp, stamp};
 
 use crate::screen::FindSecret;
 use disk::Slot;
+use document::Shown;
 use tiller_text::clean::visible;
 
 /// Why memory was not read or written.
@@ -71,8 +72,8 @@ pub enum MemoryError {
     /// A file, with its path: it cannot be read or written.
     #[error("{0}")]
     File(String),
-    /// Origins of entries cannot be read or stored.
-    #[error("the origins of memory entries cannot be stored: {0}")]
+    /// The database has the changes of entries and their origins: it cannot be read or written.
+    #[error("the record of memory changes cannot be read or written: {0}")]
     Store(String),
 }
 
@@ -130,15 +131,16 @@ impl std::fmt::Debug for Memory {
 pub struct MemorySettings {
     /// What is done with an entry that an agent writes.
     pub approve: MemoryApproval,
-    /// Bytes of each file that models see.
+    /// Bytes of each MEMORY.md that models see.
     pub memory: u64,
+    /// The same of each USER.md.
     pub user: u64,
 }
 
 /// The file that the USER.md of the settings folder is shown as.
 const SETTINGS: MemoryTarget = MemoryTarget { file: MemoryFile::User, scope: MemoryScope::User };
 
-/// Tokens of the layers of MEMORY.md and USER.md, where the settings say none.
+/// Tokens of the layer of MEMORY.md, where the settings say none.
 pub const MEMORY_TOKENS: u64 = 3_000;
 /// As [`MEMORY_TOKENS`], of USER.md.
 pub const USER_TOKENS: u64 = 2_000;
@@ -276,25 +278,35 @@ impl Memory {
         self.live_without(file, &|_, _| false)
     }
 
-    /// As [`Self::live`], without the entries that are `left_out`, which is asked with the path of the file.
+    /// As [`Self::live`], without the entries that are `left_out`, which is asked with the path of the file. An entry that text
+    /// of others had a part in has the mark of its origin, also where the file has none; one that reads like an instruction
+    /// is left out until the user accepts it.
     pub fn live_without(
         &self,
         file: MemoryFile,
         left_out: &dyn Fn(&Path, &Entry) -> bool,
     ) -> Vec<(PathBuf, String)> {
+        let others = self.by_others();
+        let text_of = |path: &Path, document: &Document| {
+            let place = name(path);
+            let shown = |entry: &Entry| {
+                if left_out(path, entry) { Shown::LeftOut } else { others.shown(&place, entry) }
+            };
+            visible(&document.live_text_as(&shown))
+        };
         let mut out = Vec::new();
         if file == MemoryFile::User {
             let slot = self.settings_slot();
             if let Ok(Some(text)) = slot.read() {
-                let text = Document::parse(&text).live_text_without(&|entry| left_out(&slot.path, entry));
-                out.push((slot.path, visible(&text)));
+                let text = text_of(&slot.path, &Document::parse(&text));
+                out.push((slot.path, text));
             }
         }
         for scope in [MemoryScope::User, MemoryScope::Project] {
             let target = MemoryTarget { file, scope };
             if let (Some(path), Ok(document)) = (self.path(target), self.read(target)) {
-                let text = document.live_text_without(&|entry| left_out(&path, entry));
-                out.push((path, visible(&text)));
+                let text = text_of(&path, &document);
+                out.push((path, text));
             }
         }
         out.retain(|(_, text)| !text.is_empty());

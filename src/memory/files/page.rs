@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
 use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 
-use super::document::{Document, Entry};
+use super::document::{Document, Entry, Shown};
 use super::{Memory, MemoryError, SETTINGS, name};
 use crate::rules::matcher::without_matchers;
 
 /// Entries that were removed outside of Tiller are listed up to this number, the newest first.
 const VANISHED: usize = 500;
+/// What is shown at an entry that a program wrote beside Tiller, and that models do not get.
+const NOT_SENT: &str = "It is in no prompt until you accept it: a program wrote it, and it reads like an instruction to an agent";
 
 impl Memory {
     /// All entries: pending ones first, then those of the files, then those that were set aside, then what vanished. With words in the query those
@@ -23,6 +25,7 @@ impl Memory {
         use ChangeState::{Aside, Done, Outside, Pending};
         let changes = self.changes(&[Pending, Done, Aside, Outside])?;
         let mut page = MemoryPage::default();
+        let others = self.by_others();
         let waiting = |state: ChangeState| changes.iter().filter(move |c| c.state == state);
         page.entries
             .extend(waiting(ChangeState::Pending).filter_map(|c| self.of_change(c, MemoryState::Pending)));
@@ -35,7 +38,11 @@ impl Memory {
                     used.bytes = self.cost(&used.path, &document);
                     let sources = sources(&changes, &used.path);
                     // The newest entries first.
-                    page.entries.extend(document.entries().rev().map(|e| entry(target, e, &sources)));
+                    page.entries.extend(document.entries().rev().map(|e| {
+                        let hidden = !e.archived && others.shown(&used.path, e) == Shown::LeftOut;
+                        let fault = if hidden { NOT_SENT.to_owned() } else { String::new() };
+                        MemoryEntry { fault, ..entry(target, e, &sources) }
+                    }));
                 }
                 Err(error) => used.fault = error.to_string(),
             }

@@ -12,15 +12,12 @@ use super::{Memory, MemoryError, name};
 /// What is to be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
+    /// Adds an entry with this text.
     Append(String),
     /// `old`: the text of an entry, or a part of it that only one has.
-    Replace {
-        old: String,
-        text: String,
-    },
-    Remove {
-        old: String,
-    },
+    Replace { old: String, text: String },
+    /// Removes an entry. `old`: as in [`Self::Replace`].
+    Remove { old: String },
 }
 
 /// A change that was checked against the file.

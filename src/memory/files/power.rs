@@ -13,10 +13,12 @@ use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance
 use tiller_store::Store;
 
 use super::disk::Slot;
-use super::document::{Document, Entry};
+use super::document::{Document, Entry, Shown};
 use super::plan::Planned;
-use super::taints::unmarked;
+use super::taints::{Origins, unmarked};
 use super::{Memory, MemoryError, name};
+use crate::rules::matcher::of_others;
+use crate::screen::instructs;
 
 /// A file whose entries can be rules.
 #[derive(Clone, Debug)]
@@ -57,6 +59,36 @@ impl RuleFilePlace {
     }
 }
 
+/// Entries that text of others had a part in, as they are recorded.
+pub(super) struct ByOthers {
+    /// Each as the path of its file and its line.
+    lines: Arc<HashSet<(String, String)>>,
+    origins: Arc<Origins>,
+}
+
+impl ByOthers {
+    /// Whether it is recorded of the entry of the file at `path`.
+    pub(super) fn has(&self, path: &str, entry: &Entry) -> bool {
+        self.lines.contains(&(path.to_owned(), entry.line()))
+    }
+
+    /// How models see an entry that is no rule: what a program wrote beside Tiller went through no check.
+    pub(super) fn shown(&self, path: &str, entry: &Entry) -> Shown {
+        if of_others(&entry.text) {
+            return Shown::Whole;
+        }
+        let place = (path.to_owned(), entry.line());
+        if !self.lines.contains(&place) {
+            return Shown::Whole;
+        }
+        if instructs(&entry.text) {
+            return Shown::LeftOut;
+        }
+        let recorded = self.origins.done.get(&place).copied().unwrap_or_default();
+        Shown::Marked(recorded.max(Taint::ToolOutput).mark())
+    }
+}
+
 impl Memory {
     /// The files whose entries can be rules: those in use, and the USER.md of the user's settings.
     pub fn rule_files(&self) -> Vec<RuleFilePlace> {
@@ -79,6 +111,11 @@ impl Memory {
             Arc::make_mut(&mut others).extend(since.unstored.iter().cloned());
         }
         others
+    }
+
+    /// What is known of entries that text of others had a part in.
+    pub(super) fn by_others(&self) -> ByOthers {
+        ByOthers { lines: self.lines_of_others(), origins: self.origins().unwrap_or_default() }
     }
 
     /// A program that nothing confines is about to run: what is in the files now is the user's, what comes without an

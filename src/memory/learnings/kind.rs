@@ -11,7 +11,7 @@ use super::words::one_line;
 /// Most subjects of one command line.
 const SUBJECTS: usize = 8;
 /// Bytes of a subject.
-const SUBJECT: usize = 200;
+pub(super) const SUBJECT: usize = 200;
 /// Longest command line that is taken apart, in bytes.
 const COMMAND: usize = 8_000;
 

@@ -1,11 +1,13 @@
-//! Learnings as JSON lines: out and in. What comes in is hostile: it is bounded, screened, and waits for the person.
+//! Learnings as JSON lines: out and in. What comes in is hostile: it is bounded, screened, and waits for the person. Of a
+//! file of the person's own, state, uses and origin are taken as they are written.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, Taint, Time};
 
 use super::error_line::normalised;
-use super::kind::command_subjects;
+use super::kind::{SUBJECT, command_subjects};
+use super::limits::{CONTEXT, ERROR, FIX, PATTERN, TAG, TAGS};
 use super::screen;
 use super::words::one_line;
 use crate::screen::no_secret;
@@ -17,6 +19,10 @@ pub const LINES: usize = 20_000;
 pub const FILE: u64 = 32 << 20;
 /// Most lines that are named in the report.
 const NAMED: usize = 20;
+/// Bytes of the name of a tool.
+const TOOL: usize = 80;
+/// Bytes of the name of an agent, and of a branch.
+const NAME: usize = 200;
 
 /// One learning as a line, without its end.
 pub fn line(l: &Learning) -> String {
@@ -78,10 +84,19 @@ struct Row {
     subject: Value,
     #[serde(default)]
     details: Value,
+    #[serde(default)]
+    state: Value,
+    #[serde(default)]
+    last_used_at: Value,
+    #[serde(default)]
+    times_used: Value,
+    #[serde(default)]
+    source: Value,
 }
 
-/// Reads JSON lines. All that is read is proposed, and of the web's taint: the person decides.
-pub fn read(text: &str, now: Time) -> LinesRead {
+/// Reads JSON lines. All that is read is proposed, and of the web's taint: the person decides. `mine`: the file is the
+/// person's own, and each learning has the state, the times, the uses and the origin that its line states.
+pub fn read(text: &str, now: Time, mine: bool) -> LinesRead {
     let mut read = LinesRead::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
@@ -89,7 +104,8 @@ pub fn read(text: &str, now: Time) -> LinesRead {
         if line.is_empty() {
             continue;
         }
-        let one = if at >= LINES { Err(format!("more than {LINES} lines")) } else { learning(line, now) };
+        let one =
+            if at >= LINES { Err(format!("more than {LINES} lines")) } else { learning(line, now, mine) };
         match one {
             Ok(learning) => read.learnings.push(learning),
             Err(why) => {
@@ -108,43 +124,37 @@ pub fn read(text: &str, now: Time) -> LinesRead {
     read.learnings.retain(|l| {
         seen.insert((l.kind.tool.clone(), l.kind.subject.clone(), l.kind.error_type.clone(), l.fix.clone()))
     });
+    if mine {
+        // An export begins with the newest one: stored from its end, they have the same order again.
+        read.learnings.reverse();
+    }
     read
 }
 
-fn learning(line: &str, now: Time) -> Result<Learning, String> {
+fn learning(line: &str, now: Time, mine: bool) -> Result<Learning, String> {
     if line.len() > LINE {
         return Err(format!("longer than {LINE} bytes"));
     }
     let row: Row = serde_json::from_str(line).map_err(|_| "no JSON object".to_owned())?;
     let text = |v: &Value, most: usize| one_line(v.as_str().unwrap_or_default(), most);
-    let list = |v: &Value| -> Vec<String> {
-        v.as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .take(10)
-            .map(|t| one_line(t, 80))
-            .filter(|t| !t.is_empty())
-            .collect()
-    };
     // Secrets of this person are replaced by the caller.
     let secret = no_secret();
     let screen = |text: &str| screen::screen(text, &secret);
     for field in [&row.pattern, &row.error_type, &row.error, &row.fix, &row.context] {
         screen(field.as_str().unwrap_or_default())?;
     }
-    let (pattern, fix) = (text(&row.pattern, 600), text(&row.fix, 1_000));
+    let (pattern, fix) = (text(&row.pattern, PATTERN), text(&row.fix, FIX));
     if pattern.is_empty() || fix.is_empty() {
         return Err("pattern or fix is missing".into());
     }
-    let tool = Some(text(&row.tool, 80)).filter(|t| !t.is_empty()).unwrap_or_else(|| "terminal".into());
-    let subject = Some(text(&row.subject, 200)).filter(|s| !s.is_empty());
+    let tool = Some(text(&row.tool, TOOL)).filter(|t| !t.is_empty()).unwrap_or_else(|| "terminal".into());
+    let subject = Some(text(&row.subject, SUBJECT)).filter(|s| !s.is_empty());
     let subject = subject.or_else(|| command_subjects(&pattern).into_iter().next_back()).unwrap_or_default();
     let error = if row.error.is_null() { &row.error_type } else { &row.error };
-    let error = text(error, 400);
+    let error = text(error, ERROR);
     // A file of another program has one of both forms.
     let kind = if row.error_type.is_null() { &row.error } else { &row.error_type };
-    let (error_type, mut details) = normalised(&text(kind, 400));
+    let (error_type, mut details) = normalised(&text(kind, ERROR));
     for detail in list(&row.details) {
         if !details.contains(&detail) {
             details.push(detail);
@@ -154,13 +164,13 @@ fn learning(line: &str, now: Time) -> Result<Learning, String> {
     screen(&list(&row.tags).join(" "))?;
     screen(&format!("{tool} {subject}"))?;
     let created = row.created_at.as_str().and_then(|t| Time::parse(t).ok()).filter(|t| *t <= now);
-    Ok(Learning {
+    let mut learning = Learning {
         id: 0,
         kind: FailureKind { tool, subject, error_type, details },
         pattern,
         error,
         fix,
-        context: text(&row.context, 600),
+        context: text(&row.context, CONTEXT),
         tags: list(&row.tags),
         state: LearningState::Proposed,
         // One from long ago would fade before the person saw it.
@@ -174,5 +184,50 @@ fn learning(line: &str, now: Time) -> Result<Learning, String> {
             branch: String::new(),
             taint: Taint::Web,
         },
-    })
+    };
+    if mine {
+        take_over(&mut learning, &row, now)?;
+    }
+    Ok(learning)
+}
+
+/// The texts of a list, each of bounded size.
+fn list(v: &Value) -> Vec<String> {
+    v.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(TAGS)
+        .map(|t| one_line(t, TAG))
+        .filter(|t| !t.is_empty())
+        .collect()
+}
+
+/// Takes over what the line of a file of the person's own states. What it does not state, or not readably, stays as in a file
+/// of others: never more trusted than written. A learning of a branch that was left waits for the person, because the branch
+/// may not be here.
+fn take_over(learning: &mut Learning, row: &Row, now: Time) -> Result<(), String> {
+    let time = |v: &Value| v.as_str().and_then(|t| Time::parse(t).ok()).map(|t| t.min(now));
+    learning.created_at = time(&row.created_at).unwrap_or(learning.created_at);
+    learning.last_used_at = time(&row.last_used_at);
+    learning.times_used = row.times_used.as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    if row.subject.as_str() == Some("") {
+        // It is about any call of the tool.
+        learning.kind.subject.clear();
+    }
+    let state = row.state.as_str().map(LearningState::from);
+    if let Some(state @ (LearningState::Active | LearningState::Retired)) = state {
+        learning.state = state;
+    }
+    if let Ok(source) = serde_json::from_value::<LearningSource>(row.source.clone()) {
+        let (agent, branch) = (one_line(&source.agent, NAME), one_line(&source.branch, NAME));
+        screen::screen(&format!("{agent} {branch}"), &no_secret())?;
+        // A line of an export has the error without paths and numbers already.
+        if let Some(error_type) = row.error_type.as_str() {
+            learning.kind.error_type = one_line(error_type, ERROR);
+            learning.kind.details = list(&row.details);
+        }
+        learning.source = LearningSource { agent, branch, ..source };
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@ use tiller_store::Store;
 use super::consolidate::consolidate;
 use super::find::{has_word, relevance};
 use super::kind::{CallKind, command_subjects, failure_kind};
+use super::limits::{CONTEXT, ERROR, FIX, PATTERN, TAG, TAGS};
 use super::pair::Pair;
 use super::screen::screen;
 use super::words::{likeness, one_line, words};
@@ -274,10 +275,10 @@ impl Learnings {
         Some(Learning {
             id: 0,
             kind: pair.kind.clone(),
-            pattern: one_line(&pattern, 600),
+            pattern: one_line(&pattern, PATTERN),
             error: pair.why.clone(),
-            fix: one_line(&fix, 1_000),
-            context: one_line(&context, 600),
+            fix: one_line(&fix, FIX),
+            context: one_line(&context, CONTEXT),
             tags,
             state: LearningState::Proposed,
             created_at: self.clock.now(),
@@ -349,11 +350,11 @@ impl Learnings {
         let learning = Learning {
             id: 0,
             kind,
-            pattern: one_line(&saved.pattern, 600),
-            error: one_line(&saved.error, 400),
-            fix: one_line(&saved.fix, 1_000),
-            context: one_line(&saved.context, 600),
-            tags: saved.tags.iter().take(10).map(|t| one_line(t, 80)).collect(),
+            pattern: one_line(&saved.pattern, PATTERN),
+            error: one_line(&saved.error, ERROR),
+            fix: one_line(&saved.fix, FIX),
+            context: one_line(&saved.context, CONTEXT),
+            tags: saved.tags.iter().take(TAGS).map(|t| one_line(t, TAG)).collect(),
             state: LearningState::Proposed,
             created_at: self.clock.now(),
             last_used_at: None,

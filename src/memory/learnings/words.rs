@@ -25,10 +25,12 @@ pub(super) fn likeness(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
         / f64::from(u32::try_from(all).unwrap_or(u32::MAX))
 }
 
-/// At most `most` bytes of one line of a text, without control characters.
+/// At most `most` bytes of one line of a text, without control characters, and three dots where it was longer. A text that
+/// was cut before is not cut again.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let line: String =
         text.split_whitespace().collect::<Vec<_>>().join(" ").chars().filter(|c| !c.is_control()).collect();
     let end = line.floor_char_boundary(most);
-    if end < line.len() { format!("{}...", &line[..end]) } else { line }
+    let was_cut = line.len() <= most + 3 && line.ends_with("...");
+    if end < line.len() && !was_cut { format!("{}...", &line[..end]) } else { line }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_protocol::memory::MemoryPage;
-use tiller_protocol::{MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
+use tiller_protocol::{Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
 use super::matcher::{ActionRule, of_others, parse};
@@ -31,6 +31,9 @@ pub struct RuleHit {
     pub rule: BookRule,
     /// The rule forbids the call.
     pub forbids: bool,
+    /// The rule only forbids, and this call, of the same tool and program, is one that it does not forbid: that is counted and
+    /// not shown.
+    pub spares: bool,
 }
 
 /// An entry of a file that is a rule.
@@ -108,7 +111,7 @@ impl RuleBook {
         let mut all: Vec<BookRule> =
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
         for learning in store.learnings().with_matchers().unwrap_or_default() {
-            let text = format!("{} {}", learning.fix, learning.context);
+            let text = text_of(&learning);
             // Output of a command must not write a rule by being learned from: the user accepts it first.
             if !matches!(learning.source.taint, Taint::Person | Taint::Agent) {
                 continue;
@@ -120,6 +123,11 @@ impl RuleBook {
         let mut all = one_for_each_text(all);
         all.truncate(RULES);
         all
+    }
+
+    /// Why the matcher of a learning cannot be read, without a full stop; `None`: it can, or there is none.
+    pub fn fault_of(&self, learning: &Learning) -> Option<String> {
+        parse(&text_of(learning), &self.tools).err()
     }
 
     /// The memory files of models' prompts without the entries that are rules: these stand with the calls that they concern.
@@ -155,7 +163,7 @@ impl RuleBook {
                     Err(why) if found.faults.len() < FAULTS => {
                         found.faults.push(RuleFault { label: file.label, place: place(), why });
                     }
-                    // `mark` says that a text of others is none.
+                    // A marked entry is no rule: `mark` reports it.
                     Ok(Some(rule)) if !of_others(text) && found.rules.len() < RULES => {
                         let rule = BookRule { rule, origin: file.label.to_owned() };
                         found.rules.push(FileRule { rule, place: place() });
@@ -171,14 +179,14 @@ impl RuleBook {
 
     /// Says at each entry of a page why its matcher has no power over calls. Blocks.
     pub fn mark(&self, page: &mut MemoryPage) {
-        let read = self.of_files();
+        let (read, others) = (self.of_files(), self.memory.lines_of_others());
         for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept && e.has_matcher()) {
             let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
             let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
             let place = (file.path.clone(), own.line());
             if let Some(fault) = read.faults.iter().find(|fault| fault.place == place) {
                 entry.fault = format!("It is no rule: {}", fault.why);
-            } else if of_others(&entry.text) {
+            } else if of_others(&entry.text) || others.contains(&place) {
                 entry.fault = NO_RULE.into();
             }
         }
@@ -210,13 +218,20 @@ impl RuleBook {
             let rule = &hit.rule.rule;
             let before = shown.contains(&rule.text);
             let mut count = RuleReceipts::default();
+            if hit.spares {
+                if before {
+                    counts.push((rule.text.clone(), RuleReceipts { followed: 1, ..count }));
+                }
+                continue;
+            }
             match (before, hit.forbids) {
                 (true, true) => count.violated = 1,
                 (true, false) if !rule.never.is_empty() => count.followed = 1,
                 _ => {}
             }
             let text = attached(hit);
-            if (!before || hit.forbids) && texts.len() < ATTACHED && bytes + text.len() <= BUDGET {
+            let fits = texts.is_empty() || bytes + text.len() <= BUDGET;
+            if (!before || hit.forbids) && texts.len() < ATTACHED && fits {
                 bytes += text.len();
                 texts.push(text);
                 count.shown = 1;
@@ -243,6 +258,11 @@ fn attached(hit: &RuleHit) -> String {
     let text = hit.rule.rule.text.replace(['[', ']'], "'");
     let verb = if hit.forbids { "forbids this call" } else { "concerns this call" };
     format!("[A rule of {} {verb}: {text}]", hit.rule.origin.replace(['[', ']'], "'"))
+}
+
+/// The text of a learning in which matchers stand.
+fn text_of(learning: &Learning) -> String {
+    format!("{} {}", learning.fix, learning.context)
 }
 
 /// Joins rules that say the same: what concerns or violates one does so for all.

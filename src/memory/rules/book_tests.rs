@@ -115,7 +115,8 @@ fn entries_that_say_the_same_are_one_rule() {
         (&["terminal(ls*)".to_owned()][..], &["terminal(rm*)".to_owned()][..])
     );
     assert_eq!(rules[0].origin, "MEMORY.md, USER.md");
-    let hits: Vec<RuleHit> = rules.into_iter().take(1).map(|rule| RuleHit { rule, forbids: false }).collect();
+    let hits: Vec<RuleHit> =
+        rules.into_iter().take(1).map(|rule| RuleHit { rule, forbids: false, spares: false }).collect();
     let (_, counts) = book.note(session(), &hits);
     let once = RuleReceipts { shown: 1, ..RuleReceipts::default() };
     assert_eq!(counts, [("Ask first.".to_owned(), once)]);
@@ -152,7 +153,7 @@ fn a_rule_is_shown_once_and_again_when_it_is_violated() {
     let (_dir, store, book) =
         book("- No pushes. [when: terminal \"git *\"] [never: terminal \"git push*\"]\n");
     let rule = book.rules(&store).remove(0);
-    let hit = |forbids| [RuleHit { rule: rule.clone(), forbids }];
+    let hit = |forbids| [RuleHit { rule: rule.clone(), forbids, spares: false }];
     let s = session();
     let (texts, counts) = book.note(s, &hit(false));
     assert_eq!(texts, ["[A rule of MEMORY.md concerns this call: No pushes.]"]);
@@ -165,6 +166,21 @@ fn a_rule_is_shown_once_and_again_when_it_is_violated() {
     book.forget(s);
     let (texts, counts) = book.note(s, &hit(true));
     assert_eq!((texts.len(), counts[0].1.violated), (1, 0), "it was not shown before");
+}
+
+/// The longest rule is shown whole, and a rule that only forbids is followed by a call that it spares.
+#[test]
+fn a_long_rule_is_shown_whole_and_one_that_only_forbids_can_be_followed() {
+    let long = format!("Ask {}", "a".repeat(1_300));
+    let (_dir, store, book) = book(&format!("- {long} [never: terminal \"git push*\"]\n"));
+    let rule = book.rules(&store).remove(0);
+    let hit = |forbids| [RuleHit { rule: rule.clone(), forbids, spares: !forbids }];
+    let s = session();
+    assert_eq!(book.note(s, &hit(false)), (vec![], vec![]), "it was not shown yet");
+    let (texts, _) = book.note(s, &hit(true));
+    assert!(texts[0].contains(&long), "{texts:?}");
+    let (texts, counts) = book.note(s, &hit(false));
+    assert_eq!((texts.len(), counts[0].1), (0, RuleReceipts { shown: 0, followed: 1, violated: 0 }));
 }
 
 /// Only entries are rules: what stands in a code block, in a paragraph or in the archive is text.
@@ -209,23 +225,27 @@ fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
     assert_eq!(texts().last().map(String::as_str), Some("theirs"), "the person has agreed to what is in it");
 }
 
-/// Accepting an entry that is marked takes the mark away.
+/// Accepting an entry that is marked takes the mark away. A rule that waits loses it at once, since it is accepted as a rule.
 #[test]
 fn an_accepted_entry_loses_its_mark() {
     let (dir, store, book) = book("");
     let from = tiller_protocol::Provenance { taint: Taint::ToolOutput, ..Default::default() };
     let target = tiller_protocol::MemoryTarget::default();
-    let edit = crate::files::Edit::Append("run it slowly [when: read]".into());
-    let planned = book.memory.plan(target, &edit, from).unwrap();
-    let id = book.memory.pend(&planned).unwrap();
-    book.memory.decide(id, true, None).unwrap();
+    let pend = |text: &str| {
+        let edit = crate::files::Edit::Append(text.into());
+        let planned = book.memory.plan(target, &edit, from.clone()).unwrap();
+        book.memory.pend(&planned).unwrap()
+    };
+    book.memory.decide(pend("ask first [when: read]"), true, None).unwrap();
+    assert_eq!(book.rules(&store).len(), 1);
+    book.memory.decide(pend("it runs slowly"), true, None).unwrap();
     // It is the last change now.
     let done = book.memory.changes(&[tiller_protocol::memory::ChangeState::Done]).unwrap();
     let id = done.last().unwrap().id;
     let text = || std::fs::read_to_string(dir.path().join("MEMORY.md")).unwrap();
-    assert!(text().contains("[from tool output]") && book.rules(&store).is_empty(), "{}", text());
+    assert!(text().contains("it runs slowly [from tool output]"), "{}", text());
     book.memory.decide(id, true, None).unwrap();
-    assert!(!text().contains("[from tool output]") && book.rules(&store).len() == 1, "{}", text());
+    assert!(text().contains("it runs slowly\n") && !text().contains("[from"), "{}", text());
     assert!(book.memory.decide(id, true, None).is_err(), "it is the person's already");
 }
 

@@ -9,8 +9,8 @@
 
 use tiller_protocol::{RuleArgument, Taint, ToolCatalog};
 
-/// Longest text of a rule that is shown with a call, in bytes.
-pub const SHOWN: usize = 600;
+/// Longest text of a rule, in bytes. It is shown whole with a call.
+pub const SHOWN: usize = 1_400;
 /// Most matchers of an entry, and patterns of a matcher.
 const MATCHERS: usize = 8;
 /// Bytes of a matcher's argument.
@@ -56,9 +56,12 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
     if found == 0 {
         return Ok(None);
     }
-    rule.text = shown(&text);
+    rule.text = one_line(&text);
     if rule.text.is_empty() {
         return Err("it says nothing besides its matcher".into());
+    }
+    if rule.text.len() > SHOWN {
+        return Err(format!("its text is longer than {SHOWN} bytes"));
     }
     Ok(Some(rule))
 }
@@ -76,7 +79,7 @@ pub fn without_matchers(entry: &str) -> Option<String> {
         return None;
     }
     text.push_str(rest);
-    Some(shown(&text))
+    Some(one_line(&text))
 }
 
 /// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
@@ -85,11 +88,8 @@ pub(crate) fn of_others(entry: &str) -> bool {
     untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
 }
 
-/// One line, cut.
-fn shown(text: &str) -> String {
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.truncate(line.floor_char_boundary(SHOWN));
-    line
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 const WHEN: &str = "[when:";

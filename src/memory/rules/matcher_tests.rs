@@ -43,6 +43,10 @@ fn text_without_matchers_is_no_rule_and_wrong_ones_say_why() {
     }
     assert!(parse(&"[when: read]".repeat(99), &tools).is_err());
     assert!(parse(&format!("[when: read {}]", "a".repeat(999)), &tools).is_err());
+    // A part of a rule could say the opposite of it.
+    let long = |bytes| parse(&format!("{} [when: read]", "a".repeat(bytes)), &tools);
+    assert_eq!(long(super::matcher::SHOWN).unwrap().unwrap().text.len(), super::matcher::SHOWN);
+    assert!(long(super::matcher::SHOWN + 1).unwrap_err().contains("longer than 1400 bytes"));
 }
 
 /// Rules are counted by their text.

@@ -12,7 +12,7 @@ pub mod promotion;
 
 pub use book::{BookRule, RuleBook, RuleHit};
 pub use matcher::ActionRule;
-pub use promotion::{Promotions, RuleFile, WriteText};
+pub use promotion::{Promotions, RuleFile, WriteTexts};
 
 #[cfg(test)]
 #[path = "matcher_tests.rs"]

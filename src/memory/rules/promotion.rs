@@ -5,19 +5,20 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{PromotionKind, RuleArgument, RulePromotion, ToolCatalog};
+use tiller_protocol::{NEXT_PATTERN, PromotionKind, RuleArgument, RulePromotion, ToolCatalog};
 
 use super::ActionRule;
 
-/// Writes a text to a file of the person's, or takes it out (`false`). An error is a sentence.
-pub type WriteText = Arc<dyn Fn(&str, bool) -> Result<(), String> + Send + Sync>;
+/// Writes texts to a file of the person's, or takes them out (`false`), in one change of the file: all or none. A text
+/// that stands there already is as if written, and one that is not there as if taken out. An error is a sentence.
+pub type WriteTexts = Arc<dyn Fn(&[&str], bool) -> Result<(), String> + Send + Sync>;
 
 /// A file that rules are written to.
 #[derive(Clone)]
 pub struct RuleFile {
     /// Its path, as it is shown.
     pub file: String,
-    pub write: WriteText,
+    pub write: WriteTexts,
 }
 
 /// How rules become more than text.
@@ -29,15 +30,10 @@ pub struct Promotions {
     pub hooks: RuleFile,
 }
 
-/// Between the patterns of one rule, in the text that is shown and stored. A pattern has one line.
-const NEXT: &str = "\n";
-/// Between them in texts that earlier versions stored. It may also be a part of a command.
-const OLD_NEXT: &str = " && ";
-
 impl Promotions {
     /// What a rule can become, the first choice first.
     pub fn offers(&self, rule: &ActionRule, tools: &ToolCatalog) -> Vec<RulePromotion> {
-        let permission = (!rule.never.is_empty()).then(|| rule.never.join(NEXT));
+        let permission = (!rule.never.is_empty()).then(|| rule.never.join(NEXT_PATTERN));
         let offer = |kind, text: String| RulePromotion { kind, file: self.file(kind).file.clone(), text };
         let permission = permission.map(|text| offer(PromotionKind::Permission, text));
         let hook = hook(rule, tools).map(|text| offer(PromotionKind::Hook, text));
@@ -57,40 +53,19 @@ impl Promotions {
     /// # Errors
     /// Why it was not written, as a sentence.
     pub fn write(&self, kind: PromotionKind, text: &str) -> Result<(), String> {
-        let write = &self.file(kind).write;
-        let mut written: Vec<&str> = Vec::new();
-        for part in parts(kind, text) {
-            if let Err(why) = write(part, true) {
-                for done in &written {
-                    // The first error is the one to tell.
-                    let _ = write(done, false);
-                }
-                return Err(why);
-            }
-            written.push(part);
-        }
-        Ok(())
+        (self.file(kind).write)(&kind.parts(text), true)
     }
 
-    /// Takes out what was written.
+    /// Takes out what was written, but for what is also in a text of `others`: texts of this kind that were made of other
+    /// rules.
     ///
     /// # Errors
     /// Why it was not taken out, as a sentence.
-    pub fn take_out(&self, kind: PromotionKind, text: &str) -> Result<(), String> {
-        parts(kind, text).into_iter().try_for_each(|part| (self.file(kind).write)(part, false))
-    }
-}
-
-/// The texts that are written one by one.
-fn parts(kind: PromotionKind, text: &str) -> Vec<&str> {
-    match kind {
-        PromotionKind::Permission if text.contains(NEXT) => text.split(NEXT).collect(),
-        PromotionKind::Permission => {
-            let parts: Vec<&str> = text.split(OLD_NEXT).collect();
-            let whole = |part: &&str| part.contains('(') == part.ends_with(')');
-            if parts.iter().all(whole) { parts } else { vec![text] }
-        }
-        PromotionKind::Hook => vec![text],
+    pub fn take_out(&self, kind: PromotionKind, text: &str, others: &[&str]) -> Result<(), String> {
+        let kept: Vec<&str> = others.iter().flat_map(|other| kind.parts(other)).collect();
+        let mut gone = kind.parts(text);
+        gone.retain(|part| !kept.contains(part));
+        if gone.is_empty() { Ok(()) } else { (self.file(kind).write)(&gone, false) }
     }
 }
 

@@ -5,20 +5,21 @@ use tiller_tool::Registry;
 use super::*;
 use crate::rules::matcher::parse;
 
-/// Files that keep what is written to them, and refuse a text with `refused` in it.
+/// Files that keep what is written to them, and refuse texts with `refused` in one of them.
 fn promotions() -> (Promotions, Arc<Mutex<Vec<String>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let file = |name: &str| {
         let (name, kept) = (name.to_owned(), Arc::clone(&written));
         let prefix = format!("{name}: ");
-        let write: WriteText = Arc::new(move |text, add| {
-            let (mut kept, line) = (kept.lock().unwrap(), format!("{prefix}{text}"));
-            if text.contains("refused") {
+        let write: WriteTexts = Arc::new(move |texts: &[&str], add| {
+            let mut kept = kept.lock().unwrap();
+            if texts.iter().any(|text| text.contains("refused")) {
                 return Err("no".into());
             }
-            kept.retain(|known| *known != line);
-            if add {
-                kept.push(line);
+            for text in texts {
+                let line = format!("{prefix}{text}");
+                kept.retain(|known| *known != line);
+                kept.extend(add.then_some(line));
             }
             Ok(())
         });
@@ -88,12 +89,27 @@ fn all_of_an_offer_is_written_or_nothing() {
     let text = "terminal(a*) && terminal(b*)";
     promotions.write(PromotionKind::Permission, text).unwrap();
     assert_eq!(written.lock().unwrap().len(), 2);
-    promotions.take_out(PromotionKind::Permission, text).unwrap();
+    promotions.take_out(PromotionKind::Permission, text, &[]).unwrap();
     assert_eq!(*written.lock().unwrap(), [""; 0]);
     assert!(promotions.write(PromotionKind::Permission, "terminal(a*) && terminal(refused)").is_err());
     assert_eq!(*written.lock().unwrap(), [""; 0]);
     promotions.write(PromotionKind::Hook, "[[x]] && y").unwrap();
     assert_eq!(*written.lock().unwrap(), ["config.toml: [[x]] && y"]);
+}
+
+/// Two rules can become the same pattern, which has one line: it stays while one of them is a permission rule.
+#[test]
+fn what_another_rule_became_stays_in_the_file() {
+    let (promotions, written) = promotions();
+    let (both, one) = ("terminal(a*)\nterminal(b*)", "terminal(b*)");
+    promotions.write(PromotionKind::Permission, both).unwrap();
+    promotions.write(PromotionKind::Permission, one).unwrap();
+    promotions.take_out(PromotionKind::Permission, both, &[one]).unwrap();
+    assert_eq!(*written.lock().unwrap(), ["permissions.yaml: terminal(b*)"]);
+    promotions.take_out(PromotionKind::Permission, one, &[both]).unwrap();
+    assert_eq!(*written.lock().unwrap(), ["permissions.yaml: terminal(b*)"]);
+    promotions.take_out(PromotionKind::Permission, one, &[]).unwrap();
+    assert_eq!(*written.lock().unwrap(), [""; 0]);
 }
 
 /// A pattern may contain what earlier versions wrote between patterns.
@@ -105,7 +121,7 @@ fn patterns_are_kept_apart_whatever_is_in_them() {
     let lines = || written.lock().unwrap().clone();
     let one = "permissions.yaml: terminal(cd a && git push*)";
     assert_eq!(lines(), [one, "permissions.yaml: terminal(git push*)"]);
-    promotions.take_out(PromotionKind::Permission, &all[0].text).unwrap();
+    promotions.take_out(PromotionKind::Permission, &all[0].text, &[]).unwrap();
     assert_eq!(lines(), Vec::<String>::new());
     let all = offers("x [never: terminal \"cd a && git push*\"]");
     promotions.write(PromotionKind::Permission, &all[0].text).unwrap();
@@ -114,6 +130,6 @@ fn patterns_are_kept_apart_whatever_is_in_them() {
     for pattern in ["terminal(a)", "terminal"] {
         promotions.write(PromotionKind::Permission, pattern).unwrap();
     }
-    promotions.take_out(PromotionKind::Permission, "terminal(a) && terminal").unwrap();
+    promotions.take_out(PromotionKind::Permission, "terminal(a) && terminal", &[]).unwrap();
     assert_eq!(lines(), [one]);
 }

@@ -45,6 +45,11 @@ impl std::fmt::Display for Finding {
     }
 }
 
+/// Whether a text speaks to an agent as an instruction does: [`Finding::Instruction`].
+pub(crate) fn instructs(text: &str) -> bool {
+    instructions::instructs(text)
+}
+
 /// The first thing in a text that is of a kind in `refused`, in its order.
 pub fn find(text: &str, refused: &[FindingKind], secret: &FindSecret) -> Option<Finding> {
     refused.iter().find_map(|kind| match kind {

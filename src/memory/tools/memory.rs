@@ -10,13 +10,14 @@ use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
     Access, MemoryEntry, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget,
-    RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    RuleArgument, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
 use tiller_text::clean::visible;
 use tiller_tool::cx::{AskedWrite, MemoryOrigin};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use crate::files::{Edit, Memory, MemoryError, Planned, Route};
+use crate::rules::matcher::of_others;
 
 /// Most entries of a search.
 const FOUND: usize = 20;
@@ -267,7 +268,10 @@ fn faults(page: &MemoryPage, args: &Args) -> String {
 
 fn line(e: &MemoryEntry) -> String {
     let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
-    format!("{date}{}", visible(&e.text).replace('\n', "\n  "))
+    let taint = e.from.as_ref().map(|from| from.taint).filter(|taint| taint.is_untrusted());
+    // What a program wrote beside Tiller has no mark in its file.
+    let mark = taint.filter(|_| !of_others(&e.text)).map_or("", Taint::mark);
+    format!("{date}{}{mark}", visible(&e.text).replace('\n', "\n  "))
 }
 
 /// Writes a change, or keeps it for the user. Returns the start of a sentence about the file.

@@ -86,21 +86,13 @@ fn fitting(
     let containing = list(query, LIMIT)?;
     let Some(order) = order else { return Ok(containing) };
     let all = list("", SEARCHED)?;
-    let best = order(query, all.iter().map(text).collect()).unwrap_or_default().0;
+    let best = order(query, all.iter().map(Learning::search_text).collect()).unwrap_or_default().0;
     let mut found: Vec<Learning> = best.into_iter().filter_map(|at| all.get(at).cloned()).collect();
     let missed = containing.into_iter().filter(|l| !found.iter().any(|known| known.id == l.id));
     let missed: Vec<Learning> = missed.collect();
     found.extend(missed);
     found.truncate(LIMIT as usize);
     Ok(found)
-}
-
-/// What is searched of a learning.
-fn text(l: &Learning) -> String {
-    let (kind, tags) = (&l.kind, l.tags.join(" "));
-    [&kind.tool, &kind.subject, &kind.error_type, &l.pattern, &l.fix, &l.context, &tags]
-        .map(String::as_str)
-        .join(" ")
 }
 
 #[cfg(test)]

@@ -272,7 +272,8 @@ pub fn yaml_item(pattern: &str) -> String {
     format!("  - '{}'", pattern.replace('\'', "''"))
 }
 
-/// The text of the person's file with one more `allow` rule. Everything else stays as it is.
+/// The text of the person's file with one more `allow` rule. Everything else stays as it is. A rule that was added before
+/// is not added again.
 ///
 /// # Errors
 /// When the file cannot be read, or the rule cannot be added to its form; nothing may be written then.
@@ -280,7 +281,8 @@ pub fn with_allow(text: &str, pattern: &str, tools: &ToolCatalog) -> Result<Stri
     with_rule(text, Effect::Allow, pattern, tools)
 }
 
-/// The text of the person's file with one more `allow` or `deny` rule. Everything else stays as it is.
+/// The text of the person's file with one more `allow` or `deny` rule. Everything else stays as it is. A rule that was
+/// added before is not added again.
 ///
 /// # Errors
 /// As [`with_allow`].
@@ -291,10 +293,13 @@ pub fn with_rule(
     tools: &ToolCatalog,
 ) -> Result<String, RuleProblem> {
     Rule::written(effect, Source::User, pattern, tools).map_err(|text| RuleProblem { line: 0, text })?;
-    let key = if effect == Effect::Deny { "deny:" } else { "allow:" };
+    let key = if effect == Effect::Deny { DENY } else { "allow:" };
     let before = load(text, Source::User, tools)?;
     let item = yaml_item(pattern);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if !added_lines(&lines, key, &item).is_empty() {
+        return Ok(text.to_owned());
+    }
     match lines.iter().position(|l| l.trim_end() == key) {
         Some(at) => lines.insert(at + 1, item),
         None => {
@@ -312,26 +317,52 @@ pub fn with_rule(
     }
 }
 
-/// The text of the person's file without a `deny` rule that [`with_rule`] added. A heading without rules goes with it.
+/// The text of the person's file without a `deny` rule that [`with_rule`] added. A heading without rules goes with it. The
+/// text stays as it is when no such rule is in it.
 ///
 /// # Errors
-/// When the file cannot be read, or the rule does not stand in it as it was added; nothing may be written then.
+/// When the file cannot be read, or the rule stands in it in another form than it was added; nothing may be written then.
 pub fn without_deny(text: &str, pattern: &str, tools: &ToolCatalog) -> Result<String, RuleProblem> {
     let before = load(text, Source::User, tools)?;
-    let (item, mut lines) = (yaml_item(pattern), text.lines().collect::<Vec<_>>());
-    let gone =
-        || RuleProblem { line: 0, text: "the rule does not stand in this file as it was written".into() };
-    let heading = lines.iter().position(|l| l.trim_end() == "deny:").ok_or_else(gone)?;
-    let below = lines.iter().skip(heading + 1).take_while(|l| l.starts_with([' ', '-', '#'])).count();
-    let at =
-        (heading + 1..=heading + below).find(|at| lines.get(*at) == Some(&item.as_str())).ok_or_else(gone)?;
-    lines.remove(at);
-    if below == 1 {
+    let denies = |rules: &[Rule]| rules.iter().any(|r| r.effect == Effect::Deny && r.text() == pattern);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // Earlier versions could add a rule twice.
+    let added = added_lines(&lines, DENY, &yaml_item(pattern));
+    for at in added.iter().rev() {
+        lines.remove(*at);
+    }
+    let heading = lines.iter().position(|l| l.trim_end() == DENY).filter(|_| !added.is_empty());
+    if let Some(heading) = heading.filter(|at| block(&lines, *at).is_empty()) {
         lines.remove(heading);
     }
-    let out = if lines.is_empty() { String::new() } else { format!("{}\n", lines.join("\n")) };
+    let out = match lines.is_empty() {
+        _ if added.is_empty() => text.to_owned(),
+        true => String::new(),
+        false => format!("{}\n", lines.join("\n")),
+    };
     let after = load(&out, Source::User, tools)?;
-    if after.rules.len() + 1 == before.rules.len() { Ok(out) } else { Err(gone()) }
+    let taken_out = !added.is_empty() || !denies(&after.rules);
+    if taken_out && after.rules.len() + added.len() == before.rules.len() {
+        Ok(out)
+    } else {
+        let text = "the rule does not stand in this file as it was written".into();
+        Err(RuleProblem { line: 0, text })
+    }
+}
+
+/// The heading of the rules that deny.
+const DENY: &str = "deny:";
+
+/// The lines below the heading at `heading` that belong to it.
+fn block(lines: &[String], heading: usize) -> std::ops::Range<usize> {
+    let below = lines.iter().skip(heading + 1).take_while(|l| l.starts_with([' ', '-', '#'])).count();
+    heading + 1..heading + 1 + below
+}
+
+/// Where the line of a rule stands below the heading `key`, in rising order.
+fn added_lines(lines: &[String], key: &str, item: &str) -> Vec<usize> {
+    let Some(heading) = lines.iter().position(|l| l.trim_end() == key) else { return Vec::new() };
+    block(lines, heading).filter(|at| lines.get(*at).is_some_and(|line| line == item)).collect()
 }
 
 #[cfg(test)]

@@ -192,8 +192,22 @@ fn a_deny_rule_is_added_and_taken_out_without_a_trace() {
         let with = with_rule(text, Effect::Deny, "terminal(git push* main*)", &tools).unwrap();
         let rules = load(&with, Source::User, &tools).unwrap().rules;
         assert!(rules.iter().any(|r| r.effect == Effect::Deny && r.text() == "terminal(git push* main*)"));
+        // A rule that is there already is as if added, and one that is not there as if taken out.
+        assert_eq!(with_rule(&with, Effect::Deny, "terminal(git push* main*)", &tools).unwrap(), with);
         assert_eq!(without_deny(&with, "terminal(git push* main*)", &tools).unwrap(), text);
-        assert!(without_deny(text, "terminal(git push* main*)", &tools).is_err());
+        assert_eq!(without_deny(text, "terminal(git push* main*)", &tools).unwrap(), text);
     }
+    // Earlier versions could add a rule twice.
+    let twice = "deny:\n  - 'terminal(a*)'\n  - 'terminal(a*)'\n";
+    assert_eq!(without_deny(twice, "terminal(a*)", &tools).unwrap(), "");
+    // Another form is the person's own, as is a rule of another effect.
+    for own in ["deny:\n  - terminal(a*)\n", "deny: ['terminal(a*)']\n"] {
+        assert!(without_deny(own, "terminal(a*)", &tools).is_err(), "{own}");
+    }
+    let both = with_rule("deny:\n  - terminal(a*)\n", Effect::Deny, "terminal(a*)", &tools).unwrap();
+    assert_eq!(without_deny(&both, "terminal(a*)", &tools).unwrap(), "deny:\n  - terminal(a*)\n");
+    let allowed = "allow:\n  - 'terminal(a*)'\n";
+    assert_eq!(without_deny(allowed, "terminal(a*)", &tools).unwrap(), allowed);
+    assert_eq!(with_allow(allowed, "terminal(a*)", &tools).unwrap(), allowed);
     assert!(with_rule("", Effect::Deny, "treminal(x)", &tools).is_err());
 }

@@ -134,7 +134,70 @@ pub struct RuleReceipts {
 /// Violations from which a rule may become a permission rule or a hook.
 pub const VIOLATED: u32 = 2;
 
+/// Between the patterns of one rule, in the text that is shown and stored. A pattern has one line.
+pub const NEXT_PATTERN: &str = "\n";
+/// Between them in texts that earlier versions stored. It may also be a part of a command.
+const OLD_NEXT_PATTERN: &str = " && ";
+
+impl PromotionKind {
+    /// What is written, for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Permission => "Permission rule",
+            Self::Hook => "Hook",
+        }
+    }
+
+    /// The patterns in the text of an offer; the text of a hook is one part.
+    pub fn parts(self, text: &str) -> Vec<&str> {
+        match self {
+            Self::Permission if text.contains(NEXT_PATTERN) => text.split(NEXT_PATTERN).collect(),
+            Self::Permission => {
+                let parts: Vec<&str> = text.split(OLD_NEXT_PATTERN).collect();
+                let whole = |part: &&str| part.contains('(') == part.ends_with(')');
+                if parts.iter().all(whole) { parts } else { vec![text] }
+            }
+            Self::Hook => vec![text],
+        }
+    }
+}
+
+impl RulePromotion {
+    /// The text for people: `deny PATTERN` for each pattern, one a line, or the tables of a hook.
+    pub fn shown(&self) -> String {
+        match self.kind {
+            PromotionKind::Permission => {
+                let patterns = self.kind.parts(&self.text);
+                patterns.iter().map(|pattern| format!("deny {pattern}")).collect::<Vec<_>>().join("\n")
+            }
+            PromotionKind::Hook => self.text.clone(),
+        }
+    }
+}
+
 impl RuleView {
+    /// Why this cannot be made of the rule now; `None`: it can.
+    pub fn refusal(&self, kind: PromotionKind) -> Option<&'static str> {
+        match self.promoted.as_ref().map(|made| made.kind) {
+            Some(PromotionKind::Permission) => return Some("This is a permission rule already"),
+            Some(PromotionKind::Hook) => return Some("This is a hook already"),
+            None => {}
+        }
+        if !self.offers.iter().any(|offer| offer.kind == kind) {
+            return Some(match kind {
+                PromotionKind::Permission => "The rule forbids nothing: add [never: ...] to it",
+                PromotionKind::Hook => {
+                    "The rule forbids nothing: add [never: ...], or name one command in backquotes"
+                }
+            });
+        }
+        match (self.may_be_promoted(), self.never.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some("The rule was not shown twice yet"),
+            (false, false) => Some("The rule was not violated twice yet"),
+        }
+    }
+
     /// Whether it may become a permission rule or a hook: it was violated twice, or shown twice where it forbids nothing and
     /// asks for a command.
     pub fn may_be_promoted(&self) -> bool {
@@ -151,6 +214,14 @@ impl Learning {
         let single = [pattern, error, fix, context, tool, subject, error_type];
         let source = [&mut source.agent, &mut source.branch];
         single.into_iter().chain(details).chain(tags).chain(source)
+    }
+
+    /// What is searched of it: tool, subject, error, what was tried, what to do instead, context and tags.
+    pub fn search_text(&self) -> String {
+        let (kind, tags) = (&self.kind, self.tags.join(" "));
+        [&kind.tool, &kind.subject, &kind.error_type, &self.pattern, &self.fix, &self.context, &tags]
+            .map(String::as_str)
+            .join(" ")
     }
 
     /// The error for people: as it was printed, else its form without paths and numbers.
@@ -244,6 +315,58 @@ pub struct LearningNews {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_says_what_it_can_become_and_why_not() {
+        let offer = |kind, text: &str| RulePromotion { kind, file: "f".into(), text: text.into() };
+        let (permission, hook) = (PromotionKind::Permission, PromotionKind::Hook);
+        let mut rule = RuleView { text: "No pushes.".into(), ..RuleView::default() };
+        for kind in [permission, hook] {
+            assert!(rule.refusal(kind).unwrap().contains("forbids nothing"));
+        }
+        rule.offers = vec![offer(hook, "[[hooks.after-tool-call]]")];
+        rule.receipts.shown = 1;
+        assert!(rule.refusal(hook).unwrap().contains("not shown twice"));
+        rule.receipts.shown = 2;
+        assert_eq!(rule.refusal(hook), None);
+        assert!(rule.refusal(permission).unwrap().contains("forbids nothing"));
+        rule.never = vec!["terminal(a*)".into()];
+        rule.offers.push(offer(permission, "terminal(a*)"));
+        assert!(rule.refusal(permission).unwrap().contains("not violated twice"));
+        rule.receipts.violated = 2;
+        assert_eq!((rule.refusal(permission), rule.refusal(hook)), (None, None));
+        rule.promoted = Some(offer(hook, "x"));
+        assert!(rule.refusal(permission).unwrap().contains("a hook already"));
+        rule.promoted = Some(offer(permission, "x"));
+        assert!(rule.refusal(hook).unwrap().contains("a permission rule already"));
+    }
+
+    #[test]
+    fn a_learning_is_searched_by_each_of_its_texts() {
+        let learning: Learning = serde_json::from_value(serde_json::json!({
+            "id": 1, "kind": {"tool": "t", "subject": "s", "error_type": "e"}, "pattern": "p", "fix": "f",
+            "context": "c", "tags": ["g", "h"], "state": "active", "created_at": "2026-01-01T00:00:00Z",
+            "source": {"taint": "agent"},
+        }))
+        .unwrap();
+        assert_eq!(learning.search_text(), "t s e p f c g h");
+    }
+
+    #[test]
+    fn each_pattern_of_a_permission_rule_is_shown_with_what_it_does() {
+        let shown = |kind, text: &str| RulePromotion { kind, file: "f".into(), text: text.into() }.shown();
+        assert_eq!(
+            shown(PromotionKind::Permission, "terminal(a*)\nterminal(b && c)"),
+            "deny terminal(a*)\ndeny terminal(b && c)"
+        );
+        // As earlier versions stored it.
+        assert_eq!(
+            shown(PromotionKind::Permission, "terminal(a*) && terminal(b*)"),
+            "deny terminal(a*)\ndeny terminal(b*)"
+        );
+        let hook = "[[hooks.after-tool-call]]\ncommand = \"a && b\"";
+        assert_eq!(shown(PromotionKind::Hook, hook), hook);
+    }
 
     #[test]
     fn every_text_of_a_learning_is_visited() {

@@ -48,6 +48,9 @@ pub enum EntryBody {
         /// none, or the entry is of an earlier version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<Taint>,
+        /// The numbers of the learnings whose texts stand at the end of `content`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        learnings: Vec<i64>,
     },
     /// A model's reply.
     Assistant {
@@ -209,6 +212,7 @@ impl ShellRecord {
             origin: Origin::Shell,
             content: vec![Part::Text { text: said }],
             taint: Some(Taint::ToolOutput),
+            learnings: Vec::new(),
         }
     }
 

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use tiller_store::search::nearest;
 use tiller_store::search::stem::{humps, stem, words};
 use tiller_store::search::words::is_stop;
+use tiller_store::search::{nearest, vary};
 
 /// A text that is scored.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Ranked {
     pub suggestion: Option<String>,
     /// Some text has each word of the query.
     pub(crate) knows_all: bool,
+    /// Vectors were compared, too.
+    pub(crate) by_meaning: bool,
 }
 
 /// Bytes of a text that are read.
@@ -35,7 +37,8 @@ const WORDS: usize = 32;
 /// Letters of an unfinished word that other words may begin with.
 const BEGUN: usize = 3;
 
-/// Orders texts. `meant`: the share from 0 to 1 of each text for its meaning, or empty; it counts with this weight.
+/// Orders texts; one that says the same as a better one moves down. `meant`: the share from 0 to 1 of each text for its meaning, or
+/// empty; it counts with this weight.
 pub(crate) fn rank(texts: &[Text], query: &str, (meant, weight): (&[f32], f32)) -> Ranked {
     let wanted = Wanted::of(query);
     if wanted.words.is_empty() && wanted.phrases.is_empty() {
@@ -63,12 +66,16 @@ pub(crate) fn rank(texts: &[Text], query: &str, (meant, weight): (&[f32], f32)) 
         }
     }
     hits.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let scored: Vec<(f32, &str)> =
+        hits.iter().map(|(score, at)| (*score, texts[*at].text.as_str())).collect();
+    let order = vary(&scored);
     let unknown =
         with.iter().zip(&wanted.words).filter(|(with, _)| **with == 0).map(|(_, w)| w.word.as_str());
     let unknown: Vec<&str> = unknown.collect();
     Ranked {
-        best: hits.into_iter().map(|(_, at)| at).collect(),
+        best: order.into_iter().map(|n| hits[n].1).collect(),
         knows_all: unknown.is_empty(),
+        by_meaning: !meant.is_empty(),
         suggestion: suggestion(texts, query, &unknown),
     }
 }
@@ -218,6 +225,20 @@ mod tests {
         assert_eq!(best(&[]), [1, 2]);
         assert_eq!(best(&[0.0, 0.0, 0.5]), [2, 1]);
         assert_eq!(best(&[1.0, 0.0, 0.0]), [1, 2, 0], "words come before meaning alone");
+    }
+
+    #[test]
+    fn texts_that_say_the_same_leave_room_for_others() {
+        let all = texts(&[
+            "deploys need the tunnel to bastion 1",
+            "deploys need the tunnel to bastion 2",
+            "deploys need the tunnel to bastion 3",
+            "deploys need the tunnel to bastion 4",
+            "deploys need the tunnel to bastion 5",
+            "a tunnel of the railway",
+            "ssh goes through a tunnel",
+        ]);
+        assert_eq!(rank(&all, "tunnel ", (&[], 0.0)).best, [0, 5, 6, 1, 2, 3, 4]);
     }
 
     #[test]

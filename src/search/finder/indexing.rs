@@ -9,7 +9,7 @@ use tiller_store::StoreError;
 use super::meaning::hash;
 use super::{Finder, lock};
 use crate::embedder::{Embedder, cosine};
-use crate::endpoint::Patience;
+use crate::endpoint::{EmbedFault, Fault, Patience};
 
 /// Entries that are indexed before the index is free for a search.
 const STEP: u64 = 500;
@@ -19,6 +19,15 @@ pub(crate) const PROBE: &str = "The letter about the old harbour lies in the thi
 const SAME_MODEL: f32 = 0.98;
 /// How long a model counts as the same without another look.
 const TRUSTED: Duration = Duration::from_secs(3600);
+
+/// A run of [`Finder::refresh`]. The next one may begin when it is dropped: at its end, or with its runtime.
+struct Running(Arc<Finder>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.indexing.store(false, Ordering::Release);
+    }
+}
 
 impl Finder {
     /// Indexes everything that is new and waits, for a thread without a runtime.
@@ -31,17 +40,14 @@ impl Finder {
         Ok(())
     }
 
-    /// Indexes what is new, in the background and step by step; once at a time. Call it after entries were written, within
-    /// a runtime.
+    /// Indexes what is new, in the background and step by step; once at a time. Call it after entries were written, and where
+    /// others may have written some; within a runtime.
     pub fn refresh(self: &Arc<Self>) {
         if self.indexing.swap(true, Ordering::AcqRel) {
             return;
         }
-        let finder = Arc::clone(self);
-        drop(tokio::spawn(async move {
-            finder.index().await;
-            finder.indexing.store(false, Ordering::Release);
-        }));
+        let running = Running(Arc::clone(self));
+        drop(tokio::spawn(async move { running.0.index().await }));
     }
 
     /// Indexes everything that is new: words, then vectors. What fails is tried again with the next call.
@@ -88,7 +94,7 @@ impl Finder {
         let made = match self.made(vec![PROBE.to_owned()], Patience::Index).await {
             Ok(made) => made.into_iter().next().unwrap_or_default(),
             Err(fault) => {
-                self.failed(&fault);
+                self.failed(&Fault::from(fault));
                 return Ok(());
             }
         };
@@ -121,23 +127,70 @@ impl Finder {
                 break;
             }
             let (rows, texts): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
-            let vectors = match self.made(texts, Patience::Index).await {
-                Ok(vectors) => vectors,
-                Err(fault) => {
-                    self.failed(&fault);
-                    break;
-                }
-            };
+            let vectors = self.made_for_index(texts).await;
             let finder = Arc::clone(self);
             let (of, pairs) = (model.clone(), rows.into_iter().zip(vectors).collect::<Vec<_>>());
             let kept =
                 tokio::task::spawn_blocking(move || finder.store.search().put_vectors(&of, &pairs)).await;
             if !kept.map_err(|_| StoreError::Internal("indexing ended early".into()))?? {
-                // Another process works with another model, or all are made again with the next call.
+                // The vectors there were of another length, or were removed: all are made again with the next call.
                 self.forget_in_memory();
                 break;
             }
         }
         Ok(())
+    }
+
+    /// A vector for each text, in their order; fewer when the server fails, which is noted. Texts that are refused together are
+    /// asked for in halves. One that is refused alone by a server that takes other texts has an empty vector, so that it is not
+    /// asked for again.
+    pub(super) async fn made_for_index(self: &Arc<Self>, texts: Vec<String>) -> Vec<Vec<u8>> {
+        let mut made = Vec::with_capacity(texts.len());
+        // The last part is the next one.
+        let mut parts = vec![texts];
+        while let Some(mut part) = parts.pop() {
+            let fault = match self.made(part.clone(), Patience::Index).await {
+                Ok(vectors) => {
+                    made.extend(vectors);
+                    continue;
+                }
+                Err(fault) => fault,
+            };
+            let of_texts = matches!(fault, EmbedFault::Texts(_));
+            if of_texts && part.len() > 1 {
+                let second = part.split_off(part.len() / 2);
+                parts.extend([second, part]);
+                continue;
+            }
+            let fault = Fault::from(fault);
+            if !of_texts || !self.takes_texts().await {
+                self.failed(&fault);
+                break;
+            }
+            tracing::warn!(fault = fault.0, "a text has no vector");
+            made.push(Vec::new());
+        }
+        made
+    }
+
+    /// Whether the server makes a vector of a plain text.
+    async fn takes_texts(self: &Arc<Self>) -> bool {
+        self.made(vec![PROBE.to_owned()], Patience::Index).await.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room_tests::scratch;
+
+    #[test]
+    fn a_run_that_ended_with_its_runtime_lets_the_next_one_begin() {
+        let (_dir, store) = scratch();
+        let finder = Arc::new(Finder::new(store, None));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async { finder.refresh() });
+        drop(runtime);
+        assert!(!finder.indexing.load(Ordering::Acquire));
     }
 }

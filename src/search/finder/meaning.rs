@@ -9,7 +9,7 @@ use tiller_store::search::{Near, TextHash};
 
 use super::{Finder, lock};
 use crate::embedder::{Embedder, by_server, cosine, spoken};
-use crate::endpoint::{Fault, Patience};
+use crate::endpoint::{EmbedFault, Fault, Patience};
 use crate::fuse::shares;
 use crate::near::{COMPARED, Vocabulary};
 
@@ -41,7 +41,7 @@ impl Finder {
             return Err(fault);
         }
         let made = self.made(vec![text.to_owned()], Patience::Search).await;
-        let made = made.inspect_err(|fault| self.failed(fault))?;
+        let made = made.map_err(Fault::from).inspect_err(|fault| self.failed(fault))?;
         let vector = made.into_iter().next().filter(|v| !v.is_empty());
         if let Some(vector) = &vector {
             let mut asked = lock(&self.asked);
@@ -57,13 +57,13 @@ impl Finder {
         self: &Arc<Self>,
         texts: Vec<String>,
         patience: Patience,
-    ) -> Result<Vec<Vec<u8>>, Fault> {
+    ) -> Result<Vec<Vec<u8>>, EmbedFault> {
         if let Some(Embedder::Endpoint(endpoint)) = &self.embedder {
             return by_server(endpoint, &texts, patience).await;
         }
         let finder = Arc::clone(self);
         let made = tokio::task::spawn_blocking(move || finder.by_table(&texts)).await;
-        made.map_err(|_| Fault("the vectors could not be made".into()))
+        made.map_err(|_| EmbedFault::Server(Fault("the vectors could not be made".into())))
     }
 
     /// As [`Self::made`], by the table. Blocks.
@@ -129,8 +129,8 @@ impl Finder {
         Ok(words.near(table, text))
     }
 
-    /// How much each text means the same as a query with this vector, from 0 to 1. A text whose vector is not made yet has 0;
-    /// those of a table are made here. Blocks.
+    /// How much each text means the same as a query with this vector, from 0 to 1; empty where none of them has a vector. One whose
+    /// vector is not made yet has 0; those of a table are made here. Blocks.
     pub(super) fn meant(&self, wanted: &[u8], texts: &[&str]) -> Vec<f32> {
         let hashes: Vec<TextHash> = texts.iter().map(|t| hash(t)).collect();
         self.load(texts, &hashes);
@@ -139,6 +139,9 @@ impl Finder {
             .iter()
             .map(|hash| known.get(hash).filter(|v| !v.is_empty()).map(|v| cosine(wanted, v)))
             .collect();
+        if cosines.iter().all(Option::is_none) {
+            return Vec::new();
+        }
         let shares = shares(&cosines.iter().flatten().copied().collect::<Vec<_>>());
         let mut shares = shares.into_iter();
         cosines.iter().map(|cosine| cosine.and_then(|_| shares.next()).unwrap_or(0.0)).collect()
@@ -197,13 +200,7 @@ impl Finder {
                 break;
             }
             let texts: Vec<String> = part.iter().map(|(_, text)| text.clone()).collect();
-            let vectors = match self.made(texts, Patience::Index).await {
-                Ok(vectors) => vectors,
-                Err(fault) => {
-                    self.failed(&fault);
-                    break;
-                }
-            };
+            let vectors = self.made_for_index(texts).await;
             let (finder, model) = (Arc::clone(self), embedder.identity());
             let pairs: Vec<(TextHash, Vec<u8>)> = part.iter().map(|(hash, _)| *hash).zip(vectors).collect();
             let kept = tokio::task::spawn_blocking(move || {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
 use tiller_protocol::{SearchMeaning, SearchOrder, SearchPage, SearchQuery, Time};
-use tiller_store::search::rank::Weights;
+use tiller_store::search::rank::{Scored, Weights};
 use tiller_store::search::{Cancel, Lookup, Ranking, TextHash};
 use tiller_store::{Store, StoreError};
 
@@ -25,16 +25,13 @@ use crate::documents::rank::{Ranked, Text, rank};
 use crate::documents::{Library, Source};
 use crate::embedder::Embedder;
 use crate::endpoint::Fault;
-use crate::fuse::{Vectors, join};
+use crate::fuse::{Meant, NEAREST, Vectors, join};
 use crate::near::Vocabulary;
 
 /// The weight of meaning beside words, unless the settings say another: fitted on the questions in `tests/search`.
 pub const WEIGHT: f32 = 0.3;
 /// Documents of a page.
 const DOCUMENTS: usize = 5;
-
-/// The likeness of each entry, and the rows of the nearest.
-type Meant = (Vec<f32>, Vec<i64>);
 
 /// Finds what was said, remembered, learned and written down.
 pub struct Finder {
@@ -159,9 +156,9 @@ impl Finder {
         mut wanted: Result<Option<Vec<u8>>, Fault>,
     ) -> Result<SearchPage, StoreError> {
         let search = self.store.search();
-        let ranking = match query.order {
+        let (ranking, mut by_meaning) = match query.order {
             SearchOrder::Best => self.order_of(query, lookup, &mut wanted)?,
-            SearchOrder::Newest => None,
+            SearchOrder::Newest => (None, false),
         };
         let mut page = match ranking {
             // The index has no answer: signs, scripts without spaces, a folder without room.
@@ -170,18 +167,20 @@ impl Finder {
         };
         if query.offset == 0 {
             let wanted = wanted.as_ref().ok().and_then(|w| w.as_deref());
-            self.add_documents(query, wanted, &mut page);
+            let compared = self.add_documents(query, wanted, &mut page);
+            by_meaning |= compared && page.hits.is_empty();
         }
-        page.meaning = match (wanted, &self.embedder) {
-            (Err(fault), _) => SearchMeaning::Failed { why: fault.0 },
-            (Ok(Some(_)), _) => SearchMeaning::Used,
-            (Ok(None), _) => SearchMeaning::Keywords,
+        page.meaning = match wanted {
+            Err(fault) => SearchMeaning::Failed { why: fault.0 },
+            Ok(Some(_)) if by_meaning => SearchMeaning::Used,
+            // Without a vector of the query, or of anything to compare it with.
+            Ok(_) => SearchMeaning::Keywords,
         };
         Ok(page)
     }
 
-    /// Adds memory, learnings and skills that fit, best first. Blocks.
-    fn add_documents(&self, query: &SearchQuery, wanted: Option<&[u8]>, page: &mut SearchPage) {
+    /// Adds memory, learnings and skills that fit, best first; returns whether vectors of them were compared. Blocks.
+    fn add_documents(&self, query: &SearchQuery, wanted: Option<&[u8]>, page: &mut SearchPage) -> bool {
         let library = self.library().narrowed(query);
         let found = self.ranked(&library.texts(self.now()), &query.text, wanted);
         page.documents =
@@ -193,6 +192,7 @@ impl Finder {
             None if nothing => found.suggestion,
             other => other,
         };
+        found.by_meaning
     }
 
     /// Orders texts by how well they fit a query, by words and meaning. Blocks; asks a server for the vector of the query.
@@ -233,43 +233,65 @@ impl Finder {
         lock(&self.asked).clear();
     }
 
-    /// The order by words and by meaning; both are looked for at the same time. `None`: the index has no answer. `wanted` becomes
-    /// none where the vectors there are of another length, since the model of this name is another one now: they are removed,
-    /// and made again in the background.
+    /// The order by words and by meaning, which are looked for at the same time, and whether there are vectors of entries. `None`:
+    /// the index has no answer. `wanted` becomes none where the vectors there are of another length, since the model of this name
+    /// is another one now: they are removed, and made again in the background.
     fn order_of(
         &self,
         query: &SearchQuery,
         lookup: &Lookup,
         wanted: &mut Result<Option<Vec<u8>>, Fault>,
-    ) -> Result<Option<Ranking>, StoreError> {
+    ) -> Result<(Option<Ranking>, bool), StoreError> {
         let search = self.store.search();
         let by_words = || search.rank_near(query, lookup, Weights::default(), &self.near(&query.text)?);
-        let Ok(Some(vector)) = wanted.as_ref() else { return by_words() };
+        let Ok(Some(vector)) = wanted.as_ref() else { return Ok((by_words()?, false)) };
         let mut vectors = lock(&self.vectors);
         let all: &mut Vectors = &mut vectors;
         let (worded, meant) = std::thread::scope(|scope| {
-            let meant = scope.spawn(|| self.meant_entries(all, vector));
+            let meant = scope.spawn(|| self.meant_entries(all, vector, query));
             (by_words(), meant.join())
         });
-        let Some(worded) = worded? else { return Ok(None) };
+        let Some(worded) = worded? else { return Ok((None, false)) };
         let ended = |_| StoreError::Internal("the comparison of vectors ended early".into());
-        let Some((likeness, mut nearest)) = meant.map_err(ended)?? else {
+        let Some(mut meant) = meant.map_err(ended)?? else {
             let model = vectors.model.clone();
             drop(vectors);
             self.forget(&model)?;
             *wanted = Ok(None);
-            return Ok(Some(worded));
+            return Ok((Some(worded), false));
         };
         let known: HashSet<i64> = worded.scored.iter().map(|entry| entry.seq).collect();
-        nearest.retain(|row| !known.contains(row));
-        // The index may have been made anew, with other rows.
-        let meant = search.admitted(query, &nearest, &lookup.cancel)?;
-        let scored = join(&worded.scored, &meant, (&vectors, &likeness), self.weight);
-        Ok(Some(Ranking { scored, ..worded }))
+        meant.nearest.retain(|row| !known.contains(row));
+        let admitted = self.admitted(query, &meant.nearest, &lookup.cancel)?;
+        let scored = join(&worded.scored, &admitted, (&vectors, &meant), self.weight);
+        Ok((Some(Ranking { scored, ..worded }), !vectors.rows.is_empty()))
     }
 
-    /// The likeness of each entry to a vector, and the rows of the nearest. `None`: the vectors there are of another length.
-    fn meant_entries(&self, vectors: &mut Vectors, wanted: &[u8]) -> Result<Option<Meant>, StoreError> {
+    /// Of these rows the first that a query admits, [`NEAREST`] at most. The index may have been made anew, with other rows.
+    fn admitted(
+        &self,
+        query: &SearchQuery,
+        rows: &[i64],
+        cancel: &Cancel,
+    ) -> Result<Vec<Scored>, StoreError> {
+        let mut admitted = Vec::new();
+        for part in rows.chunks(NEAREST) {
+            admitted.extend(self.store.search().admitted(query, part, cancel)?);
+            if admitted.len() >= NEAREST {
+                break;
+            }
+        }
+        admitted.truncate(NEAREST);
+        Ok(admitted)
+    }
+
+    /// How much alike the entries are to a vector. `None`: the vectors there are of another length.
+    fn meant_entries(
+        &self,
+        vectors: &mut Vectors,
+        wanted: &[u8],
+        query: &SearchQuery,
+    ) -> Result<Option<Meant>, StoreError> {
         let model = self.embedder.as_ref().map(Embedder::identity).unwrap_or_default();
         if vectors.model != model {
             *vectors = Vectors::of(model);
@@ -280,8 +302,7 @@ impl Finder {
         if !vectors.fits(wanted.len()) {
             return Ok(None);
         }
-        let likeness = vectors.likeness(wanted);
-        let nearest = vectors.nearest(&likeness);
-        Ok(Some((likeness, nearest)))
+        let project = query.project.as_ref().map(|project| self.store.search().sessions_of(project));
+        Ok(Some(vectors.meant(wanted, query, project.transpose()?.as_ref())))
     }
 }

@@ -90,6 +90,8 @@ async fn meaning_finds_what_has_none_of_the_words() {
     let (_dir, store) = scratch();
     let made = pets(&store);
     let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&server), "m", 2))));
+    let page = search(&finder, "feline").await;
+    assert_eq!((page.hits.len(), page.meaning), (0, SearchMeaning::Keywords), "there are no vectors yet");
     finder.index().await;
     let page = search(&finder, "feline").await;
     assert_eq!(page.hits[0].entry, made[0]);
@@ -188,6 +190,66 @@ async fn a_server_that_dies_in_the_midst_of_indexing_is_gone_on_with_later() {
 }
 
 #[tokio::test]
+async fn a_small_project_is_searched_by_meaning_beside_a_large_one() {
+    let server = server(answer).await;
+    let (_dir, store) = scratch();
+    let ids = SeqIds::default();
+    let made = talk(&store, &ids, &["my feline sleeps all day"]);
+    let texts: Vec<String> = (0..1_000).map(|n| format!("a cat with number {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    crate::testing::talk(&store, &ids, "/elsewhere", &texts);
+    let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 512))));
+    finder.index().await;
+    let mut query = ask("kitten");
+    query.project = Some("/work/p".into());
+    let page = finder.search(query.clone(), Lookup::most(u64::MAX), None).await.unwrap();
+    let found: Vec<_> = page.hits.iter().map(|hit| hit.entry).collect();
+    assert_eq!((found, page.meaning), (made.clone(), SearchMeaning::Used));
+    (query.project, query.session) = (None, Some(page.hits[0].session));
+    let page = finder.search(query, Lookup::most(u64::MAX), None).await.unwrap();
+    assert_eq!(page.hits.iter().map(|hit| hit.entry).collect::<Vec<_>>(), made);
+}
+
+/// A text that a server refuses costs its own vector only, and is not asked for again.
+#[tokio::test]
+async fn one_refused_text_stops_neither_the_others_nor_queries() {
+    for status in [400u16, 413, 500] {
+        let ids = SeqIds::default();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let server = server(move |request: &Request| {
+            count.fetch_add(1, Ordering::SeqCst);
+            let text = String::from_utf8_lossy(&request.body).into_owned();
+            match text.contains("poison") {
+                true => ResponseTemplate::new(status),
+                false => answer(request),
+            }
+        })
+        .await;
+        let (_dir, store) = scratch();
+        let mut texts: Vec<String> = (0..20).map(|n| format!("a cat with number {n}")).collect();
+        texts[11] = "poison".into();
+        talk(&store, &ids, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+        let finder = Arc::new(Finder::new(store.clone(), Some(embedder(&base(&server), "m", 8))));
+        let notes = vec![document("1", "poison of memory"), document("2", "the kitten sleeps")];
+        finder.add(Arc::new(List(DocumentKind::Memory, Mutex::new(notes))));
+        finder.index().await;
+        let vectors = store.search().vectors(&first_identity(&server), 0).unwrap();
+        assert_eq!(vectors.len(), 19, "{status}");
+        let page = search(&finder, "feline").await;
+        assert_eq!((page.meaning, page.hits.is_empty()), (SearchMeaning::Used, false), "{status}");
+        assert_eq!(page.documents.len(), 1, "{status}");
+        // The next run goes on after it.
+        let before = asked.load(Ordering::SeqCst);
+        finder.index().await;
+        assert_eq!(asked.load(Ordering::SeqCst), before, "{status}");
+        talk(&store, &ids, &["one more cat"]);
+        finder.index().await;
+        assert_eq!(store.search().vectors(&first_identity(&server), 0).unwrap().len(), 20, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn garbage_silence_and_floods_are_faults_and_words_are_searched() {
     let long = json!({"data": [{"embedding": vec![1.0; 10_000]}]});
     let cases: HashMap<&str, ResponseTemplate> = HashMap::from([
@@ -239,11 +301,11 @@ async fn another_model_has_its_own_vectors_and_a_lost_index_is_made_again() {
     let finder = Arc::new(Finder::new(store.clone(), Some(first)));
     finder.index().await;
     assert_eq!(store.search().vectors(&one, 0).unwrap().len(), 3);
-    // Another process with another model takes over; this one does not mix them.
+    // Another process has another model; neither mixes them.
     let other = Arc::new(Finder::new(open(dir.path()), Some(embedder(&base(&server), "second", 8))));
     other.index().await;
     assert_eq!(search(&other, "feline").await.hits[0].entry, made[0]);
-    assert!(store.search().vectors(&one, 0).unwrap().is_empty());
+    assert_eq!(store.search().vectors(&one, 0).unwrap().len(), 3, "each model has its own");
     assert_eq!(store.search().vectors(&two, 0).unwrap().len(), 3);
     assert_eq!(search(&finder, "kitten").await.hits[0].entry, made[0]);
     // The index is deleted while both work: other rows, and no vectors.

@@ -3,12 +3,14 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
 
 use super::plan::{FileChange, WholeChange, existing};
 use super::tree::Tree;
-use super::{Editor, Plan};
+use super::{Editor, Plan, leftovers};
 use crate::files::{ReadFailure, read_inside};
 
 /// How long another process may hold the lock.
@@ -30,7 +32,8 @@ impl Editor {
         private_folder(place).map_err(wrong)?;
         private_folder(&self.0.versions).map_err(wrong)?;
         let _lock = lock(&self.0.versions.join("lock"))?;
-        existing(&plan.folder)?;
+        leftovers::remove(place, &plan.folder, &self.scope_folder(plan.scope)?);
+        let existed = existing(&plan.folder)?;
         if let Some(whole) = &plan.whole {
             let as_planned = |folder: &Path, tree: &Tree| Tree::read(folder).map(|now| now == *tree);
             let after = whole.after.as_ref().map_or(Ok(true), |(folder, tree)| as_planned(folder, tree));
@@ -56,17 +59,12 @@ impl Editor {
             "restore" => "restored",
             _ => "changed",
         };
-        Ok(format!(
-            "the skill `{}` is {done} ({}); the version before is kept",
-            plan.name,
-            plan.folder.display()
-        ))
+        let kept = if existed { "; the version before is kept" } else { "" };
+        Ok(format!("the skill `{}` is {done} ({}){kept}", plan.name, plan.folder.display()))
     }
 
     fn write(&self, plan: &Plan, place: &Path) -> io::Result<()> {
-        let beside = place.join(format!(".{}.{}.new", plan.name, std::process::id()));
-        // A kill can have left one behind.
-        drop(fs::remove_dir_all(&beside));
+        let beside = place.join(leftovers::beside(&plan.name));
         let there = fs::symlink_metadata(&plan.folder).is_ok();
         match (&plan.whole, plan.files.as_slice()) {
             (Some(WholeChange { after: None, .. }), _) => {
@@ -97,15 +95,17 @@ impl Editor {
                     }
                 }
                 self.step();
-                if there {
-                    exchange(&beside, &plan.folder)?;
-                } else {
-                    fs::rename(&beside, &plan.folder)?;
-                }
+                let replaced = match there {
+                    true => Some(self.exchange(&beside, &plan.folder)?),
+                    false => {
+                        fs::rename(&beside, &plan.folder)?;
+                        None
+                    }
+                };
                 sync(place)?;
                 self.step();
-                if there {
-                    fs::remove_dir_all(&beside)?;
+                if let Some(replaced) = replaced {
+                    fs::remove_dir_all(&replaced)?;
                 }
             }
         }
@@ -121,8 +121,7 @@ impl Editor {
         };
         let parent = path.parent().unwrap_or(folder);
         private_folder(parent)?;
-        let beside = parent.join(format!(".{}.new", std::process::id()));
-        drop(fs::remove_file(&beside));
+        let beside = parent.join(leftovers::inside());
         write_new(&beside, content)?;
         // A script stays one that can be run.
         if let Ok(old) = fs::symlink_metadata(&path) {
@@ -131,6 +130,25 @@ impl Editor {
         self.step();
         fs::rename(&beside, &path)?;
         sync(parent)
+    }
+
+    /// Puts a folder in the place of another one: in one step where the file system can. Returns where the other one is now.
+    fn exchange(&self, new: &Path, old: &Path) -> io::Result<PathBuf> {
+        match swap(new, old) {
+            Ok(()) => return Ok(new.to_owned()),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            Err(e) => return Err(e.into()),
+        }
+        // Between the two steps there is no skill of this name: a process that ends here leaves it to the next change, which
+        // puts it back.
+        let aside = new.with_extension("old");
+        fs::rename(old, &aside)?;
+        self.step();
+        if let Err(e) = fs::rename(new, old) {
+            fs::rename(&aside, old)?;
+            return Err(e);
+        }
+        Ok(aside)
     }
 }
 
@@ -187,6 +205,9 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 fn copy_some(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if leftovers::is_inside(&entry.file_name()) {
+            continue;
+        }
         *left = left.checked_sub(1).ok_or_else(|| io::Error::other("the skill has too many files"))?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
         if kind.is_dir() {
@@ -205,19 +226,14 @@ fn copy_some(from: &Path, to: &Path, left: &mut usize) -> io::Result<()> {
     sync(to)
 }
 
-/// Exchanges two folders in one step, where the file system can.
-fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+/// Exchanges two folders in one step.
+fn swap(new: &Path, old: &Path) -> rustix::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
-    match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
-        Ok(()) => Ok(()),
-        Err(_) => {
-            let aside = new.with_extension("old");
-            drop(fs::remove_dir_all(&aside));
-            fs::rename(old, &aside)?;
-            fs::rename(new, old)?;
-            fs::rename(&aside, new)
-        }
+    #[cfg(test)]
+    if let Some(errno) = tests::SWAP_FAILS.with(std::cell::Cell::get) {
+        return Err(errno);
     }
+    renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE)
 }
 
 #[cfg(test)]

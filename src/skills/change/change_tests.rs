@@ -1,6 +1,6 @@
 //! Changes on a real disk: what is refused, what is kept, and what a kill leaves.
 
-use std::path::PathBuf;
+use std::cell::Cell;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +11,24 @@ use tiller_protocol::{ManualClock, Time};
 use super::super::{Act, EditorSettings, Request, Scope};
 use super::*;
 use crate::load::{Skills, Sources};
+
+thread_local! {
+    /// What an exchange of two folders in one step fails with, in this thread.
+    pub(super) static SWAP_FAILS: Cell<Option<Errno>> = const { Cell::new(None) };
+}
+
+/// Files and folders below a folder whose names begin with a dot: what a change that was cut off left.
+fn left(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            all.push(entry.path());
+        } else if entry.file_type().unwrap().is_dir() {
+            all.extend(left(&entry.path()));
+        }
+    }
+    all
+}
 
 fn settings(home: &Path) -> EditorSettings {
     EditorSettings {
@@ -54,13 +72,15 @@ fn body(home: &Path, name: &str) -> Option<String> {
 fn a_skill_is_created_changed_and_deleted_and_each_state_comes_back() {
     let tmp = tempfile::tempdir().unwrap();
     let home = tmp.path();
-    make(home, &request("notes", Act::Create(text("notes", "One.\nTwo.")))).unwrap();
+    let said = make(home, &request("notes", Act::Create(text("notes", "One.\nTwo.")))).unwrap();
+    assert!(said.contains("is created") && !said.contains("is kept"), "there is no version before: {said}");
     let patch = Act::Patch { old: "Two.".into(), new: "Three.".into() };
     let planned = editor(home).plan(&request("notes", patch), &skills(home)).unwrap();
     let diff = planned.diff();
     assert!(diff.starts_with("--- a/skills/notes/SKILL.md\n+++ b/skills/notes/SKILL.md\n"), "{diff}");
     assert!(diff.ends_with(" One.\n-Two.\n+Three.\n"), "{diff}");
-    editor(home).apply(&planned, "main in session 1").unwrap();
+    let said = editor(home).apply(&planned, "main in session 1").unwrap();
+    assert!(said.contains("is changed") && said.contains("the version before is kept"), "{said}");
     let script =
         Request { file: Some("scripts/run.sh".into()), ..request("notes", Act::Create("echo\n".into())) };
     make(home, &script).unwrap();
@@ -256,12 +276,14 @@ fn two_writers_lose_nothing() {
 
 const HOME: &str = "TILLER_TEST_SKILL_HOME";
 const KILL_AT: &str = "TILLER_TEST_SKILL_KILL_AT";
+const NO_SWAP: &str = "TILLER_TEST_SKILL_NO_SWAP";
 
-/// The process that is killed; only [`a_kill_in_any_step_leaves_old_or_new`] starts it with a folder.
+/// The process that is killed; only [`kill_in_each_step`] starts it with a folder.
 #[test]
 fn writes_until_it_is_killed() {
     let (Ok(home), Ok(at)) = (std::env::var(HOME), std::env::var(KILL_AT)) else { return };
     let (home, at) = (PathBuf::from(home), at.parse::<u32>().unwrap());
+    SWAP_FAILS.set(std::env::var(NO_SWAP).is_ok().then_some(Errno::INVAL));
     let steps = AtomicU32::new(0);
     let step = move || {
         if steps.fetch_add(1, Ordering::SeqCst) == at {
@@ -281,6 +303,17 @@ fn writes_until_it_is_killed() {
 
 #[test]
 fn a_kill_in_any_step_leaves_old_or_new() {
+    kill_in_each_step(true);
+}
+
+/// Where folders cannot be exchanged in one step, a kill between the two steps leaves no skill, and the next change puts it
+/// back.
+#[test]
+fn a_kill_in_any_step_without_an_exchange_loses_nothing() {
+    kill_in_each_step(false);
+}
+
+fn kill_in_each_step(swap: bool) {
     for at in 0..60 {
         let tmp = tempfile::tempdir().unwrap();
         let home = tmp.path();
@@ -303,22 +336,25 @@ fn a_kill_in_any_step_leaves_old_or_new() {
         .unwrap();
         std::fs::write(home.join("config/skills/many/SKILL.md"), text("many", "middle")).unwrap();
 
-        let status = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "change::apply::tests::writes_until_it_is_killed", "--test-threads", "1"])
-            .env(HOME, home)
-            .env(KILL_AT, at.to_string())
-            .output()
-            .unwrap();
+        let mut writer = Command::new(std::env::current_exe().unwrap());
+        writer.args(["--exact", "change::apply::tests::writes_until_it_is_killed", "--test-threads", "1"]);
+        writer.env(HOME, home).env(KILL_AT, at.to_string());
+        if !swap {
+            writer.env(NO_SWAP, "1");
+        }
+        let status = writer.output().unwrap();
         let all = skills(home);
         assert_eq!(all.flaws(), [], "step {at}");
         let notes = body(home, "notes").unwrap();
         assert!(notes == "old" || notes == "new", "step {at}: {notes}");
         assert!(body(home, "fresh").is_none_or(|b| b == "new"), "step {at}");
         assert!(body(home, "gone").is_none_or(|b| b == "old"), "step {at}");
-        let many = all.get("many").unwrap_or_else(|| panic!("step {at}"));
-        let files: Vec<String> = many.files.list().into_iter().map(|f| f.path).collect();
-        let state = (many.body.as_str(), files.len());
-        assert!(state == ("middle", 2) || state == ("old", 1), "step {at}: {state:?}");
+        let many = |all: &Skills| all.get("many").map(|many| (many.body.clone(), many.files.list().len()));
+        let whole =
+            |(body, files): (String, usize)| matches!((body.as_str(), files), ("middle", 2) | ("old", 1));
+        assert!(many(&all).map_or(!swap, whole), "step {at}: {:?}", many(&all));
+        // A file that was not put into its place is none of the skill's.
+        assert_eq!(all.get("notes").unwrap().files.list().len(), 1, "step {at}");
         // Each version that is listed is whole, and what was replaced is among them.
         for name in editor(home).changed_skills(Scope::User) {
             for version in editor(home).versions(Scope::User, &name) {
@@ -334,12 +370,51 @@ fn a_kill_in_any_step_leaves_old_or_new() {
         // The next change works.
         make(home, &request("after", Act::Create(text("after", "x")))).unwrap();
         make(home, &request("notes", Act::Edit(text("notes", "later")))).unwrap();
+        assert_eq!(left(home), Vec::<PathBuf>::new(), "step {at}");
+        assert!(many(&skills(home)).is_some_and(whole), "step {at}: {:?}", many(&skills(home)));
         if status.status.success() {
             assert!(at >= 12, "only {at} steps");
             return;
         }
     }
     panic!("it never came to its end");
+}
+
+#[test]
+fn folders_are_replaced_in_two_steps_only_where_one_is_not_possible() {
+    let tmp = tempfile::tempdir().unwrap();
+    let home = tmp.path();
+    make(home, &request("notes", Act::Create(text("notes", "One.")))).unwrap();
+    make(home, &request("notes", Act::Edit(text("notes", "Two.")))).unwrap();
+    let restore = |editor: &Editor, number| {
+        editor.apply(&editor.plan_restore(Scope::User, "notes", number).unwrap(), "you")
+    };
+    // Another error is no sign that it is not possible.
+    SWAP_FAILS.set(Some(Errno::ACCESS));
+    assert!(restore(&editor(home), 2).unwrap_err().contains("cannot be written"));
+    assert_eq!(body(home, "notes").unwrap(), "Two.");
+    for errno in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP] {
+        SWAP_FAILS.set(Some(errno));
+        restore(&editor(home), 2).unwrap();
+        assert_eq!((body(home, "notes").unwrap().as_str(), left(home)), ("One.", vec![]));
+        make(home, &request("notes", Act::Edit(text("notes", "Two.")))).unwrap();
+    }
+    // The second step fails: the first is taken back.
+    let place = home.join("config/skills");
+    let beside = move |ending: &str| place.join(format!(".notes.{}.{ending}", std::process::id()));
+    let step = move || {
+        if beside("old").exists() {
+            std::fs::remove_dir_all(beside("new")).unwrap();
+        }
+    };
+    let failing = Editor::new(EditorSettings { step: Some(Arc::new(step)), ..settings(home) });
+    assert!(restore(&failing, 2).unwrap_err().contains("cannot be written"));
+    assert_eq!(body(home, "notes").unwrap(), "Two.");
+    // A process ended between the two steps.
+    std::fs::rename(home.join("config/skills/notes"), home.join("config/skills/.notes.1.old")).unwrap();
+    assert_eq!(body(home, "notes"), None);
+    make(home, &request("other", Act::Create(text("other", "x")))).unwrap();
+    assert_eq!((body(home, "notes").unwrap().as_str(), left(home)), ("Two.", vec![]));
 }
 
 /// A checkout that nobody trusts may bring links: no skill is written where they lead.

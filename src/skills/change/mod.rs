@@ -6,11 +6,13 @@
 //! | `plan` | what a request would change, checked and screened |
 //! | `apply` | the change on disk: under a lock, old or new, never half |
 //! | `draft` | a planned state as a folder of its own, to be tried before it is accepted |
+//! | `leftovers` | what a change that was cut off left, and how it is removed |
 //! | `tree` | a skill's folder as a whole, to compare two states of it |
 //! | `versions` | every state that a change replaced |
 
 mod apply;
 mod draft;
+pub(crate) mod leftovers;
 mod plan;
 mod tree;
 mod versions;

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::apply::{ENTRIES, LARGEST};
+use super::leftovers::is_inside;
 use super::plan::FileChange;
 use crate::files::read_inside;
 
@@ -44,6 +45,9 @@ impl Tree {
     fn walk(&mut self, folder: &Path, below: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
+            if is_inside(&entry.file_name()) {
+                continue;
+            }
             let (path, kind) = (below.join(entry.file_name()), entry.file_type()?);
             if self.0.len() >= ENTRIES {
                 return Err(io::Error::other("the skill has too many files"));

@@ -83,9 +83,7 @@ impl Editor {
         let wrong = |e: std::io::Error| format!("the old version cannot be kept: {e}");
         fs::create_dir_all(&folder).map_err(wrong)?;
         let number = numbers(&folder).into_iter().max().unwrap_or(0) + 1;
-        let beside = folder.join(format!(".new-{}", std::process::id()));
-        // A kill can have left one behind.
-        drop(fs::remove_dir_all(&beside));
+        let beside = folder.join(super::leftovers::version());
         self.step();
         let existed = existing(&plan.folder)?;
         fs::create_dir_all(beside.join(FILES)).map_err(wrong)?;
@@ -109,7 +107,7 @@ impl Editor {
     }
 
     /// Where the versions of a scope's skills are: the project's by the hash of its path.
-    fn scope_folder(&self, scope: Scope) -> Result<PathBuf, String> {
+    pub(super) fn scope_folder(&self, scope: Scope) -> Result<PathBuf, String> {
         let name = match scope {
             Scope::User => "user".to_owned(),
             Scope::Project => {

@@ -1,14 +1,16 @@
 //! The differences between two versions of a pack.
 
-use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
-use super::contents::pin;
+use tiller_tool::text::is_binary;
 
-/// Bytes of a file that is compared line by line.
-const LARGEST: u64 = 256 << 10;
-/// Lines of the differences of one file that are shown.
-const LINES: usize = 200;
+use super::contents::{content, first_line, is_script, pin};
+
+/// Bytes of a file that is compared line by line. Scripts are compared whatever their size.
+const LARGEST: usize = 256 << 10;
+/// How long two files are compared for their smallest difference; then a larger one is taken.
+const SEARCH: Duration = Duration::from_secs(2);
 
 /// How a file differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +36,14 @@ impl ChangeKind {
 pub struct Change {
     pub path: String,
     pub kind: ChangeKind,
-    /// It is a program in the new version.
+    /// It may be run as a program, in the version that has it.
     pub executable: bool,
-    /// Lines with `+`, `-` or a blank before them; empty where it is not text, or too large.
+    /// It is a program or a script, in either version.
+    pub script: bool,
+    /// Lines with `+`, `-` or a blank before them, all of them. Empty where only the mode differs, or where it is unshown.
     pub diff: String,
+    /// Its lines are not compared: it is not text, or too large.
+    pub unshown: bool,
 }
 
 /// What differs between two folders, by path.
@@ -48,38 +54,42 @@ pub fn changes(before: &Path, after: &Path) -> Result<Vec<Change>, String> {
     let (old, new) = (pin(before)?, pin(after)?);
     let mut all = Vec::new();
     for path in super::home::differing(&old, &new) {
-        let was = old.iter().any(|file| file.path == path);
+        let was = old.iter().find(|file| file.path == path);
         let is = new.iter().find(|file| file.path == path);
         let kind = match (was, is) {
-            (true, Some(_)) => ChangeKind::Changed,
-            (false, _) => ChangeKind::Added,
-            (true, None) => ChangeKind::Removed,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+            (None, _) => ChangeKind::Added,
+            (Some(_), None) => ChangeKind::Removed,
         };
-        let diff = match (text(&before.join(&path), was), text(&after.join(&path), is.is_some())) {
-            (Some(old), Some(new)) => diff(&old, &new),
-            _ => String::new(),
-        };
-        all.push(Change { executable: is.is_some_and(|file| file.executable), path, kind, diff });
+        let bytes =
+            |folder: &Path, there: bool| if there { content(&folder.join(&path)) } else { Vec::new() };
+        let sides = [bytes(before, was.is_some()), bytes(after, is.is_some())];
+        let script = [was, is].iter().zip(&sides).any(|(file, bytes)| {
+            file.is_some_and(|file| is_script(&path, file.executable, &first_line(bytes)))
+        });
+        let diff = diff(&sides, script);
+        all.push(Change {
+            executable: is.or(was).is_some_and(|file| file.executable),
+            script,
+            path,
+            kind,
+            unshown: diff.is_none(),
+            diff: diff.unwrap_or_default(),
+        });
     }
     all.dedup_by(|a, b| a.path == b.path);
     Ok(all)
 }
 
-fn text(path: &Path, there: bool) -> Option<String> {
-    if !there {
-        return Some(String::new());
+/// The difference of two files; `None`: it is not text, or too large.
+fn diff(sides: &[Vec<u8>; 2], script: bool) -> Option<String> {
+    if sides.iter().any(|bytes| is_binary(bytes) || (!script && bytes.len() > LARGEST)) {
+        return None;
     }
-    let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(LARGEST + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= LARGEST && !text.contains('\0')).then_some(text)
-}
-
-fn diff(old: &str, new: &str) -> String {
-    let diff = similar::TextDiff::from_lines(old, new);
-    let whole = diff.unified_diff().context_radius(2).to_string();
-    let mut lines: Vec<&str> = whole.lines().take(LINES + 1).collect();
-    if lines.len() > LINES {
-        lines[LINES] = "(more lines differ)";
-    }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let [old, new] = sides;
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let mut config = similar::TextDiff::configure();
+    config.timeout(SEARCH);
+    let diff = config.diff_lines(&*old, &*new);
+    Some(diff.unified_diff().context_radius(2).to_string())
 }

@@ -6,15 +6,21 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use tiller_config::agents::Origin;
+use tiller_tool::text::is_binary;
 
 use super::lock::PinnedFile;
 use super::stage::{LIMITS, SKILLS};
+use crate::skill::is_hidden;
 use crate::{Skills, Sources};
 
-/// Bytes of a text that is looked through.
-const TEXT: usize = 256 << 10;
-/// Remarks of one pack at most.
+/// Odd lines of one file that are listed; the others are counted.
 const REMARKS: usize = 100;
+/// Remarks of one pack that forbid to install it, at most. They are kept apart from the others.
+const REFUSED: usize = 20;
+/// Bytes of a file by which `read_file` tells text from other content.
+const HEAD: usize = 8192;
+/// Bytes of a file in which its first line is looked for.
+const FIRST: usize = 400;
 /// Endings of files that are programs.
 const PROGRAMS: &[&str] = &[
     "sh",
@@ -141,16 +147,15 @@ impl Contents {
         let pins = pin(folder)?;
         let mut contents = Self { bytes: pins.iter().map(|file| file.bytes).sum(), pins, ..Self::default() };
         for file in contents.pins.clone() {
-            let text = head(&folder.join(&file.path));
-            contents.remark(&file.path, text.as_deref());
-            let first = text.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
+            let bytes = content(&folder.join(&file.path));
+            contents.remark(&file.path, text_of(&bytes).as_deref());
             let entry = PackFile {
-                first: first.chars().take(80).collect(),
+                first: first_line(&bytes),
                 path: file.path,
                 bytes: file.bytes,
                 executable: file.executable,
             };
-            if is_script(&entry) {
+            if is_script(&entry.path, entry.executable, &entry.first) {
                 contents.scripts.push(entry);
             } else {
                 contents.others.push(PackFile { first: String::new(), ..entry });
@@ -243,22 +248,36 @@ impl Contents {
     fn remark(&mut self, path: &str, text: Option<&str>) {
         let Some(text) = text else { return };
         let prose = Path::new(path).extension().is_some_and(|ending| ending == "md");
+        // A byte order mark at the beginning hides nothing.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut refused = self.remarks.iter().filter(|remark| remark.refused).count();
+        let (mut odd_lines, mut last) = (0, 0);
         for (at, line) in text.lines().enumerate() {
-            let mut add = |text: String, refused: bool| {
-                if self.remarks.len() < REMARKS {
-                    self.remarks.push(Remark { path: path.to_owned(), line: at + 1, text, refused });
-                }
-            };
-            if let Some(c) = line.chars().find(|c| is_invisible(*c)) {
-                add(format!("invisible character U+{:04X}, which can hide instructions", u32::from(c)), true);
+            let remark =
+                |text: String, refused: bool| Remark { path: path.to_owned(), line: at + 1, text, refused };
+            if refused < REFUSED
+                && let Some(c) = line.chars().find(|c| is_invisible(*c))
+            {
+                let text = format!("invisible character U+{:04X}, which can hide instructions", u32::from(c));
+                self.remarks.push(remark(text, true));
+                refused += 1;
             }
             let lower = line.to_lowercase();
-            if let Some(odd) = ODD.iter().find(|odd| lower.contains(*odd)) {
-                add(format!("says \"{odd}\": {}", short(line)), false);
+            let said = ODD.iter().find(|odd| lower.contains(*odd));
+            let said = said.map(|odd| format!("says \"{odd}\": {}", short(line)));
+            let comment = (prose && line.contains("<!--"))
+                .then(|| format!("a comment, which readers do not see: {}", short(line)));
+            for text in said.into_iter().chain(comment) {
+                odd_lines += 1;
+                last = at + 1;
+                if odd_lines <= REMARKS {
+                    self.remarks.push(remark(text, false));
+                }
             }
-            if prose && line.contains("<!--") {
-                add(format!("a comment, which readers do not see: {}", short(line)), false);
-            }
+        }
+        if odd_lines > REMARKS {
+            let text = format!("the last of {} more odd places in this file", odd_lines - REMARKS);
+            self.remarks.push(Remark { path: path.to_owned(), line: last, text, refused: false });
         }
     }
 }
@@ -276,38 +295,59 @@ fn place(from: Origin) -> &'static str {
     }
 }
 
-fn is_script(file: &PackFile) -> bool {
-    let path = Path::new(&file.path);
+/// Whether a file of a pack is a program. `first`: its first line.
+pub(super) fn is_script(path: &str, executable: bool, first: &str) -> bool {
+    let path = Path::new(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    file.executable
-        || file.first.starts_with("#!")
+    executable
+        || first.starts_with("#!")
         || PROGRAMS.contains(&ending.as_str())
         || path.components().rev().skip(1).any(|part| part.as_os_str() == "scripts")
 }
 
 /// Characters that are not seen and are not part of an emoji.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
-        || (c.is_control() && !matches!(c, '\t' | '\r'))
+    is_hidden(c) || (c.is_control() && !matches!(c, '\t' | '\r'))
 }
 
-/// The beginning of a file as text; `None`: it is none.
-fn head(path: &Path) -> Option<String> {
+/// The content of a file, within the limit of a pack. Empty where it cannot be read.
+pub(super) fn content(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(TEXT as u64).read_to_end(&mut bytes).ok()?;
-    if bytes.contains(&0) {
-        return None;
+    let read = std::fs::File::open(path).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
+    if read.is_err() {
+        bytes.clear();
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        // Cut in the middle of a character.
-        Err(e) if e.utf8_error().error_len().is_none() => {
-            let good = e.utf8_error().valid_up_to();
-            String::from_utf8(e.into_bytes()[..good].to_vec()).ok()
+    bytes
+}
+
+/// The first line of a script or of a text, shortened; empty for other content.
+pub(super) fn first_line(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(FIRST)];
+    if is_binary(head) && !head.starts_with(b"#!") {
+        return String::new();
+    }
+    String::from_utf8_lossy(head).lines().next().unwrap_or_default().chars().take(80).collect()
+}
+
+/// A file as the text that a tool can show a model; `None`: no tool shows it. Bytes that are not UTF-8 do not hide the rest.
+fn text_of(bytes: &[u8]) -> Option<String> {
+    let wide = |of: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    let decoded = match bytes {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
+        // `skill_view` looks at all of a file, `read_file` at its beginning, and then wants UTF-8.
+        _ if !is_binary(bytes) => return Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ if !is_binary(&bytes[..bytes.len().min(HEAD)]) => {
+            return std::str::from_utf8(bytes).ok().map(str::to_owned);
         }
-        Err(_) => None,
-    }
+        _ => return None,
+    };
+    // `skill_view` reads UTF-16 as UTF-8, without control characters.
+    let narrow = String::from_utf8_lossy(bytes).replace(|c: char| c.is_control() && c != '\n', "");
+    Some(if narrow.contains(is_hidden) { format!("{decoded}\n{narrow}") } else { decoded })
 }
 
 /// All files below a folder with their hashes, by path.

@@ -11,7 +11,7 @@ const LARGEST: u64 = 16 << 20;
 /// Where a pack came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// As it is fetched again: a path, or an address with `#REF`.
+    /// As it is fetched again: a path, an address with `#REF`, or `builtin:` and a name.
     pub source: String,
     /// The commit of a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,6 +19,13 @@ pub struct Origin {
     /// The address of the registry that named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
+}
+
+impl Origin {
+    /// Whether the pack came with the program.
+    pub fn is_built_in(&self) -> bool {
+        self.registry.is_none() && self.source.starts_with(super::source::BUILT_IN)
+    }
 }
 
 /// A file of a pack as it was agreed to.

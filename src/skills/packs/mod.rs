@@ -7,7 +7,8 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `source` | what a user may name: a folder, an archive, a git URL, a name in the registry |
+//! | `source` | what a user may name: a folder, an archive, a git URL, a built-in pack, a name in the registry |
+//! | `built_in` | the packs that come with the program |
 //! | `registry` | the index of packs at an address of the settings |
 //! | `stage` | the files of a source, in the layout of a pack |
 //! | `contents` | what a pack brings, for the question: scripts, skills, what is odd about them |
@@ -16,6 +17,7 @@
 //! | `changes` | the differences between two versions |
 //! | `template` | a new skill |
 
+mod built_in;
 mod changes;
 mod contents;
 mod home;
@@ -25,6 +27,7 @@ mod source;
 mod stage;
 mod template;
 
+pub use built_in::{built_in_packs, write_built_in};
 pub use changes::{Change, ChangeKind, changes};
 pub use contents::{Contents, PackExtra, PackFile, PackSkill, Remark};
 pub use home::{PackState, Packs};
@@ -32,7 +35,7 @@ pub use lock::{Origin, Pack, PinnedFile};
 pub use registry::{Index, IndexEntry, verify};
 pub use source::{Source, is_download, is_pack_name};
 pub use stage::{LIMITS, Staged, stage};
-pub(crate) use template::DESCRIPTION as TEMPLATE;
+pub(crate) use template::is_template;
 pub use template::{is_unfilled, new_skill};
 
 #[cfg(test)]

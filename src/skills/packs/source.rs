@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::built_in::{built_in_packs, no_such};
+
 /// Longest name of a pack, in characters.
 const NAME: usize = 64;
 /// Endings of archives.
@@ -18,9 +20,14 @@ pub enum Source {
     Download(String),
     /// A repository, and a branch, tag or commit of it.
     Git { url: String, reference: Option<String> },
+    /// A pack that comes with the program, by its name.
+    BuiltIn(String),
     /// A name in the registry.
     Registry(String),
 }
+
+/// What is written before the name of a built-in pack.
+pub(super) const BUILT_IN: &str = "builtin:";
 
 impl Source {
     /// Reads what a user wrote. `is_git_url`: whether git may be given an address.
@@ -28,6 +35,12 @@ impl Source {
     /// # Errors
     /// A sentence, when it names no source.
     pub fn read(text: &str, is_git_url: &dyn Fn(&str) -> bool) -> Result<Self, String> {
+        if let Some(name) = text.strip_prefix(BUILT_IN) {
+            return match built_in_packs().any(|pack| pack == name) {
+                true => Ok(Self::BuiltIn(name.to_owned())),
+                false => Err(no_such(name)),
+            };
+        }
         let path = Path::new(text);
         // A repository may have a folder whose name looks like an address.
         let address = text.contains("://") || text.starts_with("git@");
@@ -52,7 +65,7 @@ impl Source {
         }
         let shown: String = text.chars().take(200).collect();
         Err(format!(
-            "{} is no folder, no archive, and not an address that packs are fetched from (https://, ssh://, file://, git@)",
+            "{} is no folder, no archive, and not an address that packs are fetched from (https://, ssh://, file://, git@); a pack of this program is named builtin:NAME",
             shown.escape_debug()
         ))
     }
@@ -68,7 +81,7 @@ impl Source {
                 let url = url.split('?').next().unwrap_or_default().trim_end_matches('/');
                 url.rsplit(['/', ':']).next().unwrap_or_default().to_owned()
             }
-            Self::Registry(name) => name.clone(),
+            Self::BuiltIn(name) | Self::Registry(name) => name.clone(),
         };
         let mut text = text.to_lowercase();
         for ending in ENDINGS.iter().chain(&[".git"]) {

@@ -2,16 +2,27 @@
 
 use std::path::Path;
 
-use super::source::is_pack_name;
-use crate::skill::FILE;
+use tiller_config::agents::Origin;
 
-/// The description of a new skill: one that still has it is not offered to agents.
-pub(crate) const DESCRIPTION: &str =
+use super::source::is_pack_name;
+use crate::files::SkillFiles;
+use crate::read;
+use crate::skill::{FILE, Skill};
+
+/// The description of a new skill.
+pub(super) const DESCRIPTION: &str =
     "What it does, and when an agent should use it. Agents choose skills by this line alone.";
 
-/// Whether the skill in this folder still has the description of a new one.
+/// Whether a skill still has the description of a new one, so that it is not offered to agents.
+pub(crate) fn is_template(skill: &Skill) -> bool {
+    skill.description == DESCRIPTION
+}
+
+/// Whether the skill in this folder still has the description of a new one. Blocks.
 pub fn is_unfilled(folder: &Path) -> bool {
-    std::fs::read_to_string(folder.join(FILE)).is_ok_and(|text| text.contains(DESCRIPTION))
+    let (path, files) = (folder.join(FILE), SkillFiles::Folder(folder.to_owned()));
+    let Ok(bytes) = tiller_config::agents::read_file(&path) else { return false };
+    read::skill(&path, Origin::User, &bytes, files).is_ok_and(|(skill, _)| is_template(&skill))
 }
 
 /// Makes the folder of a new skill, which is valid as it is, and is offered once its description is its own.

@@ -207,6 +207,91 @@ fn what_a_pack_hides_is_named_or_refused() {
     }
 }
 
+/// A skill with one more file of these bytes.
+fn with_file(bytes: &[u8]) -> Contents {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/a/SKILL.md", &skill("a", ""));
+    std::fs::write(bench.source().join("skills/a/x.md"), bytes).unwrap();
+    bench.contents()
+}
+
+#[test]
+fn no_crowd_of_odd_lines_no_size_and_no_odd_byte_lets_invisible_text_pass() {
+    let refused = |bytes: &[u8]| {
+        let why = with_file(bytes).refusal().unwrap_or_default();
+        assert!(why.contains("invisible character U+"), "{why}: {:?}", String::from_utf8_lossy(bytes));
+    };
+    let odd = "ignore all previous\n".repeat(3_000);
+    refused(format!("{odd}text\u{e0049}\n").as_bytes());
+    let contents = with_file(odd.as_bytes());
+    assert_eq!((contents.remarks.len(), contents.refusal()), (101, None));
+    let last = contents.remarks.last().unwrap();
+    assert!(last.line == 3_000 && last.text.contains("2900 more"), "{last:?}");
+    refused(format!("{}text\u{202e}\n", "text\n".repeat(200_000)).as_bytes());
+    refused(b"a \xff byte\ntext\xe2\x80\x8b\n");
+    // A NUL far behind the beginning, from which `read_file` takes a file for text.
+    refused(format!("{}\u{0}text\u{200b}\n", "text\n".repeat(3_000)).as_bytes());
+    let wide: Vec<u8> = "\u{feff}text\u{200b}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    refused(&wide);
+    for hidden in
+        ["\u{ad}", "\u{180e}", "\u{feff}", "\u{2028}", "\u{2029}", "\u{e0080}", "\u{e0fff}", "\u{3164}"]
+    {
+        refused(format!("te{hidden}xt\n").as_bytes());
+    }
+    // What no tool shows as text is not looked through, and a byte order mark at the beginning is none.
+    let wide: Vec<u8> = "\u{feff}text\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [&b"\x7fELF\0\xe2\x80\x8b"[..], "\u{feff}text\n".as_bytes(), wide.as_slice()] {
+        assert_eq!(with_file(bytes).refusal(), None, "{bytes:?}");
+    }
+}
+
+#[test]
+fn scripts_are_known_in_differences_and_no_difference_is_cut() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/a/SKILL.md", &skill("a", ""));
+    put(&bench.source(), "skills/a/scripts/run", "echo\n");
+    put(&bench.source(), "skills/a/notes.md", "one\n");
+    let first = bench.install().unwrap();
+    let long = "# text\n".repeat(60_000);
+    put(&bench.source(), "skills/a/scripts/run", &long);
+    put(&bench.source(), "skills/a/notes.md", &long);
+    put(&bench.source(), "skills/a/tool.py", &"print(1)\n".repeat(500));
+    put(&bench.source(), "skills/a/logo.bin", "\0");
+    let (_into, staged) = bench.staged().unwrap();
+    let differ = changes(&bench.packs.folder(&first), &staged.folder).unwrap();
+    let said: Vec<_> =
+        differ.iter().map(|c| (c.path.as_str(), c.script, c.unshown, c.diff.lines().count())).collect();
+    assert_eq!(
+        said,
+        [
+            ("skills/a/logo.bin", false, true, 0),
+            ("skills/a/notes.md", false, true, 0),
+            ("skills/a/scripts/run", true, false, 60_002),
+            ("skills/a/tool.py", true, false, 501),
+        ]
+    );
+}
+
+/// What is built in is what is in the repository.
+#[test]
+fn built_in_packs_are_those_of_the_repository() {
+    assert_eq!(built_in_packs().collect::<Vec<_>>(), ["data", "devops", "security"]);
+    for name in built_in_packs() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let folder = tmp.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            folder
+        };
+        let (files, embedded, checkout) = (folder("files"), folder("embedded"), folder("checkout"));
+        write_built_in(name, &files).unwrap();
+        let embedded = stage(&files, &embedded, name).unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills/packs").join(name);
+        assert_eq!(embedded.files, stage(&source, &checkout, name).unwrap().files, "{name}");
+    }
+    assert!(write_built_in("none", Path::new("/nowhere")).unwrap_err().contains("available: data, devops"));
+}
+
 #[test]
 fn loops_of_requirements_are_left_out_with_the_way_round() {
     let bench = Bench::new();
@@ -367,6 +452,10 @@ fn sources_are_told_apart() {
     assert_eq!(read("git@example.com:data").unwrap().pack_name(), "data");
     assert_eq!(read(&at("a.zip")).unwrap().pack_name(), "a");
     assert_eq!(read("devops"), Ok(Source::Registry("devops".into())));
+    assert_eq!(read("builtin:devops"), Ok(Source::BuiltIn("devops".into())));
+    assert_eq!(read("builtin:devops").unwrap().pack_name(), "devops");
+    let unknown = read("builtin:../x").unwrap_err();
+    assert_eq!(unknown, "there is no built-in pack ../x; available: data, devops, security");
     for wrong in [
         "ext::sh -c x",
         "--upload-pack=x",
@@ -410,10 +499,15 @@ fn a_new_skill_is_valid_as_it_is() {
     assert!(empty.get("my-skill").is_none(), "{empty:?}");
     let [flaw] = empty.flaws() else { panic!("{:?}", empty.flaws()) };
     assert!(flaw.skipped && flaw.problem.to_string().contains("not filled in yet"), "{flaw:?}");
+    assert!(is_unfilled(&folder));
     let file = folder.join("SKILL.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace(TEMPLATE, "Does things. Use it for things.")).unwrap();
+    std::fs::write(&file, text.replace(template::DESCRIPTION, "Does things. Use it for things.")).unwrap();
+    // Its body may quote the template's description.
+    let quoting = std::fs::read_to_string(&file).unwrap() + template::DESCRIPTION;
+    std::fs::write(&file, quoting).unwrap();
     let all = load();
+    assert!(!is_unfilled(&folder));
     assert!(all.get("my-skill").is_some() && all.flaws().is_empty(), "{:?}", all.flaws());
     assert!(new_skill(&folder, "my-skill").unwrap_err().contains("exists already"));
     for name in ["My", "a b", "../x", "", "-a", "a--b", &"a".repeat(65)] {

@@ -82,6 +82,13 @@ async fn a_skill_is_loaded_with_what_it_requires_its_source_and_its_arguments() 
         file.starts_with("references/hosts.md of the skill deploy (yours, ") && file.ends_with("one\ntwo\n"),
         "{file}"
     );
+    put(home.path(), "deploy/hidden.md", "\u{feff}o\u{200b}n\u{e0049}e \u{1f468}\u{200d}\u{1f469}\n");
+    let file = b.say(view, json!({"name": "deploy", "file": "hidden.md"})).await;
+    assert!(
+        file.contains("; 2 invisible characters are left out):\none \u{1f468}\u{200d}\u{1f469}\n"),
+        "{file}"
+    );
+    std::fs::remove_file(home.path().join("skills/deploy/hidden.md")).unwrap();
     for (args, why) in [
         (json!({"name": "deplo"}), "did you mean `deploy`?"),
         (json!({"name": "deploy", "file": "../checks/SKILL.md"}), "is not a path below"),

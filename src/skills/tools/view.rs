@@ -13,7 +13,7 @@ use crate::files::SkillFiles;
 use crate::fill::fill;
 use crate::library::Library;
 use crate::load::Skills;
-use crate::skill::{FILE, Skill};
+use crate::skill::{FILE, Skill, is_hidden};
 
 /// The tool.
 pub(super) struct SkillView(pub(super) Library);
@@ -95,7 +95,13 @@ impl Tool for SkillView {
                     return Err(format!("`{file}` is not text"));
                 }
                 let source = source(skill);
-                Ok(format!("{file} of the skill {name} ({source}):\n{}", text::clean(&bytes)))
+                let (text, hidden) = without_hidden(&text::clean(&bytes));
+                let hidden = match hidden {
+                    0 => String::new(),
+                    1 => "; 1 invisible character is left out".to_owned(),
+                    n => format!("; {n} invisible characters are left out"),
+                };
+                Ok(format!("{file} of the skill {name} ({source}{hidden}):\n{text}"))
             }
         };
         let said = tokio::task::spawn_blocking(work).await;
@@ -103,6 +109,12 @@ impl Tool for SkillView {
         let measure = format!("{} lines", said.lines().count());
         Ok(ToolOutput::text(output::bound(said, cx)).show(Display::Measure { text: measure }))
     }
+}
+
+/// A text without the characters that are not seen, and how many there were. A byte order mark is not counted.
+fn without_hidden(text: &str) -> (String, usize) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    (text.replace(is_hidden, ""), text.chars().filter(|c| is_hidden(*c)).count())
 }
 
 /// Where a skill is from, in words.

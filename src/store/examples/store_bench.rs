@@ -50,6 +50,7 @@ fn entry(session: SessionId, parent: Option<EntryId>, n: u64) -> Entry {
             origin: Origin::Prompt,
             content: vec![Part::Text { text }],
             taint: None,
+            learnings: Vec::new(),
         },
         snapshot: None,
     }

@@ -7,6 +7,7 @@ use tiller_protocol::{
 
 use crate::error::{Result, StoreError};
 use crate::handles::Learnings;
+use crate::session::family::below;
 use crate::write::ticket::Ticket;
 
 const COLUMNS: &str = "id, tool, subject, error_type, details, pattern, fix, context, tags, state, created, used, times, source, error";
@@ -192,17 +193,7 @@ impl Learnings<'_> {
             let mut found = Vec::new();
             for row in rows {
                 let row = row?;
-                let text = format!(
-                    "{} {} {} {} {} {} {}",
-                    row.kind.tool,
-                    row.kind.subject,
-                    row.kind.error_type,
-                    row.pattern,
-                    row.fix,
-                    row.context,
-                    row.tags.join(" ")
-                )
-                .to_lowercase();
+                let text = row.search_text().to_lowercase();
                 if words.iter().all(|w| text.contains(w.as_str())) {
                     found.push(row);
                     if found.len() >= limit as usize {
@@ -239,8 +230,14 @@ impl Learnings<'_> {
                 "SELECT {COLUMNS} FROM learnings WHERE json_extract(source, '$.session') = ?1 AND before IS NULL
                  AND state IN ('proposed', 'active', 'aside') ORDER BY id"
             ))?;
-            let rows = statement.query_map([session.to_string()], from_row)?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let mut found = Vec::new();
+            for of in std::iter::once(session).chain(below(conn, session)?) {
+                for learning in statement.query_map([of.to_string()], from_row)? {
+                    found.push(learning?);
+                }
+            }
+            found.sort_by_key(|learning| learning.id);
+            Ok(found)
         })
     }
 
@@ -309,6 +306,10 @@ impl Learnings<'_> {
             if let Some(text) = &text {
                 (after.pattern, after.fix, after.context) =
                     (text.pattern.clone(), text.fix.clone(), text.context.clone());
+                // One in use has the text of the user from now on. One that waits is accepted with all that it says.
+                if after.state == LearningState::Active {
+                    after.source.taint = Taint::Person;
+                }
             }
             write(conn, &after, Some(&before))?;
             Ok(after)

@@ -74,6 +74,25 @@ fn a_change_can_be_undone_and_done_again() {
     assert!(l.undo(99).wait().is_err());
 }
 
+/// A rule that the user writes into a learning in use has power: its text is the user's.
+#[test]
+fn a_text_that_the_user_changes_is_the_users_where_the_learning_is_in_use() {
+    let (_dir, store) = scratch();
+    let l = store.learnings();
+    for (state, taint) in
+        [(LearningState::Active, Taint::Person), (LearningState::Proposed, Taint::ToolOutput)]
+    {
+        let new = Learning { state, ..learning("git push", "rejected", "git pull first") };
+        let (id, _) = l.add(new).wait().unwrap();
+        let text = LearningText {
+            pattern: "push".into(),
+            fix: format!("ask {id} [when: read]"),
+            context: String::new(),
+        };
+        assert_eq!(l.change(id, None, Some(text)).wait().unwrap().source.taint, taint);
+    }
+}
+
 #[test]
 fn receipts_add_up() {
     let (_dir, store) = scratch();

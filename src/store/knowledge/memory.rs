@@ -6,6 +6,7 @@ use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint, Time};
 
 use crate::error::Result;
 use crate::handles::MemoryChanges;
+use crate::session::family::below;
 use crate::write::ticket::Ticket;
 
 /// A line that changes added, as often as it was added in one state and with one origin.
@@ -106,13 +107,16 @@ impl MemoryChanges<'_> {
     }
 
     /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
-    pub fn accept(&self, id: i64, added: Option<String>) -> Ticket<()> {
+    /// `own`: it is the user's from now on, and belongs to no branch.
+    pub fn accept(&self, id: i64, added: Option<String>, own: bool) -> Ticket<()> {
         self.store.write(move |conn| {
             conn.prepare_cached(
                 "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added),
-                   id = (SELECT max(id) + 1 FROM memory_changes) WHERE id = ?1",
+                   id = (SELECT max(id) + 1 FROM memory_changes),
+                   taint = iif(?4, ?5, taint), entry = iif(?4, NULL, entry), branch = iif(?4, '', branch)
+                 WHERE id = ?1",
             )?
-            .execute(params![id, ChangeState::Done.word(), added])?;
+            .execute(params![id, ChangeState::Done.word(), added, own, Taint::Person.word()])?;
             Ok(())
         })
     }
@@ -231,20 +235,27 @@ impl MemoryChanges<'_> {
         })
     }
 
-    /// The changes that a session made or set aside, oldest first.
+    /// The changes that a session and its agents made or set aside, oldest first.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn of_session(&self, session: SessionId) -> Result<Vec<MemoryChange>> {
         self.store.read(|conn| {
-            let sql = format!("SELECT {COLUMNS} FROM memory_changes WHERE session = ?1 ORDER BY id");
+            let sql = format!("SELECT {COLUMNS} FROM memory_changes WHERE session = ?1");
             let mut statement = conn.prepare_cached(&sql)?;
-            let rows = statement.query_map([session.0], from_row)?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let mut changes = Vec::new();
+            for of in std::iter::once(session).chain(below(conn, session)?) {
+                for change in statement.query_map([of.0], from_row)? {
+                    changes.push(change?);
+                }
+            }
+            changes.sort_by_key(|change| change.id);
+            Ok(changes)
         })
     }
 
-    /// Those of `entries` that are not on the path from the root to `head`.
+    /// Those of `entries` that are not on the path from the root to `head`. An entry of an agent belongs to the path that the
+    /// entry is on which started the agent.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -259,9 +270,39 @@ impl MemoryChanges<'_> {
             )?;
             let on: std::collections::HashSet<uuid::Uuid> =
                 statement.query_map([head.0], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
-            Ok(entries.iter().copied().filter(|e| !on.contains(&e.0)).collect())
+            let mut off = Vec::new();
+            for entry in entries {
+                if !on.contains(&entry.0) && !started_on(conn, entry.0, &on)? {
+                    off.push(*entry);
+                }
+            }
+            Ok(off)
         })
     }
+}
+
+/// Agents that start one another are nested less deep than this.
+const NESTED: usize = 32;
+
+/// Whether one of the entries `on` started the agent of an entry, itself or through other agents.
+fn started_on(
+    conn: &Connection,
+    entry: uuid::Uuid,
+    on: &std::collections::HashSet<uuid::Uuid>,
+) -> Result<bool> {
+    let mut statement = conn.prepare_cached(
+        "SELECT s.spawned_by FROM entries e JOIN sessions s ON s.id = e.session WHERE e.id = ?1",
+    )?;
+    let mut at = entry;
+    for _ in 0..NESTED {
+        let by: Option<Option<uuid::Uuid>> = statement.query_row([at], |r| r.get(0)).optional()?;
+        match by.flatten() {
+            Some(by) if on.contains(&by) => return Ok(true),
+            Some(by) => at = by,
+            None => return Ok(false),
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

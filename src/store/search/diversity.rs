@@ -24,32 +24,44 @@ impl Search<'_> {
     /// The same entries, the first of them varied; and the texts that were read for it.
     pub(crate) fn varied(&self, scored: &[Scored]) -> Result<(Vec<Scored>, HashMap<Uuid, EntryText>)> {
         let (head, rest) = scored.split_at(scored.len().min(COMPARED));
-        let mut left = Vec::with_capacity(head.len());
         let mut read = HashMap::with_capacity(head.len());
         for entry in head {
             let whole = EntryText::read(self.store, entry.entry)?;
-            // Removed or damaged since: like no other.
-            let set = whole.as_ref().map(|whole| word_set(&whole.text)).unwrap_or_default();
-            left.push((entry.clone(), set, 0.0f32));
             read.extend(whole.map(|whole| (entry.entry, whole)));
         }
-        let mut order = Vec::with_capacity(scored.len());
-        while !left.is_empty() {
-            let value =
-                |(entry, _, like): &(Scored, HashSet<u64>, f32)| entry.score * (1.0 - LIKENESS * like);
-            // The first of equal ones.
-            let best = (1..left.len())
-                .fold(0, |best, at| if value(&left[at]) > value(&left[best]) { at } else { best });
-            let (entry, set, _) = left.remove(best);
-            for (_, other, like) in &mut left {
-                let same = likeness(&set, other);
-                *like = like.max(if same > ALIKE { same } else { 0.0 });
-            }
-            order.push(entry);
-        }
-        order.extend_from_slice(rest);
-        Ok((order, read))
+        let order = {
+            // Removed or damaged since: like no other.
+            let text = |entry: &Scored| read.get(&entry.entry).map_or("", |whole| whole.text.as_str());
+            vary(&head.iter().map(|entry| (entry.score, text(entry))).collect::<Vec<_>>())
+        };
+        let mut varied = Vec::with_capacity(scored.len());
+        varied.extend(order.into_iter().filter_map(|at| head.get(at).cloned()));
+        varied.extend_from_slice(rest);
+        Ok((varied, read))
     }
+}
+
+/// The places of texts with their scores, given best first: one that says the same as a better one moves down. Only the first 40
+/// are compared.
+pub fn vary(scored: &[(f32, &str)]) -> Vec<usize> {
+    let compared = scored.iter().take(COMPARED).enumerate();
+    let mut left: Vec<(usize, f32, HashSet<u64>, f32)> =
+        compared.map(|(at, (score, text))| (at, *score, word_set(text), 0.0)).collect();
+    let mut order = Vec::with_capacity(scored.len());
+    while !left.is_empty() {
+        let value = |(_, score, _, like): &(usize, f32, HashSet<u64>, f32)| score * (1.0 - LIKENESS * like);
+        // The first of equal ones.
+        let best =
+            (1..left.len()).fold(0, |best, at| if value(&left[at]) > value(&left[best]) { at } else { best });
+        let (at, _, set, _) = left.remove(best);
+        for (_, _, other, like) in &mut left {
+            let same = likeness(&set, other);
+            *like = like.max(if same > ALIKE { same } else { 0.0 });
+        }
+        order.push(at);
+    }
+    order.extend(order.len()..scored.len());
+    order
 }
 
 /// Hashes of the different words of a text.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tiller_protocol::SearchRole;
 use uuid::Uuid;
 
@@ -22,11 +22,11 @@ use crate::open::folder;
 use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{humps, stem, words};
 use crate::search::suggest;
-use crate::search::tags::{role_tag, tag};
+use crate::search::tags::{role_number, role_tag, tag};
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Entries in one transaction.
 const STEP: u64 = 500;
 /// Entries that are indexed before a search, however long that takes.
@@ -42,6 +42,7 @@ CREATE TABLE docs (
   entry   BLOB NOT NULL,
   session BLOB NOT NULL,
   time    INTEGER NOT NULL,
+  role    INTEGER,          -- its place in `SearchRole::ALL`; none: it is not searched
   prev    INTEGER,          -- row of its parent
   next    INTEGER,          -- row of its first child
   len     INTEGER NOT NULL  -- words
@@ -54,11 +55,17 @@ CREATE TABLE vocabulary (
   word TEXT PRIMARY KEY,
   n    INTEGER NOT NULL  -- entries that contain it, those of tools aside
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE vectors (
-  seq INTEGER PRIMARY KEY,
-  v   BLOB NOT NULL  -- empty: the entry has no text
+CREATE TABLE vector_models (
+  id    INTEGER PRIMARY KEY,
+  model TEXT NOT NULL UNIQUE,
+  used  INTEGER NOT NULL  -- milliseconds since 1970 of its last use for indexing, up to an hour too early
 ) STRICT;
-CREATE TABLE vectors_by (model TEXT NOT NULL) STRICT;";
+CREATE TABLE vectors (
+  model INTEGER NOT NULL,
+  seq   INTEGER NOT NULL,
+  v     BLOB NOT NULL,  -- empty: the entry has no text, or the model refuses it
+  PRIMARY KEY (model, seq)
+) STRICT, WITHOUT ROWID;";
 
 /// Vectors of texts that are no entries. Added later; an index without it stays.
 const TEXT_VECTORS: &str = "
@@ -66,7 +73,7 @@ CREATE TABLE IF NOT EXISTS text_vectors (
   id    INTEGER PRIMARY KEY,
   model TEXT NOT NULL,
   hash  BLOB NOT NULL,
-  v     BLOB NOT NULL,  -- empty: the model knows no word of it
+  v     BLOB NOT NULL,  -- empty: the model knows no word of it, or refuses it
   UNIQUE (model, hash)
 ) STRICT;";
 
@@ -137,6 +144,15 @@ pub(crate) fn reading<T>(index: &Connection, work: impl FnOnce() -> Result<T>) -
     let found = work()?;
     transaction.commit()?;
     Ok(found)
+}
+
+/// Writes the index in one transaction, which is undone when `work` fails. Other processes are locked out from its beginning,
+/// so that none changes what `work` reads.
+pub(crate) fn writing<T>(index: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let transaction = Transaction::new_unchecked(index, TransactionBehavior::Immediate)?;
+    let made = work()?;
+    transaction.commit()?;
+    Ok(made)
 }
 
 impl Search<'_> {
@@ -336,13 +352,12 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
 
 /// Adds rows, unless another process has already added them.
 fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
-    index.execute_batch("BEGIN IMMEDIATE")?;
-    let run = || -> Result<()> {
+    writing(index, || {
         if last(index)? != from {
             return Ok(());
         }
         let mut doc = index.prepare_cached(
-            "INSERT INTO docs(seq, entry, session, time, prev, len) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO docs(seq, entry, session, time, prev, len, role) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
         let mut follows =
             index.prepare_cached("UPDATE docs SET next = ?1 WHERE seq = ?2 AND next IS NULL")?;
@@ -351,7 +366,8 @@ fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
         let mut counts: HashMap<String, i64> = HashMap::new();
         for d in docs {
             let stems = Stems::of(&d.text);
-            doc.execute(params![d.seq, d.raw.id, d.raw.session, d.raw.time, d.prev, stems.len])?;
+            let role = d.role.and_then(role_number);
+            doc.execute(params![d.seq, d.raw.id, d.raw.session, d.raw.time, d.prev, stems.len, role])?;
             if d.prev.is_some() {
                 follows.execute(params![d.seq, d.prev])?;
             }
@@ -371,8 +387,5 @@ fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
             count.execute(params![word, n])?;
         }
         Ok(())
-    };
-    let done = run();
-    index.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-    done
+    })
 }

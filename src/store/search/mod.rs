@@ -20,6 +20,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Search;
 use crate::search::collect::Collector;
+pub use crate::search::diversity::vary;
 use crate::search::index::{catch_up, reading};
 use crate::search::lookup::bounds;
 pub use crate::search::lookup::{Cancel, Lookup};

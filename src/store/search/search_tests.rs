@@ -416,7 +416,7 @@ fn an_index_of_an_earlier_version_is_replaced() {
 }
 
 #[test]
-fn vectors_are_of_one_model_go_on_after_an_interruption_and_obey_filters() {
+fn vectors_go_on_after_an_interruption_stand_beside_those_of_another_model_and_obey_filters() {
     let (_dir, store) = scratch();
     talk(&store, 1, &["first of one", "second of one", "third of one"]);
     store.search().index().unwrap();
@@ -436,10 +436,18 @@ fn vectors_are_of_one_model_go_on_after_an_interruption_and_obey_filters() {
     let all: Vec<i64> = search.vectors("a", 0).unwrap().into_iter().map(|v| v.row).collect();
     assert_eq!(all.len(), 3);
     assert_eq!(search.vectors("a", all[0]).unwrap().len(), 2);
-    // Another model begins anew; vectors of the one before are refused.
-    assert_eq!(search.without_vector("b", 9).unwrap().len(), 3);
-    assert!(!put("a", &rest) && search.vectors("a", 0).unwrap().is_empty());
-    assert!(search.vectors("b", 0).unwrap().is_empty());
+    // Another model has its own; those of a model that the index does not know are refused.
+    let others = search.without_vector("b", 2).unwrap();
+    assert_eq!(others.len(), 2);
+    assert!(put("b", &others) && !put("c", &others));
+    assert_eq!(search.vectors("b", 0).unwrap().len(), 2);
+    let first = &search.vectors("a", 0).unwrap()[0];
+    assert_eq!(
+        (first.session, first.time, first.role),
+        (session_id(1), NOW.millis(), Some(SearchRole::User))
+    );
+    assert!(search.sessions_of("/work/p").unwrap().contains(&session_id(1)));
+    assert!(search.sessions_of("/other").unwrap().is_empty());
     let admitted = |query: &SearchQuery| search.admitted(query, &all, &Cancel::default()).unwrap().len();
     assert_eq!(admitted(&best("anything")), 3);
     assert_eq!(admitted(&best("anything -second")), 2);
@@ -447,4 +455,73 @@ fn vectors_are_of_one_model_go_on_after_an_interruption_and_obey_filters() {
     let mut elsewhere = best("anything");
     elsewhere.project = Some("/other".into());
     assert_eq!(admitted(&elsewhere), 0);
+}
+
+/// Each of two processes with two models would otherwise make all vectors again after each turn.
+#[test]
+fn two_models_that_take_turns_keep_their_vectors_and_an_unused_one_loses_them_after_a_day() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data/tiller.db");
+    let clock = Arc::new(tiller_protocol::ManualClock::new(NOW));
+    let open = || Store::open(&path, Options { clock: Arc::clone(&clock) as _, ..options() }).unwrap();
+    let (one, two) = (open(), open());
+    talk(&one, 1, &["first of one", "second of one"]);
+    one.search().index().unwrap();
+    let made = |store: &Store, model: &str| {
+        let rows = store.search().without_vector(model, 9).unwrap();
+        let vectors: Vec<(i64, Vec<u8>)> = rows.iter().map(|(seq, _)| (*seq, vec![1, 2])).collect();
+        assert!(store.search().put_vectors(model, &vectors).unwrap());
+        vectors.len()
+    };
+    assert_eq!((made(&one, "a"), made(&two, "b")), (2, 2));
+    for _ in 0..3 {
+        assert_eq!((made(&one, "a"), made(&two, "b")), (0, 0), "nothing is made again");
+    }
+    // The second process uses its model within a day, and the next time after more than a day.
+    let hours = |n: u64| std::time::Duration::from_secs(n * 3600);
+    clock.advance(hours(20));
+    assert_eq!(made(&one, "a"), 0);
+    clock.advance(hours(3));
+    assert_eq!((made(&one, "a"), made(&two, "b")), (0, 0));
+    clock.advance(hours(25));
+    assert_eq!(made(&one, "a"), 0);
+    clock.advance(hours(2));
+    assert_eq!((made(&one, "a"), made(&two, "b")), (0, 2));
+    // A length that changes concerns its own model only.
+    assert!(!one.search().put_vectors("a", &[(1, vec![1, 2, 3])]).unwrap());
+    assert_eq!((one.search().vectors("a", 0).unwrap().len(), made(&two, "b")), (0, 0));
+    one.search().forget_vectors("b").unwrap();
+    assert_eq!((made(&one, "a"), made(&two, "b")), (2, 2));
+}
+
+#[test]
+fn a_write_that_fails_leaves_no_transaction_open() {
+    let (dir, store) = scratch();
+    talk(&store, 1, &["first of one"]);
+    store.search().index().unwrap();
+    let other = rusqlite::Connection::open(dir.path().join("data/search.db")).unwrap();
+    for table in ["vector_models", "vectors", "text_vectors", "docs"] {
+        other
+            .execute_batch(&format!(
+                "CREATE TRIGGER no_{table} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END"
+            ))
+            .unwrap();
+    }
+    let search = store.search();
+    let free = |table: &str| other.execute_batch(&format!("DROP TRIGGER no_{table}"));
+    search.without_vector("a", 9).unwrap_err();
+    free("vector_models").unwrap();
+    let rows = search.without_vector("a", 9).unwrap();
+    assert_eq!(rows.len(), 1);
+    search.put_vectors("a", &[(rows[0].0, vec![1])]).unwrap_err();
+    free("vectors").unwrap();
+    assert!(search.put_vectors("a", &[(rows[0].0, vec![1])]).unwrap());
+    search.put_text_vectors("a", &[([1; 16], vec![1])]).unwrap_err();
+    free("text_vectors").unwrap();
+    search.put_text_vectors("a", &[([1; 16], vec![1])]).unwrap();
+    talk(&store, 2, &["first of two"]);
+    search.index().unwrap_err();
+    free("docs").unwrap();
+    search.index().unwrap();
+    assert_eq!(order(&store, "two "), [entry_id(201)]);
 }

@@ -10,3 +10,13 @@ pub(crate) fn tag(kind: char, value: &str) -> String {
 pub(crate) fn role_tag(role: SearchRole) -> String {
     tag('r', role.name())
 }
+
+/// A role as the index stores it: its place in [`SearchRole::ALL`].
+pub(crate) fn role_number(role: SearchRole) -> Option<i64> {
+    SearchRole::ALL.iter().position(|r| *r == role).and_then(|n| i64::try_from(n).ok())
+}
+
+/// The role of this number; `None`: there is none.
+pub(crate) fn role_of(number: i64) -> Option<SearchRole> {
+    usize::try_from(number).ok().and_then(|n| SearchRole::ALL.get(n).copied())
+}

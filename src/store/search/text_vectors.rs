@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
 use crate::handles::Search;
+use crate::search::index::writing;
 use crate::search::lookup::Cancel;
 
 /// The hash of a text.
@@ -32,12 +33,10 @@ impl Search<'_> {
     /// # Errors
     /// When the index cannot be written.
     pub fn put_text_vectors(&self, model: &str, vectors: &[(TextHash, Vec<u8>)]) -> Result<()> {
-        self.store.inner.index.with(self.store, &Cancel::default(), |index| {
-            index.execute_batch("BEGIN IMMEDIATE")?;
-            let done = put(index, model, vectors);
-            index.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-            done
-        })
+        self.store
+            .inner
+            .index
+            .with(self.store, &Cancel::default(), |index| writing(index, || put(index, model, vectors)))
     }
 }
 

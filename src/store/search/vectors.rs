@@ -1,18 +1,20 @@
 //! Vectors of entries, beside the full-text index. What they mean is known to the room `search`, which makes them.
 //!
-//! All are by one model: with another one they are made again. They are added in the ascending order of rows, so that an
-//! interrupted run goes on where it ended.
+//! Each model has its own: two processes may work with two models. Those of a model that was not used for a day are removed. They
+//! are added in the ascending order of rows, so that an interrupted run goes on where it ended.
 
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
-use tiller_protocol::{SearchQuery, SearchRole};
+use tiller_protocol::{SearchQuery, SearchRole, SessionId};
 use uuid::Uuid;
 
 use crate::error::Result;
 use crate::handles::Search;
+use crate::search::index::writing;
 use crate::search::lookup::{Cancel, bounds};
 use crate::search::rank::Scored;
+use crate::search::tags::role_of;
 use crate::search::words::Words;
 use crate::tree::entries;
 
@@ -22,31 +24,37 @@ pub struct EntryVector {
     pub row: i64,
     /// The row of the entry before it.
     pub prev: Option<i64>,
+    pub session: SessionId,
+    /// Milliseconds since 1970.
+    pub time: i64,
+    pub role: Option<SearchRole>,
     pub numbers: Vec<u8>,
 }
 
 /// Bytes of an entry's text that get a vector.
 const TEXT: usize = 8 << 10;
+/// How long the vectors of a model that is not used are kept.
+const UNUSED: i64 = 24 * 3_600_000;
+/// How often the use of a model is noted, so that a look for new entries seldom writes.
+const NOTED: i64 = 3_600_000;
 
 impl Search<'_> {
-    /// Indexed entries without a vector of this model, oldest first, with the beginning of their text. Vectors of another
-    /// model are removed first.
+    /// Indexed entries without a vector of this model, oldest first, with the beginning of their text. Vectors of models that
+    /// were not asked for here for a day are removed first.
     ///
     /// # Errors
     /// When a database cannot be read, or the index cannot be written.
     pub fn without_vector(&self, model: &str, most: u32) -> Result<Vec<(i64, String)>> {
+        let now = self.now().millis();
         let rows: Vec<(i64, Uuid)> =
             self.store.inner.index.with(self.store, &Cancel::default(), |index| {
-                if by(index)?.as_deref() != Some(model) {
-                    index.execute_batch("BEGIN IMMEDIATE; DELETE FROM vectors; DELETE FROM vectors_by")?;
-                    index.execute("INSERT INTO vectors_by(model) VALUES(?1)", [model])?;
-                    index.execute_batch("COMMIT")?;
-                }
+                let by = in_use(index, model, now)?;
                 let mut statement = index.prepare_cached(
-                    "SELECT seq, entry FROM docs WHERE seq > (SELECT coalesce(max(seq), 0) FROM vectors)
-                 ORDER BY seq LIMIT ?1",
+                    "SELECT seq, entry FROM docs
+                     WHERE seq > (SELECT coalesce(max(seq), 0) FROM vectors WHERE model = ?1)
+                     ORDER BY seq LIMIT ?2",
                 )?;
-                let rows = statement.query_map([most], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                let rows = statement.query_map(params![by, most], |r| Ok((r.get(0)?, r.get(1)?)))?;
                 Ok(rows.collect::<rusqlite::Result<_>>()?)
             })?;
         self.store.read(|conn| {
@@ -63,33 +71,28 @@ impl Search<'_> {
         })
     }
 
-    /// Adds vectors; an empty one for an entry without text. `false`: nothing was added, because another process works with
-    /// another model, or because the vectors there have another length: then they are removed, and all are to be made again.
+    /// Adds vectors; an empty one for an entry without text, or which the model refuses. `false`: nothing was added, because the
+    /// index does not know the model any more, or because its vectors there have another length: then they are removed, and all
+    /// are to be made again.
     ///
     /// # Errors
     /// When the index cannot be written.
     pub fn put_vectors(&self, model: &str, vectors: &[(i64, Vec<u8>)]) -> Result<bool> {
         self.store.inner.index.with(self.store, &Cancel::default(), |index| {
-            index.execute_batch("BEGIN IMMEDIATE")?;
-            let run = || -> Result<bool> {
-                if by(index)?.as_deref() != Some(model) {
-                    return Ok(false);
-                }
+            writing(index, || {
+                let Some((by, _)) = known(index, model)? else { return Ok(false) };
                 let length = vectors.iter().map(|(_, v)| v.len()).find(|n| *n > 0);
-                if length.zip(known_length(index)?).is_some_and(|(new, known)| new != known) {
-                    index.execute("DELETE FROM vectors", [])?;
+                if length.zip(known_length(index, by)?).is_some_and(|(new, known)| new != known) {
+                    index.execute("DELETE FROM vectors WHERE model = ?1", [by])?;
                     return Ok(false);
                 }
-                let mut put =
-                    index.prepare_cached("INSERT OR REPLACE INTO vectors(seq, v) VALUES(?1, ?2)")?;
+                let mut put = index
+                    .prepare_cached("INSERT OR REPLACE INTO vectors(model, seq, v) VALUES(?1, ?2, ?3)")?;
                 for (seq, vector) in vectors {
-                    put.execute(params![seq, vector])?;
+                    put.execute(params![by, seq, vector])?;
                 }
                 Ok(true)
-            };
-            let done = run();
-            index.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-            done
+            })
         })
     }
 
@@ -99,10 +102,12 @@ impl Search<'_> {
     /// When the index cannot be written.
     pub fn forget_vectors(&self, model: &str) -> Result<()> {
         self.store.inner.index.with(self.store, &Cancel::default(), |index| {
-            let same = "EXISTS (SELECT 1 FROM vectors_by WHERE model = ?1)";
-            index.execute(&format!("DELETE FROM vectors WHERE {same}"), [model])?;
-            index.execute("DELETE FROM text_vectors WHERE model = ?1", [model])?;
-            Ok(())
+            writing(index, || {
+                let of = "DELETE FROM vectors WHERE model = (SELECT id FROM vector_models WHERE model = ?1)";
+                index.execute(of, [model])?;
+                index.execute("DELETE FROM text_vectors WHERE model = ?1", [model])?;
+                Ok(())
+            })
         })
     }
 
@@ -112,22 +117,29 @@ impl Search<'_> {
     /// When the index cannot be read.
     pub fn vectors(&self, model: &str, after: i64) -> Result<Vec<EntryVector>> {
         self.store.inner.index.read(self.store, &Cancel::default(), |index| {
-            if by(index)?.as_deref() != Some(model) {
-                return Ok(Vec::new());
-            }
+            let Some((by, _)) = known(index, model)? else { return Ok(Vec::new()) };
             let mut statement = index.prepare_cached(
-                "SELECT v.seq, d.prev, v.v FROM vectors v JOIN docs d ON d.seq = v.seq
-                 WHERE v.seq > ?1 AND length(v.v) > 0 ORDER BY v.seq",
+                "SELECT v.seq, d.prev, d.session, d.time, d.role, v.v
+                 FROM vectors v JOIN docs d ON d.seq = v.seq
+                 WHERE v.model = ?1 AND v.seq > ?2 AND length(v.v) > 0 ORDER BY v.seq",
             )?;
             let vector = |r: &rusqlite::Row<'_>| {
-                Ok(EntryVector { row: r.get(0)?, prev: r.get(1)?, numbers: r.get(2)? })
+                let role: Option<i64> = r.get(4)?;
+                Ok(EntryVector {
+                    row: r.get(0)?,
+                    prev: r.get(1)?,
+                    session: SessionId(r.get(2)?),
+                    time: r.get(3)?,
+                    role: role.and_then(role_of),
+                    numbers: r.get(5)?,
+                })
             };
-            let rows = statement.query_map([after], vector)?;
+            let rows = statement.query_map([by, after], vector)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
-    /// Of these rows those that the filters of a query admit, in their order, with a score of 0.
+    /// Of these rows those that the filters of a query admit, in their order, with a score of 0. The cost grows with the rows.
     ///
     /// # Errors
     /// When a database cannot be read, or the search is cancelled.
@@ -194,6 +206,18 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// The sessions of a project, those in the trash, too.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn sessions_of(&self, project: &str) -> Result<HashSet<SessionId>> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached("SELECT id FROM sessions WHERE project = ?1")?;
+            let rows = statement.query_map([project], |r| Ok(SessionId(r.get(0)?)))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// The most frequent words of messages, in lower case.
     ///
     /// # Errors
@@ -227,16 +251,42 @@ impl Search<'_> {
     }
 }
 
-/// The length of the vectors; `None`: there are none.
-fn known_length(index: &Connection) -> Result<Option<usize>> {
-    let found = index
-        .prepare_cached("SELECT length(v) FROM vectors WHERE length(v) > 0 ORDER BY seq LIMIT 1")?
-        .query_row([], |r| r.get::<_, i64>(0))
-        .optional()?;
-    Ok(found.and_then(|n| usize::try_from(n).ok()))
+/// The number of a model, and when its use was noted; `None`: the index has nothing of it.
+fn known(index: &Connection, model: &str) -> Result<Option<(i64, i64)>> {
+    let mut get = index.prepare_cached("SELECT id, used FROM vector_models WHERE model = ?1")?;
+    Ok(get.query_row([model], |r| Ok((r.get(0)?, r.get(1)?))).optional()?)
 }
 
-/// The model that the vectors are by.
-fn by(index: &Connection) -> Result<Option<String>> {
-    Ok(index.query_row("SELECT model FROM vectors_by", [], |r| r.get(0)).optional()?)
+/// The number of a model that is used now. Notes that once an hour, and removes then what there is of models that were not used
+/// for [`UNUSED`].
+fn in_use(index: &Connection, model: &str, now: i64) -> Result<i64> {
+    if let Some((by, used)) = known(index, model)?
+        && (used..used.saturating_add(NOTED)).contains(&now)
+    {
+        return Ok(by);
+    }
+    writing(index, || {
+        index.execute(
+            "INSERT INTO vector_models(model, used) VALUES(?1, ?2)
+             ON CONFLICT(model) DO UPDATE SET used = excluded.used",
+            params![model, now],
+        )?;
+        let old = "FROM vector_models WHERE used < ?1";
+        let last = now.saturating_sub(UNUSED);
+        index.execute(&format!("DELETE FROM vectors WHERE model IN (SELECT id {old})"), [last])?;
+        index.execute(&format!("DELETE FROM text_vectors WHERE model IN (SELECT model {old})"), [last])?;
+        index.execute(&format!("DELETE {old}"), [last])?;
+        Ok(index.query_row("SELECT id FROM vector_models WHERE model = ?1", [model], |r| r.get(0))?)
+    })
+}
+
+/// The length of the vectors of a model; `None`: it has none.
+fn known_length(index: &Connection, by: i64) -> Result<Option<usize>> {
+    let found = index
+        .prepare_cached(
+            "SELECT length(v) FROM vectors WHERE model = ?1 AND length(v) > 0 ORDER BY seq LIMIT 1",
+        )?
+        .query_row([by], |r| r.get::<_, i64>(0))
+        .optional()?;
+    Ok(found.and_then(|n| usize::try_from(n).ok()))
 }

@@ -73,6 +73,7 @@ pub(crate) fn user(session: SessionId, id: EntryId, parent: Option<EntryId>, tex
         origin: Origin::Prompt,
         content: vec![Part::Text { text: text.into() }],
         taint: None,
+        learnings: Vec::new(),
     };
     entry(session, id, parent, body)
 }

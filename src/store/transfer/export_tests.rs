@@ -91,6 +91,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 origin: Origin::Steer,
                 content: vec![],
                 taint: None,
+                learnings: Vec::new(),
             },
             1 => EntryBody::Assistant {
                 blocks: vec![

@@ -164,9 +164,13 @@ pub(crate) fn distrust(body: &mut EntryBody) {
             learnings.clear();
             *taint = Some(Taint::Web);
         }
-        EntryBody::User { taint, .. }
-        | EntryBody::Compaction { taint, .. }
-        | EntryBody::BranchSummary { taint, .. } => *taint = Some(Taint::Web),
+        EntryBody::User { taint, learnings, .. } => {
+            learnings.clear();
+            *taint = Some(Taint::Web);
+        }
+        EntryBody::Compaction { taint, .. } | EntryBody::BranchSummary { taint, .. } => {
+            *taint = Some(Taint::Web);
+        }
         _ => {}
     }
 }

@@ -141,31 +141,32 @@ impl Tool for SessionSearch {
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args = Args::parse(&args)?;
         let query = args.query(cx)?;
-        let offset = query.offset;
+        let (offset, order) = (query.offset, query.order);
         let page = cx.ports.search_sessions(query).await.map_err(ToolError::Tell)?;
         let hits = page.hits.len();
         let measure = if hits == 1 { "1 hit".into() } else { format!("{hits} hits") };
-        Ok(ToolOutput::text(written(&page, offset)).show(Display::Measure { text: measure }))
+        Ok(ToolOutput::text(written(&page, offset, order)).show(Display::Measure { text: measure }))
     }
 }
 
-fn written(page: &SearchPage, offset: u32) -> String {
+fn written(page: &SearchPage, offset: u32, order: SearchOrder) -> String {
     let documents: String = page
         .documents
         .iter()
         .map(|d| {
-            let from = d.session.map_or_else(String::new, |s| format!(" (from session {s})"));
+            let entry = d.entry.map_or_else(String::new, |entry| format!(", entry {entry}"));
+            let from = d.session.map_or_else(String::new, |s| format!(" (from session {s}{entry})"));
             format!("{} {}{from}\n   {}\n", d.kind.name(), d.title, marked(&d.preview, d.mark))
         })
         .collect();
     if page.hits.is_empty() {
         if !documents.is_empty() {
-            return documents;
+            return documents + &keywords_only(page, order);
         }
         let hint =
             if offset > 0 { "no more hits" } else { "no hits; try fewer or other words, or project \"all\"" };
         let spelling = suggestion(page);
-        return format!("{hint}\n{spelling}");
+        return format!("{hint}\n{spelling}{}", keywords_only(page, order));
     }
     let mut text = documents;
     for (n, h) in (offset + 1..).zip(&page.hits) {
@@ -185,9 +186,7 @@ fn written(page: &SearchPage, offset: u32) -> String {
         text.push_str(&format!("more: offset {}\n", offset + page.hits.len() as u32));
     }
     text.push_str(&suggestion(page));
-    if let SearchMeaning::Failed { why } = &page.meaning {
-        text.push_str(&format!("keywords only: {why}\n"));
-    }
+    text.push_str(&keywords_only(page, order));
     if page.behind > 0 {
         text.push_str(&format!("{} entries are not indexed yet\n", page.behind));
     }
@@ -198,6 +197,15 @@ fn marked(preview: &str, (a, b): (usize, usize)) -> String {
     match a < b {
         true => format!("{}**{}**{}", &preview[..a], &preview[a..b], &preview[b..]),
         false => preview.to_owned(),
+    }
+}
+
+/// What is said of a search by keywords alone. The order by time has no use for meaning.
+fn keywords_only(page: &SearchPage, order: SearchOrder) -> String {
+    match &page.meaning {
+        SearchMeaning::Failed { why } => format!("keywords only: {why}\n"),
+        SearchMeaning::Keywords if order == SearchOrder::Best => "by keywords only\n".to_owned(),
+        SearchMeaning::Keywords | SearchMeaning::Used => String::new(),
     }
 }
 

@@ -1,5 +1,5 @@
 use serde_json::json;
-use tiller_protocol::{Clock, EntryId, IdSource, SearchHit, SeqIds, SessionId};
+use tiller_protocol::{Clock, DocumentHit, DocumentKind, EntryId, IdSource, SearchHit, SeqIds, SessionId};
 
 use super::*;
 use crate::testing::Bench;
@@ -40,6 +40,42 @@ async fn a_search_is_passed_on_and_its_hits_are_told() {
     *b.ports.found.lock().unwrap() = SearchPage::default();
     assert!(b.say(&SessionSearch, json!({"query": "x", "project": "all"})).await.contains("no hits"));
     assert_eq!(b.ports.searched.lock().unwrap()[1].project, None);
+}
+
+#[tokio::test]
+async fn a_document_cites_its_entry_and_a_search_by_keywords_says_so() {
+    let b = Bench::new();
+    let ids = SeqIds::default();
+    let (session, entry) = (SessionId(ids.next(Time(0))), EntryId(ids.next(Time(0))));
+    let document = DocumentHit {
+        kind: DocumentKind::Learning,
+        key: "1".into(),
+        title: "1: make deploy".into(),
+        preview: "open the tunnel".into(),
+        mark: (0, 0),
+        session: Some(session),
+        entry: Some(entry),
+    };
+    let found = |documents: &[DocumentHit], hits: &[SearchHit], meaning: SearchMeaning| {
+        let (documents, hits) = (documents.to_vec(), hits.to_vec());
+        *b.ports.found.lock().unwrap() = SearchPage { documents, hits, meaning, ..SearchPage::default() };
+    };
+    let best = json!({"query": "tunnel"});
+    let (document, hit) = ([document], [hit("the tunnel", (4, 10))]);
+    found(&document, &[], SearchMeaning::Keywords);
+    let said = b.say(&SessionSearch, best.clone()).await;
+    let cited =
+        format!("learning 1: make deploy (from session {session}, entry {entry})\n   open the tunnel\n");
+    assert_eq!(said, format!("{cited}by keywords only\n"));
+    found(&[], &hit, SearchMeaning::Keywords);
+    assert!(b.say(&SessionSearch, best.clone()).await.ends_with("\nby keywords only\n"));
+    found(&[], &[], SearchMeaning::Keywords);
+    assert!(b.say(&SessionSearch, best.clone()).await.ends_with("\nby keywords only\n"));
+    found(&document, &hit, SearchMeaning::Used);
+    assert!(!b.say(&SessionSearch, best).await.contains("keywords"));
+    found(&[], &hit, SearchMeaning::Keywords);
+    let newest = json!({"query": "tunnel", "newest": true});
+    assert!(!b.say(&SessionSearch, newest).await.contains("keywords"), "it is in the order of time");
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ impl CellLayout {
 /// only grew takes it up again.
 pub fn lay(cell: &Cell, sharing: &[&Cell], cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     match &cell.body {
-        Body::User { text, origin } => user::lay(text, *origin, cell.time, cx),
+        Body::User { text, origin, learnings } => user::lay((text, *origin), learnings, cell.time, cx),
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
         Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
         Body::Tool(t) => {

@@ -22,7 +22,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
         out
     };
     match &cell.body {
-        Body::User { text, origin } => labelled(
+        Body::User { text, origin, .. } => labelled(
             match origin {
                 Origin::Prompt => "You:",
                 Origin::Steer => "You, during the turn:",

@@ -3,6 +3,7 @@
 use tiller_protocol::{Origin, Time};
 
 use super::{CellCx, CellLayout, INDENT};
+use crate::model::conversation::learned;
 use crate::text::clean::lines;
 use crate::text::line::{Gutter, Line, Look};
 use crate::theme::Role;
@@ -15,7 +16,13 @@ const TIME: usize = 8;
 /// Rows of a folded message that the engine wrote.
 const FOLDED: usize = 1;
 
-pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> CellLayout {
+/// `learnings`: the numbers of those that the model got with it.
+pub(super) fn lay(
+    (text, origin): (&str, Origin),
+    learnings: &[i64],
+    time: Time,
+    cx: &CellCx<'_>,
+) -> CellLayout {
     if matches!(origin, Origin::Engine | Origin::Shell) {
         return quiet(text, cx);
     }
@@ -29,7 +36,8 @@ pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> Ce
         Origin::Task => "Tiller  ",
         Origin::Prompt | Origin::Shell | Origin::Engine => "",
     };
-    banded(all.collect(), &format!("{word}{}", clock(time, cx).unwrap_or_default()), cx)
+    let right = format!("{word}{}{}", learned::before(learnings), clock(time, cx).unwrap_or_default());
+    banded(all.collect(), &right, cx)
 }
 
 /// Lines of the person on a band with a bar; `right` stands at the end of the first row.

@@ -56,6 +56,7 @@ impl Bench {
                 origin: Origin::Prompt,
                 content: Vec::new(),
                 taint: None,
+                learnings: Vec::new(),
             }
         } else {
             EntryBody::Assistant {

@@ -244,6 +244,7 @@ impl Stage {
             origin: Origin::Prompt,
             content,
             taint: None,
+            learnings: Vec::new(),
         });
         self.turn(TurnEvent::UserMessage { entry: node.id, text: text.into(), node: Box::new(node) });
         self.turn(TurnEvent::TurnStarted {});

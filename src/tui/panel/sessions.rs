@@ -94,7 +94,7 @@ pub struct SessionsPanel {
 fn turns(model: &Model) -> Vec<Turn> {
     let mut all: Vec<Turn> = Vec::new();
     for cell in model.agent.conversation.cells() {
-        if let Body::User { text, origin: Origin::Prompt | Origin::Task } = &cell.body {
+        if let Body::User { text, origin: Origin::Prompt | Origin::Task, .. } = &cell.body {
             all.push(Turn {
                 entry: cell.entry,
                 text: text.lines().next().unwrap_or("").to_owned(),

@@ -48,7 +48,7 @@ fn messages(p: &Plain) -> Vec<(EntryId, String)> {
     let cells = p.model.agent.conversation.cells().iter();
     cells
         .filter_map(|c| match &c.body {
-            Body::User { text, origin: Origin::Prompt | Origin::Task } => Some((c.entry?, line(text))),
+            Body::User { text, origin: Origin::Prompt | Origin::Task, .. } => Some((c.entry?, line(text))),
             _ => None,
         })
         .collect()

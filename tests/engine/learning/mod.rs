@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_engine::EngineConfig;
-use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteText};
+use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteTexts};
 use tiller_memory::{Learnings, Memory, MemoryPlaces, MemorySettings};
 use tiller_protocol::{
     Access, Learning, RuleArgument, ToolGrant, ToolInfo, ToolOutcome, ToolSet, ToolSpec, ToolVerb, Touch,
@@ -130,10 +130,12 @@ impl Bench {
         let file = |name: &str| {
             let path = self.place.home().join(name);
             let file = path.display().to_string();
-            let write: WriteText = Arc::new(move |text, add| {
-                let old = std::fs::read_to_string(&path).unwrap_or_default();
-                let (added, without) = (format!("{text}\n"), old.replace(&format!("{text}\n"), ""));
-                let new = if add { without + &added } else { without };
+            let write: WriteTexts = Arc::new(move |texts: &[&str], add| {
+                let mut new = std::fs::read_to_string(&path).unwrap_or_default();
+                for line in texts.iter().map(|text| format!("{text}\n")) {
+                    new = new.replace(&line, "");
+                    new.extend(add.then_some(line));
+                }
                 std::fs::write(&path, new).map_err(|e| e.to_string())
             });
             RuleFile { file, write }

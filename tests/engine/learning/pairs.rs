@@ -139,6 +139,19 @@ async fn a_later_session_that_names_the_command_gets_the_learning_with_its_messa
     let told: Vec<bool> = texts.iter().map(|t| t.contains("[Learning ")).collect();
     assert_eq!(told.iter().filter(|t| **t).count(), 1, "once in a session: {texts:?}");
     assert!(texts.iter().any(|t| t.starts_with("then git push") && t.contains("[Learning ")), "{texts:?}");
+    // The person sees at the message which one it was.
+    let marked: Vec<(String, Vec<i64>)> = rig
+        .snapshot()
+        .await
+        .entries
+        .iter()
+        .filter_map(|e| match &e.body {
+            EntryBody::User { message, learnings, .. } => Some((message.text.clone(), learnings.clone())),
+            _ => None,
+        })
+        .filter(|(_, learnings)| !learnings.is_empty())
+        .collect();
+    assert_eq!(marked, [("then git push the branch".to_owned(), vec![1])]);
     rig.quit().await;
 }
 

@@ -115,6 +115,45 @@ async fn of_69_rules_the_one_that_matters_is_attached_to_the_call_and_counted() 
     rig.quit().await;
 }
 
+/// A process may end between the file and the record of what it wrote: the same promotion made again records it, and it can be
+/// taken out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_promotion_whose_record_is_missing_is_made_again_and_taken_out() {
+    let bench = Bench::new(false);
+    bench
+        .memory("- No pushes. [never: terminal \"git push* main*\"] [never: terminal \"git push* prod*\"]\n");
+    let fake = Fake::new([]);
+    let mut kept = None;
+    let mut rig =
+        bench.place.start_with(&fake, |p| kept = Some(bench.learns(p, LearningsSetting::Never))).await;
+    let learnings = kept.unwrap();
+    for _ in 0..3 {
+        push(&mut rig, &fake, "git push origin main").await;
+    }
+    let rule = rules(&mut rig).await.remove(0);
+    for offer in &rule.offers {
+        let path = std::path::PathBuf::from(&offer.file);
+        let (text, kind) = (offer.text.clone(), offer.kind);
+        learnings.promotions().unwrap().write(kind, &text).unwrap();
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert!(rules(&mut rig).await[0].promoted.is_none(), "the record is missing");
+        let promote = LearningCommand::Promote { rule: rule.text.clone(), kind, text };
+        rig.send(CommandBody::Learning(promote));
+        let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!("it is refused") };
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), written, "nothing is doubled");
+        assert_eq!(rules(&mut rig).await[0].promoted.as_ref().unwrap().kind, kind);
+        if kind == PromotionKind::Permission {
+            let patterns = "deny terminal(git push* main*), deny terminal(git push* prod*)";
+            assert!(said.ends_with(patterns), "{said}");
+        }
+        rig.send(CommandBody::Learning(LearningCommand::Demote { rule: rule.text.clone() }));
+        rig.reply().await;
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+    }
+    assert_eq!(rule.offers.len(), 2);
+    rig.quit().await;
+}
+
 /// A rule that forbids nothing can ask for a command: it becomes a hook once it was shown twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_that_asks_for_a_command_becomes_a_hook() {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, poll};
+use crate::common::{Place, json_lines, poll, run};
 use crate::scenario::Model;
 use crate::screen::{press_until, quit, say};
 
@@ -70,4 +70,50 @@ fn a_rule_that_was_violated_twice_becomes_a_hook_by_one_key_at_118x25() {
 #[test]
 fn a_rule_that_was_violated_twice_becomes_a_hook_by_one_key_at_80x24() {
     becomes_a_hook(80, 24);
+}
+
+/// The user's learnings move to another machine with their state, uses, times and origin, and those of others wait.
+#[test]
+fn learnings_move_to_another_home_as_they_are() {
+    let row = |fix: &str, state: &str, taint: &str, uses: u32| {
+        json!({
+            "pattern": "git push", "error_type": "error: rejected", "error": "error: rejected", "fix": fix,
+            "state": state, "times_used": uses, "created_at": "2025-03-01T10:00:00Z",
+            "last_used_at": "2025-05-01T10:00:00Z", "tool": "terminal", "subject": "git push",
+            "source": {"agent": "main", "branch": "main", "taint": taint},
+        })
+    };
+    let rows = [
+        row("pull before", "active", "person", 7),
+        row("ask Ada", "retired", "agent", 0),
+        row("wait", "proposed", "web", 0),
+    ];
+    let file: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let exported = |place: &Place| -> Vec<Value> {
+        let mut rows = json_lines(&place.ok(&["learnings", "export"]));
+        rows.iter_mut().for_each(|row| drop(row.as_object_mut().unwrap().remove("id")));
+        rows
+    };
+    let (here, there, of_another) = (Place::new(), Place::new(), Place::new());
+    let said = "3 new, 0 known, 0 left out. Those that are proposed wait for you in /learnings.\n";
+    let out = run(here.tiller(&["learnings", "import", "--mine", "-"]), file.as_bytes());
+    assert_eq!(out.stdout, said, "{out:?}");
+    let before = exported(&here);
+    let of = |fix: &str| before.iter().find(|row| row["fix"] == fix).unwrap();
+    for row in &rows {
+        let kept = of(row["fix"].as_str().unwrap());
+        assert_eq!((&kept["state"], &kept["source"]), (&row["state"], &row["source"]));
+        assert_eq!(kept["times_used"], row["times_used"]);
+        assert!(kept["last_used_at"].as_str().unwrap().starts_with("2025-05-01T10:00:00"), "{kept}");
+    }
+    let text: String = before.iter().map(|row| format!("{row}\n")).collect();
+    let out = run(there.tiller(&["learnings", "import", "--mine", "-"]), text.as_bytes());
+    assert_eq!(out.stdout, said, "{out:?}");
+    assert_eq!(exported(&there), before);
+    let out = run(of_another.tiller(&["learnings", "import", "-"]), text.as_bytes());
+    assert_eq!(out.stdout, "3 new, 0 known, 0 left out. They wait for you in /learnings.\n", "{out:?}");
+    for row in exported(&of_another) {
+        assert_eq!((&row["state"], &row["source"]["taint"]), (&json!("proposed"), &json!("web")), "{row}");
+        assert_eq!((&row["times_used"], &row["last_used_at"]), (&json!(0), &Value::Null), "{row}");
+    }
 }

@@ -1,9 +1,9 @@
 //! One search over sessions, memory, learnings and skills: the command, the screen and the model's tool.
 
 use serde_json::{Value, json};
-use tiller_testkit::{Script, Wire};
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, run};
+use crate::common::{Place, run, wait};
 use crate::scenario::Model;
 use crate::screen::{press_until, quit};
 
@@ -71,4 +71,38 @@ fn a_learning_is_found_by_command_tool_and_screen_until_it_is_retired_at_118x25(
 #[test]
 fn a_learning_is_found_by_command_tool_and_screen_until_it_is_retired_at_80x24() {
     learning_is_found(80, 24);
+}
+
+/// A server for vectors that knows that two words mean the same.
+fn vectors() -> ScriptServer {
+    let vector = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
+        let same = ["chestnut", "marron"].iter().any(|word| text.contains(word));
+        json!({"embedding": if same { [1.0, 0.1] } else { [0.0, 1.0] }})
+    };
+    ScriptServer::with(move |request: &Recorded, _| {
+        let texts = request.json()["input"].as_array().cloned().unwrap_or_default();
+        Reply::status(200).json(&json!({"data": texts.iter().map(vector).collect::<Vec<_>>()}))
+    })
+}
+
+#[test]
+fn an_import_is_found_by_meaning_after_a_start_without_a_turn() {
+    let (model, vectors) = (Model::new(Wire::Anthropic), vectors());
+    let place = place(&model);
+    place.config(&format!("[embeddings]\nurl = \"{}/v1\"\nmodel = \"m\"\n", vectors.url()));
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/transcript/import/fixtures/pi.jsonl");
+    place.file("old/pi.jsonl", &std::fs::read_to_string(from).unwrap());
+    place.ok(&["sessions", "import", "old/pi.jsonl"]);
+    let found = || place.run(&["sessions", "search", "marron", "--all"]);
+    let before = found();
+    assert!(before.stdout.contains("Nothing found"), "{before:?}");
+    assert!(before.stderr.contains("Searched by keywords only."), "{before:?}");
+    let mut term = place.term(&[], 100, 30);
+    term.wait_text("Type what you want done");
+    wait("the vectors", || found().stdout.contains("chestnut"));
+    let after = found();
+    assert!(!after.stderr.contains("keywords"), "{after:?}");
+    assert_eq!(quit(&mut term), 0);
+    assert!(model.asked().is_empty(), "without a turn");
 }

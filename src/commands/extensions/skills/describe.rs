@@ -6,20 +6,25 @@ use tiller_skills::packs::{Change, Contents, Origin, PackExtra, PackFile};
 use super::fetch::shown;
 use crate::commands::sessions::one_line;
 
-/// Lines of a list that are shown.
+/// Lines of a list that are shown. Scripts and odd lines are shown all.
 pub(super) const LINES: usize = 40;
+/// Lines of the difference of a file that are shown, unless it is a script.
+const DIFFERENCE: usize = 200;
 
 /// The first lines: how much, and from where.
 pub(super) fn describe(name: &str, origin: &Origin, contents: &Contents) -> String {
     let files = contents.scripts.len() + contents.others.len() + contents.extras.len();
     let commit =
         origin.commit.as_deref().map(|commit| format!(" at commit {}", short(commit))).unwrap_or_default();
+    let from = match origin.is_built_in() {
+        true => "Built in".to_owned(),
+        false => format!("From {}", shown(&origin.source)),
+    };
     format!(
-        "{name}: {}, {}, {}\nFrom {}{commit}\n",
+        "{name}: {}, {}, {}\n{from}{commit}\n",
         count(contents.skills.len(), "skill"),
         count(files, "file"),
         size(contents.bytes),
-        shown(&origin.source)
     )
 }
 
@@ -32,11 +37,11 @@ pub(super) fn body(contents: &Contents) -> String {
         text.push_str(
             "\nScripts, none of which is run now; when an agent runs one, it is judged like any command\n",
         );
-        list(&mut text, &contents.scripts, script);
+        list(&mut text, &contents.scripts, usize::MAX, script);
     }
     text.push_str("\nSkills\n");
     let wide = contents.skills.iter().map(|skill| skill.name.len()).max().unwrap_or_default();
-    list(&mut text, &contents.skills, |skill| {
+    list(&mut text, &contents.skills, LINES, |skill| {
         let about: String = skill.description.chars().take(100).collect();
         let clash = skill.clash.as_deref().map(|clash| format!(" ({clash})")).unwrap_or_default();
         format!("{:wide$}  {}{clash}", skill.name, one_line(&about))
@@ -45,17 +50,19 @@ pub(super) fn body(contents: &Contents) -> String {
         let these: Vec<&PackExtra> = contents.extras.iter().filter(|extra| extra.style == style).collect();
         if !these.is_empty() {
             text.push_str(&format!("\n{head}\n"));
-            list(&mut text, &these, |extra| extra_line(extra));
+            list(&mut text, &these, LINES, |extra| extra_line(extra));
         }
     }
     if !contents.left_out.is_empty() {
         text.push_str("\nLeft out\n");
-        list(&mut text, &contents.left_out, |(name, why)| format!("{}: {}", one_line(name), one_line(why)));
+        list(&mut text, &contents.left_out, LINES, |(name, why)| {
+            format!("{}: {}", one_line(name), one_line(why))
+        });
     }
     text.push_str(&oddities(contents));
     if !contents.others.is_empty() {
         text.push_str("\nOther files\n");
-        list(&mut text, &contents.others, |file| {
+        list(&mut text, &contents.others, LINES, |file| {
             format!("{:>9}  {}", size(file.bytes), one_line(&file.path))
         });
     }
@@ -63,11 +70,11 @@ pub(super) fn body(contents: &Contents) -> String {
     text
 }
 
-pub(super) fn oddities(contents: &Contents) -> String {
+fn oddities(contents: &Contents) -> String {
     let mut text = String::new();
     if !contents.remarks.is_empty() {
         text.push_str("\nLook at these lines\n");
-        list(&mut text, &contents.remarks, |remark| {
+        list(&mut text, &contents.remarks, usize::MAX, |remark| {
             format!("{}:{}: {}", one_line(&remark.path), remark.line, one_line(&remark.text))
         });
     }
@@ -90,33 +97,60 @@ fn script(file: &PackFile) -> String {
         .to_owned()
 }
 
-fn list<T>(text: &mut String, items: &[T], line: impl Fn(&T) -> String) {
-    for item in items.iter().take(LINES) {
+/// Adds the first items as lines, `most` of them.
+fn list<T>(text: &mut String, items: &[T], most: usize, line: impl Fn(&T) -> String) {
+    for item in items.iter().take(most) {
         text.push_str(&format!("  {}\n", line(item)));
     }
-    if items.len() > LINES {
-        text.push_str(&format!("  and {} more\n", items.len() - LINES));
+    if items.len() > most {
+        text.push_str(&format!("  and {} more\n", items.len() - most));
     }
 }
 
-/// The files that differ: programs first, then the lines of each.
-pub(super) fn differences(all: &[Change]) -> String {
+/// The files that differ: scripts first and whole, then the others with their first lines. `command`: the command that shows
+/// the rest with `--json`.
+pub(super) fn differences(all: &[Change], command: &str) -> String {
     let mut sorted: Vec<&Change> = all.iter().collect();
-    sorted.sort_by_key(|change| !change.executable);
+    sorted.sort_by_key(|change| !change.script);
     let mut text = String::from("\n");
     for change in &sorted {
-        let run = if change.executable { " (executable)" } else { "" };
-        text.push_str(&format!("{} {}{run}\n", change.kind.word(), one_line(&change.path)));
-        for line in change.diff.lines() {
+        let mark = match (change.executable, change.script) {
+            (true, _) => " (executable)",
+            (false, true) => " (script)",
+            (false, false) => "",
+        };
+        text.push_str(&format!("{} {}{mark}\n", change.kind.word(), one_line(&change.path)));
+        if change.unshown {
+            text.push_str("  (not text, or too large: its lines are not shown)\n");
+        }
+        let most = if change.script { usize::MAX } else { DIFFERENCE };
+        for line in change.diff.lines().take(most) {
             text.push_str(&format!("  {}\n", one_line(line)));
+        }
+        let hidden = change.diff.lines().count().saturating_sub(most);
+        if hidden > 0 {
+            text.push_str(&format!(
+                "  ({} not shown here; `{command} --json` prints all)\n",
+                count(hidden, "more line")
+            ));
         }
     }
     text.push('\n');
     text
 }
 
-pub(super) fn change_json(change: &Change) -> Value {
-    json!({ "path": change.path, "change": change.kind.word(), "executable": change.executable, "diff": change.diff })
+/// A new version of a pack for programs: what it brings, and what differs.
+pub(super) fn changes_json(name: &str, origin: &Origin, contents: &Contents, differ: &[Change]) -> Value {
+    let mut all = contents_json(name, origin, contents);
+    all["changes"] = differ.iter().map(change_json).collect();
+    all
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "path": change.path, "change": change.kind.word(), "executable": change.executable,
+        "script": change.script, "diff": change.diff, "unshown": change.unshown,
+    })
 }
 
 /// A pack for programs.

@@ -11,7 +11,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tiller_fs::archive;
 use tiller_protocol::Notice;
 use tiller_provider::transport::http::{Http, NetEnv};
-use tiller_skills::packs::{Index, LIMITS, Origin, Source, Staged, is_pack_name, stage, verify};
+use tiller_skills::packs::{
+    Index, LIMITS, Origin, Source, Staged, is_pack_name, stage, verify, write_built_in,
+};
 use tiller_watch::git;
 
 use super::user;
@@ -159,6 +161,7 @@ fn files(setup: &Setup, source: Source, text: &str, at: &Path, stop: &Interrupt)
         Source::Git { url, reference } => {
             origin.commit = Some(repository(&url, reference.as_deref(), at, &into, stop)?);
         }
+        Source::BuiltIn(name) => write_built_in(&name, &into)?,
         Source::Registry(name) => {
             let (index, url) = registry(setup, stop)?;
             let entry = index.find(&name)?;

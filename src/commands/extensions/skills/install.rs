@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tiller_protocol::Notice;
 use tiller_skills::Sources;
 use tiller_skills::packs::{Change, Contents, Origin, Pack, PackState, Packs, Source, changes};
 
-use super::describe::{LINES, body, change_json, contents_json, describe, differences, oddities, short};
+use super::describe::{LINES, body, changes_json, contents_json, describe, differences, short};
 use super::fetch::{self, Candidate, Interrupt, shown};
 use super::user;
 use crate::app::Setup;
@@ -120,9 +120,10 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Candidate, consent: Consent) ->
         head.push_str(&format!("Changes of yours would be replaced: {}\n", one_line(&files.join(", "))));
     }
     if consent.json {
-        say(&json_line(&changes_json(name, &differ)))?;
+        say(&json_line(&changes_json(name, &fetched.origin, &contents, &differ)))?;
     } else {
-        say(&format!("{head}{}{}", differences(&differ), oddities(&contents)))?;
+        let command = format!("tiller skills update {name}");
+        say(&format!("{head}{}What differs\n{}", body(&contents), differences(&differ, &command)))?;
     }
     if !ask("Use exactly the new files?", consent)? {
         return unchanged(name, &format!("{name} stays as it is."), consent);
@@ -166,10 +167,6 @@ fn compare(home: &Packs, before: &Pack, after: &Path) -> Result<Vec<Change>, Not
         return changes(empty.path(), after).map_err(fail);
     }
     changes(&home.folder(before), after).map_err(fail)
-}
-
-fn changes_json(name: &str, differ: &[Change]) -> Value {
-    json!({ "name": name, "changes": differ.iter().map(change_json).collect::<Vec<_>>() })
 }
 
 /// Shows files that changed since the user agreed, asks, and agrees to them.
@@ -247,10 +244,13 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
     // Where nothing is replaced, the files are those that were agreed to once.
     if let Some(now) = all.iter().find(|pack| pack.name == name) {
         let differ = compare(&home, now, &home.folder(earlier))?;
+        let contents = read(setup, &home.folder(earlier), Some(now))?;
         if consent.json {
-            say(&json_line(&changes_json(name, &differ)))?;
+            say(&json_line(&changes_json(name, &earlier.origin, &contents, &differ)))?;
         } else {
-            say(&differences(&differ))?;
+            let command = format!("tiller skills restore {name}");
+            let head = describe(name, &earlier.origin, &contents);
+            say(&format!("{head}{}What differs\n{}", body(&contents), differences(&differ, &command)))?;
         }
         if !ask("Use the earlier version?", consent)? {
             return unchanged(name, &format!("{name} stays as it is."), consent);

@@ -124,12 +124,12 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         }
         let commit =
             pack.origin.commit.as_deref().map(|commit| format!(" at {}", short(commit))).unwrap_or_default();
-        let (name, source) = (one_line(&pack.name), shown(&pack.origin.source));
-        text.push_str(&format!(
-            "pack {name}: {}, from {source}{commit}, {}\n",
-            count(files, "file"),
-            state(&now)
-        ));
+        let name = one_line(&pack.name);
+        let from = match pack.origin.is_built_in() {
+            true => "built in".to_owned(),
+            false => format!("from {}", shown(&pack.origin.source)),
+        };
+        text.push_str(&format!("pack {name}: {}, {from}{commit}, {}\n", count(files, "file"), state(&now)));
     }
     if rows.is_empty() && installed.is_empty() && !json {
         text.push_str("No skills. `tiller skills new NAME` makes one, `tiller skills install SOURCE` installs a pack.\n");

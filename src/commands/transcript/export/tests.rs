@@ -29,7 +29,13 @@ fn session_id() -> SessionId {
 }
 
 fn said(text: &str) -> EntryBody {
-    EntryBody::User { message: Message::text(text), origin: Origin::Prompt, content: vec![], taint: None }
+    EntryBody::User {
+        message: Message::text(text),
+        origin: Origin::Prompt,
+        content: vec![],
+        taint: None,
+        learnings: Vec::new(),
+    }
 }
 
 fn reply(blocks: Vec<Block>) -> EntryBody {

@@ -107,6 +107,7 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
                 origin: Origin::Shell,
                 content,
                 taint: None,
+                learnings: Vec::new(),
             }
         }
         "branchSummary" | "compactionSummary" => summary_entry(text(message, "summary")),

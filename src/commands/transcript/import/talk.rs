@@ -190,5 +190,11 @@ pub(super) fn said(origin: Origin, parts: Vec<Part>) -> EntryBody {
             Part::Image { .. } => "[image]",
         })
         .collect();
-    EntryBody::User { message: Message::text(words.join("\n")), origin, content: parts, taint: None }
+    EntryBody::User {
+        message: Message::text(words.join("\n")),
+        origin,
+        content: parts,
+        taint: None,
+        learnings: Vec::new(),
+    }
 }

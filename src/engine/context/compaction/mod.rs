@@ -75,16 +75,16 @@ pub(crate) fn compact(
     let no = if core.turn.live.is_none() { core.next_job() } else { 0 };
     let hook = hooks::job(core, HookEvent::ContextCompact);
     // Too long a context leaves no time: the turn waits, and its next round summarises the same entries.
-    let chance = plan.as_ref().filter(|_| !overflow).and_then(|_| save::before_compaction(core));
+    let save = plan.as_ref().filter(|_| !overflow).and_then(|_| save::before_compaction(core));
     let trigger = if client.is_some() { "user" } else { "size" };
     let task = async move {
         let (denied, focus) = match (&plan, hook) {
             (Some(_), Some(hook)) => hooked(&hook, trigger, focus).await,
             _ => (None, focus),
         };
-        if let Some(chance) = chance.filter(|_| denied.is_none()) {
+        if let Some(save) = save.filter(|_| denied.is_none()) {
             // Before the layers are read: the new prefix has what was kept.
-            chance.take().await;
+            save.run().await;
         }
         let taint = match &plan {
             Some(plan) => origin::of_summary(&services, &plan.goes).await,
@@ -157,6 +157,7 @@ pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
                 learnings.forget(core.session.id);
             }
             put_compaction(core, summary, done.focus, &plan, &done.prefix, done.taint);
+            condense::with_model(core);
             Ok(())
         }
         (Err(notice), _) => Err(notice),
@@ -211,8 +212,13 @@ fn put_compaction(
     if !items.is_empty() {
         let text = todo::render(&items);
         let content = vec![Part::Text { text: text.clone() }];
-        let body =
-            EntryBody::User { message: Message::text(text), origin: Origin::Engine, content, taint: None };
+        let body = EntryBody::User {
+            message: Message::text(text),
+            origin: Origin::Engine,
+            content,
+            taint: None,
+            learnings: Vec::new(),
+        };
         entries.push(core.session.grow(&core.services, body));
     }
     events.extend(entries[1..].iter().map(|e| (scope.clone(), compose::added(e))));

@@ -70,7 +70,13 @@ impl ExternalDriver<'_> {
         let scope = self.core.scope();
         let text = held.message.text.clone();
         let content = vec![Part::Text { text: text.clone() }];
-        let body = EntryBody::User { message: held.message, origin: origin.within_turn(), content, taint };
+        let body = EntryBody::User {
+            message: held.message,
+            origin: origin.within_turn(),
+            content,
+            taint,
+            learnings: Vec::new(),
+        };
         let entry = self.core.session.grow(&self.core.services, body);
         let told =
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };

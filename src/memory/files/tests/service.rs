@@ -141,7 +141,15 @@ fn a_pending_entry_is_accepted_declined_or_changed() {
     assert_eq!(text(&memory), "- 2026-11-18: a [from web]\n- 2026-11-18: c, better\n");
     assert!(memory.decide(b, true, None).is_err(), "decided once");
     let of = page(&memory).entries.iter().find(|e| e.text == "c, better").unwrap().from.clone();
-    assert_eq!(of.unwrap().taint, Taint::Web);
+    assert_eq!(of.unwrap().taint, Taint::Person, "what the user wrote is the user's");
+    // A rule is accepted as a rule.
+    let rule = pend("ask first [when: terminal \"rm*\"]");
+    memory.decide(rule, true, None).unwrap();
+    let of = page(&memory).entries.iter().find(|e| e.has_matcher()).unwrap().clone();
+    assert_eq!(
+        (of.text.as_str(), of.from.unwrap().taint),
+        ("ask first [when: terminal \"rm*\"]", Taint::Person)
+    );
 }
 
 /// The name of a branch, and its entries with their parents.

@@ -5,7 +5,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Learning, LearningCommand, LearningState, LearningText,
-    LearningsQuery, LearningsReply, PromotionKind, RulePromotion, RuleView, SessionId,
+    LearningsQuery, LearningsReply, PromotionKind, RuleView, SessionId,
 };
 
 use super::list_state::{self, LIST, ListState, ListUpdate, TO_SOURCE, toast, visit};
@@ -105,22 +105,14 @@ impl List {
 
     /// Makes a permission rule or a hook of a rule, as its preview shows it.
     fn promote(rule: &RuleView, kind: PromotionKind) -> Outcome {
-        let Some(offer) = rule.offers.iter().find(|offer| offer.kind == kind) else {
-            return toast(match kind {
-                PromotionKind::Permission => "The rule forbids nothing: add [never: ...] to it",
-                PromotionKind::Hook => {
-                    "The rule forbids nothing: add [never: ...], or name one command in backquotes"
-                }
-            });
-        };
-        if rule.promoted.is_none() && !rule.may_be_promoted() {
-            return toast(if rule.never.is_empty() {
-                "The rule was not shown twice yet"
-            } else {
-                "The rule was not violated twice yet"
-            });
+        let offer = rule.offers.iter().find(|offer| offer.kind == kind);
+        match (rule.refusal(kind), offer) {
+            (None, Some(offer)) => {
+                let (rule, text) = (rule.text.clone(), offer.text.clone());
+                Self::send(LearningCommand::Promote { rule, kind, text })
+            }
+            (why, _) => toast(why.unwrap_or_default()),
         }
-        Self::send(LearningCommand::Promote { rule: rule.text.clone(), kind, text: offer.text.clone() })
     }
 }
 
@@ -189,20 +181,12 @@ fn about_rule(rule: &RuleView) -> String {
         counts.violated,
         rule.when.iter().chain(&rule.never).cloned().collect::<Vec<_>>().join(", ")
     );
-    let written = |made: &RulePromotion| match made.kind {
-        PromotionKind::Permission => format!("deny {}", made.text),
-        PromotionKind::Hook => made.text.clone(),
-    };
     if let Some(made) = &rule.promoted {
-        text.push_str(&format!("\nIn {}:\n{}", made.file, written(made)));
+        text.push_str(&format!("\nIn {}:\n{}", made.file, made.shown()));
         return text;
     }
     for offer in &rule.offers {
-        let what = match offer.kind {
-            PromotionKind::Permission => "Permission rule",
-            PromotionKind::Hook => "Hook",
-        };
-        text.push_str(&format!("\n{what} in {}:\n{}", offer.file, written(offer)));
+        text.push_str(&format!("\n{} in {}:\n{}", offer.kind.label(), offer.file, offer.shown()));
     }
     text
 }
@@ -219,7 +203,7 @@ impl List {
                     "learnings.hook" => PromotionKind::Hook,
                     _ => PromotionKind::Permission,
                 };
-                rule.may_be_promoted() && rule.offers.iter().any(|o| o.kind == kind)
+                rule.refusal(kind).is_none()
             }
             (Some(Row::Rule(rule)), "learnings.undo") => rule.promoted.is_some(),
             (_, id) => !id.starts_with("learnings."),

@@ -1,4 +1,4 @@
-use tiller_protocol::{FailureKind, LearningSource, RuleReceipts, Taint, Time};
+use tiller_protocol::{FailureKind, LearningSource, RulePromotion, RuleReceipts, Taint, Time};
 
 use super::*;
 use crate::testing::Robot;
@@ -145,6 +145,25 @@ fn a_long_learning_and_a_long_hook_are_shown_whole_before_they_are_decided() {
         assert!(key == "ctrl-x h" || r.screen().contains("word150"), "{key}: {}", r.screen());
         r.run(key);
         assert!(decided(&mut r), "{key}: {}", r.screen());
+    }
+}
+
+/// Each pattern that a rule forbids stands in a line of its own, as it is written; what cannot be made is said.
+#[test]
+fn every_pattern_of_a_rule_is_shown_as_a_deny_rule() {
+    let mut r = Robot::new(118, 25);
+    assert!(r.app.act(Action("learnings.open")));
+    r.run("wait 1");
+    let mut reply = page(r.app.model.now.millis());
+    reply.learnings.clear();
+    reply.rules[0].offers.truncate(1);
+    reply.rules[0].offers[0].text = "terminal(git push* main*)\nterminal(git push* prod*)".into();
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
+    r.run("wait 1000");
+    let screen = r.screen();
+    for line in ["deny terminal(git push* main*)", "deny terminal(git push* prod*)"] {
+        assert!(screen.contains(line), "{screen}");
     }
 }
 

@@ -100,9 +100,6 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     if !entry.fault.is_empty() {
         lines.push(entry.fault.clone());
     }
-    if is_of_others(entry) && entry.has_matcher() {
-        lines.push("It is no rule until you accept it".into());
-    }
     if !entry.counts.is_none() {
         let RuleReceipts { shown, followed, violated } = entry.counts;
         lines.push(format!("Shown {shown} times with a call, followed {followed}, violated {violated}"));

@@ -31,7 +31,7 @@ fn entries_are_listed_with_their_origin() {
     for (width, height) in [(118, 25), (80, 24)] {
         let r = open(width, height);
         let screen = r.screen();
-        println!("{screen}");
+        insta::assert_snapshot!(format!("memory_{width}x{height}"), screen);
         for part in ["Waiting for you", "The rate limit", "MEMORY.md", "Reviews are short", "web"] {
             assert!(screen.contains(part), "{part}\n{screen}");
         }
@@ -139,7 +139,6 @@ fn what_was_removed_outside_tiller_is_shown_with_the_call_and_brought_back() {
         let mut r = open(width, height);
         r.run("type push; wait 1000");
         let screen = r.screen();
-        println!("{screen}");
         for part in ["Ctrl-X b restore", "Never push by hand", "while a call of the agent ran, 2026-11-18"] {
             assert!(screen.contains(part), "{part}\n{screen}");
         }
@@ -203,7 +202,6 @@ fn a_text_that_the_preview_cuts_is_shown_whole_before_it_is_accepted() {
         r.run("ctrl-home; wait 1000; ctrl-x a; wait 1000");
         assert_eq!(sent(&r), [], "it was not read yet");
         let screen = r.screen();
-        println!("{screen}");
         assert!(screen.contains("The whole text, rows 1 to") && screen.contains("line 9 of"), "{screen}");
         assert!(r.footer().contains("read on"), "{}", r.footer());
         // Letters are nothing here, and Esc leaves it undecided.

@@ -81,6 +81,8 @@ struct Search {
     page: SearchPage,
     /// An answer for the present words is here.
     loaded: bool,
+    /// `page` is an answer, for the present words or for those before.
+    answered: bool,
 }
 
 /// Makes it.
@@ -95,6 +97,7 @@ pub(crate) fn open(model: &Model) -> Picker {
         session: here.map(|s| s.id),
         page: SearchPage::default(),
         loaded: false,
+        answered: false,
     })
 }
 
@@ -115,6 +118,7 @@ impl Search {
         self.loaded = false;
         if self.text.trim().is_empty() {
             self.page = SearchPage::default();
+            self.answered = false;
             return Vec::new();
         }
         vec![(CommandBody::Query(Query::Search { query: self.query() }), Token(1))]
@@ -208,6 +212,10 @@ impl Source for Search {
         };
         let words = match self.page.meaning {
             SearchMeaning::Failed { .. } => ", by keywords only",
+            // Where the title has room for it.
+            SearchMeaning::Keywords if self.ranked() && behind.is_empty() && spelling.is_empty() => {
+                ", by keywords"
+            }
             SearchMeaning::Keywords | SearchMeaning::Used => "",
         };
         format!("Find in {place}{who}{order}{words}{more}{behind}{spelling}")
@@ -240,6 +248,7 @@ impl Source for Search {
         let again = page.behind > 0 && page.behind < before;
         self.page = page.clone();
         self.loaded = true;
+        self.answered = true;
         let query = || (CommandBody::Query(Query::Search { query: self.query() }), Token(1));
         Some(again.then(query).into_iter().collect())
     }
@@ -345,6 +354,11 @@ impl LateRows for Search {
 }
 
 impl Search {
+    /// The page is an answer in the order of the best; another order has no use for meaning.
+    fn ranked(&self) -> bool {
+        self.answered && self.order == SearchOrder::Best
+    }
+
     /// What the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.loaded) {

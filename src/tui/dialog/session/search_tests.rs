@@ -96,6 +96,24 @@ fn the_author_filter_is_named_where_it_keeps_all_hits_away() {
 }
 
 #[test]
+fn a_search_by_keywords_says_so_where_the_best_come_first() {
+    let (mut r, _) = found(80, 24);
+    assert!(r.screen().contains("Find in this folder's sessions, by keywords"), "{}", r.screen());
+    let answer = |r: &mut Robot, meaning: SearchMeaning| {
+        let query = asked(r).pop().unwrap();
+        r.reply(ReplyEvent::SearchReply { query, page: SearchPage { meaning, ..SearchPage::default() } });
+        r.screen()
+    };
+    // It is asked again, and answered by meaning.
+    r.run("ctrl-x w");
+    let screen = answer(&mut r, SearchMeaning::Used);
+    assert!(!screen.contains("keywords"), "{screen}");
+    r.run("ctrl-x o");
+    let screen = answer(&mut r, SearchMeaning::Keywords);
+    assert!(screen.contains("newest first") && !screen.contains("keywords"), "{screen}");
+}
+
+#[test]
 fn what_the_index_does_not_know_yet_is_said_and_asked_for_again() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-x F; paste mism");

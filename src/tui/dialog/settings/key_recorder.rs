@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tiller_config::ConfigError;
 use tiller_protocol::{Notice, NoticeKind};
 
 use crate::app::App;
@@ -189,17 +190,15 @@ impl Recorder {
 
 /// Writes the binding into the person's file, if the map that results is right. Slow: only in a job.
 fn keep(map: &Keymap, file: &Path, home: &str, keys: &str, id: &str) -> Result<(), String> {
-    let load = |overlay| keymap::load_with(map.words(), &map.preset, Some(overlay), &map.plugins);
-    let old = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(e) => return Err(format!("{}: {e}", file.display())),
-    };
     let name = file.display().to_string();
-    load((&name, &old)).map_err(|e| format!("the key file has an error: {e}"))?;
-    let new = tiller_config::set_entry(&old, home, keys, &id.into()).map_err(|e| e.to_string())?;
-    load((&name, &new)).map_err(|e| e.message)?;
-    tiller_config::write_private(file, &new).map_err(|e| e.to_string())
+    let changed = tiller_config::change_private(file, |old| {
+        let load = |overlay| keymap::load_with(map.words(), &map.preset, Some(overlay), &map.plugins);
+        load((&name, old)).map_err(|e| ConfigError::Refused(format!("the key file has an error: {e}")))?;
+        let new = tiller_config::set_entry(old, home, keys, &id.into())?;
+        load((&name, &new)).map_err(|e| ConfigError::Refused(e.message))?;
+        Ok(Some(new))
+    });
+    changed.map_err(|e| e.to_string())
 }
 
 impl Panel for Recorder {

@@ -91,7 +91,7 @@ impl Builder {
         }
         match &node.body {
             EntryBody::Prefix { .. } => {}
-            EntryBody::User { message, origin, content, .. } => {
+            EntryBody::User { message, origin, content, learnings, .. } => {
                 if matches!(origin, Origin::Prompt | Origin::Task | Origin::Shell) {
                     self.turn += 1;
                 }
@@ -99,7 +99,7 @@ impl Builder {
                 if text.is_empty() {
                     text = words(content);
                 }
-                self.add(node, Body::User { text, origin: *origin });
+                self.add(node, Body::User { text, origin: *origin, learnings: learnings.clone() });
             }
             EntryBody::Assistant { blocks, stop, model, .. } => {
                 self.demo = is_demo(model);

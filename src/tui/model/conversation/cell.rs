@@ -37,6 +37,8 @@ pub enum Body {
     User {
         text: String,
         origin: Origin,
+        /// The numbers of the learnings that were added to it for the model.
+        learnings: Vec<i64>,
     },
     /// The model's words, Markdown.
     Reply {

@@ -60,6 +60,7 @@ impl Script {
             origin: Origin::Prompt,
             content,
             taint: None,
+            learnings: Vec::new(),
         })
     }
 

@@ -277,6 +277,7 @@ fn a_line_of_the_persons_is_shown_once_now_and_after_a_restart() {
             text: "I ran this command myself:\n$ ls\na.txt\n".into(),
         }],
         taint: None,
+        learnings: Vec::new(),
     });
     let private = s.node(tiller_protocol::EntryBody::Note { text: "!! id\nann\n".into() });
     let want = vec![("ls".into(), "a.txt\n".into(), true), ("id".into(), "ann\n".into(), false)];

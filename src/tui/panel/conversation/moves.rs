@@ -206,19 +206,20 @@ impl ConversationPanel {
         model.agent.conversation.cells().get(model.agent.conversation.find(self.cursor?)?)
     }
 
-    /// The learnings at the end of the chosen call.
+    /// The learnings at the end of the chosen call or message.
     pub(super) fn learnings(&self, model: &Model) -> Vec<i64> {
         match self.chosen(model).map(|cell| &cell.body) {
             Some(Body::Tool(t)) => t.learnings().to_vec(),
+            Some(Body::User { learnings, .. }) => learnings.clone(),
             _ => Vec::new(),
         }
     }
 
-    /// Retires the learnings of the chosen call: they were wrong.
+    /// Retires the learnings of the chosen call or message: they were wrong.
     fn call_wrong(&self, model: &Model) -> Reply {
         let learnings = self.learnings(model);
         if learnings.is_empty() {
-            let text = "Choose a call with a learning first";
+            let text = "Choose a call or a message with a learning first";
             return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         }
         let retire = |id| {

@@ -685,3 +685,31 @@ fn a_learning_is_marked_on_the_row_of_its_call_and_called_wrong_by_one_key() {
         assert!(r.screen().contains("not attached any more"), "{}", r.screen());
     }
 }
+
+/// A learning that came with a message is marked at the message, and the same key says that it was wrong.
+#[test]
+fn a_learning_is_marked_at_its_message_and_called_wrong_by_one_key() {
+    use tiller_protocol::{LearningCommand, LearningState};
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(width, height);
+        let mut s = Script::new();
+        session(&mut r, &mut s);
+        let mut node = s.user("then git push the branch");
+        if let EntryBody::User { learnings, .. } = &mut node.body {
+            learnings.push(4);
+        }
+        let e = s.added(node);
+        send(&mut r, e);
+        r.run("wait 1");
+        let screen = r.screen();
+        assert!(screen.lines().any(|l| l.contains("git push") && l.contains("learning 4")), "{screen}");
+        r.run("alt-1; G; wait 1000; x");
+        let retired = r.asked(|c| {
+            matches!(
+                c,
+                CommandBody::Learning(LearningCommand::Decide { id: 4, state: LearningState::Retired })
+            )
+        });
+        assert!(retired.is_some(), "{}", r.screen());
+    }
+}

@@ -21,6 +21,7 @@ pub(crate) fn question(text: String) -> EntryBody {
         origin: Origin::Prompt,
         content: vec![Part::Text { text }],
         taint: None,
+        learnings: Vec::new(),
     }
 }
 
