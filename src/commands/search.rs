@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         let why = format!("There is no folder {}, and no session of it has these words.", folder.display());
         return Err(Notice::new(NoticeKind::User, why));
     }
-    for line in beside(&page, query.order) {
+    for line in beside(&page, query.order, json) {
         say_beside(&line);
     }
     let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
@@ -89,8 +89,8 @@ fn wider(search: &Search) -> &'static str {
     }
 }
 
-/// What is said beside the hits.
-fn beside(page: &SearchPage, order: SearchOrder) -> Vec<String> {
+/// What is said beside the hits. `json`: a program reads them, to which only faults are said.
+fn beside(page: &SearchPage, order: SearchOrder, json: bool) -> Vec<String> {
     let behind = match page.behind {
         0 => None,
         1 => Some("1 entry is not indexed yet (--complete waits for it).".to_owned()),
@@ -101,7 +101,7 @@ fn beside(page: &SearchPage, order: SearchOrder) -> Vec<String> {
         SearchMeaning::Failed { why } => Some(format!("Searched by keywords only: {}.", one_line(why))),
         // The order by time has no use for meaning.
         SearchMeaning::Keywords => {
-            (order == SearchOrder::Best).then(|| "Searched by keywords only.".to_owned())
+            (order == SearchOrder::Best && !json).then(|| "Searched by keywords only.".to_owned())
         }
         SearchMeaning::Used => None,
     };

@@ -11,7 +11,7 @@ use crate::problem::ConfigError;
 use crate::text;
 
 /// How long another process may hold the lock of a file.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a change begins again because an editor wrote the file at the same time.
 const ROUNDS: u32 = 20;
 
@@ -91,7 +91,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, ConfigError> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(2));
             }
             Err(TryLockError::WouldBlock) => {

@@ -15,7 +15,7 @@ use super::host::{descriptors, place};
 use super::messages::{About, FromHost, Hello, OF_TERMINAL, Request, VERSION};
 
 /// Time limit for an answer. A host with a client answers at once.
-const PATIENCE: Duration = Duration::from_secs(8);
+const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Time limit for each way of ending it, before a harder one is used.
 const END: Duration = Duration::from_secs(10);
@@ -42,8 +42,8 @@ fn broken(e: &io::Error) -> Notice {
 
 fn ask(folder: &Folder, name: &str, request: Request) -> io::Result<UnixStream> {
     let line = folder.connect(name)?;
-    line.set_read_timeout(Some(PATIENCE))?;
-    line.set_write_timeout(Some(PATIENCE))?;
+    line.set_read_timeout(Some(TIMEOUT))?;
+    line.set_write_timeout(Some(TIMEOUT))?;
     codec::send(&line, &Hello { version: VERSION, request })?;
     Ok(line)
 }
@@ -121,7 +121,7 @@ pub(crate) fn attach(
     };
     let join = || -> io::Result<UnixStream> {
         let line = folder.connect(name)?;
-        line.set_read_timeout(Some(PATIENCE))?;
+        line.set_read_timeout(Some(TIMEOUT))?;
         let [input, output] = descriptors()?;
         codec::send_with(&line, &Hello { version: VERSION, request }, [input.as_fd(), output.as_fd()])?;
         Ok(line)

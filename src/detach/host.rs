@@ -20,7 +20,7 @@ use super::messages::{About, AttachedTerminal, FromHost, Hello, OF_TERMINAL, Req
 use super::terminal_owner::{ClientConnection, ForegroundExit};
 
 /// How long a client may take to send its request, and the screen to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The signal that ends it, as from `kill`.
 const TERM: i32 = 15;
@@ -181,8 +181,8 @@ impl DetachHost {
     }
 
     fn serve(self: &Arc<Self>, line: UnixStream, to: &UiSender) -> io::Result<()> {
-        line.set_read_timeout(Some(PATIENCE))?;
-        line.set_write_timeout(Some(PATIENCE))?;
+        line.set_read_timeout(Some(TIMEOUT))?;
+        line.set_write_timeout(Some(TIMEOUT))?;
         let mut lines = Lines::default();
         let Some(hello) = lines.wait::<Hello>(&line)? else { return Ok(()) };
         if hello.version != VERSION {
@@ -200,7 +200,7 @@ impl DetachHost {
             Request::Detach => {
                 let (tell, hear) = sync_channel(1);
                 to.owner(OwnerMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
-                let answer = match hear.recv_timeout(PATIENCE) {
+                let answer = match hear.recv_timeout(TIMEOUT) {
                     Ok(Ok(facts)) => FromHost::Done { text: format!("{} still running", facts.words()) },
                     Ok(Err(message)) => FromHost::Refused { message, hints: Vec::new() },
                     Err(_) => busy(),
@@ -225,7 +225,7 @@ impl DetachHost {
     fn about(&self, to: &UiSender) -> About {
         let (tell, hear) = sync_channel(1);
         to.owner(OwnerMsg::WorkSummary(Box::new(move |facts| drop(tell.send(facts)))));
-        let facts = hear.recv_timeout(PATIENCE).ok();
+        let facts = hear.recv_timeout(TIMEOUT).ok();
         let state = self.state();
         let busy = facts.is_none();
         let f = facts.unwrap_or_default();

@@ -12,7 +12,7 @@ use super::adapter::{Adapter, parse};
 use super::{AgentEvent, Ending, Job, Limits, start};
 
 /// Longest wait for what must come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A test program: a shell script behind an adapter.
 pub(crate) struct Fake {
@@ -72,7 +72,7 @@ pub(crate) async fn all(mut said: mpsc::Receiver<AgentEvent>) -> (Vec<AgentEvent
             before.push(s);
         }
     };
-    timeout(PATIENCE, collect).await.expect("the stream is stuck");
+    timeout(TIMEOUT, collect).await.expect("the stream is stuck");
     let Some(AgentEvent::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
     assert!(!before.iter().any(|s| matches!(s, AgentEvent::Ended(_))));
     (before, ending)

@@ -19,7 +19,7 @@ use crate::{Library, LibraryConfig, serve};
 /// 2026-11-21T20:00:00Z.
 const NOW: Time = Time(1_795_291_200_000);
 /// Time limit of one answer on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A store with sessions in the folders `/work/a` (1) and `/work/b` (2), an agent (3) of the first in `/elsewhere`.
 struct Shelf {
@@ -184,7 +184,7 @@ impl Client {
     }
 
     async fn answer(&mut self) -> Value {
-        let line = tokio::time::timeout(PATIENCE, self.from.next_line()).await.unwrap().unwrap().unwrap();
+        let line = tokio::time::timeout(TIMEOUT, self.from.next_line()).await.unwrap().unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
@@ -387,7 +387,7 @@ async fn what_is_no_message_gets_an_error_and_the_next_one_its_answer() {
     client.call("list_sessions", json!({})).await.unwrap();
     let Client { to, from, server, .. } = client;
     drop((to, from));
-    tokio::time::timeout(PATIENCE, server).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, server).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]

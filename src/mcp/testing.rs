@@ -15,7 +15,7 @@ use crate::settings::{Origin, ServerSettings, Transport, project_servers};
 use crate::tools::{McpCall, ToolSearch};
 
 /// Longer than any server that answers takes, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A hub, and the world of its calls.
 pub(crate) struct Rig {
@@ -55,7 +55,7 @@ impl Rig {
             ..McpServer::default()
         };
         let mut settings = ServerSettings::new(how, Origin::User, &server, &|_| None).unwrap();
-        (settings.start, settings.call) = (PATIENCE, PATIENCE);
+        (settings.start, settings.call) = (TIMEOUT, TIMEOUT);
         settings
     }
 
@@ -96,7 +96,7 @@ impl Rig {
         }}});
         let (mut servers, problems) = project_servers(file.to_string().as_bytes(), &|_| None);
         assert!(problems.is_empty(), "{problems:?}");
-        (servers[0].start, servers[0].call) = (PATIENCE, PATIENCE);
+        (servers[0].start, servers[0].call) = (TIMEOUT, TIMEOUT);
         self.hub.add(servers);
     }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::ToolCatalog;
 use tiller_protocol::ask::{TrustItem, TrustKind};
+use tiller_protocol::memory::{NEVER, WHEN};
 
 use tiller_shell::invisibles;
 
@@ -424,7 +425,7 @@ fn keys(text: &str) -> String {
 fn memory(text: &str) -> String {
     let entries: Vec<&str> =
         text.lines().filter_map(|l| l.strip_prefix("- ").or_else(|| l.strip_prefix("* "))).collect();
-    let rules = text.matches("[when:").count() + text.matches("[never:").count();
+    let rules = text.matches(WHEN).count() + text.matches(NEVER).count();
     let count = |n: usize, one: &str, more: &str| {
         if n == 1 { format!("1 {one}") } else { format!("{n} {more}") }
     };

@@ -3,7 +3,7 @@
 use tiller_store::search::stem::words;
 use tiller_store::search::words::is_stop;
 
-use crate::endpoint::{EmbedFault, Endpoint, Patience};
+use crate::endpoint::{EmbedFault, Endpoint, TimeLimit};
 use crate::table::Table;
 
 /// Dimensions that are kept; of more the first are, which hold most in the models that are trained for it.
@@ -41,13 +41,13 @@ impl Embedder {
 pub(crate) async fn by_server(
     endpoint: &Endpoint,
     texts: &[String],
-    patience: Patience,
+    limit: TimeLimit,
 ) -> Result<Vec<Vec<u8>>, EmbedFault> {
     let asked: Vec<&str> = texts.iter().map(|t| t.trim()).filter(|t| !t.is_empty()).collect();
     if asked.is_empty() {
         return Ok(vec![Vec::new(); texts.len()]);
     }
-    let mut made = endpoint.embed(&asked, patience).await?.into_iter();
+    let mut made = endpoint.embed(&asked, limit).await?.into_iter();
     let vectors = texts.iter().map(|t| match t.trim().is_empty() {
         true => Vec::new(),
         false => made.next().map_or_else(Vec::new, |v| packed(&v)),
@@ -56,7 +56,7 @@ pub(crate) async fn by_server(
 }
 
 /// Different words of a text that carry meaning, in lower case.
-pub(crate) fn spoken(text: &str) -> Vec<String> {
+pub(crate) fn content_words(text: &str) -> Vec<String> {
     let mut found: Vec<String> =
         words(text).map(|(a, b)| text[a..b].to_lowercase()).filter(|w| !is_stop(w)).collect();
     found.sort();

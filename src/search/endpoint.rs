@@ -45,15 +45,15 @@ const OF_TEXTS: [u16; 4] = [400, 413, 422, 500];
 
 /// How long an answer is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum TimeLimit {
     /// A person waits for a search.
     Search,
     /// Texts are indexed in the background.
     Index,
 }
 
-impl Patience {
-    fn limit(self) -> Duration {
+impl TimeLimit {
+    fn time(self) -> Duration {
         match self {
             Self::Search => Duration::from_secs(2),
             Self::Index => Duration::from_secs(60),
@@ -124,13 +124,9 @@ impl Endpoint {
     }
 
     /// A vector for each text, in their order.
-    pub(crate) async fn embed(
-        &self,
-        texts: &[&str],
-        patience: Patience,
-    ) -> Result<Vec<Vec<f32>>, EmbedFault> {
-        let late = || self.fault(&format!("gave no answer within {} s", patience.limit().as_secs()));
-        match tokio::time::timeout(patience.limit(), self.ask(texts)).await {
+    pub(crate) async fn embed(&self, texts: &[&str], limit: TimeLimit) -> Result<Vec<Vec<f32>>, EmbedFault> {
+        let late = || self.fault(&format!("gave no answer within {} s", limit.time().as_secs()));
+        match tokio::time::timeout(limit.time(), self.ask(texts)).await {
             Ok(answer) => answer,
             Err(_) => Err(EmbedFault::Server(late())),
         }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tiller_store::search::Near;
 use tiller_store::search::stem::stem;
 
-use crate::embedder::{cosine, spoken};
+use crate::embedder::{content_words, cosine};
 use crate::table::Table;
 
 /// Words of the index that are compared.
@@ -56,7 +56,7 @@ impl Vocabulary {
     /// The near words of each word of a text.
     pub(crate) fn near(&mut self, table: &Table, text: &str) -> Near {
         let (mut near, mut asked) = (Near::default(), Vec::new());
-        for word in spoken(text) {
+        for word in content_words(text) {
             if word.chars().count() < LETTERS || !word.chars().all(char::is_alphabetic) {
                 continue;
             }

@@ -20,7 +20,7 @@ pub enum SkillFiles {
     /// In a folder of this machine.
     Folder(PathBuf),
     /// As the person trusted them: path below the folder, content.
-    Held(Arc<Vec<(String, Vec<u8>)>>),
+    InMemory(Arc<Vec<(String, Vec<u8>)>>),
 }
 
 /// One file of a skill.
@@ -39,7 +39,7 @@ impl SkillFiles {
             Self::Embedded(files) => {
                 files.iter().map(|(p, b)| SkillFile { path: (*p).to_owned(), size: b.len() as u64 }).collect()
             }
-            Self::Held(files) => {
+            Self::InMemory(files) => {
                 files.iter().map(|(p, b)| SkillFile { path: p.clone(), size: b.len() as u64 }).collect()
             }
             Self::Folder(folder) => {
@@ -70,7 +70,7 @@ impl SkillFiles {
                 .find(|(p, _)| *p == path)
                 .map(|(_, bytes)| bytes.to_vec())
                 .ok_or_else(|| self.no_such(path)),
-            Self::Held(files) => files
+            Self::InMemory(files) => files
                 .iter()
                 .find(|(p, _)| p == path)
                 .map(|(_, bytes)| bytes.clone())

@@ -356,7 +356,7 @@ fn project(place: &str, files: &[ProjectFile<'_>]) -> Vec<Candidate> {
             from: Origin::Project,
             path: PathBuf::from(format!("{place}{folder}/{FILE}")),
             content: main.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
-            files: SkillFiles::Held(Arc::new(held.collect())),
+            files: SkillFiles::InMemory(Arc::new(held.collect())),
         })
     };
     folders.into_iter().take(MOST).filter_map(candidate).collect()

@@ -15,7 +15,7 @@ pub(crate) const TILLER: &str = env!("CARGO_BIN_EXE_tiller");
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef-e2e";
 
 /// Time limit of a run. Generous, since the machine may be slow and busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// One test's files and environment.
 pub(crate) struct Place {
@@ -202,7 +202,7 @@ pub(crate) fn run(mut cmd: Command, stdin: &[u8]) -> Out {
 
 /// Reads the output of a started program, and waits for its end.
 pub(crate) fn finish(child: Child) -> Out {
-    finish_within(child, PATIENCE)
+    finish_within(child, TIMEOUT)
 }
 
 /// As [`finish`], for a run that may take this long.

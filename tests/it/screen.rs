@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiller_testkit::Term;
 
-use crate::common::{PATIENCE, poll};
+use crate::common::{TIMEOUT, poll};
 
 /// Row and column of the first occurrence of `text`.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
@@ -100,7 +100,7 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
 
 /// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.
 pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
-    let heard = poll(PATIENCE, || {
+    let heard = poll(TIMEOUT, || {
         term.keys(key);
         poll(Duration::from_millis(200), || until(&term.screen()).then_some(()))
     });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 struct Seen {
     parser: vt100::Parser,
@@ -201,9 +201,9 @@ impl Term {
     /// Waits until the screen satisfies `until`.
     ///
     /// # Panics
-    /// After [`PATIENCE`], with the screen.
+    /// After [`TIMEOUT`], with the screen.
     pub fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let screen = trimmed(&s.parser.screen().contents());
@@ -223,9 +223,9 @@ impl Term {
     /// Waits until the emulator's screen, including colours, satisfies `until`.
     ///
     /// # Panics
-    /// After [`PATIENCE`], with the screen.
+    /// After [`TIMEOUT`], with the screen.
     pub fn wait_cells(&self, what: &str, until: impl Fn(&vt100::Screen) -> bool) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !until(s.parser.screen()) {
             let left = end.saturating_duration_since(Instant::now());
@@ -309,7 +309,7 @@ impl Term {
         self.hung_up.store(true, Ordering::SeqCst);
         self.writer = Box::new(std::io::sink());
         // A resize makes the program draw, which wakes the reading thread.
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut columns = 90;
         while self.reader.as_ref().is_some_and(|r| !r.is_finished()) {
             assert!(Instant::now() < end, "it draws nothing");
@@ -374,9 +374,9 @@ impl Term {
     /// Waits until it has ended; returns its exit code (128 + n for a signal n comes from the program itself).
     ///
     /// # Panics
-    /// After [`PATIENCE`], with the screen.
+    /// After [`TIMEOUT`], with the screen.
     pub fn wait_exit(&mut self) -> u32 {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return status.exit_code();

@@ -27,7 +27,7 @@ pub(super) enum Ending {
 }
 
 /// Time limit for a client that does not read, while everything ends.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Outlet {
     /// `ending`: from then on a client that does not read is not waited for.
@@ -47,7 +47,7 @@ impl Outlet {
             if ending.wait_for(|e| *e != Ending::No).await.is_err() {
                 std::future::pending::<()>().await;
             }
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(TIMEOUT).await;
         };
         tokio::select! {
             biased;

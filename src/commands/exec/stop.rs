@@ -14,7 +14,7 @@ pub(crate) struct Stop {
 }
 
 /// Maximum time from the first stop to the end, including the end of tools.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Stop {
     pub(crate) fn listen() -> Result<Self, Notice> {
@@ -44,7 +44,7 @@ impl Stop {
             () = late => true,
         };
         self.times = if late { u32::MAX } else { self.times.saturating_add(1) };
-        self.until.get_or_insert_with(|| tokio::time::Instant::now() + PATIENCE);
+        self.until.get_or_insert_with(|| tokio::time::Instant::now() + TIMEOUT);
     }
 
     /// Number of signals received.
@@ -54,7 +54,7 @@ impl Stop {
 
     /// Limits the remaining time from now on.
     pub(crate) fn hurry(&mut self) {
-        self.until = Some(tokio::time::Instant::now() + PATIENCE);
+        self.until = Some(tokio::time::Instant::now() + TIMEOUT);
     }
 
     /// Removes that limit.

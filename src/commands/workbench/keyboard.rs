@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
 /// Time limit of the answer. Over ssh it is a round trip.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const TIMEOUT: Duration = Duration::from_millis(1500);
 /// The query of the protocol, then a query that every terminal answers: its answer is the last.
 const ASK: &[u8] = b"\x1b[?u\x1b[c";
 
@@ -42,7 +42,7 @@ pub(crate) fn ask() -> Keyboard {
     }
     let mut answer = Vec::new();
     if tty.write_all(ASK).and_then(|()| tty.flush()).is_ok() {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while meaning(&answer).is_none() && answer.len() < 4096 {
             let left = end.saturating_duration_since(Instant::now());
             let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };

@@ -11,7 +11,7 @@ use tiller_store::Store;
 use tiller_tui::UiSender;
 
 /// A start takes less time when the disk accepts writes.
-const PATIENCE: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Reports a store that does not accept writes, until it is dropped.
 pub(crate) struct SlowStartMonitor {
@@ -26,7 +26,7 @@ impl SlowStartMonitor {
         let look = move || {
             let mut well = true;
             loop {
-                thread::park_timeout(PATIENCE);
+                thread::park_timeout(TIMEOUT);
                 if ended.load(Ordering::Acquire) {
                     return;
                 }

@@ -157,7 +157,7 @@ impl Engine {
         if let Some(test) = sandbox {
             sandbox::start(&mut core, test, present);
         }
-        crate::learning::tend(&mut core);
+        crate::learning::consolidate_if_due(&mut core);
         crate::learning::notice_of_faults(&mut core);
         record::finish_restore(&mut core);
         crate::memory::condense::with_model(&mut core);

@@ -21,7 +21,7 @@ use crate::turn::Input;
 use crate::turn::part::RunningCall;
 
 /// Time until calls are killed, and again until they are abandoned.
-const PATIENCE: Duration = Duration::from_millis(600);
+const TIMEOUT: Duration = Duration::from_millis(600);
 /// Time limit of the last writes.
 const WRITES: Duration = Duration::from_millis(1000);
 /// Time limit for tasks that wait for models.
@@ -70,7 +70,7 @@ impl Core {
     fn quit_later(&mut self) {
         let tx = self.tx.clone();
         self.spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(TIMEOUT).await;
             let _ = tx.send(Msg::Quit).await;
         });
     }

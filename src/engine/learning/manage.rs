@@ -17,14 +17,14 @@ use crate::core::Core;
 const ROWS: u32 = 1_000;
 
 /// Begins the consolidation, once a day for all processes.
-pub(crate) fn tend(core: &mut Core) {
+pub(crate) fn consolidate_if_due(core: &mut Core) {
     let Some(learnings) = core.services.user.learnings.clone() else { return };
     if core.session.read_only {
         return;
     }
     core.spawn(async move {
         // A panic there loses this day's consolidation only.
-        let _ = tokio::task::spawn_blocking(move || learnings.tend()).await;
+        let _ = tokio::task::spawn_blocking(move || learnings.consolidate_if_due()).await;
     });
 }
 

@@ -17,5 +17,5 @@ mod rules;
 
 pub(crate) use attach::{CallNote, for_message, set_mode};
 pub(crate) use faults::notice_of_faults;
-pub(crate) use manage::{command, query, tend};
+pub(crate) use manage::{command, consolidate_if_due, query};
 pub(crate) use pairing::seen;

@@ -170,9 +170,8 @@ impl Reading<'_> {
     /// The origin of the entries of memory in a result: as it is recorded, and as they say in their text.
     fn kept(&self, content: &[Part]) -> Taint {
         let text = text_of(content);
-        let marked = [Taint::Web, Taint::ToolOutput].into_iter().find(|taint| text.contains(taint.mark()));
         let recorded = self.memory.map(|memory| memory.taint_in(&text));
-        marked.max(recorded).unwrap_or(Taint::Agent)
+        Taint::marked_in(&text).max(recorded).unwrap_or(Taint::Agent)
     }
 }
 

@@ -25,7 +25,7 @@ const GONE: usize = 10_000;
 /// Bytes of one file's difference.
 const DIFF: usize = 1 << 20;
 /// Time limit of one difference; after it a coarser but correct one is made.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A file's path relative to the workspace, and the difference that a rejection made.
 pub(crate) type RejectedDiff = (String, String);
@@ -179,7 +179,7 @@ pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
 
 /// A unified difference with three lines of context.
 pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> FileDiff {
-    let diff = similar::TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let diff = similar::TextDiff::configure().timeout(TIMEOUT).diff_lines(old, new);
     let (mut added, mut removed) = (0, 0);
     for c in diff.iter_all_changes() {
         match c.tag() {

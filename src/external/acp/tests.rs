@@ -9,7 +9,7 @@ use tiller_tool::shell::Host;
 use super::client::PENDING;
 use super::*;
 use crate::event::{Answer, ChoiceKind, Question};
-use crate::fake::{Fake, PATIENCE, all};
+use crate::fake::{Fake, TIMEOUT, all};
 use crate::{FileError, Files, Job, Receipt, Resume, start};
 
 /// An agent that reads requests in order and prints these lines; request ids count from 1. `log` gets all that it read.
@@ -109,7 +109,7 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
         let (_control, mut said) = start(job, &Host::default()).unwrap();
         let mut tools = Vec::new();
         let ending = loop {
-            match timeout(PATIENCE, said.recv()).await.unwrap().unwrap() {
+            match timeout(TIMEOUT, said.recv()).await.unwrap().unwrap() {
                 AgentEvent::Tool(t) => tools.push(t),
                 AgentEvent::Ask(ask) => {
                     let Question::Permission { tool, shown, .. } = &ask.what else { panic!("{ask:?}") };

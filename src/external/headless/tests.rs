@@ -2,7 +2,7 @@ use tiller_tool::shell::Host;
 
 use super::*;
 use crate::adapter::Adapters;
-use crate::fake::{Fake, PATIENCE, all};
+use crate::fake::{Fake, TIMEOUT, all};
 use crate::{Receipt, Resume, StartError, start};
 
 /// The stream as lines.
@@ -130,7 +130,7 @@ async fn stopping_ends_the_whole_group_and_dropping_does_too() {
         );
         let (control, mut said) = start(fake.job("x"), &Host::default()).unwrap();
         let child = fake.tmp.path().join("child");
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let pid = loop {
             if let Ok(pid) = std::fs::read_to_string(&child).unwrap_or_default().trim().parse::<i32>() {
                 break pid;
@@ -151,7 +151,7 @@ async fn stopping_ends_the_whole_group_and_dropping_does_too() {
                 }
             }
         };
-        let ending = timeout(PATIENCE, collect).await.unwrap();
+        let ending = timeout(TIMEOUT, collect).await.unwrap();
         assert_eq!(ending.status, Status::Cancelled);
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         assert!(rustix::process::test_kill_process(pid).is_err(), "its child lives");
@@ -333,7 +333,7 @@ async fn x18_the_file_that_makes_it_ask_stands_while_it_runs() {
     let job = Job { auto_approve: false, ..fake.job("x") };
     assert_eq!(fake.ending(job).await.status, Status::Done);
     assert_eq!(read("told"), "ask = 1\n");
-    let end = std::time::Instant::now() + PATIENCE;
+    let end = std::time::Instant::now() + TIMEOUT;
     while std::path::Path::new(&read("path")).exists() {
         assert!(std::time::Instant::now() < end, "the file stays");
         tokio::time::sleep(Duration::from_millis(5)).await;

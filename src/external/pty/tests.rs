@@ -4,7 +4,7 @@ use tiller_tool::shell::Host;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::fake::{Fake, PATIENCE, all};
+use crate::fake::{Fake, TIMEOUT, all};
 use crate::{
     Activity, AgentEvent, Answer, Ask, ChoiceKind, Control, Job, Question, Receipt, Status, Transport, start,
 };
@@ -46,7 +46,7 @@ fn job(fake: &Fake, prompt: &str) -> Job {
 }
 
 async fn next(said: &mut mpsc::Receiver<AgentEvent>) -> AgentEvent {
-    timeout(PATIENCE, said.recv()).await.expect("the stream is stuck").expect("no ending")
+    timeout(TIMEOUT, said.recv()).await.expect("the stream is stuck").expect("no ending")
 }
 
 async fn until<T>(
@@ -66,7 +66,7 @@ async fn until<T>(
 
 /// Waits until the driver's screen contains `text`.
 async fn shows(control: &Control, text: &str) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while !control.screen().unwrap().text().contains(text) {
         assert!(Instant::now() < end, "no {text}: {}", control.screen().unwrap().text());
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -193,7 +193,7 @@ async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
     let mut ask = until(&mut said, |s| if let AgentEvent::Ask(a) = s { Some(a) } else { None }).await;
     control.attach(true);
     assert!(control.keys(b"2".to_vec()));
-    timeout(PATIENCE, ask.reply.closed()).await.expect("it waits on");
+    timeout(TIMEOUT, ask.reply.closed()).await.expect("it waits on");
     // It stays while a person watches, and ends when they leave.
     until(&mut said, |s| matches!(s, AgentEvent::TurnDone { .. }).then_some(())).await;
     control.attach(false);
@@ -228,7 +228,7 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
     let begun = Instant::now();
     let (mut screens, mut slowest) = (0u32, Duration::ZERO);
     while begun.elapsed() < Duration::from_secs(3) || screens < 5 {
-        assert!(begun.elapsed() < PATIENCE, "{screens} screens");
+        assert!(begun.elapsed() < TIMEOUT, "{screens} screens");
         if let Ok(Some(AgentEvent::Screen)) = timeout(Duration::from_millis(100), said.recv()).await {
             screens += 1;
         }
@@ -367,7 +367,7 @@ sleep 3000";
     let (fake, control, mut said) = loop {
         let fake = Fake::new(&format!("{PTY}unknown = 30.0\n"), script);
         let (control, mut said) = start(job(&fake, "hello"), &Host::default()).unwrap();
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !fake.tmp.path().join("covered").exists() {
             assert!(Instant::now() < end, "{}", control.screen().unwrap().text());
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -440,7 +440,7 @@ async fn keys_and_pastes_reach_a_program_that_reads_late() {
     }
     std::fs::write(fake.tmp.path().join("read"), "").unwrap();
     let got = fake.tmp.path().join("got");
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while std::fs::read(&got).unwrap_or_default().len() < keys.len() {
         assert!(Instant::now() < end, "{} of {}", std::fs::read(&got).unwrap_or_default().len(), keys.len());
         tokio::time::sleep(Duration::from_millis(20)).await;

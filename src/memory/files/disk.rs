@@ -21,7 +21,7 @@ use crate::files::MemoryError;
 /// Size of a memory file, in bytes, at most.
 pub const LARGEST: u64 = 1 << 20;
 /// How long another process may hold the lock.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a change begins again because an editor writes the file at the same time.
 const ROUNDS: u32 = 100;
 /// An editor that writes a file in place empties it first: a file that changes is read when it has not changed for `STILL`,
@@ -254,7 +254,7 @@ impl Slot {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < PATIENCE => {
+                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 Err(Errno::WOULDBLOCK) => {

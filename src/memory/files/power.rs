@@ -37,7 +37,7 @@ pub(super) struct SinceFree {
     /// New ones whose origin could not be stored, as path and line.
     unstored: HashSet<(String, String)>,
     /// How many the user was not told of.
-    untold: usize,
+    unreported: usize,
 }
 
 impl SinceFree {
@@ -129,7 +129,7 @@ impl Memory {
             file.read().map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
         };
         let known = self.rule_files().iter().map(|file| (name(&file.path), lines(file))).collect();
-        *since = Some(SinceFree { known, unstored: HashSet::new(), untold: 0 });
+        *since = Some(SinceFree { known, unstored: HashSet::new(), unreported: 0 });
     }
 
     fn lines(&self, target: MemoryTarget) -> HashSet<String> {
@@ -152,7 +152,7 @@ impl Memory {
     pub fn free_entries(&self, session: SessionId) -> usize {
         self.note_free_entries(Some(session));
         let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
-        since.as_mut().map_or(0, |since| std::mem::take(&mut since.untold))
+        since.as_mut().map_or(0, |since| std::mem::take(&mut since.unreported))
     }
 
     /// Takes note of lines that Tiller wrote itself: no program did.
@@ -180,7 +180,7 @@ impl Memory {
                 }
                 if let Some(taint) = origins.done.get(&place) {
                     // While the program runs another window may have found it first, and recorded it.
-                    since.untold += usize::from(runs && *taint == Taint::ToolOutput);
+                    since.unreported += usize::from(runs && *taint == Taint::ToolOutput);
                     continue;
                 }
                 let line = place.1;
@@ -204,7 +204,7 @@ impl Memory {
                 if !matches!(stored, Some(Ok(_))) {
                     since.unstored.insert((path.clone(), line));
                 }
-                since.untold += 1;
+                since.unreported += 1;
             }
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Watch {
     /// Turns and calls that run, the latest last, by session and id of the call.
     running: Vec<((SessionId, String), Provenance)>,
     /// Entries that vanished while a turn or call of a session ran, and that no notice has named.
-    untold: HashMap<SessionId, usize>,
+    unreported: HashMap<SessionId, usize>,
 }
 
 /// A file that is looked at.
@@ -115,7 +115,7 @@ impl Memory {
     /// How many entries vanished since the last call of this, while a turn or a call of the session ran. Blocks.
     pub fn vanished(&self, session: SessionId) -> usize {
         self.look();
-        self.watch().untold.remove(&session).unwrap_or_default()
+        self.watch().unreported.remove(&session).unwrap_or_default()
     }
 
     /// Changes a file, and does `then` before the new state counts as seen. `edit` may run again, as for [`Slot::change_locked`].
@@ -283,7 +283,7 @@ impl Memory {
             look.changes.extend(added);
             store.memory_changes().look(look).wait()?;
             if let Some(session) = by.and_then(|by| by.session).filter(|_| vanished > 0) {
-                *self.watch().untold.entry(session).or_default() += vanished;
+                *self.watch().unreported.entry(session).or_default() += vanished;
             }
         }
         for run in killed {

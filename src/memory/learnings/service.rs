@@ -385,7 +385,7 @@ impl Learnings {
     }
 
     /// Consolidates, at most once a day; how many were changed. Blocks.
-    pub fn tend(&self) -> usize {
+    pub fn consolidate_if_due(&self) -> usize {
         if !self.store.learnings().consolidation_due(DAY).wait().unwrap_or(false) {
             return 0;
         }

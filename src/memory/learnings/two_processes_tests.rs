@@ -23,7 +23,7 @@ fn open(dir: &Path) -> Learnings {
     learnings
 }
 
-/// Takes part in a consolidation as [`Learnings::tend`] does, which does so once a day only.
+/// Takes part in a consolidation as [`Learnings::consolidate_if_due`] does, which does so once a day only.
 fn consolidated(learnings: &Learnings) -> usize {
     let all = learnings.store().learnings().list("", None, 10_000).unwrap();
     learnings.store().learnings().consolidate(consolidate(&all, NOW)).wait().unwrap()

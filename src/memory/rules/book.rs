@@ -60,7 +60,7 @@ const NAMED: usize = 60;
 
 impl RuleFault {
     /// As the start of a sentence, with the entry that is meant.
-    fn told(&self) -> String {
+    fn as_sentence(&self) -> String {
         let text = Entry::of_line(&self.place.1).text;
         let (named, cut) = match text.char_indices().nth(NAMED) {
             Some((end, _)) => (&text[..end], "..."),
@@ -92,14 +92,14 @@ pub struct RuleBook {
     /// Rules whose text stands in the conversation of a session.
     shown: Mutex<HashMap<SessionId, HashSet<String>>>,
     /// Faults that a notice has named.
-    told: Mutex<HashSet<(String, String)>>,
+    reported: Mutex<HashSet<(String, String)>>,
 }
 
 impl RuleBook {
     /// Over the memory files in use.
     pub fn new(memory: Arc<Memory>, tools: ToolCatalog) -> Self {
         memory.match_tools(tools.clone());
-        Self { memory, tools, read: Mutex::default(), shown: Mutex::default(), told: Mutex::default() }
+        Self { memory, tools, read: Mutex::default(), shown: Mutex::default(), reported: Mutex::default() }
     }
 
     /// The rules of the files as they are now, and of active learnings. Entries with the same text are one rule: it is
@@ -195,9 +195,9 @@ impl RuleBook {
     /// Matchers that cannot be read and that this did not return before, each with its file, as the start of a sentence. Blocks.
     pub fn new_faults(&self) -> Vec<String> {
         let read = self.of_files();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = read.faults.iter().filter(|fault| told.insert(fault.place.clone()));
-        new.map(RuleFault::told).collect()
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = read.faults.iter().filter(|fault| reported.insert(fault.place.clone()));
+        new.map(RuleFault::as_sentence).collect()
     }
 
     /// The tools that matchers may name.

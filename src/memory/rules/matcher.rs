@@ -7,6 +7,7 @@
 //!
 //! A matcher becomes patterns of permission rules: what they match is decided in one place (`permit`).
 
+use tiller_protocol::memory::{NEVER, WHEN};
 use tiller_protocol::{RuleArgument, Taint, ToolCatalog};
 
 /// Longest text of a rule, in bytes. It is shown whole with a call.
@@ -84,16 +85,12 @@ pub fn without_matchers(entry: &str) -> Option<String> {
 
 /// Whether an entry is marked as one that text of others had a part in. Such an entry has no power over calls.
 pub(crate) fn of_others(entry: &str) -> bool {
-    let untrusted = Taint::ALL.into_iter().filter(|taint| taint.is_untrusted());
-    untrusted.map(Taint::mark).any(|mark| entry.contains(mark.trim()))
+    Taint::marked_in(entry).is_some()
 }
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
-
-const WHEN: &str = "[when:";
-const NEVER: &str = "[never:";
 
 fn next(text: &str) -> Option<(usize, &'static str)> {
     let all = [WHEN, NEVER].map(|word| Some((text.find(word)?, word)));

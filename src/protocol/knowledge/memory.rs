@@ -50,6 +50,11 @@ impl Taint {
         }
     }
 
+    /// The least trusted origin whose mark stands in a text; `None`: there is no mark.
+    pub fn marked_in(text: &str) -> Option<Self> {
+        [Self::Web, Self::ToolOutput].into_iter().find(|taint| text.contains(taint.mark().trim()))
+    }
+
     /// Text of others may have a part in it.
     pub fn is_untrusted(self) -> bool {
         matches!(self, Self::ToolOutput | Self::Web)
@@ -239,9 +244,14 @@ impl MemoryEntry {
     }
 }
 
+/// The beginning of a matcher of calls that a rule is shown with.
+pub const WHEN: &str = "[when:";
+/// The beginning of a matcher of calls that a rule forbids.
+pub const NEVER: &str = "[never:";
+
 /// Whether a text has something that is read as a matcher, with or without fault.
 pub fn has_matcher(text: &str) -> bool {
-    ["[when:", "[never:"].iter().any(|matcher| text.contains(matcher))
+    [WHEN, NEVER].iter().any(|matcher| text.contains(matcher))
 }
 
 /// What a memory file takes up.

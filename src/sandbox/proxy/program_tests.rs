@@ -41,7 +41,7 @@ fn server(folder: &Path, program: &str, args: &[&str], port: u16) -> Server {
         .spawn()
         .unwrap();
     let server = Server(child);
-    let until = std::time::Instant::now() + PATIENCE;
+    let until = std::time::Instant::now() + TIMEOUT;
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(std::time::Instant::now() < until, "{program} does not listen");
         std::thread::yield_now();
@@ -247,7 +247,7 @@ fn the_port_of_a_proxy_that_ended_is_not_reached() {
     for net in nets().into_iter().filter(|net| net.confined.method == Method::Landlock) {
         let Net { place, confined, proxy, proxy_port, .. } = net;
         drop(proxy);
-        let until = std::time::Instant::now() + PATIENCE;
+        let until = std::time::Instant::now() + TIMEOUT;
         let taken = loop {
             match std::net::TcpListener::bind(("127.0.0.1", proxy_port)) {
                 Ok(taken) => break taken,

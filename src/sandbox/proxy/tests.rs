@@ -12,7 +12,7 @@ use super::*;
 
 /// A public address, which is connected to a server of the test.
 const PUBLIC: &str = "93.184.215.14";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Names with their addresses. All connections go to servers of the test, by port.
 #[derive(Clone, Default)]
@@ -87,7 +87,7 @@ async fn ask(world: &World, domains: &[&str], bytes: &[u8]) -> (String, Vec<Refu
         let _ = client.shutdown().await;
     };
     let both = async { tokio::join!(talk, serve::serve(server, &shared)) };
-    timeout(PATIENCE, both).await.expect("the proxy goes on");
+    timeout(TIMEOUT, both).await.expect("the proxy goes on");
     let refused = shared.refusals.lock().unwrap().iter().cloned().collect();
     (String::from_utf8(said).unwrap(), refused)
 }

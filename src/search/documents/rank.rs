@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tiller_store::search::stem::{humps, stem, words};
+use tiller_store::search::stem::{camel_case_parts, stem, words};
 use tiller_store::search::words::is_stop;
 use tiller_store::search::{nearest, vary};
 
@@ -169,7 +169,7 @@ impl Wanted {
         for (from, to) in words(text) {
             let word = &text[from..to];
             mask |= self.bits(&word.to_lowercase());
-            for part in humps(word) {
+            for part in camel_case_parts(word) {
                 mask |= self.bits(&part);
             }
         }

@@ -9,7 +9,7 @@ use tiller_store::StoreError;
 use super::meaning::hash;
 use super::{Finder, lock};
 use crate::embedder::{Embedder, cosine};
-use crate::endpoint::{EmbedFault, Fault, Patience};
+use crate::endpoint::{EmbedFault, Fault, TimeLimit};
 
 /// Entries that are indexed before the index is free for a search.
 const STEP: u64 = 500;
@@ -88,10 +88,10 @@ impl Finder {
     async fn compare_model(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(embedder @ Embedder::Endpoint(_)) = &self.embedder else { return Ok(()) };
         let recent = lock(&self.compared).as_ref().is_some_and(|(at, _)| at.elapsed() < TRUSTED);
-        if recent || self.resting().is_some() {
+        if recent || self.backoff().is_some() {
             return Ok(());
         }
-        let made = match self.made(vec![PROBE.to_owned()], Patience::Index).await {
+        let made = match self.made(vec![PROBE.to_owned()], TimeLimit::Index).await {
             Ok(made) => made.into_iter().next().unwrap_or_default(),
             Err(fault) => {
                 self.failed(&Fault::from(fault));
@@ -118,7 +118,7 @@ impl Finder {
     async fn index_vectors(self: &Arc<Self>) -> Result<(), StoreError> {
         let Some(embedder) = &self.embedder else { return Ok(()) };
         let model = embedder.identity();
-        while self.resting().is_none() {
+        while self.backoff().is_none() {
             let (finder, of, most) = (Arc::clone(self), model.clone(), embedder.batch());
             let rows =
                 tokio::task::spawn_blocking(move || finder.store.search().without_vector(&of, most)).await;
@@ -149,7 +149,7 @@ impl Finder {
         // The last part is the next one.
         let mut parts = vec![texts];
         while let Some(mut part) = parts.pop() {
-            let fault = match self.made(part.clone(), Patience::Index).await {
+            let fault = match self.made(part.clone(), TimeLimit::Index).await {
                 Ok(vectors) => {
                     made.extend(vectors);
                     continue;
@@ -175,7 +175,7 @@ impl Finder {
 
     /// Whether the server makes a vector of a plain text.
     async fn takes_texts(self: &Arc<Self>) -> bool {
-        self.made(vec![PROBE.to_owned()], Patience::Index).await.is_ok()
+        self.made(vec![PROBE.to_owned()], TimeLimit::Index).await.is_ok()
     }
 }
 

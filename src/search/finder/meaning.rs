@@ -8,13 +8,13 @@ use tiller_store::StoreError;
 use tiller_store::search::{Near, TextHash};
 
 use super::{Finder, lock};
-use crate::embedder::{Embedder, by_server, cosine, spoken};
-use crate::endpoint::{EmbedFault, Fault, Patience};
+use crate::embedder::{Embedder, by_server, content_words, cosine};
+use crate::endpoint::{EmbedFault, Fault, TimeLimit};
 use crate::fuse::shares;
 use crate::near::{COMPARED, Vocabulary};
 
 /// How long an endpoint that failed is left alone.
-const REST: Duration = Duration::from_secs(60);
+const BACKOFF: Duration = Duration::from_secs(60);
 /// Texts of queries whose vectors are kept.
 const KEPT: usize = 64;
 /// Vectors of texts that are kept in memory.
@@ -37,10 +37,10 @@ impl Finder {
         if let Some((_, vector)) = lock(&self.asked).iter().find(|(t, _)| t == text) {
             return Ok(Some(vector.clone()));
         }
-        if let Some(fault) = self.resting() {
+        if let Some(fault) = self.backoff() {
             return Err(fault);
         }
-        let made = self.made(vec![text.to_owned()], Patience::Search).await;
+        let made = self.made(vec![text.to_owned()], TimeLimit::Search).await;
         let made = made.map_err(Fault::from).inspect_err(|fault| self.failed(fault))?;
         let vector = made.into_iter().next().filter(|v| !v.is_empty());
         if let Some(vector) = &vector {
@@ -56,10 +56,10 @@ impl Finder {
     pub(super) async fn made(
         self: &Arc<Self>,
         texts: Vec<String>,
-        patience: Patience,
+        limit: TimeLimit,
     ) -> Result<Vec<Vec<u8>>, EmbedFault> {
         if let Some(Embedder::Endpoint(endpoint)) = &self.embedder {
-            return by_server(endpoint, &texts, patience).await;
+            return by_server(endpoint, &texts, limit).await;
         }
         let finder = Arc::clone(self);
         let made = tokio::task::spawn_blocking(move || finder.by_table(&texts)).await;
@@ -78,7 +78,7 @@ impl Finder {
         let mut known = HashMap::new();
         let mut all = 0;
         if matches!(self.embedder, Some(Embedder::Table(_))) {
-            let mut words: Vec<String> = texts.iter().flat_map(|t| spoken(t)).collect();
+            let mut words: Vec<String> = texts.iter().flat_map(|t| content_words(t)).collect();
             words.sort();
             words.dedup();
             // An index that cannot be read makes all words equal.
@@ -94,8 +94,11 @@ impl Finder {
         }
     }
 
-    pub(super) fn resting(&self) -> Option<Fault> {
-        lock(&self.fault).as_ref().filter(|(since, _)| since.elapsed() < REST).map(|(_, fault)| fault.clone())
+    pub(super) fn backoff(&self) -> Option<Fault> {
+        lock(&self.fault)
+            .as_ref()
+            .filter(|(since, _)| since.elapsed() < BACKOFF)
+            .map(|(_, fault)| fault.clone())
     }
 
     pub(super) fn failed(&self, fault: &Fault) {
@@ -196,7 +199,7 @@ impl Finder {
         });
         let missing = missing.await.map_err(|_| StoreError::Internal("indexing ended early".into()))??;
         for part in missing.chunks(embedder.batch() as usize) {
-            if self.resting().is_some() {
+            if self.backoff().is_some() {
                 break;
             }
             let texts: Vec<String> = part.iter().map(|(_, text)| text.clone()).collect();
@@ -235,7 +238,7 @@ mod tests {
             let (end, wait) = std::sync::mpsc::channel::<()>();
             let busy = tokio::task::spawn_blocking(move || wait.recv());
             let mut asked = Box::pin(finder.vector_of("kitten"));
-            let mut made = Box::pin(finder.made(vec!["kitten".into(), "dog".into()], Patience::Index));
+            let mut made = Box::pin(finder.made(vec!["kitten".into(), "dog".into()], TimeLimit::Index));
             let pending = std::future::poll_fn(|cx| {
                 Poll::Ready((asked.as_mut().poll(cx).is_pending(), made.as_mut().poll(cx).is_pending()))
             });

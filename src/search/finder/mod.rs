@@ -90,7 +90,7 @@ impl Finder {
         self.sources.write().unwrap_or_else(PoisonError::into_inner).push(source);
     }
 
-    /// Searches. With a `typist` an earlier search of the same one is cancelled: by this call, not by the future that it
+    /// Searches. With a `client` an earlier search of the same one is cancelled: by this call, not by the future that it
     /// returns, which may be polled after that of a later call.
     ///
     /// # Errors
@@ -99,11 +99,11 @@ impl Finder {
         self: &Arc<Self>,
         query: SearchQuery,
         mut lookup: Lookup,
-        typist: Option<u64>,
+        client: Option<u64>,
     ) -> impl Future<Output = Result<SearchPage, StoreError>> + Send + use<> {
-        if let Some(typist) = typist {
+        if let Some(client) = client {
             lookup.cancel = Cancel::new();
-            let before = lock(&self.running).insert(typist, lookup.cancel.clone());
+            let before = lock(&self.running).insert(client, lookup.cancel.clone());
             before.iter().for_each(Cancel::cancel);
         }
         let finder = Arc::clone(self);

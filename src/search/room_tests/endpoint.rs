@@ -434,7 +434,7 @@ async fn a_later_search_of_the_same_typist_cancels_the_one_before() {
     let (_dir, store) = scratch();
     pets(&store);
     let finder = Arc::new(Finder::new(store, Some(embedder(&base(&server), "m", 8))));
-    let typing = |text: &str, typist| finder.search(ask(text), Lookup::most(u64::MAX), Some(typist));
+    let typing = |text: &str, client| finder.search(ask(text), Lookup::most(u64::MAX), Some(client));
     // They wait for the server; the first is cancelled before it reads the index, although it is polled last.
     let (first, other, second) = (typing("kit", 1), typing("kitten", 2), typing("kitte", 1));
     let (second, other, first) = tokio::join!(second, other, first);

@@ -13,7 +13,7 @@ use super::lock::{Lock, Origin, Pack, PinnedFile};
 use super::stage::Staged;
 
 /// How long the folder is waited for while another one holds it, and the pause between two tries.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long what was removed is kept, in seconds.
@@ -213,7 +213,7 @@ impl Packs {
         let path = self.home.join(".lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.map_err(fail)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),

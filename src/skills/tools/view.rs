@@ -71,7 +71,7 @@ impl Tool for SkillView {
             let folder = match &skill.files {
                 SkillFiles::Embedded(_) => return Ok(()),
                 SkillFiles::Folder(folder) => folder.clone(),
-                SkillFiles::Held(_) => root.join(skill.file.parent().unwrap_or(&skill.file)),
+                SkillFiles::InMemory(_) => root.join(skill.file.parent().unwrap_or(&skill.file)),
             };
             match forbidden(&folder.join(file)) {
                 Some(rule) => Err(format!("denied by the rule {rule}")),

@@ -205,7 +205,7 @@ impl Learnings<'_> {
         })
     }
 
-    /// Active learnings whose text has a matcher; at most some.
+    /// Active learnings whose text has a matcher; at most some. The condition is that of the index, word for word.
     ///
     /// # Errors
     /// When the database cannot be read.

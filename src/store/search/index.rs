@@ -20,7 +20,7 @@ use crate::open::Store;
 use crate::open::connect::Target;
 use crate::open::folder;
 use crate::search::lookup::{Cancel, Lookup};
-use crate::search::stem::{humps, stem, words};
+use crate::search::stem::{camel_case_parts, stem, words};
 use crate::search::suggest;
 use crate::search::tags::{role_number, role_tag, tag};
 use crate::tree::entries::{COLUMNS, Raw};
@@ -302,7 +302,7 @@ impl Stems {
             let word = &text[from..to];
             found.len += 1;
             let lower = word.to_lowercase();
-            for part in humps(word) {
+            for part in camel_case_parts(word) {
                 stems.insert(stem(&part));
                 stems.insert(part);
             }

@@ -130,7 +130,7 @@ pub(crate) fn rank(
 ) -> Result<Ranked> {
     let total: i64 = index.query_row("SELECT coalesce(max(seq), 0) FROM docs", [], |r| r.get(0))?;
     let (found, rarity, unknown) = candidates(index, words, terms, query, (total, cancel))?;
-    let own = |has: &Has| rarity.iter().enumerate().map(|(n, r)| r * has.share(n)).sum::<f32>();
+    let own = |has: &TermMask| rarity.iter().enumerate().map(|(n, r)| r * has.share(n)).sum::<f32>();
     let mut best: Vec<(f32, i64)> = found.iter().map(|(seq, has)| (own(has), *seq)).collect();
     let order = |a: &(f32, i64), b: &(f32, i64)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
     if best.len() > SCORED {
@@ -160,12 +160,12 @@ pub(crate) fn rank(
 
 /// Which terms an entry contains, and near words of which terms: a bit each.
 #[derive(Clone, Copy, Default)]
-struct Has {
+struct TermMask {
     own: u32,
     near: u32,
 }
 
-impl Has {
+impl TermMask {
     /// How much it has of a term, from 0 to 1.
     fn share(self, term: usize) -> f32 {
         match (self.own & (1 << term) != 0, self.near & (1 << term) != 0) {
@@ -177,7 +177,7 @@ impl Has {
 }
 
 /// Which terms each entry contains, the weight of each term, and the words that nothing contains.
-type Candidates = (HashMap<i64, Has>, Vec<f32>, Vec<String>);
+type Candidates = (HashMap<i64, TermMask>, Vec<f32>, Vec<String>);
 
 fn candidates(
     index: &Connection,
@@ -205,7 +205,7 @@ fn candidates(
         order.push((known.unwrap_or(0), n));
     }
     order.sort_unstable();
-    let mut found: HashMap<i64, Has> = HashMap::new();
+    let mut found: HashMap<i64, TermMask> = HashMap::new();
     let mut rarity = vec![0.0; terms.len()];
     let mut unknown = Vec::new();
     let mut left = ROWS_ALL;
@@ -214,7 +214,7 @@ fn candidates(
         cancel.check()?;
         let limit = ROWS.min(left).max(500);
         let mut read =
-            |matching: &str, limit: usize, take: &mut dyn FnMut(&mut Has)| -> Result<(usize, i64)> {
+            |matching: &str, limit: usize, take: &mut dyn FnMut(&mut TermMask)| -> Result<(usize, i64)> {
                 let matching = match &required {
                     Some(required) => format!("({matching}) AND {required}"),
                     None => matching.to_owned(),
@@ -262,7 +262,7 @@ fn inverse_frequency(total: i64, count: usize, last: Option<i64>) -> f32 {
 fn score(
     docs: &mut Docs<'_>,
     pool: &[i64],
-    found: &HashMap<i64, Has>,
+    found: &HashMap<i64, TermMask>,
     rarity: &[f32],
     (weights, now, query): (Weights, i64, &SearchQuery),
 ) -> Result<Vec<Scored>> {
@@ -270,7 +270,7 @@ fn score(
         seq: i64,
         doc: Doc,
         /// Itself, the entries beside it, and those beyond them.
-        has: [Has; 5],
+        has: [TermMask; 5],
         len: f32,
     }
     let (since, until) = bounds(query);

@@ -21,7 +21,7 @@ pub fn words(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
 }
 
 /// The parts of a name in camel case, in lower case: `parseRetryAfter` has three. Empty for any other word.
-pub fn humps(word: &str) -> Vec<String> {
+pub fn camel_case_parts(word: &str) -> Vec<String> {
     if !word.is_ascii() || word.len() > LONGEST {
         return Vec::new();
     }
@@ -263,8 +263,12 @@ mod tests {
         let text = "call parse_retryAfter(x), Größe 50%";
         let found: Vec<&str> = words(text).map(|(a, b)| &text[a..b]).collect();
         assert_eq!(found, ["call", "parse", "retryAfter", "x", "Größe", "50"]);
-        assert_eq!(humps("parseRetryAfter"), ["parse", "retry", "after"]);
-        assert_eq!(humps("HTTPServer"), ["http", "server"]);
-        assert!(humps("plain").is_empty() && humps("ALLCAPS").is_empty() && humps("Title").is_empty());
+        assert_eq!(camel_case_parts("parseRetryAfter"), ["parse", "retry", "after"]);
+        assert_eq!(camel_case_parts("HTTPServer"), ["http", "server"]);
+        assert!(
+            camel_case_parts("plain").is_empty()
+                && camel_case_parts("ALLCAPS").is_empty()
+                && camel_case_parts("Title").is_empty()
+        );
     }
 }

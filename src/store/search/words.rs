@@ -2,7 +2,7 @@
 
 use tiller_protocol::SearchQuery;
 
-use crate::search::stem::{humps, stem, words};
+use crate::search::stem::{camel_case_parts, stem, words};
 use crate::search::tags::{role_tag, tag};
 
 /// Terms of a ranked query at most.
@@ -144,7 +144,7 @@ impl Words {
                     continue;
                 }
                 add(Term::of(&lower, open && pieces.len() == 1));
-                for part in humps(piece) {
+                for part in camel_case_parts(piece) {
                     add(Term::of(&part, false));
                 }
             }

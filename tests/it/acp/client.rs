@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::common::{PATIENCE, Place, poll};
+use crate::common::{Place, TIMEOUT, poll};
 
 /// A running `tiller acp`. Dropping it kills it.
 pub(crate) struct Client {
@@ -97,7 +97,7 @@ impl Client {
 
     /// Waits for a message. Earlier messages count as well, each once.
     pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
@@ -159,7 +159,7 @@ impl Client {
     /// Closes its input and waits for its end.
     pub(crate) fn close(mut self) -> ExitStatus {
         drop(self.input.take());
-        let ended = poll(PATIENCE, || self.child.try_wait().unwrap());
+        let ended = poll(TIMEOUT, || self.child.try_wait().unwrap());
         ended.unwrap_or_else(|| panic!("it did not end: {:#?}", self.seen))
     }
 }

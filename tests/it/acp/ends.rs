@@ -5,7 +5,7 @@ use serde_json::json;
 use tiller_testkit::{Reply, Script, ScriptServer, Wire};
 
 use super::client::Client;
-use crate::common::{PATIENCE, Place, at_work, poll, says, shell, signal, wait};
+use crate::common::{Place, TIMEOUT, at_work, poll, says, shell, signal, wait};
 
 /// A reply that stops in the middle and stays open.
 fn hangs(text: &str) -> Reply {
@@ -106,7 +106,7 @@ fn signals_end_it_in_order() {
         wait("the command", || place.work.join("begun").exists());
         signal(client.child.id(), sent);
         assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
-        let status = poll(PATIENCE, || client.child.try_wait().unwrap()).unwrap();
+        let status = poll(TIMEOUT, || client.child.try_wait().unwrap()).unwrap();
         assert_eq!(status.code(), Some(130));
         wait("no process", || at_work(&place).is_empty());
     }
@@ -146,7 +146,7 @@ fn a_client_that_does_not_read_cannot_keep_it() {
     );
     wait("the request", || server.count() == 1);
     drop(input);
-    let status = poll(PATIENCE, || child.try_wait().unwrap());
+    let status = poll(TIMEOUT, || child.try_wait().unwrap());
     if status.is_none() {
         child.kill().unwrap();
     }

@@ -8,7 +8,7 @@ use tiller_testkit::{MCP_SERVER, Reply, ScriptServer};
 use tiller_tool::shell::find_program;
 
 use super::client::Client;
-use crate::common::{PATIENCE, Place, calls, poll, says};
+use crate::common::{Place, TIMEOUT, calls, poll, says};
 
 /// A value of a header, and one of a variable.
 const HEADER: &str = "Bearer tok-4f6a81c2d9e0b7a3";
@@ -144,7 +144,7 @@ fn the_servers_of_a_client_work_in_its_session_and_end_with_it() {
     assert!(!last.contains("to web with None") && !last.contains("to old with None"), "{last}");
     assert!(runs(&script), "it runs as long as the session");
     assert_eq!(client.ask("session/close", json!({"sessionId": session})), json!({}));
-    assert!(poll(PATIENCE, || (!runs(&script)).then_some(())).is_some(), "it ends with the session");
+    assert!(poll(TIMEOUT, || (!runs(&script)).then_some(())).is_some(), "it ends with the session");
     // The next session of the same process has none of them.
     let other = client.session(&place);
     assert_eq!(client.turn(&other, "and now?"), "end_turn");

@@ -69,6 +69,8 @@ fn a_list_as_json_that_is_cut_says_so_beside_it() {
     ]);
     let place = Place::anthropic(&server);
     place.ok(&["exec", "--profile", "full", "which walnut?"]);
+    let text = place.run(&["sessions", "search", "walnut"]);
+    assert!(text.stderr.contains("Searched by keywords only.") && text.stdout.contains("entry "), "{text:?}");
     for (list, cut) in [
         (&["sessions", "search", "walnut", "--json", "--limit"][..], "More results: --offset 1"),
         (&["audit", "--json", "--limit"][..], "There are calls older than these 1"),

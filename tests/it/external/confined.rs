@@ -133,10 +133,10 @@ fn each_confined(wanted: Transport) {
         let mark = if *runs { "ran.txt" } else { "made.txt" };
         // What it writes last is not always the last on its own screen.
         let ended = |s: &str| s.contains("PONG") || s.contains("Agent a1 is done");
-        let told = poll(super::PATIENCE, || ended(&term.screen()).then_some(()));
+        let told = poll(super::TIMEOUT, || ended(&term.screen()).then_some(()));
         let results = || server.bodies().iter().flat_map(results).collect::<Vec<_>>();
         assert!(told.is_some(), "{name} did not end: {:#?}\n{}", results(), term.screen());
-        let done = poll(super::PATIENCE, || place.work.join(mark).exists().then_some(()));
+        let done = poll(super::TIMEOUT, || place.work.join(mark).exists().then_some(()));
         assert!(done.is_some(), "{name} did nothing: {:#?}\n{}", results(), term.screen());
         assert_eq!(quit(&mut term), 0);
         if *runs {
@@ -234,7 +234,7 @@ fn a_confined_program_reaches_its_own_domains_and_files_only() {
     let mut term = place.term(&["--profile", "full"], 118, 30);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn @walnut:headless go");
-    let told = poll(super::PATIENCE, || term.screen().contains("PONG of walnut").then_some(()));
+    let told = poll(super::TIMEOUT, || term.screen().contains("PONG of walnut").then_some(()));
     assert!(told.is_some(), "{}", term.screen());
     assert_eq!(quit(&mut term), 0);
     let said = place.read("out.txt");

@@ -101,19 +101,19 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let waits = || {
         server.requests().iter().any(|r| r.path.contains("/responses") && r.text().contains("wait for ever"))
     };
-    let thinks = crate::common::poll(super::PATIENCE, || waits().then_some(()));
+    let thinks = crate::common::poll(super::TIMEOUT, || waits().then_some(()));
     assert!(thinks.is_some(), "{}", term.screen());
     say(&mut term, "/spawn @claude please runcmd now");
 
     // One asks.
-    let question = crate::common::poll(super::PATIENCE, || term.screen().contains("▲ a5 ").then_some(()));
+    let question = crate::common::poll(super::TIMEOUT, || term.screen().contains("▲ a5 ").then_some(()));
     assert!(question.is_some(), "{}", term.screen());
     let shown = asked(&term, "ran.txt");
     assert!(shown.contains("please runcmd now"), "whose it is: {shown}");
     term.keys("y");
     wait("its command", || place.work.join("ran.txt").exists());
     let done =
-        crate::common::poll(super::PATIENCE, || row(&term.screen(), "a5 ").contains("done").then_some(()));
+        crate::common::poll(super::TIMEOUT, || row(&term.screen(), "a5 ").contains("done").then_some(()));
     assert!(done.is_some(), "{}", term.screen());
 
     // One gets a message.

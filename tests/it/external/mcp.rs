@@ -245,7 +245,7 @@ fn twenty_servers_do_not_delay_the_first_key() {
             .filter(|line| line.contains(&script))
             .count()
     };
-    assert!(poll(crate::common::PATIENCE, || (left() == 0).then_some(())).is_some(), "{} are left", left());
+    assert!(poll(crate::common::TIMEOUT, || (left() == 0).then_some(())).is_some(), "{} are left", left());
 }
 
 /// The official servers. `.ci/clis` installs them.
@@ -313,7 +313,7 @@ fn a_real_server_answers_over_the_old_transport() {
         .spawn()
         .unwrap();
     let connects = || std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(|_| ());
-    let listens = poll(crate::common::PATIENCE, connects);
+    let listens = poll(crate::common::TIMEOUT, connects);
     // Without `type`, streamable HTTP is tried first.
     let url = format!("http://127.0.0.1:{port}/sse");
     let out = place.run(&["mcp", "call", &url, "echo", r#"{"message": "grüße"}"#]);

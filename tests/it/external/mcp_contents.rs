@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiller_testkit::{ScriptServer, Term};
 
 use super::mcp::{entry, place};
-use crate::common::{PATIENCE, poll, says};
+use crate::common::{TIMEOUT, poll, says};
 
 /// The content of the last message of a request.
 fn content(body: &Value) -> Value {
@@ -100,5 +100,5 @@ fn the_screen_offers_what_servers_have_and_keeps_a_message_that_fails() {
     term.wait_text("/notes:review src/b.rs");
     term.keys("\r");
     let arrived = || sent(&server, "Review src/b.rs").then_some(());
-    poll(PATIENCE, arrived).expect("the prompt is sent");
+    poll(TIMEOUT, arrived).expect("the prompt is sent");
 }

@@ -26,7 +26,7 @@ use tiller_tool::shell::{Host, find_program};
 /// The model's final answer.
 const LAST: &str = "PONG from the mock.";
 /// A run takes seconds; a cold start on a busy machine takes many.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIMEOUT: Duration = Duration::from_secs(240);
 /// The prompt: the model then calls the tool that creates `made.txt`, or runs a command.
 const MAKE: &str = "please mkfile now";
 const RUN: &str = "please runcmd now";
@@ -135,7 +135,7 @@ impl Bench {
             edits: true,
             stay: false,
             size: (100, 30),
-            limits: Limits { wall: PATIENCE, ..Limits::default() },
+            limits: Limits { wall: TIMEOUT, ..Limits::default() },
             files: None,
         }
     }
@@ -334,7 +334,7 @@ async fn play_with(
         }
         panic!("{name}: no ending");
     };
-    let ending = tokio::time::timeout(PATIENCE + Duration::from_secs(30), run).await;
+    let ending = tokio::time::timeout(TIMEOUT + Duration::from_secs(30), run).await;
     let shown = || control.scrollback(100).unwrap_or_default().join("\n");
     let ending = ending.unwrap_or_else(|_| panic!("{name}: stuck\n{all:#?}\n{}", shown()));
     if ending.status != Status::Done || !ending.text.contains(LAST) {
@@ -633,6 +633,6 @@ fn a_person_works_in_the_real_screen_of_a_program() {
 
 /// As [`tiller_testkit::Term::wait`], with a time limit for real programs.
 fn poll_screen(term: &tiller_testkit::Term, what: &str, until: impl Fn(&str) -> bool) -> String {
-    let found = crate::common::poll(PATIENCE, || Some(term.screen()).filter(|s| until(s)));
+    let found = crate::common::poll(TIMEOUT, || Some(term.screen()).filter(|s| until(s)));
     found.unwrap_or_else(|| panic!("no {what}; the screen was:\n{}", term.screen()))
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::common::{PATIENCE, Place, TILLER, poll, signal};
+use crate::common::{Place, TILLER, TIMEOUT, poll, signal};
 
 /// `e_type` of an ELF file that is loaded at a random address (`ET_DYN`; System V ABI, "ELF header").
 const DYNAMIC: u16 = 3;
@@ -92,7 +92,7 @@ fn a_crash_leaves_no_core_dump() {
     }
     let mut child = answering(&mut with_cores(&place, &format!("exec '{TILLER}' acp")));
     signal(child.id(), Signal::ABORT);
-    let ended = poll(PATIENCE, || child.try_wait().unwrap()).expect("an end");
+    let ended = poll(TIMEOUT, || child.try_wait().unwrap()).expect("an end");
     assert_eq!(ended.signal(), Some(Signal::ABORT.as_raw()));
     assert!(!ended.core_dumped(), "the dump would hold keys and the conversation");
 }

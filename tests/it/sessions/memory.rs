@@ -445,7 +445,7 @@ fn x3_what_a_script_does_to_memory_is_known_after_a_kill() {
     term.wait_text("Type what you want done");
     model.push(Script::new().call("c1", "terminal", json!({"command": "sh wipe.sh"})));
     say(&mut term, "go on");
-    let done = poll(crate::common::PATIENCE, || memory(&place).contains("Approve").then_some(()));
+    let done = poll(crate::common::TIMEOUT, || memory(&place).contains("Approve").then_some(()));
     assert!(done.is_some(), "{}", term.screen());
     term.kill();
     let rows = place.lines(&["memory", "list", "--json"]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tiller_testkit::{Script, Term, Wire};
 
-use crate::common::{PATIENCE, Place, let_deafness_pass, poll};
+use crate::common::{Place, TIMEOUT, let_deafness_pass, poll};
 use crate::scenario::Model;
 use crate::screen::{idle, quit, say};
 
@@ -26,7 +26,7 @@ fn read(path: &Path) -> Option<String> {
 
 /// Waits until a file holds this; `None`: until it is gone.
 fn soon(path: &Path, want: Option<&str>) {
-    let there = poll(PATIENCE, || (read(path).as_deref() == want).then_some(()));
+    let there = poll(TIMEOUT, || (read(path).as_deref() == want).then_some(()));
     assert!(there.is_some(), "{}: {:?}", path.display(), read(path));
 }
 

@@ -1,6 +1,6 @@
 //! `/init` at a real terminal: AGENTS.md is shown as a difference before it is written, in the mode that asks least too.
 
-use crate::common::{PATIENCE, Place, let_deafness_pass, poll};
+use crate::common::{Place, TIMEOUT, let_deafness_pass, poll};
 use crate::screen::{idle, quit, say};
 
 fn asked(cols: u16, rows: u16) {
@@ -15,7 +15,7 @@ fn asked(cols: u16, rows: u16) {
     assert!(!file.exists());
     let_deafness_pass();
     term.keys("y");
-    assert!(poll(PATIENCE, || file.exists().then_some(())).is_some());
+    assert!(poll(TIMEOUT, || file.exists().then_some(())).is_some());
     term.wait_text("AGENTS.md is written");
     idle(&term);
     assert_eq!(quit(&mut term), 0);

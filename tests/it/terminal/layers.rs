@@ -2,13 +2,13 @@
 
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{PATIENCE, Place, let_deafness_pass, poll};
+use crate::common::{Place, TIMEOUT, let_deafness_pass, poll};
 use crate::scenario::Model;
 use crate::screen::{confirm, idle, quit, say};
 
 /// Waits until something is there.
 fn soon(what: &str, there: impl FnMut() -> Option<()>) {
-    assert!(poll(PATIENCE, there).is_some(), "{what}");
+    assert!(poll(TIMEOUT, there).is_some(), "{what}");
 }
 
 fn layers(cols: u16, rows: u16) {

@@ -20,7 +20,7 @@ use crate::core::services::Services;
 
 const PROMPT: &str = include_str!("../../../../assets/prompts/shorten.md");
 /// Longest time that a first message waits for the summaries.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Characters of a file that the model sees.
 const SEEN: usize = 200_000;
 
@@ -55,7 +55,7 @@ pub(crate) async fn prefix(layers: &Layers, fast: Option<Summariser>) -> Prefix 
             }
         }
     };
-    if tokio::time::timeout(PATIENCE, asked).await.is_err() {
+    if tokio::time::timeout(TIMEOUT, asked).await.is_err() {
         tracing::warn!("the fast model was too slow: the long text was cut");
     }
     Arc::new(layers.render())

@@ -15,7 +15,7 @@ const AROUND: usize = 64;
 /// Comparisons of surroundings for masks that look alike; with more of them there is no answer.
 const COMPARED: usize = 250_000;
 /// Time for the comparison of changed blocks.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A mask in a text.
 #[derive(Debug)]
@@ -293,7 +293,7 @@ impl<'s> LineSearch<'s, '_> {
         if !open.iter().any(|n| self.left(*n)) {
             return;
         }
-        let deadline = std::time::Instant::now().checked_add(PATIENCE);
+        let deadline = std::time::Instant::now().checked_add(TIMEOUT);
         let ops = similar::capture_diff_slices_deadline(
             Algorithm::Myers,
             &self.old.lines,

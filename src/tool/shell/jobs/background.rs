@@ -197,7 +197,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         builder.cwd(&launch.folder);
         let reader = pty.master.try_clone_reader().map_err(other("a pseudo-terminal"))?;
         let writer = pty.master.take_writer().map_err(other("a pseudo-terminal"))?;
-        let keys = typist(writer).map_err(ShellError::system("a thread"))?;
+        let keys = input_writer(writer).map_err(ShellError::system("a thread"))?;
         let mut child =
             pty.slave.spawn_command(builder).map_err(other("the command could not be started"))?;
         // Ours must close, or the terminal never ends.
@@ -283,7 +283,7 @@ impl Pump {
 
 /// Types into a terminal from a thread of its own: a program that does not read would block the writer.
 /// The thread ends when the job and its pump, which hold the senders, are gone.
-fn typist(mut writer: Box<dyn Write + Send>) -> std::io::Result<SyncSender<Vec<u8>>> {
+fn input_writer(mut writer: Box<dyn Write + Send>) -> std::io::Result<SyncSender<Vec<u8>>> {
     let (tx, rx) = sync_channel::<Vec<u8>>(64);
     let thread = std::thread::Builder::new().name("tiller-pty-keys".into()).stack_size(128 << 10);
     thread.spawn(move || {

@@ -26,7 +26,7 @@ async fn run(b: &Bench, args: Value) -> ToolOutput {
 const BOMB: &str = "b() { [ $1 -le 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 90; }; b 9";
 
 /// How long processes may take to end. The machine may be busy with as many of other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn t6_a_fork_bomb_is_ended_and_said() {
@@ -36,7 +36,7 @@ async fn t6_a_fork_bomb_is_ended_and_said() {
         let text = text_of(&out.content);
         assert_eq!(out.outcome, ToolOutcome::Error, "{text}");
         assert!(text.contains("more than 100 processes at once (limits.command_processes)"), "{text}");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !b.cx.state.shells.survivors().is_empty() {
             assert!(Instant::now() < end, "{bomb}: {:?}", b.cx.state.shells.survivors());
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -56,7 +56,7 @@ async fn t6_a_memory_hog_leaves_no_child() {
     assert!(text_of(&out.content).contains("then 137"), "{out:?}");
     let line = |s: &Stat| std::fs::read_to_string(format!("/proc/{}/cmdline", s.pid)).unwrap_or_default();
     let left = || proc_fs::all().iter().any(|s| line(s).replace('\0', " ").contains(&child));
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while left() {
         assert!(Instant::now() < end);
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -116,7 +116,7 @@ async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
     let (mut many, pid, begun) = start("sleep 90 & sleep 90 & sleep 90 & wait");
     let (mut stranger, other, since) = start("sleep 90");
     let family = Family { roots: vec![(pid, begun), (other, since - 1)], ..Family::default() };
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while family.living().len() < 3 {
         assert!(Instant::now() < end, "{:?}", family.living());
         tokio::time::sleep(Duration::from_millis(10)).await;

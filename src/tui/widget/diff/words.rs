@@ -11,7 +11,7 @@ use crate::theme::Role;
 /// Bytes of a line; longer ones are not compared word by word.
 const WORDS: usize = 400;
 /// Time limit for comparing the words of one hunk.
-const PATIENCE: Duration = Duration::from_millis(5);
+const TIMEOUT: Duration = Duration::from_millis(5);
 /// Share of two lines that must be equal, so that their changed words are marked.
 const ALIKE: f32 = 0.4;
 
@@ -29,7 +29,7 @@ pub(super) fn lines(h: &Hunk) -> Vec<Line> {
             Line::strict(&bare(l), Look::of(role), Wrap::Hard)
         })
         .collect();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut n = 0;
     while n < h.lines.len() {
         let run = |from: usize, kind: LineKind| h.lines[from..].iter().take_while(|l| l.kind == kind).count();

@@ -17,7 +17,7 @@ use crate::network::Servers;
 use crate::policy::{Network, Profile};
 use crate::testing::{Place, methods};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Begins each script.
 const PRELUDE: &str = "
@@ -121,7 +121,7 @@ impl Drop for Running {
 
 /// The text of a file, once it is there.
 fn wait_for(path: &Path) -> String {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         match std::fs::read_to_string(path) {
             Ok(text) if !text.is_empty() => return text,
@@ -453,7 +453,7 @@ os.kill(0, 9)
             |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
         tasks.map(name).filter(|name| name.trim() == "tiller-connect").count()
     };
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while threads() > 0 {
         assert!(Instant::now() < until, "a thread still tries");
         std::thread::park_timeout(Duration::from_millis(10));
