@@ -115,11 +115,12 @@ fn changed(
 }
 
 /// Adds whole tables at the end of the user's file at `path`, or takes them out where they stand as they were added
-/// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong, when the
-/// tables to add stand in the file already, and when nothing of the tables to take out is in it.
+/// (`add` is false). The file is made where there is none. Nothing is written when the result would be wrong, and when
+/// nothing of the tables to take out is in it.
 ///
 /// # Errors
-/// As [`set_value`], and [`ConfigError::Refused`] when the tables to take out were changed since they were added.
+/// As [`set_value`], and [`ConfigError::Refused`] when the tables to add stand in the file already, or those to take out were
+/// changed since they were added.
 pub fn set_tables(path: &Path, tables: &str, add: bool, kinds: &ProviderKinds) -> Result<(), ConfigError> {
     write::change_private(path, |old| with_tables(path, old, tables, add, kinds))
 }
@@ -142,9 +143,9 @@ fn with_tables(
             && next.is_none_or(|next| next.starts_with('['))
     });
     let new = match (there, add) {
-        (Some(_), true) => return Ok(None),
-        // A line with a text is found in a part that was changed; headings and flags are in other tables too.
-        (None, false) if !tables.lines().any(|line| line.contains('"') && old.contains(line)) => {
+        (Some(_), true) => return Err(ConfigError::Refused("it stands in the file already".into())),
+        // A text is found in a part that was changed; headings and flags are in other tables too.
+        (None, false) if !tables.lines().filter_map(quoted).any(|text| old.contains(text)) => {
             return Ok(None);
         }
         (None, false) => {
@@ -166,6 +167,12 @@ fn with_tables(
     };
     let problems = problems_of(path, &new, Layer::User, kinds);
     if problems.is_empty() { Ok(Some(new)) } else { Err(ConfigError::Wrong { problems }) }
+}
+
+/// What a line has between its first and its last quotation mark.
+fn quoted(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once('"')?;
+    rest.rsplit_once('"').map(|(text, _)| text).filter(|text| !text.is_empty())
 }
 
 /// Sets `name` in the section `section` of a TOML text, with its comments and its order kept. For files that

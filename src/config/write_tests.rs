@@ -8,7 +8,7 @@ fn two_writers(change: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         for writer in ["a", "b"] {
             let change = &change;
-            scope.spawn(move || (0..50).for_each(|n| change(&format!("{writer}-{n}"))));
+            scope.spawn(move || (0..20).for_each(|n| change(&format!("{writer}-{n}"))));
         }
     });
 }
@@ -30,7 +30,7 @@ fn changes_of_two_writers_are_all_in_the_file() {
         change_private(&path, |old| Ok(Some(format!("{old}{name}\n")))).unwrap();
     });
     let text = fs::read_to_string(&path).unwrap();
-    for n in 0..50 {
+    for n in 0..20 {
         let there = |line: &str| text.lines().filter(|l| *l == line).count();
         assert_eq!((there(&format!("a-{n}")), there(&format!("b-{n}"))), (1, 1), "{n}");
     }
@@ -44,14 +44,14 @@ fn settings_of_two_writers_are_all_in_the_file() {
     let path = dir.path().join("config.toml");
     two_writers(|name| crate::set_member(&path, "skills.disabled", name, true, &kinds()).unwrap());
     let sources = Sources { user: Some(path), kinds: kinds(), ..Sources::default() };
-    assert_eq!(load(&sources).config.skills.disabled.len(), 100);
+    assert_eq!(load(&sources).config.skills.disabled.len(), 40);
 
     let path = dir.path().join("hooks.toml");
     let hook =
         |name: &str| format!("[[hooks.before-tool-call]]\nmatch = \"terminal(x)\"\ncommand = \"{name}\"");
     two_writers(|name| crate::set_tables(&path, &hook(name), true, &kinds()).unwrap());
     let sources = Sources { user: Some(path), kinds: kinds(), ..Sources::default() };
-    assert_eq!(load(&sources).config.hooks.before_tool_call.len(), 100);
+    assert_eq!(load(&sources).config.hooks.before_tool_call.len(), 40);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn keys_of_two_writers_are_all_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let keys = crate::KeyFile::at(&dir.path().join("credentials.toml"));
     two_writers(|name| keys.set(name, &crate::Secret::from("sk-1".to_owned())).unwrap());
-    assert_eq!(keys.names().unwrap().len(), 100);
+    assert_eq!(keys.names().unwrap().len(), 40);
 }
 
 /// An editor takes no lock: what it saves while a change is made is the base of the change.

@@ -7,8 +7,8 @@ use tiller_config::schema::ProviderKinds;
 use tiller_memory::Learnings;
 use tiller_memory::rules::{Promotions, RuleBook, RuleFile, WriteTexts};
 use tiller_memory::{LearningsSlot, learning_tools};
-use tiller_permit::Effect;
 use tiller_permit::rules::rulefile::{with_rule, without_deny};
+use tiller_permit::{Effect, RuleProblem};
 use tiller_protocol::ToolCatalog;
 use tiller_store::Store;
 use tiller_tool::Registry;
@@ -54,7 +54,13 @@ fn permission_writer(path: PathBuf, tools: ToolCatalog) -> WriteTexts {
         crate::app::rules::change(&path, |old| {
             patterns.iter().try_fold(old.to_owned(), |text, pattern| {
                 if add {
-                    with_rule(&text, Effect::Deny, pattern, &tools)
+                    let with = with_rule(&text, Effect::Deny, pattern, &tools)?;
+                    // A line of the user's own would go with what was written here.
+                    if with == text {
+                        let text = format!("'deny {pattern}' stands in the file already");
+                        return Err(RuleProblem { line: 0, text });
+                    }
+                    Ok(with)
                 } else {
                     without_deny(&text, pattern, &tools)
                 }
@@ -104,17 +110,17 @@ mod tests {
         );
         let promotions = promotions(dir.path());
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..50).for_each(|n| always(&format!("terminal(allowed{n}*)")).unwrap()));
+            scope.spawn(|| (0..20).for_each(|n| always(&format!("terminal(allowed{n}*)")).unwrap()));
             scope.spawn(|| {
-                for n in 0..50 {
+                for n in 0..20 {
                     let pattern = format!("terminal(denied{n}*)");
-                    promotions.write(PromotionKind::Permission, &pattern).unwrap();
+                    promotions.write(PromotionKind::Permission, &pattern, &[]).unwrap();
                 }
             });
         });
         let text = std::fs::read_to_string(dir.path().join("permissions.yaml")).unwrap();
         let count = |of: &str| text.lines().filter(|line| line.contains(of)).count();
-        assert_eq!((count("terminal(allowed"), count("terminal(denied")), (50, 50), "{text}");
+        assert_eq!((count("terminal(allowed"), count("terminal(denied")), (20, 20), "{text}");
     }
 
     #[test]
@@ -123,10 +129,13 @@ mod tests {
         let promotions = promotions(dir.path());
         let text = || std::fs::read_to_string(dir.path().join("permissions.yaml")).unwrap_or_default();
         let both = "terminal(git push* main*)\nterminal(git push* prod*)";
-        assert!(promotions.write(PromotionKind::Permission, "terminal(a*)\ntreminal(b*)").is_err());
+        assert!(promotions.write(PromotionKind::Permission, "terminal(a*)\ntreminal(b*)", &[]).is_err());
         assert_eq!(text(), "");
-        for _ in 0..2 {
-            promotions.write(PromotionKind::Permission, both).unwrap();
+        promotions.write(PromotionKind::Permission, both, &[]).unwrap();
+        // What stands there already, from a hand or another time, is not taken over.
+        for again in [both, "terminal(git push* prod*)"] {
+            assert!(promotions.write(PromotionKind::Permission, again, &[]).is_err());
+            promotions.write(PromotionKind::Permission, again, &[both]).unwrap();
             let mut lines: Vec<String> = text().lines().map(str::to_owned).collect();
             lines.sort();
             let rules = ["  - 'terminal(git push* main*)'", "  - 'terminal(git push* prod*)'", "deny:"];
@@ -139,15 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_stands_in_the_file_is_as_if_written_and_is_taken_out() {
+    fn a_hook_that_stands_in_the_file_is_the_users_and_one_that_was_written_is_taken_out() {
         let dir = tempfile::tempdir().unwrap();
         let promotions = promotions(dir.path());
         let hook = "[[hooks.after-tool-call]]\nmatch = \"terminal(git push*)\"\ncommand = \"make docs\"";
         let text = || std::fs::read_to_string(dir.path().join("config.toml")).unwrap();
-        for _ in 0..2 {
-            promotions.write(PromotionKind::Hook, hook).unwrap();
-            assert_eq!(text(), format!("{hook}\n"));
-        }
+        promotions.write(PromotionKind::Hook, hook, &[]).unwrap();
+        assert!(promotions.write(PromotionKind::Hook, hook, &[]).is_err());
+        assert_eq!(text(), format!("{hook}\n"));
+        // One that was changed since is in force, and is not taken out.
+        let changed = hook.replace('"', "'");
+        std::fs::write(dir.path().join("config.toml"), &changed).unwrap();
+        assert!(promotions.take_out(PromotionKind::Hook, hook, &[]).is_err());
+        std::fs::write(dir.path().join("config.toml"), format!("{hook}\n")).unwrap();
         for _ in 0..2 {
             promotions.take_out(PromotionKind::Hook, hook, &[]).unwrap();
             assert_eq!(text(), "");

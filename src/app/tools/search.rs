@@ -89,8 +89,8 @@ impl Source for MemoryEntries {
     fn documents(&self) -> Vec<Document> {
         // The browser of memory says which file cannot be read.
         let Ok(page) = self.memory.page(&MemoryQuery { filter: String::new() }) else { return Vec::new() };
-        let kept =
-            page.entries.into_iter().filter(|e| matches!(e.state, MemoryState::Kept | MemoryState::Archived));
+        let kept = page.entries.into_iter();
+        let kept = kept.filter(|e| matches!(e.state, MemoryState::Kept | MemoryState::Archived) && !e.hidden);
         kept.map(|e| Document {
             key: format!("{} {}", e.target.label(), blake3::hash(e.text.as_bytes()).to_hex().split_at(12).0),
             title: e.target.label().to_owned(),
@@ -98,7 +98,7 @@ impl Source for MemoryEntries {
             from: e.from.as_ref().and_then(|from| from.session.zip(from.entry)),
             lasting: e.target.file == MemoryFile::Memory || (e.has_matcher() && e.fault.is_empty()),
             project: (e.target.scope == MemoryScope::Project).then(|| self.project.clone()),
-            text: e.text,
+            text: e.marked_text(),
         })
         .collect()
     }

@@ -188,7 +188,8 @@ impl CallTask {
                 Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
             })
         };
-        let near = |patterns: &[String]| patterns.iter().any(|p| may_match(p, self.tool.name(), &args));
+        let command = self.tool.target(&self.args);
+        let near = |patterns: &[String]| patterns.iter().any(|p| is_near(p, self.tool.name(), &command));
         all.into_iter()
             .filter_map(|rule| {
                 let forbids = holds(&rule.rule.never);
@@ -216,6 +217,18 @@ impl CallTask {
     }
 }
 
+/// Whether a command runs the program that a pattern is about, as the first word of one of its parts. Calls of other tools are near
+/// to no pattern.
+fn is_near(pattern: &str, tool: &str, command: &str) -> bool {
+    let Some(("terminal", argument)) = pattern.split_once('(') else { return false };
+    let program: String =
+        argument.chars().take_while(|c| !c.is_whitespace() && !"*?[)".contains(*c)).collect();
+    let parts = command.split(['&', '|', ';', '\n']);
+    tool == "terminal"
+        && !program.is_empty()
+        && parts.filter_map(|part| part.split_whitespace().next()).any(|word| word == program)
+}
+
 /// Whether a pattern may match a call, before it is compared exactly: the tool, and the first fixed word of the argument.
 fn may_match(pattern: &str, tool: &str, args: &str) -> bool {
     let (name, argument) = pattern.split_once('(').unwrap_or((pattern, ""));
@@ -226,4 +239,17 @@ fn may_match(pattern: &str, tool: &str, args: &str) -> bool {
         argument.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
     // A path may be written in another way; the word of a command stands in it.
     tool != "terminal" || fixed.is_empty() || args.contains(&fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_near;
+
+    #[test]
+    fn a_command_is_near_to_a_rule_about_its_program() {
+        let near = |command: &str| is_near("terminal(git push*)", "terminal", command);
+        assert!(near("git status") && near("cd a && git pull") && !near("cat digits.txt") && !near("ls git"));
+        assert!(!is_near("terminal(*)", "terminal", "git status"));
+        assert!(!is_near("write_file(src/gen/**)", "write_file", "src/gen/a"));
+    }
 }

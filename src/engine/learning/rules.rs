@@ -1,9 +1,11 @@
 //! The rules of memory files with what came of them, and what the person makes of one: a permission rule or a hook.
 
+use std::collections::HashMap;
+
 use tiller_memory::Learnings;
 use tiller_memory::rules::{BookRule, Promotions};
 use tiller_protocol::{Notice, NoticeKind, PromotionKind, RulePromotion, RuleView};
-use tiller_store::StoreError;
+use tiller_store::{Receipt, StoreError};
 
 /// Rules with their counts, and what the person can make of each.
 pub(super) fn rules(learnings: &Learnings) -> Result<Vec<RuleView>, StoreError> {
@@ -54,10 +56,15 @@ pub(super) fn promote(
     }
     let offer = rule.offers.iter().find(|offer| offer.kind == kind && offer.text == shown);
     let offer = offer.ok_or_else(|| user("the rule has changed since it was shown"))?;
-    // A process that ended before the record leaves the text in the file. Promoting again finds it there.
-    promotions.write(kind, shown).map_err(user)?;
+    let receipts = learnings.store().receipts();
+    let counts = receipts.all().map_err(|e| e.notice())?;
+    // First the record: a process that ends before the file is written leaves something that can be taken back and made again.
     let made = Some((kind, shown.to_owned()));
-    learnings.store().receipts().promote(text, made).wait().map_err(|e| e.notice())?;
+    receipts.promote(text, made).wait().map_err(|e| e.notice())?;
+    if let Err(why) = promotions.write(kind, shown, &made_of_others(&counts, text, kind)) {
+        receipts.promote(text, None).wait().map_err(|e| e.notice())?;
+        return Err(user(why));
+    }
     Ok(format!("Written to {}: {}", offer.file, words(offer)))
 }
 
@@ -67,13 +74,16 @@ pub(super) fn demote(learnings: &Learnings, text: &str) -> Result<String, Notice
     let counts = learnings.store().receipts().all().map_err(|e| e.notice())?;
     let made = counts.get(text).and_then(|(_, made)| made.clone());
     let (kind, written) = made.ok_or_else(|| user("nothing was made of this rule"))?;
-    let others = counts.iter().filter(|(rule, _)| *rule != text).filter_map(|(_, (_, made))| made.as_ref());
-    let others: Vec<&str> =
-        others.filter(|(of, _)| *of == kind).map(|(_, written)| written.as_str()).collect();
-    promotions.take_out(kind, &written, &others).map_err(user)?;
+    promotions.take_out(kind, &written, &made_of_others(&counts, text, kind)).map_err(user)?;
     learnings.store().receipts().promote(text, None).wait().map_err(|e| e.notice())?;
     let made = RulePromotion { kind, file: promotions.file(kind).file.clone(), text: written };
     Ok(format!("Taken out of {}: {}", made.file, words(&made)))
+}
+
+/// What was made of other rules than the one with this text.
+fn made_of_others<'a>(counts: &'a HashMap<String, Receipt>, text: &str, kind: PromotionKind) -> Vec<&'a str> {
+    let others = counts.iter().filter(|(rule, _)| *rule != text).filter_map(|(_, (_, made))| made.as_ref());
+    others.filter(|(of, _)| *of == kind).map(|(_, written)| written.as_str()).collect()
 }
 
 /// What was written, in a line.

@@ -163,25 +163,35 @@ impl MemorySave {
     /// Asks once. A failure is no concern of the user's: it is logged.
     pub(crate) async fn run(self) {
         let Some(last) = self.path.last().map(|e| e.id) else { return };
-        let memory = Arc::clone(&self.memory);
+        let (memory, store, key) = (Arc::clone(&self.memory), self.store.clone(), key(self.session));
+        let known = key.clone();
         let kept = tokio::task::spawn_blocking(move || {
             let files = [MemoryFile::User, MemoryFile::Memory].into_iter().flat_map(|file| memory.live(file));
-            files.map(|(_, text)| text).collect::<Vec<_>>().join("\n")
+            let kept = files.map(|(_, text)| text).collect::<Vec<_>>().join("\n");
+            (kept, store.meta(&known).ok().flatten())
         });
-        let kept = kept.await.unwrap_or_default();
+        let (kept, before) = kept.await.unwrap_or_default();
         let text = format!(
             "Already kept:\n{kept}\n\nThe conversation:\n{}",
             compact::transcript(&self.path, None, SEEN)
         );
         let text = (self.redact)(&text);
         let asked = self.side.ask_tool(PROMPT, text, self.spec.clone(), ROOM);
-        let calls = match tokio::time::timeout(TIME, asked).await {
-            Ok(Ok(calls)) => calls,
-            Ok(Err(error)) => return tracing::warn!(%error, "the model could not be asked what to keep"),
-            Err(_) => return tracing::warn!("the model took too long to say what to keep"),
+        // Another process must not ask meanwhile. Not awaited: a chance that is not stored is given again.
+        drop(self.store.set_meta(&key, Some(last.to_string())));
+        let answer = match tokio::time::timeout(TIME, asked).await {
+            Ok(Ok(calls)) => Ok(calls),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("it took too long".to_owned()),
         };
-        // A chance that no model answered is given again at the next start. Not awaited: so is one that is not stored.
-        drop(self.store.set_meta(&key(self.session), Some(last.to_string())));
+        let calls = match answer {
+            Ok(calls) => calls,
+            Err(error) => {
+                // A chance that no model answered is given again at the next start.
+                drop(self.store.set_meta(&key, before));
+                return tracing::warn!(%error, "the model could not be asked what to keep");
+            }
+        };
         let texts: Vec<_> =
             calls.iter().filter_map(|call| entry(&call.name, &call.arguments)).take(ENTRIES).collect();
         let mut words = Vec::new();

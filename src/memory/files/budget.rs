@@ -112,10 +112,13 @@ impl Memory {
     /// Whether an entry is a rule, which is in no prompt. One whose matcher cannot be read, or that text of others had a part
     /// in, is an entry like any other.
     fn is_rule(&self, path: &str, entry: &Entry, others: &ByOthers) -> bool {
-        let Some(tools) = self.tools.get().filter(|_| has_matcher(&entry.text)) else { return false };
-        matches!(parse(&entry.text, tools), Ok(Some(_)))
-            && !of_others(&entry.text)
-            && !others.has(path, entry)
+        self.has_rule(&entry.text) && !of_others(&entry.text) && !others.has(path, entry)
+    }
+
+    /// Whether a text has matchers that can all be read.
+    pub(super) fn has_rule(&self, text: &str) -> bool {
+        let Some(tools) = self.tools.get().filter(|_| has_matcher(text)) else { return false };
+        matches!(parse(text, tools), Ok(Some(_)))
     }
 
     fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiller_protocol::memory::{ChangeState, MemoryChange, has_matcher};
+use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{EntryId, SessionId};
 use tiller_store::Store;
 
@@ -73,7 +73,8 @@ impl Memory {
             *entry = Entry { archived: entry.archived, ..Entry::new(&entry.date, text) };
         }
         // What the user wrote is the user's; and a rule is accepted as a rule, which text of others is not.
-        let own = text.is_some() || added.as_ref().is_some_and(|entry| has_matcher(&entry.text));
+        let own =
+            text.is_some() || added.as_ref().is_some_and(|entry| self.has_rule(&unmarked(&entry.text).0));
         if let Some(entry) = added.as_mut().filter(|_| own) {
             entry.text = unmarked(&entry.text).0;
         }

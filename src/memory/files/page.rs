@@ -6,6 +6,7 @@ use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
 use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 
 use super::document::{Document, Entry, Shown};
+use super::power::ByOthers;
 use super::{Memory, MemoryError, SETTINGS, name};
 use crate::rules::matcher::without_matchers;
 
@@ -38,17 +39,18 @@ impl Memory {
                     used.bytes = self.cost(&used.path, &document);
                     let sources = sources(&changes, &used.path);
                     // The newest entries first.
-                    page.entries.extend(document.entries().rev().map(|e| {
-                        let hidden = !e.archived && others.shown(&used.path, e) == Shown::LeftOut;
-                        let fault = if hidden { NOT_SENT.to_owned() } else { String::new() };
-                        MemoryEntry { fault, ..entry(target, e, &sources) }
-                    }));
+                    page.entries.extend(
+                        document
+                            .entries()
+                            .rev()
+                            .map(|e| withheld(entry(target, e, &sources), others.shown(&used.path, e))),
+                    );
                 }
                 Err(error) => used.fault = error.to_string(),
             }
             page.files.push(used);
         }
-        page.entries.extend(self.of_others_in_settings(&changes));
+        page.entries.extend(self.of_others_in_settings(&changes, &others));
         page.entries
             .extend(waiting(ChangeState::Aside).filter_map(|c| self.of_change(c, MemoryState::Aside)));
         // One that vanished again has its row from before.
@@ -101,12 +103,13 @@ impl Memory {
     }
 
     /// Entries of the USER.md of the user's settings that other programs may have written, so that they can be accepted.
-    fn of_others_in_settings(&self, changes: &[MemoryChange]) -> Vec<MemoryEntry> {
+    fn of_others_in_settings(&self, changes: &[MemoryChange], others: &ByOthers) -> Vec<MemoryEntry> {
         let slot = self.settings_slot();
         let path = name(&slot.path);
         let Ok(Some(text)) = slot.read() else { return Vec::new() };
         let (document, sources) = (Document::parse(&text), sources(changes, &path));
-        let all = document.entries().map(|own| entry(SETTINGS, own, &sources));
+        let all =
+            document.entries().map(|own| withheld(entry(SETTINGS, own, &sources), others.shown(&path, own)));
         all.filter(|e| e.from.as_ref().is_some_and(|from| from.taint.is_untrusted())).collect()
     }
 
@@ -124,6 +127,7 @@ impl Memory {
             // Without a session no agent was at work.
             from: Some(change.from.clone()).filter(|from| !vanished || from.session.is_some()),
             removed_at: vanished.then_some(change.time),
+            hidden: false,
             fault: String::new(),
             replaces: change.removed.as_deref().map(|line| Entry::of_line(line).text).unwrap_or_default(),
             counts: RuleReceipts::default(),
@@ -137,6 +141,14 @@ fn sources<'a>(changes: &'a [MemoryChange], path: &str) -> HashMap<String, &'a M
     done.filter_map(|c| Some((Entry::of_line(c.added.as_deref()?).line(), c))).collect()
 }
 
+/// An entry with the fault that it has where models do not get it.
+fn withheld(entry: MemoryEntry, shown: Shown) -> MemoryEntry {
+    match shown {
+        Shown::LeftOut => MemoryEntry { hidden: true, fault: NOT_SENT.to_owned(), ..entry },
+        Shown::Whole | Shown::Marked(_) => entry,
+    }
+}
+
 fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryChange>) -> MemoryEntry {
     let source = sources.get(&own.line());
     MemoryEntry {
@@ -147,6 +159,7 @@ fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryCha
         change: source.map(|c| c.id),
         from: source.map(|c| c.from.clone()),
         removed_at: None,
+        hidden: false,
         fault: String::new(),
         replaces: String::new(),
         counts: RuleReceipts::default(),

@@ -74,15 +74,16 @@ impl ByOthers {
 
     /// How models see an entry that is no rule: what a program wrote beside Tiller went through no check.
     pub(super) fn shown(&self, path: &str, entry: &Entry) -> Shown {
-        if of_others(&entry.text) {
-            return Shown::Whole;
-        }
         let place = (path.to_owned(), entry.line());
         if !self.lines.contains(&place) {
             return Shown::Whole;
         }
+        // First: a program can write a mark as well.
         if instructs(&entry.text) {
             return Shown::LeftOut;
+        }
+        if of_others(&entry.text) {
+            return Shown::Whole;
         }
         let recorded = self.origins.done.get(&place).copied().unwrap_or_default();
         Shown::Marked(recorded.max(Taint::ToolOutput).mark())

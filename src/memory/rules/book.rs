@@ -184,6 +184,10 @@ impl RuleBook {
             let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
             let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
             let place = (file.path.clone(), own.line());
+            // An entry that models do not get at all says that.
+            if entry.hidden {
+                continue;
+            }
             if let Some(fault) = read.faults.iter().find(|fault| fault.place == place) {
                 entry.fault = format!("It is no rule: {}", fault.why);
             } else if of_others(&entry.text) || others.contains(&place) {

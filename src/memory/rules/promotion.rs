@@ -48,12 +48,14 @@ impl Promotions {
         }
     }
 
-    /// Writes what was offered. Nothing is written where a part of it cannot be.
+    /// Writes what was offered, but for what is also in a text of `others`: texts of this kind that were made of other rules.
+    /// Nothing is written where a part of it cannot be, or stands in the file already: that is the user's own.
     ///
     /// # Errors
     /// Why it was not written, as a sentence.
-    pub fn write(&self, kind: PromotionKind, text: &str) -> Result<(), String> {
-        (self.file(kind).write)(&kind.parts(text), true)
+    pub fn write(&self, kind: PromotionKind, text: &str, others: &[&str]) -> Result<(), String> {
+        let new = parts_without(kind, text, others);
+        if new.is_empty() { Ok(()) } else { (self.file(kind).write)(&new, true) }
     }
 
     /// Takes out what was written, but for what is also in a text of `others`: texts of this kind that were made of other
@@ -62,11 +64,17 @@ impl Promotions {
     /// # Errors
     /// Why it was not taken out, as a sentence.
     pub fn take_out(&self, kind: PromotionKind, text: &str, others: &[&str]) -> Result<(), String> {
-        let kept: Vec<&str> = others.iter().flat_map(|other| kind.parts(other)).collect();
-        let mut gone = kind.parts(text);
-        gone.retain(|part| !kept.contains(part));
+        let gone = parts_without(kind, text, others);
         if gone.is_empty() { Ok(()) } else { (self.file(kind).write)(&gone, false) }
     }
+}
+
+/// The parts of a text that are in none of `others`.
+fn parts_without<'a>(kind: PromotionKind, text: &'a str, others: &[&str]) -> Vec<&'a str> {
+    let known: Vec<&str> = others.iter().flat_map(|other| kind.parts(other)).collect();
+    let mut parts = kind.parts(text);
+    parts.retain(|part| !known.contains(part));
+    parts
 }
 
 /// The tables of a hook in the person's settings. `None`: the rule neither forbids a call nor names one command.

@@ -87,13 +87,13 @@ fn hooks_are_valid_toml_whatever_the_text_of_the_rule() {
 fn all_of_an_offer_is_written_or_nothing() {
     let (promotions, written) = promotions();
     let text = "terminal(a*) && terminal(b*)";
-    promotions.write(PromotionKind::Permission, text).unwrap();
+    promotions.write(PromotionKind::Permission, text, &[]).unwrap();
     assert_eq!(written.lock().unwrap().len(), 2);
     promotions.take_out(PromotionKind::Permission, text, &[]).unwrap();
     assert_eq!(*written.lock().unwrap(), [""; 0]);
-    assert!(promotions.write(PromotionKind::Permission, "terminal(a*) && terminal(refused)").is_err());
+    assert!(promotions.write(PromotionKind::Permission, "terminal(a*) && terminal(refused)", &[]).is_err());
     assert_eq!(*written.lock().unwrap(), [""; 0]);
-    promotions.write(PromotionKind::Hook, "[[x]] && y").unwrap();
+    promotions.write(PromotionKind::Hook, "[[x]] && y", &[]).unwrap();
     assert_eq!(*written.lock().unwrap(), ["config.toml: [[x]] && y"]);
 }
 
@@ -102,8 +102,8 @@ fn all_of_an_offer_is_written_or_nothing() {
 fn what_another_rule_became_stays_in_the_file() {
     let (promotions, written) = promotions();
     let (both, one) = ("terminal(a*)\nterminal(b*)", "terminal(b*)");
-    promotions.write(PromotionKind::Permission, both).unwrap();
-    promotions.write(PromotionKind::Permission, one).unwrap();
+    promotions.write(PromotionKind::Permission, both, &[]).unwrap();
+    promotions.write(PromotionKind::Permission, one, &[both]).unwrap();
     promotions.take_out(PromotionKind::Permission, both, &[one]).unwrap();
     assert_eq!(*written.lock().unwrap(), ["permissions.yaml: terminal(b*)"]);
     promotions.take_out(PromotionKind::Permission, one, &[both]).unwrap();
@@ -117,18 +117,18 @@ fn what_another_rule_became_stays_in_the_file() {
 fn patterns_are_kept_apart_whatever_is_in_them() {
     let (promotions, written) = promotions();
     let all = offers("x [never: terminal \"cd a && git push*\"] [never: terminal \"git push*\"]");
-    promotions.write(PromotionKind::Permission, &all[0].text).unwrap();
+    promotions.write(PromotionKind::Permission, &all[0].text, &[]).unwrap();
     let lines = || written.lock().unwrap().clone();
     let one = "permissions.yaml: terminal(cd a && git push*)";
     assert_eq!(lines(), [one, "permissions.yaml: terminal(git push*)"]);
     promotions.take_out(PromotionKind::Permission, &all[0].text, &[]).unwrap();
     assert_eq!(lines(), Vec::<String>::new());
     let all = offers("x [never: terminal \"cd a && git push*\"]");
-    promotions.write(PromotionKind::Permission, &all[0].text).unwrap();
+    promotions.write(PromotionKind::Permission, &all[0].text, &[]).unwrap();
     assert_eq!(lines(), [one]);
     // A text that an earlier version stored.
     for pattern in ["terminal(a)", "terminal"] {
-        promotions.write(PromotionKind::Permission, pattern).unwrap();
+        promotions.write(PromotionKind::Permission, pattern, &[]).unwrap();
     }
     promotions.take_out(PromotionKind::Permission, "terminal(a) && terminal", &[]).unwrap();
     assert_eq!(lines(), [one]);

@@ -10,14 +10,13 @@ use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
     Access, MemoryEntry, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget,
-    RuleArgument, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
 use tiller_text::clean::visible;
 use tiller_tool::cx::{AskedWrite, MemoryOrigin};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 use crate::files::{Edit, Memory, MemoryError, Planned, Route};
-use crate::rules::matcher::of_others;
 
 /// Most entries of a search.
 const FOUND: usize = 20;
@@ -223,8 +222,11 @@ fn listed(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> 
     let mut count = 0;
     for file in page.files.iter().filter(|f| args.is_of(f.target)) {
         for state in [MemoryState::Kept, MemoryState::Archived] {
-            let entries: Vec<_> =
-                page.entries.iter().filter(|e| e.target == file.target && e.state == state).collect();
+            let entries: Vec<_> = page
+                .entries
+                .iter()
+                .filter(|e| e.target == file.target && e.state == state && !e.hidden)
+                .collect();
             if entries.is_empty() {
                 continue;
             }
@@ -245,7 +247,7 @@ fn found(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
     }
     let page = memory.page(&MemoryQuery { filter: args.text.clone() })?;
     let mut out = faults(&page, args);
-    let kept = |e: &&MemoryEntry| matches!(e.state, MemoryState::Kept | MemoryState::Archived);
+    let kept = |e: &&MemoryEntry| matches!(e.state, MemoryState::Kept | MemoryState::Archived) && !e.hidden;
     let fit: Vec<_> = page.entries.iter().filter(kept).filter(|e| args.is_of(e.target)).take(FOUND).collect();
     for e in &fit {
         let archive = if e.state == MemoryState::Archived { ", archive" } else { "" };
@@ -268,10 +270,7 @@ fn faults(page: &MemoryPage, args: &Args) -> String {
 
 fn line(e: &MemoryEntry) -> String {
     let date = if e.date.is_empty() { String::new() } else { format!("{}: ", e.date) };
-    let taint = e.from.as_ref().map(|from| from.taint).filter(|taint| taint.is_untrusted());
-    // What a program wrote beside Tiller has no mark in its file.
-    let mark = taint.filter(|_| !of_others(&e.text)).map_or("", Taint::mark);
-    format!("{date}{}{mark}", visible(&e.text).replace('\n', "\n  "))
+    format!("{date}{}", visible(&e.marked_text()).replace('\n', "\n  "))
 }
 
 /// Writes a change, or keeps it for the user. Returns the start of a sentence about the file.

@@ -223,6 +223,9 @@ pub struct MemoryEntry {
     /// `None`: it was written in an editor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Provenance>,
+    /// Models do not get it: a program wrote it beside Tiller, and it reads like an instruction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     /// What a pending change takes away.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replaces: String,
@@ -238,6 +241,14 @@ pub struct MemoryEntry {
 }
 
 impl MemoryEntry {
+    /// The text, with the mark of its origin where text of others had a part in it.
+    pub fn marked_text(&self) -> String {
+        let taint = self.from.as_ref().map(|from| from.taint).filter(|taint| taint.is_untrusted());
+        // What a program wrote beside Tiller has no mark in its file.
+        let mark = taint.filter(|_| Taint::marked_in(&self.text).is_none()).map_or("", Taint::mark);
+        format!("{}{mark}", self.text)
+    }
+
     /// Whether the text names calls as a rule does: `[when: ...]`, `[never: ...]`.
     pub fn has_matcher(&self) -> bool {
         has_matcher(&self.text)

@@ -167,8 +167,13 @@ impl Finder {
                 self.failed(&fault);
                 break;
             }
-            tracing::warn!(fault = fault.0, "a text has no vector");
-            made.push(Vec::new());
+            // A fault that has passed meanwhile costs no text its vector.
+            let again =
+                self.made(part, TimeLimit::Index).await.ok().and_then(|vectors| vectors.into_iter().next());
+            if again.is_none() {
+                tracing::warn!(fault = fault.0, "a text has no vector");
+            }
+            made.push(again.unwrap_or_default());
         }
         made
     }

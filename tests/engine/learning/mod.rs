@@ -132,6 +132,9 @@ impl Bench {
             let file = path.display().to_string();
             let write: WriteTexts = Arc::new(move |texts: &[&str], add| {
                 let mut new = std::fs::read_to_string(&path).unwrap_or_default();
+                if add && texts.iter().any(|text| new.contains(&format!("{text}\n"))) {
+                    return Err("it stands in the file already".into());
+                }
                 for line in texts.iter().map(|text| format!("{text}\n")) {
                     new = new.replace(&line, "");
                     new.extend(add.then_some(line));

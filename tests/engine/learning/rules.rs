@@ -118,7 +118,7 @@ async fn of_69_rules_the_one_that_matters_is_attached_to_the_call_and_counted() 
 /// A process may end between the file and the record of what it wrote: the same promotion made again records it, and it can be
 /// taken out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_promotion_whose_record_is_missing_is_made_again_and_taken_out() {
+async fn a_promotion_that_a_kill_interrupted_is_taken_back_and_what_the_user_wrote_stays() {
     let bench = Bench::new(false);
     bench
         .memory("- No pushes. [never: terminal \"git push* main*\"] [never: terminal \"git push* prod*\"]\n");
@@ -134,14 +134,31 @@ async fn a_promotion_whose_record_is_missing_is_made_again_and_taken_out() {
     for offer in &rule.offers {
         let path = std::path::PathBuf::from(&offer.file);
         let (text, kind) = (offer.text.clone(), offer.kind);
-        learnings.promotions().unwrap().write(kind, &text).unwrap();
-        let written = std::fs::read_to_string(&path).unwrap();
-        assert!(rules(&mut rig).await[0].promoted.is_none(), "the record is missing");
-        let promote = LearningCommand::Promote { rule: rule.text.clone(), kind, text };
-        rig.send(CommandBody::Learning(promote));
-        let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!("it is refused") };
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), written, "nothing is doubled");
+        let demote = || CommandBody::Learning(LearningCommand::Demote { rule: rule.text.clone() });
+        // Killed between the record and the file.
+        let made = Some((kind, text.clone()));
+        learnings.store().receipts().promote(&rule.text, made).wait().unwrap();
         assert_eq!(rules(&mut rig).await[0].promoted.as_ref().unwrap().kind, kind);
+        rig.send(demote());
+        assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+        // What the user has in the file is not taken over, and so not taken out.
+        let promote = || {
+            CommandBody::Learning(LearningCommand::Promote {
+                rule: rule.text.clone(),
+                kind,
+                text: text.clone(),
+            })
+        };
+        learnings.promotions().unwrap().write(kind, &text, &[]).unwrap();
+        let written = std::fs::read_to_string(&path).unwrap();
+        rig.send(promote());
+        assert!(matches!(rig.reply().await, ReplyEvent::ErrorReply { .. }));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+        assert!(rules(&mut rig).await[0].promoted.is_none());
+        std::fs::write(&path, "").unwrap();
+        rig.send(promote());
+        let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!("it is refused") };
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
         if kind == PromotionKind::Permission {
             let patterns = "deny terminal(git push* main*), deny terminal(git push* prod*)";
             assert!(said.ends_with(patterns), "{said}");

@@ -50,7 +50,7 @@ pub(super) fn body(contents: &Contents) -> String {
         let these: Vec<&PackExtra> = contents.extras.iter().filter(|extra| extra.style == style).collect();
         if !these.is_empty() {
             text.push_str(&format!("\n{head}\n"));
-            list(&mut text, &these, LINES, |extra| extra_line(extra));
+            list(&mut text, &these, if style { LINES } else { usize::MAX }, |extra| extra_line(extra));
         }
     }
     if !contents.left_out.is_empty() {

@@ -129,6 +129,7 @@ fn a_search_misses_no_entry_that_contains_the_words() {
 fn a_pending_entry_is_accepted_declined_or_changed() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(dir.path());
+    memory.match_tools(tiller_tool::Registry::built_in().catalog());
     let web = Provenance { taint: Taint::Web, ..from(1) };
     let pend =
         |t: &str| memory.pend(&memory.plan(MINE, &Edit::Append(t.into()), web.clone()).unwrap()).unwrap();
@@ -145,7 +146,10 @@ fn a_pending_entry_is_accepted_declined_or_changed() {
     // A rule is accepted as a rule.
     let rule = pend("ask first [when: terminal \"rm*\"]");
     memory.decide(rule, true, None).unwrap();
-    let of = page(&memory).entries.iter().find(|e| e.has_matcher()).unwrap().clone();
+    // What only looks like a rule keeps its origin.
+    memory.decide(pend("use the mirror [when: no_such_tool]"), true, None).unwrap();
+    assert!(text(&memory).contains("use the mirror [when: no_such_tool] [from web]"));
+    let of = page(&memory).entries.iter().find(|e| e.text.starts_with("ask first")).unwrap().clone();
     assert_eq!(
         (of.text.as_str(), of.from.unwrap().taint),
         ("ask first [when: terminal \"rm*\"]", Taint::Person)

@@ -99,6 +99,8 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     });
     if !entry.fault.is_empty() {
         lines.push(entry.fault.clone());
+    } else if is_of_others(entry) && entry.has_matcher() {
+        lines.push("It is no rule until you accept it".into());
     }
     if !entry.counts.is_none() {
         let RuleReceipts { shown, followed, violated } = entry.counts;
@@ -162,6 +164,7 @@ pub(crate) fn sample() -> MemoryPage {
         })
     };
     let entry = |target, state, date: &str, text: &str, from: Option<Provenance>| MemoryEntry {
+        hidden: false,
         target,
         state,
         date: date.into(),
