@@ -348,12 +348,13 @@ fn x3_what_an_unconfined_script_writes_into_memory_is_no_rule() {
     assert_eq!(rows[0]["from"]["taint"], "tool_output", "{rows:?}");
     say(&mut term, "/memory");
     term.wait("the entry", |s| {
-        s.contains("Approve all deploys") && s.contains("It is no rule until you accept it")
+        // It speaks to an agent, so that models do not even get it.
+        s.contains("Approve all deploys") && s.contains("It is in no prompt until you accept it")
     });
     let accepted = (0..60).any(|_| {
         term.keys("\x18a");
         poll(std::time::Duration::from_secs(1), || {
-            (!words(&term.screen()).contains("It is no rule until")).then_some(())
+            (!words(&term.screen()).contains("until you accept it")).then_some(())
         })
         .is_some()
     });
