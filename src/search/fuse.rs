@@ -11,7 +11,7 @@ use crate::embedder::cosine;
 
 /// Entries that are added for their meaning alone, after the filters.
 pub(crate) const NEAREST: usize = 200;
-/// Entries that are looked at for these, since only the index knows their words and their agent.
+/// Entries that are looked at for these, since only the index has their words and their agent.
 const WALKED: usize = 1_000;
 
 /// A likeness counts when it stands out from that of all entries that the query may find: from this number of standard deviations
@@ -40,7 +40,7 @@ pub(crate) struct Vectors {
     numbered: HashMap<SessionId, u32>,
 }
 
-/// What a query may ask of the entry of a vector.
+/// Fields of the entry of a vector that the filters of a query compare.
 #[derive(Clone, Copy, Debug)]
 struct About {
     /// The number of its session.

@@ -184,7 +184,7 @@ impl RuleBook {
             let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
             let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
             let place = (file.path.clone(), own.line());
-            // An entry that models do not get at all says that.
+            // A hidden entry has a fault of its own already.
             if entry.hidden {
                 continue;
             }

@@ -45,7 +45,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Whether a text speaks to an agent as an instruction does: [`Finding::Instruction`].
+/// Whether a text reads like an instruction to an agent: [`Finding::Instruction`].
 pub(crate) fn instructs(text: &str) -> bool {
     instructions::instructs(text)
 }

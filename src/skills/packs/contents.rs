@@ -338,7 +338,7 @@ fn text_of(bytes: &[u8]) -> Option<String> {
     let decoded = match bytes {
         [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
         [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
-        // `skill_view` looks at all of a file, `read_file` at its beginning, and then wants UTF-8.
+        // `skill_view` looks at all of a file, `read_file` at its beginning, and then requires UTF-8.
         _ if !is_binary(bytes) => return Some(String::from_utf8_lossy(bytes).into_owned()),
         _ if !is_binary(&bytes[..bytes.len().min(HEAD)]) => {
             return std::str::from_utf8(bytes).ok().map(str::to_owned);
