@@ -19,10 +19,10 @@
 //! | [`protocol`] | the vocabulary of the bus; plain data | no other room |
 //! | `shell` | the shell's grammar: a command line, taken apart | no other room |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
-//! | `fs` | attributes, access lists and second names of files; folders and archives of strangers | no other room |
+//! | `fs` | attributes, access lists and second names of files; lock files; folders and archives of strangers | no other room |
 //! | `http` | HTTP for servers that the settings name: one request with a key, an answer of bounded size | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
-//! | [`config`] | layered settings with line-numbered errors | protocol |
+//! | [`config`] | layered settings with line-numbered errors | protocol, fs |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, http, config |
 //! | [`tool`] | what the model can do, one file each | protocol, fs, http |
@@ -37,7 +37,7 @@
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
 //! | [`mcp`] | MCP servers: connections, their life, the tools that reach them | protocol, http, config, tool |
 //! | `mcp-server` | Tiller as an MCP server: its sessions, agents and todo lists for other agents, to read | protocol, permit, rpc, store, text |
-//! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, config, shell, store, tool |
+//! | `memory` | memory files, rules shown with the calls that they concern, learnings | protocol, text, fs, config, shell, store, tool |
 //! | `search` | keywords and vectors over sessions, memory, learnings and skills | protocol, http, config, store |
 //! | `skills` | folders that say how a kind of task is done, and packs of them | protocol, text, fs, config, store, tool |
 //! | [`engine`] | bus, turn, context, sessions of one agent | protocol, text, config, store, provider, tool, skills, permit, hooks, snapshot, watch, external, memory, search |

@@ -16,8 +16,8 @@
 //! | [`proposals`] | what agents propose for SOUL.md and their own definitions |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 //!
-//! It may use `protocol`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), the tools and API
-//! formats that files may name (`tool`, `provider`; their names are handed in), and reactions to a change
+//! It may use `protocol` and `fs`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), the tools
+//! and API formats that files may name (`tool`, `provider`; their names are handed in), and reactions to a change
 //! (`app/settings`).
 
 pub mod agents;

@@ -1,11 +1,13 @@
 //! Writing whole files: atomically, readable by the user alone. Files that several processes change are changed while a
 //! lock is held.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tiller_fs::lock::{LockError, LockFile};
 
 use crate::problem::ConfigError;
 use crate::text;
@@ -73,33 +75,18 @@ fn folder_of(path: &Path) -> Result<PathBuf, ConfigError> {
 ///
 /// # Errors
 /// When another process or thread holds it for more than ten seconds, or the file of the lock cannot be made.
-#[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
-pub(crate) fn lock(path: &Path) -> Result<File, ConfigError> {
+pub(crate) fn lock(path: &Path) -> Result<LockFile, ConfigError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let fault = |detail: String| ConfigError::Io { path: path.clone(), detail };
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".lock");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(folder_of(path)?.join(name))
-        .map_err(|e| fault(format!("cannot be locked: {e}")))?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(fault("is being written by another process; try again".into()));
-            }
-            Err(TryLockError::Error(e)) => return Err(fault(format!("cannot be locked: {e}"))),
-        }
-    }
+    LockFile::acquire(&folder_of(path)?.join(name), TIMEOUT).map_err(|error| {
+        let detail = match error {
+            LockError::Held => "is being written by another process; try again".into(),
+            LockError::Io(e) => format!("cannot be locked: {e}"),
+        };
+        ConfigError::Io { path: path.clone(), detail }
+    })
 }
 
 /// Changes a file of the person's that other processes change too. `change` gets its text (empty where there is no file)

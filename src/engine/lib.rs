@@ -61,7 +61,7 @@ pub use bus::{ClientId, EngineHandle, Envelope, EventScope, EventStream, SendErr
 pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{
-    CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
+    CrewConfig, EngineConfig, Environment, Exposure, FileServices, FindWorkflow, Folders, Human, Incomplete,
     ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SandboxFindings, SandboxTest,
     SessionOptions, Startup, Unavailable, UserServices, Variables, Workflows,
 };

@@ -1,5 +1,5 @@
-//! Extended attributes and access lists of files, for all rooms that replace files, files with several names, and
-//! folders and archives of strangers, which are copied and unpacked within limits.
+//! Extended attributes and access lists of files, for all rooms that replace files, files with several names, lock
+//! files, and folders and archives of strangers, which are copied and unpacked within limits.
 //!
 //! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
 //! (`snapshot`), and which files are secret (`protocol`).
@@ -7,5 +7,6 @@
 pub mod archive;
 pub mod attributes;
 pub mod links;
+pub mod lock;
 
 pub use attributes::Attributes;

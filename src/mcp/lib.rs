@@ -6,7 +6,7 @@
 //! | `connect/` | a connection over a program's pipes, streamable HTTP, or the older SSE |
 //! | `bounds` | what a server sends, within limits: lines, junk, standard error |
 //! | `handler` | what a server may ask of Tiller: input of the person, roots, progress |
-//! | `server` | one server: started when it is needed, restarted with a delay, ended as a whole |
+//! | `server/` | one server: started when it is needed, restarted with a delay, ended as a whole |
 //! | `session` | requests over a connection: lists, calls, their time limit and cancellation |
 //! | `known` | what is kept of a server between sessions: approval, tools, revision of the protocol |
 //! | `hub` | all servers of a process, and what the screen and commands are told of them |

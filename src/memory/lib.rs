@@ -10,14 +10,16 @@
 //! | `rules` | matchers in entries of memory files, and the calls that they concern |
 //! | `tools` | what the model can do with them |
 //!
-//! It may use `protocol`, `text`, `config`, `shell`, `store` and `tool`. What is not here: what a model sees of it and when (`engine`),
-//! and how it is searched by likeness (`search`).
+//! It may use `protocol`, `text`, `fs`, `config`, `shell`, `store` and `tool`. What is not here: what a model sees of it and
+//! when (`engine`), and how it is searched by likeness (`search`).
 
 pub mod files;
 pub mod learnings;
 pub mod likeness;
 pub mod rules;
 pub mod screen;
+#[cfg(test)]
+mod testing;
 mod tools;
 
 pub use files::{Memory, MemoryError, MemoryPlaces, MemorySettings, OrderTexts};

@@ -2,17 +2,20 @@
 
 use std::collections::HashSet;
 
+use tiller_store::search::stem::{is_unspaced, words};
+
 /// Fewer words say nothing about where a text comes from.
 const WORDS: usize = 4;
 
-/// The words of a text that tell it from others, in lower case. Scripts without spaces have pairs of characters in place of words.
-fn words(text: &str) -> HashSet<String> {
+/// The words of a text that tell it from others, in lower case. Scripts without spaces have pairs of characters in place of words,
+/// and so has Hangul, whose words change their endings.
+fn word_set(text: &str) -> HashSet<String> {
     let mut found = HashSet::new();
-    for run in text.split(|c: char| !c.is_alphanumeric()) {
+    for (from, to) in words(text) {
         let mut spaced = String::new();
         let mut before = None;
-        for c in run.chars() {
-            if !is_unspaced(c) {
+        for c in text[from..to].chars() {
+            if !is_unspaced(c) && !is_hangul(c) {
                 spaced.push(c);
                 before = None;
                 continue;
@@ -28,26 +31,26 @@ fn words(text: &str) -> HashSet<String> {
     found
 }
 
-/// Whether a character is of a script that writes no spaces between words: Thai to Khmer, kana, Han, Hangul.
-fn is_unspaced(c: char) -> bool {
-    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
-        | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+/// Whether a character is a syllable of Hangul.
+fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{ac00}'..='\u{d7a3}')
 }
 
 /// Whether at least `least` of 100 words of a text are in another one. False for a text of a few words.
 pub fn has_words_of(text: &str, other: &str, least: usize) -> bool {
-    let own = words(text);
-    own.len() >= WORDS && share(&own, &words(other)) >= least
+    let own = word_set(text);
+    own.len() >= WORDS && share(&own, &word_set(other)) >= least
 }
 
 /// Whether one of two texts has at least `least` of 100 words of the other one: the second is the first, shortened or with
 /// something added.
 pub fn repeats(one: &str, other: &str, least: usize) -> bool {
-    let (one, other) = (words(one), words(other));
+    let (one, other) = (word_set(one), word_set(other));
     let within = |a: &HashSet<String>, b: &HashSet<String>| a.len() >= WORDS && share(a, b) >= least;
     within(&one, &other) || within(&other, &one)
 }
 
+/// The containment of a set in another one, in percent, rounded down: how many of its words the other one has.
 fn share(of: &HashSet<String>, with: &HashSet<String>) -> usize {
     of.iter().filter(|word| with.contains(*word)).count() * 100 / of.len()
 }
@@ -70,6 +73,8 @@ mod tests {
         assert!(has_words_of(fact, "注意:パッケージはミラーから取得する。", 80));
         assert!(!has_words_of(fact, "テストは毎晩実行される", 80));
         assert!(has_words_of("依赖包必须来自镜像站点", "所有依赖包必须来自镜像站点,不要使用别的", 80));
+        // Words of Korean with other endings.
+        assert!(has_words_of("패키지는 미러에서 받는다", "패키지를 미러에서 받는다고 했다", 60));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use tiller_store::search::words::is_stop;
 use crate::endpoint::{EmbedFault, Endpoint, TimeLimit};
 use crate::table::Table;
 
-/// Dimensions that are kept; of more the first are, which hold most in the models that are trained for it.
-pub const DIMENSIONS: usize = 512;
+/// Numbers of a vector of a server at most. All are kept: only some models are trained so that the first ones hold most. A
+/// longer vector is refused. The rounding to bytes changes a cosine by less than 0.01 up to this length.
+pub const DIMENSIONS: usize = 4096;
 
 /// Makes vectors of texts.
 #[derive(Debug)]
@@ -66,7 +67,6 @@ pub(crate) fn content_words(text: &str) -> Vec<String> {
 
 /// As it is stored. Empty for a vector without length.
 pub(crate) fn packed(vector: &[f32]) -> Vec<u8> {
-    let vector = &vector[..vector.len().min(DIMENSIONS)];
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if !length.is_finite() || length <= f32::EPSILON {
         return Vec::new();
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     fn a_cosine_is_that_of_all_numbers_whatever_their_count() {
-        for length in [1usize, 7, 15, 16, 17, 33, 256, 512] {
+        for length in [1usize, 7, 15, 16, 17, 33, 256, 512, DIMENSIONS] {
             let a: Vec<u8> = (0..length).map(|n| (n * 37 % 256) as u8).collect();
             let b: Vec<u8> = (0..length).map(|n| (n * 101 % 256) as u8).collect();
             let signed = |x: &u8| i32::from(i8::from_le_bytes([*x]));

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tiller_config::Embeddings;
 use tiller_http::{PostError, client, post};
 
+use crate::embedder::DIMENSIONS;
+
 /// How long a connection is waited for.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of an answer.
 const BYTES: usize = 64 << 20;
-/// Numbers of a vector at most.
-const LONGEST: usize = 8192;
 /// Bytes of a text that are sent.
 const TEXT: usize = 8 << 10;
 /// Characters of a server's error that are shown.
@@ -154,8 +154,14 @@ impl Endpoint {
             let at = item["index"].as_u64().map_or(n, |i| usize::try_from(i).unwrap_or(usize::MAX));
             let slot = vectors.get_mut(at).filter(|v| v.is_empty());
             let slot = slot.ok_or_else(|| self.fault("sent vectors of unknown texts"))?;
-            let numbers = item["embedding"].as_array().filter(|n| (1..=LONGEST).contains(&n.len()));
+            let numbers = item["embedding"].as_array().filter(|n| !n.is_empty());
             let numbers = numbers.ok_or_else(|| self.fault("sent a vector without numbers"))?;
+            if numbers.len() > DIMENSIONS {
+                let count = numbers.len();
+                return Err(self.fault(&format!(
+                    "sent a vector of {count} numbers, more than {DIMENSIONS}: set `dimensions` in [embeddings]"
+                )));
+            }
             #[allow(clippy::cast_possible_truncation, reason = "checked to be finite")]
             let vector: Option<Vec<f32>> =
                 numbers.iter().map(|x| x.as_f64().map(|x| x as f32).filter(|x| x.is_finite())).collect();

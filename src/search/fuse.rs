@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tiller_protocol::{SearchQuery, SearchRole, SessionId};
 use tiller_store::search::EntryVector;
 use tiller_store::search::rank::{Scored, sort};
+use tiller_store::search::statistics::mean_and_deviation;
 
 use crate::embedder::cosine;
 
@@ -207,15 +208,12 @@ impl Vectors {
 }
 
 /// The likeness from which on one counts, and from which on it counts wholly; the second is greater.
-#[allow(clippy::cast_precision_loss, reason = "a mean is rounded")]
 fn bounds(all: &[f32]) -> (f32, f32) {
     if all.len() < FEW {
         return (USUAL_COSINE, CLEAR_COSINE);
     }
-    let count = all.len() as f32;
-    let mean = all.iter().sum::<f32>() / count;
-    let variance = all.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / count;
-    let deviation = variance.sqrt().max(0.01);
+    let (mean, deviation) = mean_and_deviation(all);
+    let deviation = deviation.max(0.01);
     (mean + USUAL * deviation, mean + CLEAR * deviation)
 }
 

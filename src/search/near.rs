@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use tiller_store::search::Near;
+use tiller_store::search::statistics::mean_and_deviation;
 use tiller_store::search::stem::stem;
 
 use crate::embedder::{content_words, cosine};
@@ -87,16 +88,13 @@ impl Vocabulary {
         near
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "a mean is rounded")]
     fn look_up(&self, table: &Table, word: &str) -> Vec<String> {
         let wanted = table.packed(word, &|_| 1.0);
         if wanted.is_empty() || self.words.is_empty() {
             return Vec::new();
         }
         let all: Vec<f32> = self.vectors.chunks_exact(wanted.len()).map(|v| cosine(&wanted, v)).collect();
-        let count = all.len() as f32;
-        let mean = all.iter().sum::<f32>() / count;
-        let deviation = (all.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / count).sqrt();
+        let (mean, deviation) = mean_and_deviation(&all);
         let least = LEAST.max(mean + CLEAR * deviation.max(0.01));
         let mut found: Vec<usize> = (0..all.len()).filter(|n| all[*n] >= least).collect();
         found.sort_by(|a, b| all[*b].total_cmp(&all[*a]).then(a.cmp(b)));

@@ -5,6 +5,17 @@ use crate::skill::Param;
 /// Puts arguments into a text, in one pass: what is put in is never looked at again. Arguments that the text has no place
 /// for follow at its end. A parameter without a value stays as it is.
 pub fn fill(text: &str, params: &[Param], arguments: &str) -> String {
+    let (mut out, used) = placed(text, params, arguments);
+    let arguments = arguments.trim();
+    if !used && !arguments.is_empty() {
+        out.push_str("\n\n");
+        out.push_str(arguments);
+    }
+    out
+}
+
+/// As [`fill`], without the arguments that the text has no place for. `true`: it has a place for some.
+pub(crate) fn placed(text: &str, params: &[Param], arguments: &str) -> (String, bool) {
     let arguments = arguments.trim();
     let words = split(arguments);
     let named = |word: &str| {
@@ -63,11 +74,7 @@ pub fn fill(text: &str, params: &[Param], arguments: &str) -> String {
         }
     }
     out.push_str(rest);
-    if !used && !arguments.is_empty() {
-        out.push_str("\n\n");
-        out.push_str(arguments);
-    }
-    out
+    (out, used)
 }
 
 /// The number of `$1` to `$9` at the beginning; `$10` is none.

@@ -55,12 +55,12 @@ mod strict;
 mod tools;
 
 pub use allowed::patterns;
-pub use extras::{OwnCommand, Style};
+pub use extras::{CommandPiece, OwnCommand, Style};
 pub use files::{SkillFile, SkillFiles};
 pub use fill::fill;
 pub use index::{BYTES as INDEX_BYTES, index};
 pub use library::{Library, Reload};
 pub use load::{BuiltInFile, BuiltInFolder, Flaw, Skills, Sources, built_in_folders};
-pub use skill::{Param, Skill};
+pub use skill::{Param, Skill, is_name};
 pub use strict::{validate, validate_bytes};
 pub use tools::{shown, tools};

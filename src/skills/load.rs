@@ -142,9 +142,15 @@ impl Skills {
         self.0.extras.commands.values()
     }
 
-    /// The own command of this name.
+    /// The own command of this name: the whole name, else its last part where one command alone has it.
     pub fn command(&self, name: &str) -> Option<&Arc<OwnCommand>> {
-        self.0.extras.commands.get(name)
+        let all = &self.0.extras.commands;
+        let in_folder = || {
+            let ends = |c: &&Arc<OwnCommand>| c.name.rsplit_once(':').is_some_and(|(_, last)| last == name);
+            let mut same = all.values().filter(ends);
+            same.next().filter(|_| same.next().is_none())
+        };
+        all.get(name).or_else(in_folder)
     }
 
     /// Output styles, by name.

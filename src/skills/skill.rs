@@ -56,8 +56,9 @@ pub struct Param {
     pub default: Option<String>,
 }
 
-/// Whether a skill may be called this in the public format.
-pub(crate) fn is_name(text: &str) -> bool {
+/// Whether a skill may be called this in the public format, and so may a pack: lower-case letters, digits and single `-`, at most
+/// 64 of them.
+pub fn is_name(text: &str) -> bool {
     text.len() <= NAME && is_plain(text) && !text.contains("--")
 }
 

@@ -51,6 +51,7 @@ pub use error::{Result, StoreError};
 pub use knowledge::learnings::Retirement;
 pub use knowledge::memory::AddedLine;
 pub use knowledge::memory_seen::{MemoryLook, MemoryRun};
+pub use knowledge::memory_unfinished::{RecordStep, UnfinishedChange};
 pub use knowledge::receipts::Receipt;
 pub use knowledge::skill_uses::{SkillUse, SkillUseKind};
 pub use lease::process::Process;

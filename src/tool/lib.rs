@@ -65,7 +65,8 @@ pub struct Preview {
     pub diff: Option<String>,
     /// Lines of text.
     pub lines: Vec<String>,
-    /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
+    /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited. It is deleted
+    /// when the user denies the call.
     pub draft: Option<String>,
     /// The call with the user's own text: its arguments, and the one that takes the text. `None`: it cannot be edited, or
     /// it is a command.

@@ -19,6 +19,7 @@ mod learning;
 mod media;
 mod memory;
 mod memory_origins;
+mod memory_programs;
 mod rig;
 mod scripted_model;
 mod secrets;

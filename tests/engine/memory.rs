@@ -9,7 +9,7 @@ use tiller_engine::EngineConfig;
 use tiller_memory::{Memory, MemoryPlaces, MemorySettings};
 use tiller_protocol::ask::Decision;
 use tiller_protocol::command::Query;
-use tiller_protocol::event::{ReplyEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{
     AskBody, AskReply, CommandBody, MemoryCommand, MemoryQuery, MemoryState, MemoryTarget, Taint,
@@ -406,6 +406,162 @@ async fn a_session_that_was_quit_or_left_gets_its_chance_once_and_a_short_one_no
     rig.send(CommandBody::Session(tiller_protocol::command::SessionCommand::New));
     rig.notice("another fact").await;
     assert_eq!(chances(&fake), 1);
+}
+
+/// A session with six prompts that begin with `word`, in which no model is asked what to keep.
+async fn long_session(place: &Place, memory: &Arc<Memory>, word: &str) -> Rig {
+    let fake = Fake::with(|n, _| says(&format!("answer {n}")));
+    let change = |p: &mut EngineConfig| {
+        p.config.memory.save = false;
+        with(memory)(p);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    for n in 0..6 {
+        rig.turn(&format!("{word} {n}")).await;
+    }
+    rig
+}
+
+/// What a model keeps of the conversation of [`long_session`] that it is asked about: the word.
+fn fact(request: &tiller_provider::Request) -> Vec<Step> {
+    let said = message_text(request, 0);
+    let word = (0..9).map(|n| format!("job{n}")).find(|word| said.contains(&format!("{word} 0")));
+    append("s1", &format!("a fact of {}", word.unwrap_or_default()))
+}
+
+/// A model that keeps a fact of each conversation that it is asked about.
+fn fact_saver() -> Arc<Fake> {
+    Fake::with(|_, r| if r.tools.len() == 1 { fact(r) } else { says("hi") })
+}
+
+/// Waits until the model was asked this many times what to keep.
+async fn asked_to_save(fake: &Fake, times: usize) {
+    let end = std::time::Instant::now() + DEADLINE;
+    while chances(fake) < times {
+        assert!(std::time::Instant::now() < end, "it is not asked");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// The notices about entries that were kept.
+fn notices_of_facts(seen: &[Arc<tiller_protocol::Event>]) -> usize {
+    let about = |e: &&Arc<tiller_protocol::Event>| {
+        let tiller_protocol::EventBody::State(StateEvent::Notice { notice }) = &e.body else { return false };
+        notice.message.contains("a fact of")
+    };
+    seen.iter().filter(about).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_sessions_that_were_quit_get_their_chance_at_the_next_start_each_once() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    for n in 0..6 {
+        long_session(&place, &memory, &format!("job{n}")).await.quit().await;
+    }
+    let mut rig = place.start_with(&fact_saver(), with(&memory)).await;
+    rig.notice("and 4 more").await;
+    let mut kept: Vec<String> =
+        texts(&page(&mut rig).await, MemoryState::Kept).into_iter().map(Into::into).collect();
+    kept.sort();
+    let wanted: Vec<String> = (1..6).map(|n| format!("a fact of job{n}")).collect();
+    assert_eq!(kept, wanted, "the last five, and not the one before");
+    let entries = page(&mut rig).await.entries;
+    let sessions: std::collections::BTreeSet<_> =
+        entries.iter().map(|e| e.from.as_ref().unwrap().session.unwrap().to_string()).collect();
+    assert_eq!(sessions.len(), 5, "each entry is of its session");
+    assert_eq!(notices_of_facts(&rig.quit().await), 1, "one notice in all");
+
+    // The one before has its turn now, and the others had theirs.
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.notice("a fact of job0").await;
+    rig.turn("short").await;
+    assert_eq!(chances(&fake), 1);
+    rig.quit().await;
+
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.turn("short").await;
+    rig.quit().await;
+    assert_eq!(chances(&fake), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chances_that_no_model_answered_are_given_again_but_not_those_of_old_or_open_sessions() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    for word in ["job1", "job2"] {
+        long_session(&place, &memory, word).await.quit().await;
+    }
+    let chances_of: [fn() -> Vec<Step>; 2] =
+        [|| vec![Step::Fail(ProviderError::Rejected("not now".into()))], || vec![Step::Hang]];
+    for chance in chances_of {
+        let fake = Fake::with(move |_, r| if r.tools.len() == 1 { chance() } else { says("hi") });
+        let mut rig = place.start_with(&fake, with(&memory)).await;
+        asked_to_save(&fake, 1).await;
+        rig.turn("short").await;
+        rig.quit().await;
+        assert_eq!(chances(&fake), 1, "the other session is not asked about");
+    }
+
+    // More than a week later.
+    let fake = fact_saver();
+    let later = |p: &mut EngineConfig| {
+        let week = 8 * 24 * 3_600 * 1_000;
+        let then = tiller_protocol::Time(p.environment.clock.now().millis() + week);
+        p.environment.clock = Arc::new(tiller_protocol::ManualClock::new(then));
+        with(&memory)(p);
+    };
+    let mut rig = place.start_with(&fake, later).await;
+    rig.turn("short").await;
+    rig.quit().await;
+    assert_eq!(chances(&fake), 0);
+
+    // A window in which another session is open.
+    let other = long_session(&place, &memory, "job3").await;
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.notice("and 1 more").await;
+    let kept = page(&mut rig).await;
+    let mut kept = texts(&kept, MemoryState::Kept);
+    kept.sort_unstable();
+    assert_eq!((kept, chances(&fake)), (vec!["a fact of job1", "a fact of job2"], 2));
+    rig.quit().await;
+    other.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_before_is_asked_about_while_a_turn_of_the_users_runs() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    for word in ["job1", "job2"] {
+        long_session(&place, &memory, word).await.quit().await;
+    }
+    let (chance, turn, reached) = (Arc::new(Gate::new()), Arc::new(Gate::new()), Arc::new(Gate::new()));
+    let (held, holds, reaches) = (Arc::clone(&chance), Arc::clone(&turn), Arc::clone(&reached));
+    let fake = Fake::with(move |_, r| match r.tools.len() {
+        1 => [vec![Step::Gate(Arc::clone(&held))], fact(r)].concat(),
+        _ => [vec![Step::Reached(Arc::clone(&reaches)), Step::Gate(Arc::clone(&holds))], says("hi")].concat(),
+    });
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    asked_to_save(&fake, 1).await;
+    rig.submit("go");
+    reached.passed().await;
+    chance.pass_one();
+    let end = std::time::Instant::now() + DEADLINE;
+    while texts(&page(&mut rig).await, MemoryState::Kept).is_empty() {
+        assert!(std::time::Instant::now() < end, "it is not kept");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    rig.snapshot().await;
+    assert_eq!(chances(&fake), 1, "the next one waits for the end of the turn");
+    chance.pass_one();
+    turn.pass_one();
+    rig.finished().await;
+    rig.notice("and 1 more").await;
+    assert_eq!(chances(&fake), 2);
+    rig.quit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

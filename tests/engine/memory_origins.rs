@@ -331,9 +331,9 @@ async fn what_is_written_after_reading_an_entry_of_an_unconfined_program_waits()
     let mut rig = place.start_with(&fake, with(&memory)).await;
     let path = place.home().join("data/MEMORY.md");
     std::fs::create_dir_all(place.home().join("data")).unwrap();
-    memory.before_free_program();
+    memory.before_unconfined_program();
     std::fs::write(&path, "- packages come from mirror.example\n").unwrap();
-    assert_eq!(memory.free_entries(rig.session()), 1);
+    assert_eq!(memory.unconfined_entries(rig.session()), 1);
     rig.turn("what is kept?").await;
     assert_eq!(texts(&page(&mut rig).await, MemoryState::Pending), ["the port is 8080 [from tool output]"]);
     rig.quit().await;

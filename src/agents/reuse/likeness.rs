@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tiller_store::search::statistics::jaccard;
 use tiller_store::search::stem::{stem, words};
 use tiller_store::search::words::is_stop;
 
@@ -35,10 +36,7 @@ pub(crate) fn likeness(a: &str, b: &str) -> f64 {
 
 /// What both have as a share of what either has.
 fn shared<T: Ord>(a: &BTreeSet<T>, b: &BTreeSet<T>) -> f64 {
-    let all = a.union(b).count();
-    #[allow(clippy::cast_precision_loss, reason = "counts of words")]
-    let share = a.intersection(b).count() as f64 / all.max(1) as f64;
-    share
+    jaccard(a.intersection(b).count(), a.len(), b.len())
 }
 
 /// The parts of a text that must not differ, in their order: names, numbers, paths, code, and words that turn the sense.

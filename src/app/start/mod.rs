@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_engine::{
-    CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, FileServices, Human, KeyStore,
-    Open, Redaction, Roles, RunLimits, SessionOptions, SettingsSource, Startup, UserServices,
+    CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, Exposure, FileServices, Human,
+    KeyStore, Open, Redaction, Roles, RunLimits, SessionOptions, SettingsSource, Startup, UserServices,
 };
 use tiller_hooks::HookSource;
 use tiller_permit::trust::Status;
@@ -349,6 +349,7 @@ impl Running {
                 learnings,
                 may_learn: true,
                 search: Some(finder),
+                exposure: Exposure::default(),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
             startup: Startup {

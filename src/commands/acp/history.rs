@@ -18,8 +18,11 @@ fn entry(root: &Path, tools: &ToolCatalog, entry: &Entry) -> Vec<Value> {
         // What Tiller wrote to begin a turn is no message of the user's.
         EntryBody::User { message, origin: Origin::Task, .. } => vec![view::thought(&message.text)],
         EntryBody::Assistant { blocks, .. } => blocks.iter().filter_map(|b| block(root, tools, b)).collect(),
-        EntryBody::ToolResult { call_id, outcome, content, display, .. } => {
-            vec![call::ended(root, call_id, *outcome, content, display.as_ref())]
+        EntryBody::ToolResult { call_id, name, outcome, content, display, .. } => {
+            let begun = |arguments| call::begun(root, tools, call_id, name, &arguments, "pending");
+            let mut out: Vec<Value> = entry.body.message_call().map(begun).into_iter().collect();
+            out.push(call::ended(root, call_id, *outcome, content, display.as_ref()));
+            out
         }
         EntryBody::InnerCall { of, call: inner, most, .. } => vec![call::inner(of, inner, *most)],
         EntryBody::BranchSummary { summary, .. } => vec![view::thought(summary)],

@@ -7,6 +7,7 @@ use tiller_protocol::SessionId;
 
 use crate::context::news::News;
 use crate::context::todo::Todo;
+use crate::memory::msg::LateChances;
 
 /// State of the context: what models see beside the entries, and side calls.
 #[derive(Default)]
@@ -16,6 +17,8 @@ pub(crate) struct ContextPart {
     pub(crate) news: News,
     /// The last entry that the model was asked about what to keep in memory.
     pub(crate) saved: Option<tiller_protocol::EntryId>,
+    /// Sessions that ended without their chance to save.
+    pub(crate) late: LateChances,
     /// The output style that the user chose in this session (`None` in it: none); else that of the settings holds.
     pub(crate) style: Option<Option<String>>,
     /// Titles that a model is making, with the fallback from the prompt in case the engine ends before.

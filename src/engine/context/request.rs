@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{Block, Entry, EntryBody, EntryId, ModelRef, Part, SessionId};
+use tiller_protocol::{Block, Entry, EntryBody, EntryId, ModelRef, Part, SessionId, ToolCall};
 use tiller_provider::{ChatMessage, Effort, Request};
 
 /// The part of the path that a request is made of: the last prefix, the last summary, the messages kept before it, and
@@ -28,13 +28,12 @@ pub fn live(path: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
 
 /// Whether a model sees it as a message of its own.
 pub fn is_message(entry: &Entry) -> bool {
-    matches!(
-        entry.body,
-        EntryBody::User { .. }
-            | EntryBody::Assistant { .. }
-            | EntryBody::ToolResult { .. }
-            | EntryBody::BranchSummary { .. }
-    )
+    match &entry.body {
+        // The output of a command of a message stands in the message.
+        EntryBody::ToolResult { call_id, .. } => !ToolCall::is_of_message(call_id),
+        EntryBody::User { .. } | EntryBody::Assistant { .. } | EntryBody::BranchSummary { .. } => true,
+        _ => false,
+    }
 }
 
 /// Index of the first entry that requests along `path` need; entries before it may be left on disk.

@@ -76,6 +76,17 @@ pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelR
     }
 }
 
+/// Prepares requests to the model of the fast tier, as [`side_call`]. `None`: none is configured, or it cannot be asked now: it is
+/// the demo model, which follows a script, its budget is used up, or its provider is not known.
+pub(crate) fn fast(core: &Core) -> Option<SideCall> {
+    let model = ModelRef(core.services.config().tiers.fast.clone()?);
+    if model::is_demo(core, &model) || money::may_ask(core, &model).is_err() {
+        return None;
+    }
+    let provider = model::provider(core, &model).ok()?;
+    Some(side_call(core, provider, &model))
+}
+
 pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
     match msg {
         SideMsg::SideCallCost(spent) => {

@@ -161,9 +161,7 @@ impl Engine {
         crate::learning::notice_of_faults(&mut core);
         record::finish_restore(&mut core);
         crate::memory::condense::with_model(&mut core);
-        if !resumed {
-            crate::memory::save::of_previous_session(&mut core);
-        }
+        crate::memory::late::begin(&mut core);
         // What an import or another process has written has no vectors yet.
         if let Some(finder) = &core.services.user.search {
             finder.refresh();

@@ -23,7 +23,7 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     }
     let (prompt, text, why) = live.map(|l| (l.prompt, l.end.text, l.end.notice)).unwrap_or_default();
     core.turn.inputs.clear();
-    crate::memory::free_programs::turn_over(core);
+    crate::memory::unconfined_programs::turn_over(core);
     crate::turn::hold::over(core);
     record::settle_files(core);
     agent_view::agent_changed(core);
@@ -40,6 +40,7 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     queue::next_queued(core, status);
     goal::goal_after(core, status);
     if !core.occupied() {
+        crate::memory::late::next(core);
         core.child_driver().turn_ended(status, text, why);
     }
 }

@@ -27,9 +27,7 @@ const ANSWER: u64 = 1_000;
 
 /// The model that checks, where no command does.
 pub(super) fn judge(core: &Core) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
-    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
-    let model =
-        fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    let model = model::fast_or_session(core);
     if model::is_demo(core, &model) {
         let notice = Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
         return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tiller_config::Config;
-use tiller_config::schema::LearningsSetting;
 use tiller_memory::Learnings;
-use tiller_memory::learnings::{CallKind, LearningsMode, Notes, kind_of};
-use tiller_memory::rules::{BookRule, RuleHit};
+use tiller_memory::learnings::{CallKind, Notes, kind_of};
+use tiller_memory::rules::{ActionRule, BookRule, RuleHit};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -37,12 +36,7 @@ pub(crate) struct CallNote {
 
 /// Applies the settings.
 pub(crate) fn set_mode(learnings: &Learnings, config: &Config) {
-    let mode = match config.memory.learnings {
-        LearningsSetting::Save => LearningsMode::Save,
-        LearningsSetting::Ask => LearningsMode::Ask,
-        LearningsSetting::Never => LearningsMode::Never,
-    };
-    learnings.set(mode, layers::budget(Layer::Learnings, &config.context));
+    learnings.set(config.memory.learnings, layers::budget(Layer::Learnings, &config.context));
 }
 
 /// Learnings for the end of a message of the user's.
@@ -92,7 +86,9 @@ impl CallTask {
     /// Attaches rules and learnings that concern the call to the end of its result.
     pub(crate) async fn attach(&self, result: &mut CallResult) -> Option<Box<CallNote>> {
         let learnings = self.services.user.learnings.clone()?;
-        if matches!(result.outcome, ToolOutcome::Interrupted) {
+        // The output of a command of a message brings nothing into the message.
+        let of_message = tiller_protocol::ToolCall::is_of_message(&self.cx.call_id);
+        if of_message || matches!(result.outcome, ToolOutcome::Interrupted) {
             learnings.take_for(&self.cx.call_id);
             return None;
         }
@@ -170,10 +166,17 @@ impl CallTask {
         if learnings.rules().is_none() {
             return Vec::new();
         }
+        let (args, command) = (self.args.to_string(), self.tool.target(&self.args));
         let all = {
-            let learnings = Arc::clone(learnings);
+            let (learnings, tool) = (Arc::clone(learnings), self.tool.name());
+            let (args, command) = (args.clone(), command.clone());
             tokio::task::spawn_blocking(move || {
-                learnings.rules().map_or_else(Vec::new, |rules| rules.rules(learnings.store()))
+                let fits = |rule: &ActionRule| {
+                    let mut patterns = rule.when.iter().chain(&rule.never);
+                    patterns.any(|p| may_match(p, tool, &args) || is_near(p, tool, &command))
+                };
+                let rules = learnings.rules();
+                rules.map_or_else(Vec::new, |rules| rules.rules_for(learnings.store(), fits))
             })
         };
         let all: Vec<BookRule> = all.await.unwrap_or_default();
@@ -181,14 +184,12 @@ impl CallTask {
             return Vec::new();
         }
         let catalog = self.services.tools.all.catalog();
-        let args = self.args.to_string();
         let matches = self.rule_check(&self.args);
         let holds = |patterns: &[String]| {
             patterns.iter().filter(|pattern| may_match(pattern, self.tool.name(), &args)).any(|pattern| {
                 Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
             })
         };
-        let command = self.tool.target(&self.args);
         let near = |patterns: &[String]| patterns.iter().any(|p| is_near(p, self.tool.name(), &command));
         all.into_iter()
             .filter_map(|rule| {

@@ -4,15 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tiller_memory::learnings::{CallSeen, LearningsMode, Pair, WrittenLearning};
+use tiller_config::schema::LearningsSetting;
+use tiller_memory::learnings::{CallSeen, Pair, WrittenLearning};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, LearningNews, LearningSource, ModelRef, Taint};
+use tiller_protocol::{EventBody, LearningNews, LearningSource, Taint};
 
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
 use crate::memory::origin::Reading;
-use crate::money;
-use crate::session::model;
 
 use super::attach::{CallNote, set_mode};
 
@@ -51,7 +50,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
         reads: note.reads,
     };
     let Some(pair) = core.context.pairs.seen(&call) else { return };
-    if learnings.mode() == LearningsMode::Never || !pair.teaches() || core.session.read_only {
+    if learnings.mode() == LearningsSetting::Never || !pair.teaches() || core.session.read_only {
         return;
     }
     let source = LearningSource {
@@ -61,7 +60,7 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
         branch: core.session.head.name.clone(),
         taint: learnings.taint_of(core.session.id, pair.taint),
     };
-    let (writer, bus, scope) = (fast(core), Arc::clone(&core.bus), core.scope());
+    let (writer, bus, scope) = (side_call::fast(core), Arc::clone(&core.bus), core.scope());
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let written = match &writer {
@@ -90,14 +89,6 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
             bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news }));
         }
     });
-}
-
-/// The fast tier, where one is configured and may be asked.
-fn fast(core: &Core) -> Option<SideCall> {
-    let model = ModelRef(core.services.config().tiers.fast.clone()?);
-    let provider = model::provider(core, &model).ok()?;
-    let usable = !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok();
-    usable.then(|| side_call::side_call(core, provider, &model))
 }
 
 enum Answer {

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use tiller_memory::Memory;
 use tiller_memory::files::Condensed;
-use tiller_protocol::{AgentId, ModelRef, Provenance};
+use tiller_protocol::{AgentId, Provenance};
 
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
 use crate::core::services::{Redact, Services};
-use crate::money;
-use crate::session::model;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/condense.md");
 /// Entries that sum up others, at most, and their length in characters.
@@ -39,7 +37,7 @@ pub(crate) fn with_model(core: &mut Core) {
     if core.services.config().tiers.fast.is_none() {
         return;
     }
-    let side = fast(core);
+    let side = side_call::fast(core);
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let all = Arc::clone(&memory);
@@ -56,13 +54,6 @@ pub(crate) fn with_model(core: &mut Core) {
             }
         }
     });
-}
-
-fn fast(core: &Core) -> Option<SideCall> {
-    let fast = ModelRef(core.services.config().tiers.fast.clone()?);
-    let usable = !model::is_demo(core, &fast) && money::may_ask(core, &fast).is_ok();
-    let provider = model::provider(core, &fast).ok().filter(|_| usable)?;
-    Some(side_call::side_call(core, provider, &fast))
 }
 
 /// Lines that sum up entries; none when the model fails, so that they only move.

@@ -4,7 +4,7 @@ use tiller_protocol::{Notice, NoticeKind};
 
 use crate::core::Core;
 use crate::memory::msg::MemoryMsg;
-use crate::memory::origin;
+use crate::memory::{late, origin};
 
 pub(crate) fn handle(core: &mut Core, msg: MemoryMsg) {
     match msg {
@@ -18,6 +18,8 @@ pub(crate) fn handle(core: &mut Core, msg: MemoryMsg) {
                 }
             });
         }
+        MemoryMsg::Ended(sessions) => late::found(core, sessions),
+        MemoryMsg::LateChance(chance) => late::over(core, chance),
         MemoryMsg::Moved(Ok(moved)) => {
             if !moved.is_empty() {
                 let hint = "/memory and /learnings list them";

@@ -1,7 +1,9 @@
 //! Reports about memory to the engine's loop.
 
+use std::collections::VecDeque;
+
 use tiller_memory::MemoryError;
-use tiller_protocol::EntryId;
+use tiller_protocol::{EntryId, SessionId};
 use tiller_tool::MemoryOrigin;
 use tokio::sync::oneshot;
 
@@ -11,4 +13,31 @@ pub(crate) enum MemoryMsg {
     Origin { text: String, entry: Option<EntryId>, reply: oneshot::Sender<MemoryOrigin> },
     /// The files and the learnings follow the session to another branch: what moved, in sentences.
     Moved(Result<Vec<String>, MemoryError>),
+    /// Sessions of this folder that ended lately, the latest first.
+    Ended(Vec<SessionId>),
+    /// What came of the chance to save of one of them.
+    LateChance(LateChance),
+}
+
+/// What came of the chance to save of a session that ended before.
+pub(crate) enum LateChance {
+    /// It is not worth a request, or had its chance.
+    Skipped,
+    /// The model was asked: what was kept, in sentences.
+    Asked(Vec<String>),
+    /// The model could not be asked. The session keeps its chance.
+    Failed,
+}
+
+/// The sessions that ended before and may get their chance to save now.
+#[derive(Default)]
+pub(crate) struct LateChances {
+    /// Those that were not looked at yet, the latest session first.
+    pub(crate) waiting: VecDeque<SessionId>,
+    /// How many of them may be asked about.
+    pub(crate) left: usize,
+    /// One is being looked at or asked about.
+    pub(crate) active: bool,
+    /// What was kept of those before, in sentences.
+    pub(crate) kept: Vec<String>,
 }

@@ -1,7 +1,8 @@
 //! The agent's chance to save: one request with only the tool `memory`, before a compaction and after a session was left. It is
 //! beside the conversation: neither its prefix nor its entries change.
 //!
-//! A session that is quit gets its chance when the next one begins in the same folder, so that quitting never waits for a model.
+//! A session that is quit gets its chance at the next start in the same folder (see `late`), so that quitting never waits for a
+//! model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,12 @@ use serde_json::Value;
 use tiller_config::schema::MemoryApproval;
 use tiller_memory::Memory;
 use tiller_memory::files::{Edit, Route};
+use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, Entry, EntryBody, EntryId, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind,
+    AgentId, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind,
     Provenance, SessionId, Taint, ToolCatalog, ToolSpec,
 };
-use tiller_store::{MadeBy, Store};
+use tiller_store::Store;
 use tiller_tool::Tool;
 
 use crate::bus::{Bus, EventScope};
@@ -23,6 +25,7 @@ use crate::context::side_call::{self, SideCall};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::core::services::Redact;
+use crate::memory::claim::{self, Claim};
 use crate::memory::origin::{Reading, imported};
 use crate::session::model;
 use crate::{money, session};
@@ -52,6 +55,8 @@ pub(crate) struct MemorySave {
     session: SessionId,
     branch: String,
     path: Vec<Arc<Entry>>,
+    /// What the store has of the last chance of a session that ended; of the open one it is read.
+    stored: Option<Option<String>>,
     bus: Arc<Bus>,
     scope: EventScope,
 }
@@ -75,39 +80,29 @@ pub(crate) fn at_end(core: &mut Core) {
     }
 }
 
-/// The chance of the last session of this folder, which was quit. Does not wait for it.
-pub(crate) fn of_previous_session(core: &mut Core) {
-    let Some(mut save) = prepare(core, Vec::new()).filter(|_| core.services.made_by == MadeBy::Person) else {
-        return;
-    };
-    let project = tiller_protocol::names::written(&core.services.workspace.root);
-    let open = core.session.id;
-    core.spawn(async move {
-        let store = save.store.clone();
-        let found = tokio::task::spawn_blocking(move || last(&store, &project, open)).await;
-        let Ok(Some((session, branch, path))) = found else { return };
-        (save.session, save.branch, save.path) = (session, branch, path);
-        save.run().await;
-    });
+/// A session that ended without its chance.
+pub(super) struct Ended {
+    session: SessionId,
+    branch: String,
+    /// What no chance has seen.
+    path: Vec<Arc<Entry>>,
+    /// What the store has of its last chance.
+    stored: Option<String>,
 }
 
-/// The last session of a folder with its path, when it is worth a request and had none.
-fn last(store: &Store, project: &str, open: SessionId) -> Option<(SessionId, String, Vec<Arc<Entry>>)> {
-    let summary = store.sessions().last_own(project).ok()??;
-    if summary.id == open || summary.open_in.is_some() || summary.exec {
+/// A session that ended, when it is worth a request, had none, and is open nowhere. Blocks.
+pub(super) fn ended(store: &Store, session: SessionId) -> Option<Ended> {
+    let row = store.sessions().get(session).ok()?;
+    if row.summary.open_in.is_some() || row.trashed.is_some() {
         return None;
     }
-    let head = store.sessions().get(summary.id).ok()?.head;
-    let path = session::path_of(store.paths().context(summary.id, &head).ok()?);
-    let saved = store.meta(&key(summary.id)).ok()?;
-    let saved = saved.as_deref().and_then(|id| path.iter().find(|e| e.id.to_string() == id)).map(|e| e.id);
+    let branch = row.head;
+    let path = session::path_of(store.paths().context(session, &branch).ok()?);
+    let stored = store.meta(&claim::key(session)).ok()?;
+    let saved = stored.as_deref().and_then(claim::seen);
+    let saved = saved.and_then(|id| path.iter().find(|e| e.id.to_string() == id)).map(|e| e.id);
     let path = since(&path, saved);
-    is_worthwhile(&path).then_some((summary.id, head, path))
-}
-
-/// Where the store keeps the last entry that a chance has seen.
-fn key(session: SessionId) -> String {
-    format!("memory saved {session}")
+    is_worthwhile(&path).then_some(Ended { session, branch, path, stored })
 }
 
 /// What was said after an entry.
@@ -126,7 +121,8 @@ fn is_worthwhile(path: &[Arc<Entry>]) -> bool {
     prompts(path) >= PROMPTS || said.map(|e| tokens::of_entry(e)).sum::<u64>() >= TOKENS
 }
 
-fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
+/// The request about what of `path` is to be kept. `None`: memory is off, or no model can be asked.
+pub(super) fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
     let config = core.services.config();
     let memory = core.services.user.memory.clone()?;
     let may = config.memory.save && config.memory.approve != MemoryApproval::Never;
@@ -150,6 +146,7 @@ fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
         session: core.session.id,
         branch: core.session.head.name.clone(),
         path,
+        stored: None,
         bus: Arc::clone(&core.bus),
         scope: core.scope(),
     };
@@ -160,25 +157,48 @@ fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
 }
 
 impl MemorySave {
-    /// Asks once. A failure is no concern of the user's: it is logged.
+    /// The database of the session.
+    pub(super) fn store(&self) -> Store {
+        self.store.clone()
+    }
+
+    /// The request about a session that ended.
+    pub(super) fn of(self, ended: Ended) -> Self {
+        let Ended { session, branch, path, stored } = ended;
+        Self { session, branch, path, stored: Some(stored), ..self }
+    }
+
+    /// Asks once, and shows the user a notice about what is kept.
     pub(crate) async fn run(self) {
-        let Some(last) = self.path.last().map(|e| e.id) else { return };
-        let (memory, store, key) = (Arc::clone(&self.memory), self.store.clone(), key(self.session));
-        let known = key.clone();
-        let kept = tokio::task::spawn_blocking(move || {
+        let (bus, scope) = (Arc::clone(&self.bus), self.scope.clone());
+        let kept = self.ask().await.unwrap_or_default();
+        if let Some(notice) = notice(&kept) {
+            bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+        }
+    }
+
+    /// Asks once: what was kept, in sentences. `None`: the model failed, which is no concern of the user's and is logged; the
+    /// session keeps its chance.
+    pub(super) async fn ask(self) -> Option<Vec<String>> {
+        let Some(last) = self.path.last().map(|e| e.id) else { return Some(Vec::new()) };
+        let (memory, store, key) = (Arc::clone(&self.memory), self.store.clone(), claim::key(self.session));
+        let stored = self.stored.clone();
+        let known = tokio::task::spawn_blocking(move || {
             let files = [MemoryFile::User, MemoryFile::Memory].into_iter().flat_map(|file| memory.live(file));
             let kept = files.map(|(_, text)| text).collect::<Vec<_>>().join("\n");
-            (kept, store.meta(&known).ok().flatten())
+            (kept, stored.unwrap_or_else(|| store.meta(&key).ok().flatten()))
         });
-        let (kept, before) = kept.await.unwrap_or_default();
+        let (kept, stored) = known.await.unwrap_or_default();
+        // Another process must not ask meanwhile.
+        let Some(claim) = Claim::take(&self.store, self.session, last, stored).await else {
+            return Some(Vec::new());
+        };
         let text = format!(
             "Already kept:\n{kept}\n\nThe conversation:\n{}",
             compact::transcript(&self.path, None, SEEN)
         );
         let text = (self.redact)(&text);
         let asked = self.side.ask_tool(PROMPT, text, self.spec.clone(), ROOM);
-        // Another process must not ask meanwhile. Not awaited: a chance that is not stored is given again.
-        drop(self.store.set_meta(&key, Some(last.to_string())));
         let answer = match tokio::time::timeout(TIME, asked).await {
             Ok(Ok(calls)) => Ok(calls),
             Ok(Err(error)) => Err(error.to_string()),
@@ -187,9 +207,9 @@ impl MemorySave {
         let calls = match answer {
             Ok(calls) => calls,
             Err(error) => {
-                // A chance that no model answered is given again at the next start.
-                drop(self.store.set_meta(&key, before));
-                return tracing::warn!(%error, "the model could not be asked what to keep");
+                // The claim is dropped: a chance that no model answered is given again at the next start.
+                tracing::warn!(%error, "the model could not be asked what to keep");
+                return None;
             }
         };
         let texts: Vec<_> =
@@ -218,15 +238,16 @@ impl MemorySave {
                 Err(_) => {}
             }
         }
-        if let Some(first) = words.first() {
-            let more =
-                if words.len() > 1 { format!(", and {} more", words.len() - 1) } else { String::new() };
-            let notice =
-                Notice::new(NoticeKind::Info, format!("{first}{more}")).hint("/memory lists and undoes it");
-            let event = tiller_protocol::event::StateEvent::Notice { notice };
-            self.bus.publish(&self.scope, tiller_protocol::EventBody::State(event));
-        }
+        claim.used();
+        Some(words)
     }
+}
+
+/// The notice about what was kept, from sentences; `None`: nothing was.
+pub(super) fn notice(kept: &[String]) -> Option<Notice> {
+    let first = kept.first()?;
+    let more = if kept.len() > 1 { format!(", and {} more", kept.len() - 1) } else { String::new() };
+    Some(Notice::new(NoticeKind::Info, format!("{first}{more}")).hint("/memory lists and undoes it"))
 }
 
 /// The entry that a call asks for.

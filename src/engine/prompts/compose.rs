@@ -29,6 +29,7 @@ use crate::core::services::Services;
 use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::doing::JobKind;
+use crate::prompts::message_commands::waiting;
 use crate::prompts::msg::{Destination, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
@@ -142,7 +143,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let mut opened = if prompt { core.prompts.opened.take() } else { None };
     let task = async move {
         let mut items = Vec::new();
-        for (id, message, files, others, texts, (terms, taken)) in messages {
+        for (id, message, files, others, texts, (terms, mut taken)) in messages {
+            let commands = std::mem::take(&mut taken.runs);
             let freeze = if others { mentions::freeze_unnamed } else { mentions::freeze };
             // Text typed by hand may name a file as well.
             let typed = files.text.clone();
@@ -209,7 +211,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
                 }
                 (content, _) => content,
             };
-            items.push(PreparedItem { id, message, content, taint, learnings: numbers, terms });
+            items.push(PreparedItem { id, message, content, taint, learnings: numbers, terms, commands });
         }
         let prefix = match prefix {
             Some(p) => Some(shorten::prefix(&*p.await, fast).await),
@@ -267,6 +269,9 @@ fn prompt_composed(
     prefix: Option<&(String, Vec<LayerCost>)>,
 ) {
     let Some(item) = items.into_iter().next() else { return };
+    if item.content.is_ok() && !item.commands.is_empty() {
+        return commands_begin(core, client.map(|(_, cause)| cause), item, prefix);
+    }
     let content = match item.content {
         Ok(content) => content,
         Err(notice) => {
@@ -280,13 +285,13 @@ fn prompt_composed(
             return;
         }
     };
-    let (mut origin, mut taint) = (Origin::Prompt, item.taint);
+    let (mut origin, mut taint, mut of_others) = (Origin::Prompt, item.taint, false);
     if let Some(id) = item.id {
         // It was removed or edited while its files were read.
         let same = |q: &Queued| q.id == id && q.message == item.message;
         let Some(at) = core.prompts.queue.iter().position(same) else { return };
         let queued = core.prompts.queue.remove(at);
-        (origin, taint) = (queued.origin, taint.max(queued.taint));
+        (origin, taint, of_others) = (queued.origin, taint.max(queued.taint), queued.taint.is_some());
     }
     let cause = client.map(|(_, cause)| cause);
     let scope = core.scope_of(cause);
@@ -308,12 +313,30 @@ fn prompt_composed(
     hold::begin(core, item.terms);
     let start = TurnStart {
         prompt,
+        of_others,
         entries,
         events,
         from_queue,
         in_history: origin.is_prompt(),
         ..TurnStart::new(scope)
     };
+    begin::begin(core, start);
+}
+
+/// Begins a turn with the commands of a message, which is sent after them.
+fn commands_begin(
+    core: &mut Core,
+    cause: Option<CommandId>,
+    mut item: PreparedItem,
+    prefix: Option<&(String, Vec<LayerCost>)>,
+) {
+    let Ok(content) = std::mem::replace(&mut item.content, Ok(Vec::new())) else { return };
+    let (prompt, terms) = (item.message.text.clone(), std::mem::take(&mut item.terms));
+    let Some((held, calls)) = waiting::hold(core, cause, item, content) else { return };
+    let scope = core.scope_of(cause);
+    let (entries, events) = prefix_entries(core, prefix, &scope);
+    hold::begin(core, terms);
+    let start = TurnStart { prompt, entries, events, calls, message: Some(held), ..TurnStart::new(scope) };
     begin::begin(core, start);
 }
 
@@ -339,7 +362,7 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
 }
 
 /// Entries before a message: the prefix of a new session, and the output of the user's own commands.
-fn prefix_entries(
+pub(crate) fn prefix_entries(
     core: &mut Core,
     prefix: Option<&(String, Vec<LayerCost>)>,
     scope: &EventScope,
@@ -380,7 +403,7 @@ pub(crate) fn added(entry: &Entry) -> EventBody {
 
 /// A message with the news at its end. `taint`: the least trusted text of others in `content`. `learnings`: the numbers of
 /// those in `content`.
-fn user_entry(
+pub(crate) fn user_entry(
     core: &mut Core,
     message: Message,
     origin: Origin,
@@ -413,6 +436,8 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
             continue;
         };
         match item.content {
+            // They run at the beginning of a turn of its own.
+            Ok(_) if !item.commands.is_empty() => core.prompts.queue[at].mode = SendMode::Queue,
             Ok(content) => {
                 let queued = core.prompts.queue.remove(at);
                 let taint = item.taint.max(queued.taint);

@@ -6,6 +6,7 @@ pub(crate) mod compose;
 pub(crate) mod doing;
 pub(crate) mod finder;
 pub(crate) mod handle;
+pub(crate) mod message_commands;
 pub(crate) mod msg;
 pub(crate) mod named;
 pub(crate) mod part;

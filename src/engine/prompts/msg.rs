@@ -16,6 +16,7 @@ use crate::context::msg::Prefix;
 use crate::context::prefix::layers::Layers;
 use crate::goal::pursuit::GoalReport;
 use crate::money::today::Today;
+use crate::prompts::message_commands::held::MessageCommand;
 use crate::turn::terms::TurnTerms;
 
 /// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
@@ -83,6 +84,8 @@ pub(crate) struct PreparedItem {
     pub(crate) learnings: Vec<i64>,
     /// What its own command and its skills hold the turn to.
     pub(crate) terms: TurnTerms,
+    /// Commands that run before it is sent; their marks stand in the content.
+    pub(crate) commands: Vec<MessageCommand>,
 }
 
 /// A message that is ready to be sent.

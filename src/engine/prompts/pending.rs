@@ -1,7 +1,19 @@
-//! Adds entries that waited for a safe point.
+//! What waits: entries for a safe point, and messages in the queue.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{CommandId, Entry, EntryBody};
 
 use crate::core::Core;
-use tiller_protocol::{Entry, EntryBody};
+use crate::core::saves::Then;
+
+/// Publishes the queue and saves it; messages of `queued` are `accepted` once they are on disk.
+pub(crate) fn queue_changed(core: &mut Core, cause: Option<CommandId>) {
+    core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
+    let mut append = core.append();
+    append.queue = Some(core.prompts.queue.clone());
+    let ids = core.queued_ids();
+    core.save(append, Vec::new(), Then::Accepted(ids));
+}
 
 /// Adds an entry that waited.
 pub(crate) fn grow_pending(core: &mut Core, body: EntryBody) -> Entry {

@@ -1,6 +1,7 @@
 //! Messages of the user: sent at once, or queued, edited, moved and removed.
 
 use crate::prompts::compose;
+use crate::prompts::message_commands::waiting;
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
@@ -9,8 +10,8 @@ use tiller_store::MadeBy;
 use crate::bus::ClientId;
 use crate::context::clean;
 use crate::core::Core;
-use crate::core::saves::Then;
 use crate::prompts::msg::Destination;
+pub(crate) use crate::prompts::pending::queue_changed;
 use crate::turn::Input;
 
 /// Messages that may wait.
@@ -45,6 +46,7 @@ pub(crate) fn submit(
         return core.refuse(client, cause, notice);
     }
     let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
+    let mode = waiting::mode(core, &message, mode);
     let queued = Queued::new(id, message, mode);
     if core.turn.live.is_none() && !core.turn_begins() {
         core.prompts.behind_job.push(id);
@@ -98,15 +100,6 @@ fn send_by_mode(core: &mut Core, mode: SendMode) {
     }
 }
 
-/// Publishes the queue and saves it; messages of `queued` are `accepted` once they are on disk.
-pub(crate) fn queue_changed(core: &mut Core, cause: Option<CommandId>) {
-    core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
-    let mut append = core.append();
-    append.queue = Some(core.prompts.queue.clone());
-    let ids = core.queued_ids();
-    core.save(append, Vec::new(), Then::Accepted(ids));
-}
-
 pub(crate) fn accepted(core: &mut Core, ids: &[QueueId]) {
     let mut changed = false;
     for q in core.prompts.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued) {
@@ -133,12 +126,19 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
         );
     };
     let mut mode = None;
+    // The commands of this message are running: they are stopped.
+    let ends = matches!(command, QueueCommand::Edit { .. } | QueueCommand::Remove { .. })
+        && waiting::is_held(core, id);
     match command {
         QueueCommand::Edit { mut message, .. } => {
             clean::message(&core.services.redaction.redact, &mut message);
             if let Some(why) = cannot_send(core, &message) {
                 return core.refuse(client, cause, why);
             }
+            let before = core.prompts.queue[at].mode;
+            // The edited message is sent when the turn has been stopped.
+            core.prompts.queue[at].mode =
+                if ends { SendMode::Now } else { waiting::mode(core, &message, before) };
             core.prompts.queue[at].message = message;
             core.prompts.queue[at].state = QueuedState::Queued;
             mode = (!core.occupied()).then_some(core.prompts.queue[at].mode);
@@ -152,6 +152,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
             core.prompts.queue.insert(to, q);
         }
         QueueCommand::Mode { mode: m, .. } => {
+            let m = waiting::mode(core, &core.prompts.queue[at].message, m);
             core.prompts.queue[at].mode = m;
             if m == SendMode::Now {
                 let q = core.prompts.queue.remove(at);
@@ -162,6 +163,9 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
     }
     queue_changed(core, Some(cause));
     core.external_driver().offer_queue();
+    if ends {
+        core.feed(Input::Interrupt { hard: false });
+    }
     match mode {
         Some(m) if core.occupied() => send_by_mode(core, m),
         Some(SendMode::Steer | SendMode::Now) => send_queued(core, id),

@@ -14,6 +14,7 @@ use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style};
 
 use crate::bus::{ClientId, read};
 use crate::core::Core;
+use crate::prompts::message_commands::held::{self, MessageCommand};
 use crate::questions::skill_offer;
 use crate::turn::hold;
 use crate::turn::terms::{ToolList, TurnTerms};
@@ -184,19 +185,23 @@ pub(crate) struct Taken {
     loads: Vec<(String, String)>,
     /// The own command that the message calls.
     command: Option<Arc<OwnCommand>>,
+    /// The commands in its text, which run before the message is sent.
+    pub(crate) runs: Vec<MessageCommand>,
 }
 
-/// Puts the text of an own command in place of `/name words`, and notes the skills that the message names as `$name`.
-/// Skills that are named take what follows as their arguments where the message begins with the name.
+/// Puts the text of an own command in place of `/name words`, with a mark for each command in it, and notes the skills
+/// that the message names as `$name`. Skills that are named take what follows as their arguments where the message begins
+/// with the name.
 pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
     let skills = core.services.skills();
-    let mut command = None;
-    if let Some(rest) = message.text.trim_start().strip_prefix('/') {
-        let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        command = skills.command(name).cloned();
-        if let Some(command) = &command {
-            message.text = command.text(words);
-        }
+    let (mut command, mut runs) = (None, Vec::new());
+    if let Some((called, words)) = held::called(&skills, &message.text) {
+        // A program of another vendor runs its commands itself.
+        let (text, commands) = match core.identity.external() {
+            Some(_) => (held::requested(&called, words), Vec::new()),
+            None => held::marked(&called, words, &message.attachments),
+        };
+        (message.text, command, runs) = (text, Some(called), commands);
     }
     let mut loads: Vec<(String, String)> = Vec::new();
     let text = message.text.trim_start();
@@ -214,7 +219,7 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
             loads.push((name.to_owned(), arguments.unwrap_or_default().to_owned()));
         }
     }
-    Taken { skills, loads, command }
+    Taken { skills, loads, command, runs }
 }
 
 impl Taken {

@@ -5,7 +5,7 @@ use crate::context::side_call;
 use crate::money;
 use crate::session::model;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, ModelRef, SessionId};
+use tiller_protocol::{EventBody, SessionId};
 
 use crate::context::msg::ContextMsg;
 use crate::core::Core;
@@ -24,9 +24,7 @@ pub(crate) fn title_after(core: &mut Core, prompt: &str) {
     }
     let made = from_prompt(prompt);
     // The session's model is not used when only the fast tier's budget is used up.
-    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
-    let model =
-        fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    let model = model::fast_or_session(core);
     let provider = match model::provider(core, &model) {
         Ok(p)
             if core.services.models.titles

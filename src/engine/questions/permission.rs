@@ -287,8 +287,16 @@ impl Permit {
         Ok(())
     }
 
-    /// Allows `patterns` (one, or several joined by ` && `) for good.
-    pub(crate) fn allow_always(&self, patterns: &str) -> Result<(), String> {
+    /// Allows `patterns` (one, or several joined by ` && `) for good. The file is written on a thread that may block: another
+    /// process may hold it for a moment, and events go on meanwhile.
+    pub(crate) async fn allow_always(&self, patterns: &str) -> Result<(), String> {
+        let (permit, patterns) = (self.clone(), patterns.to_owned());
+        let written = tokio::task::spawn_blocking(move || permit.write_always(&patterns)).await;
+        written.unwrap_or_else(|_| Err("the file could not be written".to_owned()))
+    }
+
+    /// As [`Self::allow_always`]; blocks.
+    fn write_always(&self, patterns: &str) -> Result<(), String> {
         // Parsed first: a pattern that cannot be parsed must not be written.
         for rule in rules_of(patterns, Source::User, &self.tools())? {
             (self.always)(rule.text())?;

@@ -58,7 +58,9 @@ fn count(core: &mut Core, turn: &RunningTurn, status: TurnStatus) {
     }
     let skills = core.services.skills();
     let known = |name: &str| skills.get(name).is_some();
-    let named = turn.prompt.split_whitespace().filter_map(|word| word.strip_prefix('$'));
+    // Text of others calls no skill, so that it counts none.
+    let prompt = if turn.of_others { "" } else { turn.prompt.as_str() };
+    let named = prompt.split_whitespace().filter_map(|word| word.strip_prefix('$'));
     let mut named: Vec<&str> = named.map(|word| word.trim_end_matches([',', '.', ':', '?', '!'])).collect();
     named.retain(|name| known(name));
     named.sort_unstable();
@@ -148,6 +150,11 @@ pub(crate) fn answered(core: &mut Core, reply: &Result<AskReply, String>) {
 
 /// `/save-skill`
 pub(crate) fn save_command(core: &mut Core, client: ClientId, cause: CommandId) {
+    if core.session.read_only {
+        let why = "this session is open read-only, so no skill can be saved from it";
+        let notice = Notice::new(NoticeKind::User, why).hint("fork it, and use `/save-skill` there");
+        return core.refuse(client, cause, notice);
+    }
     let why = if core.services.config().skills.approve == SkillApproval::Never {
         Some("agents may not write skills here")
     } else if core.services.tools.all.find(WRITE).is_none() {

@@ -18,6 +18,12 @@ pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider
         .get(model.provider())
 }
 
+/// The model of the fast tier; the session's model where none is configured, or its provider is not known.
+pub(crate) fn fast_or_session(core: &Core) -> ModelRef {
+    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
+    fast.filter(|f| provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone())
+}
+
 /// What the configuration and the built-in list state about a model.
 pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
     models::lookup(model.provider(), model.model(), &core.services.config())

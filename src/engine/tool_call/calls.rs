@@ -212,14 +212,13 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
     if let Some(skill) = crate::turn::record::loaded(&name, &arguments).filter(|_| result.outcome.ok()) {
         crate::turn::hold::loaded(core, skill);
     }
-    // The tools of the list itself are not counted.
-    if !core.services.tools.all.find(&name).is_some_and(|t| t.verb() == ToolVerb::Todo)
-        && let Some(hint) = lock(&core.context.todo).called(result.outcome)
-    {
-        result.content.push(Part::Text { text: hint });
+    if ToolCall::is_of_message(call_id) {
+        if let Some(held) = core.turn.live.as_mut().and_then(|live| live.message.as_deref_mut()) {
+            held.ended(call_id, &mut result);
+        }
+    } else {
+        add_news(core, &name, &mut result);
     }
-    result.taint = result.taint.max(core.context.news.taint());
-    result.content.extend(core.news_part());
     super::inner::in_short(core, call_id, &mut result.display);
     let audit =
         core.turn.live.as_mut().and_then(|l| l.calls.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
@@ -249,6 +248,18 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
     let mut append = core.append().entries(vec![entry]);
     append.audit.push(audit);
     core.save(append, vec![(scope, EventBody::Tool(event))], Then::Nothing);
+}
+
+/// Adds reminders and news to the end of a result.
+fn add_news(core: &mut Core, name: &str, result: &mut CallResult) {
+    // The tools of the list itself are not counted.
+    if !core.services.tools.all.find(name).is_some_and(|t| t.verb() == ToolVerb::Todo)
+        && let Some(hint) = lock(&core.context.todo).called(result.outcome)
+    {
+        result.content.push(Part::Text { text: hint });
+    }
+    result.taint = result.taint.max(core.context.news.taint());
+    result.content.extend(core.news_part());
 }
 
 /// A call that has ended, of the engine's tools or of an external program.

@@ -110,6 +110,6 @@ impl CallTask {
                 return Err(Box::new((none("stopped before an answer"), CallResult::interrupted())));
             }
         };
-        self.consent(answer, &rule).map(drop)
+        self.consent(answer, &rule).await.map(drop)
     }
 }

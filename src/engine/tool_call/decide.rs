@@ -164,9 +164,13 @@ impl CallTask {
                     "your text cannot be used: {fault}; edit it again, or take the text above with a yes"
                 ));
             };
-            match self.answered(answer, offered, rule.text(), notes.edit) {
+            match self.answered(answer, offered, rule.text(), notes.edit).await {
                 Some(Err(mut refusal)) if refusal.1.unanswered => {
                     refusal.1.content.extend(pattern.as_deref().and_then(allowed_by));
+                    return Err(refusal);
+                }
+                Some(Err(refusal)) => {
+                    discard(notes.draft.take()).await;
                     return Err(refusal);
                 }
                 Some(outcome) => return outcome,
@@ -215,7 +219,7 @@ impl CallTask {
     }
 
     /// Applies an answer; `None`: the command was changed and must be checked again.
-    fn answered(
+    async fn answered(
         &mut self,
         answer: Result<AskReply, String>,
         offered: OutsideAnswer,
@@ -240,7 +244,7 @@ impl CallTask {
             }
             return None;
         }
-        Some(self.consent(answer, rule))
+        Some(self.consent(answer, rule).await)
     }
 
     /// Sets how the command is confined.
@@ -268,7 +272,7 @@ impl CallTask {
     }
 
     /// Applies an answer that does not change the call.
-    pub(super) fn consent(
+    pub(super) async fn consent(
         &self,
         answer: Result<AskReply, String>,
         rule: &str,
@@ -293,11 +297,11 @@ impl CallTask {
                 Decision::Once => Ok(person(PermissionOutcome::Once)),
                 Decision::Outside => Ok(person(PermissionOutcome::Outside)),
                 Decision::Session { pattern } => {
-                    self.remember(&pattern, false);
+                    self.remember(&pattern, false).await;
                     Ok(person(PermissionOutcome::Session))
                 }
                 Decision::Always { pattern } => {
-                    self.remember(&pattern, true);
+                    self.remember(&pattern, true).await;
                     Ok(person(PermissionOutcome::Always))
                 }
                 Decision::Edit { .. } => no(
@@ -318,9 +322,9 @@ impl CallTask {
         }
     }
 
-    fn remember(&self, pattern: &str, always: bool) {
+    async fn remember(&self, pattern: &str, always: bool) {
         let done = if always {
-            self.permit.allow_always(pattern)
+            self.permit.allow_always(pattern).await
         } else {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; storing it for a restart may be slower.
@@ -361,4 +365,11 @@ fn edited(args: &Value, edit: Option<(Value, &'static str)>, text: &str) -> Opti
     };
     *args.get_mut(key)? = Value::String(text.to_owned());
     Some(args)
+}
+
+/// Deletes the draft of a call that the user denied.
+async fn discard(draft: Option<String>) {
+    let Some(draft) = draft else { return };
+    // One that stays is deleted with the old ones.
+    let _ = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(draft)).await;
 }

@@ -261,7 +261,7 @@ impl CallTask {
             args = Value::Object(serde_json::Map::new());
         }
         self.keep_before().await;
-        let running = self.before_free_program().await;
+        let running = self.before_unconfined_program().await;
         // The first snapshot of a large folder takes seconds: an interrupt does not wait for it.
         let before = tokio::select! {
             before = self.files_before() => before.transpose(),
@@ -280,7 +280,7 @@ impl CallTask {
             self.files.writes.command(&self.cx.agent, &what, true);
         }
         let mut result = self.run_until_late(args).await;
-        self.after_free_program(running).await;
+        self.after_unconfined_program(running).await;
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }

@@ -123,7 +123,7 @@ impl CallTask {
             _ => {
                 self.run_in(CommandProfile::Workspace);
                 let answer = self.leave_sandbox(Ok(answer), offered);
-                Some(self.consent(answer, RULE))
+                Some(self.consent(answer, RULE).await)
             }
         }
     }

@@ -49,7 +49,7 @@ impl CallTask {
                 return Err(Box::new((decided, CallResult { display: shown, ..CallResult::interrupted() })));
             }
         };
-        match self.consent(answer, rule.text()) {
+        match self.consent(answer, rule.text()).await {
             Ok(decided) => {
                 script.approve();
                 self.asked = true;

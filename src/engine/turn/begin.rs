@@ -15,6 +15,8 @@ use crate::context::prefix::layers::{AgentRole, KeptFacts, PromptFacts, SkillFac
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
+use crate::prompts::message_commands::held::HeldMessage;
+use crate::prompts::message_commands::waiting;
 use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
 use crate::turn::record::TurnRecord;
 use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
@@ -33,14 +35,18 @@ pub(crate) struct TurnStart {
     pub(crate) scope: EventScope,
     /// The text of the user's message; empty where there is none.
     pub(crate) prompt: String,
+    /// Text of others is in that message: it calls no skill.
+    pub(crate) of_others: bool,
     pub(crate) entries: Vec<Entry>,
     pub(crate) events: Vec<(EventScope, EventBody)>,
     /// Stores the message queue: the message was in it.
     pub(crate) from_queue: bool,
     /// Adds `prompt` to the user's prompt history.
     pub(crate) in_history: bool,
-    /// Calls of an interrupted reply, each with its result when it has one.
+    /// Calls that it begins with, of an interrupted reply or of `message`, each with its result when it has one.
     pub(crate) calls: Vec<(ToolCall, Option<CallResult>)>,
+    /// The message that is sent after the calls, which are its commands.
+    pub(crate) message: Option<Box<HeldMessage>>,
 }
 
 impl TurnStart {
@@ -49,18 +55,21 @@ impl TurnStart {
         Self {
             scope,
             prompt: String::new(),
+            of_others: false,
             entries: Vec::new(),
             events: Vec::new(),
             from_queue: false,
             in_history: false,
             calls: Vec::new(),
+            message: None,
         }
     }
 }
 
 /// Begins a turn once its entries are on disk.
 pub(crate) fn begin(core: &mut Core, start: TurnStart) {
-    let TurnStart { scope, prompt, entries, events, from_queue, in_history, calls } = start;
+    let TurnStart { scope, prompt, of_others, entries, events, from_queue, in_history, calls, message } =
+        start;
     core.turn.begun += 1;
     core.context.pairs.turn_began();
     pairing::read_before(core);
@@ -80,8 +89,9 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     let tools =
         ToolTable(core.services.tools.visible.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
     let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
-    let machine =
-        Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
+    let machine = Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids())
+        .with_calls(calls)
+        .before_message(message.is_some());
     // A message of another agent is not part of the user's prompt history.
     let history = (in_history && core.identity.talks_to_user()).then(|| prompt.clone());
     core.turn.live = Some(RunningTurn {
@@ -89,6 +99,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         machine,
         scope,
         prompt,
+        of_others,
         root: core.session.last_prompt(),
         since: core.services.clock.now(),
         tasks: TurnTasks::default(),
@@ -98,9 +109,10 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         deferred_check: None,
         end: TurnEnd::default(),
         record: TurnRecord::default(),
+        message,
     });
     core.session.interrupted = None;
-    crate::memory::free_programs::turn_began(core);
+    crate::memory::unconfined_programs::turn_began(core);
     crate::learning::notice_of_faults(core);
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
@@ -127,6 +139,7 @@ pub(crate) fn turn_started(core: &mut Core) {
     crate::watching::feed::keep_branch(core);
     core.child_driver().turn_started();
     agent_view::agent_changed(core);
+    waiting::hold_back(core);
     let steering = core.prompts.steering();
     core.turn.inputs.push_back(Input::Steer(steering));
     core.feed(Input::Start);

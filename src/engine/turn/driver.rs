@@ -5,6 +5,7 @@ use crate::context::compaction;
 use crate::context::windows;
 use crate::money;
 use crate::prompts::compose;
+use crate::prompts::message_commands::{deliver, waiting};
 use crate::questions::asking;
 use crate::session::model;
 use crate::tool_call::calls;
@@ -96,6 +97,7 @@ fn perform(core: &mut Core, effect: Effect) {
                 compose::deliver_steer(core, no);
             }
         }
+        Effect::DeliverMessage => deliver::deliver(core),
         Effect::Tell { text, taint } => compose::tell_model(core, &text, taint),
         Effect::CheckAnswer { text, again } => check_answer(core, text, again),
         Effect::AskRepeats { calls, rounds } => ask_repeats(core, calls, rounds),
@@ -290,6 +292,7 @@ pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
 }
 
 pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: Option<Notice>) {
+    waiting::turn_ends(core);
     let Some(live) = &mut core.turn.live else { return };
     let turn = live.no;
     live.end.over = true;

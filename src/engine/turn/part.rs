@@ -12,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::EventScope;
 use crate::context::clean::Stream;
 use crate::core::services::Redaction;
+use crate::prompts::message_commands::held::HeldMessage;
 use crate::turn::record::TurnRecord;
 use crate::turn::{Input, Turn};
 
@@ -41,6 +42,8 @@ pub(crate) struct RunningTurn {
     pub(crate) scope: EventScope,
     /// Text of the message that began it.
     pub(crate) prompt: String,
+    /// Text of others is in that message.
+    pub(crate) of_others: bool,
     /// The user's message that it answers.
     pub(crate) root: Option<EntryId>,
     pub(crate) since: Time,
@@ -53,6 +56,8 @@ pub(crate) struct RunningTurn {
     pub(crate) deferred_check: Option<bool>,
     pub(crate) end: TurnEnd,
     pub(crate) record: TurnRecord,
+    /// The message whose commands run, until it is sent.
+    pub(crate) message: Option<Box<HeldMessage>>,
 }
 
 /// The tasks of the turn, its calls aside. Dropping one stops it.

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use tiller_protocol::memory::{ChangeState, has_matcher};
+use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{MemoryFile, MemoryTarget, Provenance, Taint};
 
-use super::document::{Document, Entry, Shown};
+use super::document::{Document, Entry, Part, Shown};
 use super::plan::Planned;
 use super::power::ByOthers;
 use super::{Memory, MemoryError, name};
@@ -80,6 +80,7 @@ impl Memory {
             Ok(moved)
         };
         self.change(target, edit, |moved| {
+            let mut steps = Vec::new();
             for entry in added.iter().filter(|_| *moved > 0) {
                 let planned = Planned {
                     target,
@@ -88,10 +89,12 @@ impl Memory {
                     from: from.clone(),
                     diff: String::new(),
                 };
-                self.record(&planned, ChangeState::Done)?;
+                steps.extend(self.steps(&planned, None));
             }
+            Ok(steps)
+        })
+        .inspect(|moved| {
             self.archived.fetch_add(*moved, Ordering::Relaxed);
-            Ok(())
         })
     }
 
@@ -103,8 +106,9 @@ impl Memory {
     /// Bytes of the file at `path` that a request holds. Rules stand with the calls that they concern, so that they cost nothing.
     pub(super) fn cost(&self, path: &str, document: &Document) -> u64 {
         let others = self.by_others();
-        let shown = |entry: &Entry| {
-            if self.is_rule(path, entry, &others) { Shown::LeftOut } else { others.shown(path, entry) }
+        let shown = |part: Part<'_>| match part {
+            Part::Entry(entry) if self.is_rule(path, entry, &others) => Shown::LeftOut,
+            part => others.shown(path, part),
         };
         document.live_text_as(&shown).len() as u64
     }

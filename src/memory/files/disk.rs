@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use tiller_fs::lock::{LockError, LockFile};
 
 use super::document::Document;
 use super::leftovers::{self, Leftover};
@@ -79,7 +80,7 @@ impl Slot {
     /// As [`Self::change`].
     pub(crate) fn change_locked<T>(
         &self,
-        _lock: &File,
+        _lock: &LockFile,
         mut change: impl FnMut(&mut Document) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
         // A link of the person's is followed, so that a file kept in another folder stays there.
@@ -226,7 +227,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the folder cannot be made, leads out of the project, or another process holds the lock for too long.
-    pub(crate) fn lock_to_change(&self) -> Result<File, MemoryError> {
+    pub(crate) fn lock_to_change(&self) -> Result<LockFile, MemoryError> {
         if let Some(parent) = self.path.parent() {
             DirBuilder::new()
                 .recursive(true)
@@ -242,27 +243,15 @@ impl Slot {
     ///
     /// # Errors
     /// When another process holds it for too long, or the file of the lock cannot be made.
-    #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
-    pub(crate) fn lock(&self) -> Result<File, MemoryError> {
+    pub(crate) fn lock(&self) -> Result<LockFile, MemoryError> {
         let io = |e: std::io::Error| self.fault(&format!("cannot be locked: {e}"));
         DirBuilder::new().recursive(true).mode(0o700).create(&self.locks).map_err(io)?;
         let name = blake3::hash(self.path.as_os_str().as_encoded_bytes()).to_hex();
         let path = self.locks.join(format!("memory-{}.lock", &name[..16]));
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(io)?;
-        let began = Instant::now();
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < TIMEOUT => {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                Err(Errno::WOULDBLOCK) => {
-                    return Err(self.fault("is being written by another process; try again"));
-                }
-                Err(e) => return Err(io(e.into())),
-            }
-        }
+        LockFile::acquire(&path, TIMEOUT).map_err(|error| match error {
+            LockError::Held => self.fault("is being written by another process; try again"),
+            LockError::Io(e) => io(e),
+        })
     }
 
     /// The folder of a project's file may not be a link out of the project.

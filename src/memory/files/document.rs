@@ -89,13 +89,39 @@ pub enum FindError {
     Several(usize),
 }
 
-/// How an entry stands in the text that models see.
+/// A part of a file that models see by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'a> {
+    Entry(&'a Entry),
+    /// A line that is no part of an entry, as it is in the file.
+    Line(&'a str),
+}
+
+/// How a part stands in the text that models see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Whole,
     /// With the mark of its origin at its end.
     Marked(&'static str),
     LeftOut,
+}
+
+impl Part<'_> {
+    /// What the record of a change knows it by: [`Entry::line`], which a line outside of an entry has as well.
+    pub(super) fn line(self) -> String {
+        match self {
+            Self::Entry(entry) => entry.line(),
+            Self::Line(raw) => Entry::of_line(raw.trim()).line(),
+        }
+    }
+
+    /// Whether it says something: empty lines, rules and the marks of code blocks do not.
+    fn says(self) -> bool {
+        match self {
+            Self::Entry(_) => true,
+            Self::Line(raw) => raw.chars().any(|c| c.is_alphanumeric() || !c.is_ascii()),
+        }
+    }
 }
 
 impl Document {
@@ -151,15 +177,11 @@ impl Document {
         self.live_text_as(&|_| Shown::Whole)
     }
 
-    /// As [`Self::live_text`], with each entry as `shown` says.
-    pub(super) fn live_text_as(&self, shown: &dyn Fn(&Entry) -> Shown) -> String {
+    /// As [`Self::live_text`], with each part as `shown` says.
+    pub(super) fn live_text_as(&self, shown: &dyn Fn(Part<'_>) -> Shown) -> String {
         let mut text = String::new();
         for piece in self.pieces.iter().filter(|piece| !piece.archived()) {
-            let shown = match piece {
-                Piece::Entry { entry, .. } => shown(entry),
-                Piece::Line { .. } => Shown::Whole,
-            };
-            match shown {
+            match shown(piece.part()) {
                 Shown::Whole => text.push_str(piece.raw()),
                 Shown::Marked(mark) => {
                     text.push_str(piece.raw().trim_end());
@@ -178,6 +200,17 @@ impl Document {
             Piece::Entry { entry, .. } => Some(entry),
             Piece::Line { .. } => None,
         })
+    }
+
+    /// All that says something, in the archive and outside of it: entries, and the lines that are no part of one.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        self.pieces.iter().map(Piece::part).filter(|part| part.says())
+    }
+
+    /// The lines that models see and that are no part of an entry, without those that say nothing.
+    pub(super) fn live_lines(&self) -> impl Iterator<Item = Part<'_>> {
+        let live = self.pieces.iter().filter(|piece| !piece.archived()).map(Piece::part);
+        live.filter(|part| part.says() && matches!(part, Part::Line(_)))
     }
 
     /// Lines outside of the archive that are no part of an entry, without headings, empty lines and marks of code blocks.
@@ -330,6 +363,13 @@ impl Piece {
     fn raw(&self) -> &str {
         match self {
             Self::Line { raw, .. } | Self::Entry { raw, .. } => raw,
+        }
+    }
+
+    fn part(&self) -> Part<'_> {
+        match self {
+            Self::Line { raw, .. } => Part::Line(raw),
+            Self::Entry { entry, .. } => Part::Entry(entry),
         }
     }
 

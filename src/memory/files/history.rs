@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{EntryId, SessionId};
-use tiller_store::Store;
+use tiller_store::RecordStep;
 
 use super::document::{Document, Entry};
 use super::plan::apply;
+use super::power::is_line;
 use super::taints::unmarked;
 use super::{Memory, MemoryError};
 
@@ -57,8 +58,9 @@ impl Memory {
             let vanished = change.state == ChangeState::Outside;
             return Ok(if vanished { "taken off the list" } else { "declined" }.into());
         }
-        if change.state == ChangeState::Done && change.path == super::name(&self.settings_slot().path) {
-            return self.accept_in_settings(store, &change);
+        let in_settings = change.path == super::name(&self.settings_slot().path);
+        if change.state == ChangeState::Done && (in_settings || is_line(&change)) {
+            return self.accept_as_it_is(store, &change);
         }
         let target = self
             .target_of(&change.path)
@@ -82,7 +84,7 @@ impl Memory {
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
         let line = added.as_ref().map(Entry::recorded);
-        self.change(target, edit, |()| Ok(store.memory_changes().accept(id, line, own).wait()?))?;
+        self.change(target, edit, |()| Ok(vec![RecordStep::Accept { id, added: line.clone(), own }]))?;
         Ok(format!("kept in {}", target.label()))
     }
 
@@ -102,11 +104,13 @@ impl Memory {
     /// # Errors
     /// When there is none, or the file was changed since.
     pub fn undo(&self, redo: bool) -> Result<String, MemoryError> {
-        let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
+        if self.store.get().is_none() {
+            return Err(MemoryError::Store("there is no database".into()));
+        }
         let changes = self.changes(&[ChangeState::Done, ChangeState::Undone])?;
-        // A change of a file that Tiller only reads cannot be undone here.
+        // A change of a file that Tiller only reads cannot be undone here, and one that only records a line changed nothing.
         let changes: Vec<MemoryChange> =
-            changes.into_iter().filter(|c| self.target_of(&c.path).is_some()).collect();
+            changes.into_iter().filter(|c| self.target_of(&c.path).is_some() && !is_line(c)).collect();
         let last = changes.iter().rev().find(|c| c.state == ChangeState::Done);
         let found = if redo {
             let after = last.map_or(0, |c| c.id);
@@ -119,7 +123,7 @@ impl Memory {
             return Err(MemoryError::Refused(format!("there is no change of memory to {what}")));
         };
         let state = if redo { ChangeState::Done } else { ChangeState::Undone };
-        if !self.turn(store, change, redo, state)? {
+        if !self.turn(change, redo, state)? {
             return Err(MemoryError::Refused(format!(
                 "the entry was edited since, so this change stays: {}",
                 words(change)
@@ -130,19 +134,11 @@ impl Memory {
 
     /// Does a recorded change to its file (`forward`), or takes it back, and stores its new state. False: the user edited the
     /// entry, so the file stays as it is.
-    fn turn(
-        &self,
-        store: &Store,
-        change: &MemoryChange,
-        forward: bool,
-        state: ChangeState,
-    ) -> Result<bool, MemoryError> {
+    fn turn(&self, change: &MemoryChange, forward: bool, state: ChangeState) -> Result<bool, MemoryError> {
         let Some(target) = self.target_of(&change.path) else { return Ok(false) };
         let stored = |done: bool| {
-            if done {
-                store.memory_changes().set(change.id, state, None).wait()?;
-            }
-            Ok(())
+            let set = RecordStep::Set { id: change.id, state };
+            Ok(if done { vec![set] } else { Vec::new() })
         };
         if let Some(archived) = change.archived {
             let line = change.removed.as_deref().unwrap_or_default();
@@ -201,16 +197,15 @@ impl Memory {
     /// # Errors
     /// When a file or the database cannot be read or written.
     pub fn head_moved(&self, session: SessionId, head: Option<EntryId>) -> Result<Moved, MemoryError> {
-        let Some(store) = self.store.get() else { return Ok(Moved::default()) };
         let (aside, back) = self.leaving(session, head)?;
         let mut moved = Moved::default();
         for change in aside {
-            if self.turn(store, &change, false, ChangeState::Aside)? {
+            if self.turn(&change, false, ChangeState::Aside)? {
                 moved.aside.push(words(&change));
             }
         }
         for change in back {
-            if self.turn(store, &change, true, ChangeState::Done)? {
+            if self.turn(&change, true, ChangeState::Done)? {
                 moved.back.push(words(&change));
             }
         }

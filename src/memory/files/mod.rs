@@ -49,12 +49,12 @@ pub use merge::merge;
 pub use plan::{Edit, Planned, Route};
 pub use power::RuleFilePlace;
 pub use screen::screen;
-pub use seen::FreeCall;
+pub use seen::UnconfinedCall;
 pub(crate) use seen::{Stamp, stamp};
 
 use crate::screen::FindSecret;
 use disk::Slot;
-use document::Shown;
+use document::{Part, Shown};
 use tiller_text::clean::visible;
 
 /// Why memory was not read or written.
@@ -104,7 +104,7 @@ pub struct Memory {
     store: OnceLock<Store>,
     /// The user trusts the project.
     trusted: AtomicBool,
-    since_free: Mutex<Option<power::SinceFree>>,
+    since_unconfined: Mutex<Option<power::SinceUnconfined>>,
     watch: Mutex<seen::Watch>,
     /// What the database said of the entries when it was read last.
     origins: Mutex<Option<Arc<taints::Origins>>>,
@@ -173,7 +173,7 @@ impl Memory {
             settings: RwLock::new(settings),
             store: OnceLock::new(),
             trusted: AtomicBool::new(false),
-            since_free: Mutex::default(),
+            since_unconfined: Mutex::default(),
             watch: Mutex::default(),
             origins: Mutex::default(),
             archived: AtomicUsize::new(0),
@@ -279,8 +279,8 @@ impl Memory {
     }
 
     /// As [`Self::live`], without the entries that are `left_out`, which is asked with the path of the file. An entry that text
-    /// of others had a part in has the mark of its origin, also where the file has none; one that reads like an instruction
-    /// is left out until the user accepts it.
+    /// of others had a part in has the mark of its origin, also where the file has none; one that reads like an instruction,
+    /// and a line outside of entries that a program wrote, are left out until the user accepts them.
     pub fn live_without(
         &self,
         file: MemoryFile,
@@ -289,8 +289,9 @@ impl Memory {
         let others = self.by_others();
         let text_of = |path: &Path, document: &Document| {
             let place = name(path);
-            let shown = |entry: &Entry| {
-                if left_out(path, entry) { Shown::LeftOut } else { others.shown(&place, entry) }
+            let shown = |part: Part<'_>| match part {
+                Part::Entry(entry) if left_out(path, entry) => Shown::LeftOut,
+                part => others.shown(&place, part),
             };
             visible(&document.live_text_as(&shown))
         };

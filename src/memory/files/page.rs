@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
 use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 
-use super::document::{Document, Entry, Shown};
-use super::power::ByOthers;
+use super::document::{Document, Entry, Part, Shown};
+use super::power::{ByOthers, is_line};
 use super::{Memory, MemoryError, SETTINGS, name};
 use crate::rules::matcher::without_matchers;
 
@@ -14,6 +14,9 @@ use crate::rules::matcher::without_matchers;
 const VANISHED: usize = 500;
 /// What is shown at an entry that a program wrote beside Tiller, and that models do not get.
 const NOT_SENT: &str = "It is in no prompt until you accept it: a program wrote it, and it reads like an instruction to an agent";
+/// The same at lines that are no entry.
+const NOT_SENT_LINE: &str =
+    "It is in no prompt until you accept it: a program wrote it into the file, and it is no entry";
 
 impl Memory {
     /// All entries: pending ones first, then those of the files, then those that were set aside, then what vanished. With words in the query those
@@ -40,11 +43,9 @@ impl Memory {
                     let sources = sources(&changes, &used.path);
                     // The newest entries first.
                     page.entries.extend(
-                        document
-                            .entries()
-                            .rev()
-                            .map(|e| withheld(entry(target, e, &sources), others.shown(&used.path, e))),
+                        document.entries().rev().map(|e| shown(target, e, &sources, &used.path, &others)),
                     );
+                    page.entries.extend(lines_of_others(target, &document, &sources, &used.path, &others));
                 }
                 Err(error) => used.fault = error.to_string(),
             }
@@ -108,9 +109,9 @@ impl Memory {
         let path = name(&slot.path);
         let Ok(Some(text)) = slot.read() else { return Vec::new() };
         let (document, sources) = (Document::parse(&text), sources(changes, &path));
-        let all =
-            document.entries().map(|own| withheld(entry(SETTINGS, own, &sources), others.shown(&path, own)));
-        all.filter(|e| e.from.as_ref().is_some_and(|from| from.taint.is_untrusted())).collect()
+        let all = document.entries().map(|own| shown(SETTINGS, own, &sources, &path, others));
+        let entries = all.filter(|e| e.from.as_ref().is_some_and(|from| from.taint.is_untrusted()));
+        entries.chain(lines_of_others(SETTINGS, &document, &sources, &path, others)).collect()
     }
 
     fn of_change(&self, change: &MemoryChange, state: MemoryState) -> Option<MemoryEntry> {
@@ -141,12 +142,43 @@ fn sources<'a>(changes: &'a [MemoryChange], path: &str) -> HashMap<String, &'a M
     done.filter_map(|c| Some((Entry::of_line(c.added.as_deref()?).line(), c))).collect()
 }
 
-/// An entry with the fault that it has where models do not get it.
-fn withheld(entry: MemoryEntry, shown: Shown) -> MemoryEntry {
-    match shown {
+/// An entry of the file at `path`, with the fault that it has where models do not get it.
+fn shown(
+    target: MemoryTarget,
+    own: &Entry,
+    sources: &HashMap<String, &MemoryChange>,
+    path: &str,
+    others: &ByOthers,
+) -> MemoryEntry {
+    let entry = entry(target, own, sources);
+    match others.shown(path, Part::Entry(own)) {
         Shown::LeftOut => MemoryEntry { hidden: true, fault: NOT_SENT.to_owned(), ..entry },
         Shown::Whole | Shown::Marked(_) => entry,
     }
+}
+
+/// The lines of the file at `path` that are no part of an entry and that a program may have written, in one row. Its change
+/// is the one that was recorded last.
+fn lines_of_others(
+    target: MemoryTarget,
+    document: &Document,
+    sources: &HashMap<String, &MemoryChange>,
+    path: &str,
+    others: &ByOthers,
+) -> Option<MemoryEntry> {
+    let found = document.live_lines().filter(|part| others.shown(path, *part) == Shown::LeftOut);
+    let lines: Vec<String> = found.map(Part::line).collect();
+    let recorded = lines.iter().filter_map(|line| sources.get(line)).filter(|change| is_line(change));
+    let last = recorded.max_by_key(|change| change.id);
+    let own = Entry { text: lines.join("\n"), ..Entry::default() };
+    let row = MemoryEntry {
+        change: last.map(|change| change.id),
+        from: last.map(|change| change.from.clone()),
+        hidden: true,
+        fault: NOT_SENT_LINE.to_owned(),
+        ..entry(target, &own, sources)
+    };
+    (!lines.is_empty()).then_some(row)
 }
 
 fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryChange>) -> MemoryEntry {

@@ -4,6 +4,7 @@
 use tiller_config::schema::MemoryApproval;
 use tiller_protocol::memory::{ChangeState, MemoryChange, has_matcher};
 use tiller_protocol::{MemoryTarget, Provenance, Taint};
+use tiller_store::RecordStep;
 
 use super::document::{Document, Entry, FindError};
 use super::taints::unmarked;
@@ -84,7 +85,7 @@ impl Memory {
         mut from: Provenance,
     ) -> Result<Planned, MemoryError> {
         let before = self.read(target)?;
-        let found = |old: &str| before.find(old).map_err(|e| not_found(e, target, old));
+        let found = |old: &str| before.find(old).map_err(|e| not_found(e, &before, target, old));
         let (removed, text) = match edit {
             Edit::Append(text) => (None, Some(text)),
             Edit::Replace { old, text } => (Some(found(old)?), Some(text)),
@@ -122,7 +123,7 @@ impl Memory {
         let edit = |document: &mut _| {
             apply(document, planned.removed.as_ref(), planned.added.as_ref(), planned.target)
         };
-        self.change(planned.target, edit, |()| self.record(planned, ChangeState::Done).map(drop))
+        self.change(planned.target, edit, |()| Ok(self.steps(planned, None)))
     }
 
     /// Keeps a change for the user, who decides in the memory browser. Returns its number.
@@ -137,8 +138,11 @@ impl Memory {
         if let Some(waiting) = self.changes(&[ChangeState::Pending])?.into_iter().find(same) {
             return Ok(waiting.id);
         }
-        self.record(planned, ChangeState::Pending)?
-            .ok_or_else(|| MemoryError::Store("there is no database".into()))
+        let change = self.recorded(planned, ChangeState::Pending, None);
+        let (Some(store), Some(change)) = (self.store.get(), change) else {
+            return Err(MemoryError::Store("there is no database".into()));
+        };
+        Ok(store.memory_changes().add(change).wait()?)
     }
 
     /// Plans and writes a change of the user's.
@@ -176,52 +180,44 @@ impl Memory {
             let there = document.entries().find(|e| e.archived != archived && e.text == old).cloned();
             let entry = match there {
                 Some(entry) => entry,
-                None => document.find(old).map_err(|e| not_found(e, target, old))?,
+                None => document.find(old).map_err(|e| not_found(e, document, target, old))?,
             };
             let moved = entry.archived != archived && document.archive(&entry, archived);
             Ok((entry, moved))
         };
         let (entry, _) = self.change(target, edit, |(entry, moved)| {
-            if *moved {
-                let (removed, from) = (Some(entry.clone()), from.clone());
-                let planned = Planned { target, removed, added: None, from, diff: String::new() };
-                self.record_as(&planned, ChangeState::Done, Some(archived))?;
-            }
-            Ok(())
+            let (removed, from) = (Some(entry.clone()), from.clone());
+            let planned = Planned { target, removed, added: None, from, diff: String::new() };
+            Ok(if *moved { self.steps(&planned, Some(archived)) } else { Vec::new() })
         })?;
         Ok(entry)
     }
 
-    pub(super) fn record(&self, planned: &Planned, state: ChangeState) -> Result<Option<i64>, MemoryError> {
-        self.record_as(planned, state, None)
+    /// What is recorded of a change that is done. `archived`: it moves the entry that it names as removed into the archive, or
+    /// out of it.
+    pub(super) fn steps(&self, planned: &Planned, archived: Option<bool>) -> Vec<RecordStep> {
+        let paths = self.rule_files().iter().map(|file| name(&file.path)).collect();
+        let change = self.recorded(planned, ChangeState::Done, archived).map(RecordStep::Add);
+        [RecordStep::GiveUpUndone(paths)].into_iter().chain(change).collect()
     }
 
-    /// `archived`: the change moves the entry that it names as removed into the archive, or out of it.
-    fn record_as(
+    /// A change as it is stored; `None`: its file is not in use.
+    fn recorded(
         &self,
         planned: &Planned,
         state: ChangeState,
         archived: Option<bool>,
-    ) -> Result<Option<i64>, MemoryError> {
-        let (Some(store), Some(path)) = (self.store.get(), self.path(planned.target)) else {
-            return Ok(None);
-        };
-        let change = MemoryChange {
+    ) -> Option<MemoryChange> {
+        Some(MemoryChange {
             id: 0,
             time: self.clock.now(),
-            path: name(&path),
+            path: name(&self.path(planned.target)?),
             removed: planned.removed.as_ref().map(Entry::recorded),
             added: planned.added.as_ref().map(Entry::recorded),
             archived,
             state,
             from: planned.from.clone(),
-        };
-        if state == ChangeState::Done {
-            let paths = self.rule_files().iter().map(|file| name(&file.path)).collect();
-            // Carried out in order: the next one is waited for.
-            drop(store.memory_changes().give_up_undone(paths));
-        }
-        Ok(Some(store.memory_changes().add(change).wait()?))
+        })
     }
 }
 
@@ -254,10 +250,15 @@ pub(super) fn apply(
     }
 }
 
-fn not_found(error: FindError, target: MemoryTarget, old: &str) -> MemoryError {
+fn not_found(error: FindError, document: &Document, target: MemoryTarget, old: &str) -> MemoryError {
     let label = target.label();
+    let first = old.lines().next().unwrap_or_default().trim();
+    let is_line = !first.is_empty() && document.live_lines().any(|part| part.line() == first);
     MemoryError::Refused(match error {
         FindError::Nothing if old.trim().is_empty() => "the text of the entry is empty".into(),
+        FindError::Nothing if is_line => {
+            format!("this is text of {label} that is no entry of its own: change the file in an editor")
+        }
         FindError::Nothing => {
             return MemoryError::NotFound(format!("no entry of {label} contains this text"));
         }

@@ -2,18 +2,18 @@
 //!
 //! An entry that Tiller wrote has its origin in the database. One without is the user's, written in an editor, unless a
 //! program that nothing confines may have written it: while such programs run, new entries without an origin count as output
-//! of a tool until the user accepts them.
+//! of a tool until the user accepts them. The same holds for lines that are no part of an entry: models see them as well.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
-use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint};
+use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint, Time};
 use tiller_store::Store;
 
 use super::disk::Slot;
-use super::document::{Document, Entry, Shown};
+use super::document::{Document, Entry, Part, Shown};
 use super::plan::Planned;
 use super::taints::{Origins, unmarked};
 use super::{Memory, MemoryError, name};
@@ -29,9 +29,9 @@ pub struct RuleFilePlace {
     slot: Slot,
 }
 
-/// Entries since the first program ran that nothing confines.
+/// Entries and lines since the first program ran that nothing confines.
 #[derive(Debug)]
-pub(super) struct SinceFree {
+pub(super) struct SinceUnconfined {
     /// Lines that were there then, and those that were looked at since; by path.
     known: HashMap<String, HashSet<String>>,
     /// New ones whose origin could not be stored, as path and line.
@@ -40,7 +40,7 @@ pub(super) struct SinceFree {
     unreported: usize,
 }
 
-impl SinceFree {
+impl SinceUnconfined {
     /// Lines whose origin could not be stored.
     pub(super) fn unstored_lines(&self) -> impl Iterator<Item = String> + '_ {
         self.unstored.iter().map(|(_, line)| line.clone())
@@ -72,12 +72,14 @@ impl ByOthers {
         self.lines.contains(&(path.to_owned(), entry.line()))
     }
 
-    /// How models see an entry that is no rule: what a program wrote beside Tiller went through no check.
-    pub(super) fn shown(&self, path: &str, entry: &Entry) -> Shown {
-        let place = (path.to_owned(), entry.line());
+    /// How models see a part that is no rule: what a program wrote beside Tiller went through no check. A line outside of
+    /// entries is left out: no mark would end what it says, since an instruction can go over several lines.
+    pub(super) fn shown(&self, path: &str, part: Part<'_>) -> Shown {
+        let place = (path.to_owned(), part.line());
         if !self.lines.contains(&place) {
             return Shown::Whole;
         }
+        let Part::Entry(entry) = part else { return Shown::LeftOut };
         // First: a program can write a mark as well.
         if instructs(&entry.text) {
             return Shown::LeftOut;
@@ -107,7 +109,7 @@ impl Memory {
     /// Entries, each as a path and a line, whose last writer may have had text of others.
     pub fn lines_of_others(&self) -> Arc<HashSet<(String, String)>> {
         let mut others = self.origins().map(|origins| Arc::clone(&origins.others)).unwrap_or_default();
-        let since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(since) = since.as_ref().filter(|since| !since.unstored.is_empty()) {
             Arc::make_mut(&mut others).extend(since.unstored.iter().cloned());
         }
@@ -121,25 +123,25 @@ impl Memory {
 
     /// A program that nothing confines is about to run: what is in the files now is the user's, what comes without an
     /// origin from now on may be the program's. Blocks.
-    pub fn before_free_program(&self) {
-        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn before_unconfined_program(&self) {
+        let mut since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         if since.is_some() {
             return;
         }
         let lines = |file: &RuleFilePlace| {
-            file.read().map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
+            file.read().map(|d| d.parts().map(Part::line).collect()).unwrap_or_default()
         };
         let known = self.rule_files().iter().map(|file| (name(&file.path), lines(file))).collect();
-        *since = Some(SinceFree { known, unstored: HashSet::new(), unreported: 0 });
+        *since = Some(SinceUnconfined { known, unstored: HashSet::new(), unreported: 0 });
     }
 
     fn lines(&self, target: MemoryTarget) -> HashSet<String> {
-        self.read(target).map(|d| d.entries().map(Entry::line).collect()).unwrap_or_default()
+        self.read(target).map(|d| d.parts().map(Part::line).collect()).unwrap_or_default()
     }
 
     /// The user agreed to the files of the project as they are.
     pub(super) fn know_project(&self) {
-        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
         for target in self.targets().filter(|t| t.scope == MemoryScope::Project) {
             if let Some(path) = self.path(target) {
@@ -150,32 +152,31 @@ impl Memory {
 
     /// Records entries that may be those of a program that nothing confined. Returns how many were found since the last call.
     /// Blocks.
-    pub fn free_entries(&self, session: SessionId) -> usize {
-        self.note_free_entries(Some(session));
-        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn unconfined_entries(&self, session: SessionId) -> usize {
+        self.note_unconfined_entries(Some(session));
+        let mut since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         since.as_mut().map_or(0, |since| std::mem::take(&mut since.unreported))
     }
 
     /// Takes note of lines that Tiller wrote itself: no program did.
     pub(super) fn written_here(&self, path: &Path, lines: HashSet<String>) {
-        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(since) = since.as_mut() {
             since.known.entry(name(path)).or_default().extend(lines);
         }
     }
 
-    /// As [`Self::free_entries`], for a caller that shows no notice.
-    pub(crate) fn note_free_entries(&self, session: Option<SessionId>) {
-        let mut since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+    /// As [`Self::unconfined_entries`], for a caller that shows no notice.
+    pub(crate) fn note_unconfined_entries(&self, session: Option<SessionId>) {
+        let mut since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(since) = since.as_mut() else { return };
         let origins = self.origins().unwrap_or_default();
         let runs = self.running(true).is_some();
         for file in self.rule_files() {
             let (path, Ok(document)) = (name(&file.path), file.read()) else { continue };
             let known = since.known.entry(path.clone()).or_default();
-            for entry in document.entries() {
-                let line = entry.line();
-                let place = (path.clone(), line);
+            for part in document.parts() {
+                let place = (path.clone(), part.line());
                 if !known.insert(place.1.clone()) {
                     continue;
                 }
@@ -191,16 +192,7 @@ impl Memory {
                     taint: Taint::ToolOutput,
                     ..Provenance::default()
                 };
-                let change = MemoryChange {
-                    id: 0,
-                    time: self.clock.now(),
-                    path: path.clone(),
-                    removed: None,
-                    added: Some(line.clone()),
-                    archived: None,
-                    state: ChangeState::Done,
-                    from,
-                };
+                let change = found(part, self.clock.now(), &path, from);
                 let stored = self.store.get().map(|store| store.memory_changes().add(change).wait());
                 if !matches!(stored, Some(Ok(_))) {
                     since.unstored.insert((path.clone(), line));
@@ -210,16 +202,41 @@ impl Memory {
         }
     }
 
-    /// The same as [`Self::accept_kept`] for the USER.md of the user's settings, which is only read: the entry stays as it is.
-    pub(super) fn accept_in_settings(
+    /// The same as [`Self::accept_kept`] where the text stays as it is: in the USER.md of the user's settings, which is only
+    /// read, and for lines that are no entry. Those of the file that were found before this one are accepted with it: they
+    /// are one row of the browser.
+    pub(super) fn accept_as_it_is(
         &self,
         store: &Store,
         change: &MemoryChange,
     ) -> Result<String, MemoryError> {
-        let from = Provenance { taint: Taint::Person, ..change.from.clone() };
-        let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
-        store.memory_changes().add(accepted).wait()?;
+        let recorded = self.changes(&[ChangeState::Done])?;
+        let shown = if is_line(change) { self.lines_in(&change.path)? } else { HashSet::new() };
+        let with = |c: &&MemoryChange| {
+            let found =
+                is_line(c) && c.path == change.path && c.id < change.id && c.from.taint.is_untrusted();
+            let line = || Entry::of_line(c.added.as_deref().unwrap_or_default()).line();
+            c.id == change.id || (found && shown.contains(&line()))
+        };
+        let changes: Vec<&MemoryChange> = recorded.iter().filter(with).collect();
+        for change in &changes {
+            self.screened(change.added.as_deref().unwrap_or_default(), Taint::Person)?;
+        }
+        for change in changes {
+            let from = Provenance { taint: Taint::Person, ..change.from.clone() };
+            let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
+            store.memory_changes().add(accepted).wait()?;
+        }
         Ok(format!("accepted in {}", change.path))
+    }
+
+    /// The lines of the file at `path` that are no part of an entry and that models could see.
+    fn lines_in(&self, path: &str) -> Result<HashSet<String>, MemoryError> {
+        let files = self.rule_files();
+        let Some(file) = files.iter().find(|file| name(&file.path) == path) else {
+            return Ok(HashSet::new());
+        };
+        Ok(file.read()?.live_lines().map(Part::line).collect())
     }
 
     /// The user accepts an entry that text of others had a part in: from then on it is the user's, without the mark at its
@@ -240,4 +257,18 @@ impl Memory {
         self.carry_out(&planned)?;
         Ok(format!("accepted in {}", target.label()))
     }
+}
+
+/// Whether a change is the record of a line that is no entry, and that was found in a file: it changed nothing, so that it
+/// cannot be undone.
+pub(super) fn is_line(change: &MemoryChange) -> bool {
+    change.added.is_some() && change.added == change.removed
+}
+
+/// The change that a part of a file is recorded by, which was found in it. A line replaces itself: see [`is_line`].
+pub(super) fn found(part: Part<'_>, time: Time, path: &str, from: Provenance) -> MemoryChange {
+    let line = part.line();
+    let removed = matches!(part, Part::Line(_)).then(|| line.clone());
+    let (path, added) = (path.to_owned(), Some(line));
+    MemoryChange { id: 0, time, path, removed, added, archived: None, state: ChangeState::Done, from }
 }

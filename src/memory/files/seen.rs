@@ -2,22 +2,23 @@
 //!
 //! The database keeps each file as it was at the last look. A look compares it with the file as it is now, records what is
 //! missing, and keeps the new state, in one transaction: after a kill the next look finds the same again. Changes by Tiller
-//! are carried out under the file's lock, which a look takes as well, and recorded before the new state is kept: one that a
-//! kill cuts short is listed as if another program had made it, rather than lost.
+//! are carried out under the file's lock, which a look takes as well. What is to be recorded of one is stored before the file is
+//! replaced: after a kill the next look records it where the file has it, and gives it up where it has not.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use tiller_fs::lock::LockFile;
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{MemoryTarget, Provenance, SessionId, Taint, Time};
-use tiller_store::{MemoryLook, MemoryRun, Process, Store, Ticket};
+use tiller_store::{MemoryLook, MemoryRun, Process, RecordStep, Store, Ticket, UnfinishedChange};
 
 use super::disk::Slot;
-use super::document::{Document, Entry};
+use super::document::{Document, Entry, Part};
+use super::power::found;
 use super::{Memory, MemoryError, SETTINGS, name};
 
 /// Size, inode and times of a file, by which a change is noticed; `None`: there is no file. A program cannot set the last time.
@@ -53,12 +54,12 @@ struct Watched {
 
 /// A call that may change memory files by itself. It has ended when this is dropped.
 #[derive(Debug)]
-pub struct FreeCall {
+pub struct UnconfinedCall {
     memory: Arc<Memory>,
     key: (SessionId, String),
 }
 
-impl Drop for FreeCall {
+impl Drop for UnconfinedCall {
     fn drop(&mut self) {
         self.memory.ended(&self.key);
         // Not awaited: a call that seems to run only changes the words about what vanishes.
@@ -102,14 +103,14 @@ impl Memory {
     }
 
     /// A call begins whose program can write the files by itself. `from`: its session, and the reply that made it. Blocks.
-    pub fn call_began(self: &Arc<Self>, call: &str, from: Provenance) -> Option<FreeCall> {
+    pub fn call_began(self: &Arc<Self>, call: &str, from: Provenance) -> Option<UnconfinedCall> {
         self.look();
         let key = (from.session?, call.to_owned());
         self.began(key.clone(), from.clone());
         if let Some(Err(error)) = self.persist(Some(from)).map(Ticket::wait) {
             tracing::warn!(%error, "the call that may change memory files is not recorded");
         }
-        Some(FreeCall { memory: Arc::clone(self), key })
+        Some(UnconfinedCall { memory: Arc::clone(self), key })
     }
 
     /// How many entries vanished since the last call of this, while a turn or a call of the session ran. Blocks.
@@ -118,30 +119,79 @@ impl Memory {
         self.watch().unreported.remove(&session).unwrap_or_default()
     }
 
-    /// Changes a file, and does `then` before the new state counts as seen. `edit` may run again, as for [`Slot::change_locked`].
+    /// Changes a file, and records it by the steps of `record` before the new state counts as seen. The steps are stored before the
+    /// file is replaced: a kill in between leaves both as they were, or the next look records the change. `edit` may run
+    /// again, as for [`Slot::change_locked`].
     pub(super) fn change<T>(
         &self,
         target: MemoryTarget,
         mut edit: impl FnMut(&mut Document) -> Result<T, MemoryError>,
-        then: impl FnOnce(&T) -> Result<(), MemoryError>,
+        record: impl Fn(&T) -> Result<Vec<RecordStep>, MemoryError>,
     ) -> Result<T, MemoryError> {
         let slot = self.slot(target)?;
         let lock = slot.lock_to_change()?;
+        let watched = Watched { key: name(&slot.path), slot, target };
+        let slot = &watched.slot;
+        if self.settle(&watched)?.is_some() {
+            self.look_locked(&lock, &watched, self.clock.now(), None)?;
+        }
         let mut own = (Document::default(), Document::default());
-        let value = slot.change_locked(&lock, |document| {
+        let mut change = UnfinishedChange::default();
+        let changed = slot.change_locked(&lock, |document| {
             own.0 = document.clone();
             let value = edit(document)?;
             own.1 = document.clone();
+            change = unfinished(&own, record(&value)?);
+            if let Some(store) = self.store.get().filter(|_| own.0 != own.1) {
+                store.memory_changes().begin(&watched.key, &change)?.wait()?;
+            }
             Ok(value)
-        })?;
-        then(&value)?;
+        });
+        let value = match changed {
+            Ok(value) => value,
+            Err(error) => {
+                // What is not settled now, the next look settles.
+                if let Err(error) = self.settle(&watched) {
+                    tracing::warn!(%error, "a change of a memory file is not recorded yet");
+                }
+                return Err(error);
+            }
+        };
+        super::disk::step("unrecorded");
+        if let Some(store) = self.store.get() {
+            store.memory_changes().record(&watched.key, change)?.wait()?;
+        }
         super::disk::step("recorded");
         self.written_here(&slot.path, new_lines(&own.0, &own.1));
-        let watched = Watched { key: name(&slot.path), slot, target };
         if let Err(error) = self.look_locked(&lock, &watched, self.clock.now(), Some(&own)) {
             tracing::warn!(%error, "a memory file was not compared with its last state");
         }
         Ok(value)
+    }
+
+    /// Records the change of a process that was killed while it wrote the file, if the file has it. The file's lock is held: no
+    /// living process writes it. Returns the file before and after the change, if it has it.
+    fn settle(&self, watched: &Watched) -> Result<Option<(Document, Document)>, MemoryError> {
+        let Some(store) = self.store.get() else { return Ok(None) };
+        let Some(change) = store.memory_changes().unfinished(&watched.key)? else { return Ok(None) };
+        let after = Document::parse(&watched.slot.read()?.unwrap_or_default());
+        let is = counts(&after);
+        let number = |line: &String| is.get(line).copied().unwrap_or_default();
+        let done = change.fewer.iter().all(|(line, then)| number(line) <= *then)
+            && change.more.iter().all(|(line, then)| number(line) >= *then);
+        if !done {
+            store.memory_changes().give_up(&watched.key).wait()?;
+            return Ok(None);
+        }
+        let mut before = after.clone();
+        for (line, _) in &change.more {
+            before.remove(&Entry::of_line(line));
+        }
+        for (line, _) in &change.fewer {
+            before.add(&Entry::of_line(line), None);
+        }
+        store.memory_changes().record(&watched.key, change)?.wait()?;
+        Ok(Some((before, after)))
     }
 
     /// Brings back an entry that vanished, or with `all` those that were found missing at the same time. Returns a sentence.
@@ -178,7 +228,9 @@ impl Memory {
             }
             Ok(!there)
         };
+        let put_away = RecordStep::Set { id: change.id, state: ChangeState::Declined };
         self.change(target, edit, |added| {
+            let mut steps = Vec::new();
             if *added {
                 // It is as trusted as it was: the user brings back what was there.
                 let recorded = store.memory_changes().of_lines(&change.path, &entry.forms())?;
@@ -194,11 +246,12 @@ impl Memory {
                     from: last.map_or(person, |c| c.from.clone()),
                     ..change.clone()
                 };
-                store.memory_changes().add(change).wait()?;
+                steps.push(RecordStep::Add(change));
             }
-            Ok(())
+            steps.push(put_away.clone());
+            Ok(steps)
         })?;
-        Ok(store.memory_changes().set(change.id, ChangeState::Declined, None).wait()?)
+        Ok(())
     }
 
     fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
@@ -261,12 +314,14 @@ impl Memory {
     /// Compares a file with its last state. `own`: the file before and after a change by Tiller.
     fn look_locked(
         &self,
-        _lock: &File,
+        _lock: &LockFile,
         watched: &Watched,
         time: Time,
         own: Option<&(Document, Document)>,
     ) -> Result<(), MemoryError> {
         let Some(store) = self.store.get() else { return Ok(()) };
+        let settled = if own.is_none() { self.settle(watched)? } else { None };
+        let own = own.or(settled.as_ref());
         let now = stamp(&watched.slot.path);
         // A file that cannot be read is shown as such; its last state stays.
         let text = watched.slot.read()?.unwrap_or_default();
@@ -275,7 +330,7 @@ impl Memory {
         others.retain(|run| run.path == watched.key);
         let killed: Vec<MemoryRun> = others.iter().filter(|run| !run.process.alive()).cloned().collect();
         let same = seen.as_ref() == Some(&text);
-        if !same || !others.is_empty() {
+        if !same || !others.is_empty() || own.is_some() {
             let by = self.running(false).or_else(|| killed.last().map(|run| run.by.clone()));
             let mut look = self.compared(store, watched, time, text, seen.as_deref(), own, by.as_ref())?;
             let vanished = look.changes.len();
@@ -331,7 +386,7 @@ impl Memory {
         Ok(look)
     }
 
-    /// Entries that came while a call of another window runs, or ran when its process of Tiller was killed: they are no rules, as
+    /// Entries and lines that came while a call of another window runs, or ran when its process of Tiller was killed: they are no rules, as
     /// those of any such call.
     fn added_by_others(
         &self,
@@ -348,40 +403,57 @@ impl Memory {
         let mut known: HashSet<String> =
             recorded.iter().filter_map(|c| Some(Entry::of_line(c.added.as_deref()?).line())).collect();
         let now = Document::parse(&look.text);
-        let mut added = Vec::new();
+        let (mut added, time) = (Vec::new(), self.clock.now());
         // What Tiller brought back or moved in this change has its origin, recorded or not.
         let own: HashSet<String> = own.map_or_else(HashSet::new, |(before, after)| new_lines(before, after));
         for run in marks {
-            let before = Document::parse(&run.text);
-            let before: HashSet<String> = before.entries().map(Entry::line).collect();
-            let new = now.entries().map(Entry::line).filter(|line| !before.contains(line));
-            let new = new.filter(|line| !own.contains(line));
-            let new: Vec<String> = new.filter(|line| known.insert(line.clone())).collect();
-            added.extend(new.into_iter().map(|line| MemoryChange {
-                id: 0,
-                time: self.clock.now(),
-                path: look.path.clone(),
-                removed: None,
-                added: Some(line),
-                archived: None,
-                state: ChangeState::Done,
-                // Without the entry of the tree: it is not taken out with a branch.
-                from: Provenance {
-                    entry: None,
-                    branch: String::new(),
-                    taint: Taint::ToolOutput,
-                    ..run.by.clone()
-                },
-            }));
+            let before = lines(&Document::parse(&run.text));
+            // Without the entry of the tree: it is not taken out with a branch.
+            let (entry, branch, taint) = (None, String::new(), Taint::ToolOutput);
+            let from = Provenance { entry, branch, taint, ..run.by.clone() };
+            for part in now.parts() {
+                let line = part.line();
+                if !before.contains(&line) && !own.contains(&line) && known.insert(line) {
+                    added.push(found(part, time, &look.path, from.clone()));
+                }
+            }
         }
         Ok(added)
     }
 }
 
-/// The entries of `after` that are not in `before`, as lines.
+/// What a change does to the entries of a file, and what is to be recorded of it.
+fn unfinished((before, after): &(Document, Document), steps: Vec<RecordStep>) -> UnfinishedChange {
+    let (was, is) = (counts(before), counts(after));
+    let number = |of: &HashMap<String, usize>, line: &str| of.get(line).copied().unwrap_or_default();
+    let mut change = UnfinishedChange { steps, ..UnfinishedChange::default() };
+    for line in was.keys().chain(is.keys().filter(|line| !was.contains_key(*line))) {
+        let (before, after) = (number(&was, line), number(&is, line));
+        match after.cmp(&before) {
+            std::cmp::Ordering::Less => change.fewer.push((line.clone(), after)),
+            std::cmp::Ordering::Greater => change.more.push((line.clone(), after)),
+            std::cmp::Ordering::Equal => {}
+        }
+    }
+    change
+}
+
+/// How often a file has each entry, as it is recorded.
+fn counts(document: &Document) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    document.entries().for_each(|entry| *counts.entry(entry.recorded()).or_default() += 1);
+    counts
+}
+
+/// The parts of a file, as their records have them.
+fn lines(document: &Document) -> HashSet<String> {
+    document.parts().map(Part::line).collect()
+}
+
+/// The parts of `after` that are not in `before`, as lines.
 fn new_lines(before: &Document, after: &Document) -> HashSet<String> {
-    let before: HashSet<String> = before.entries().map(Entry::line).collect();
-    after.entries().map(Entry::line).filter(|line| !before.contains(line)).collect()
+    let before = lines(before);
+    lines(after).into_iter().filter(|line| !before.contains(line)).collect()
 }
 
 /// What of `before` is not in `after` any more, as lines of entries. An entry that is only in the archive now counts, and lines

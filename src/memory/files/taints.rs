@@ -109,7 +109,7 @@ impl Memory {
 
     pub(super) fn taints(&self) -> Result<Taints, MemoryError> {
         let recorded = self.origins()?;
-        let since = self.since_free.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         let unstored = since.iter().flat_map(|since| since.unstored_lines());
         let unstored = unstored.map(|line| unmarked(&Entry::of_line(&line).text).0);
         let unstored = unstored.filter(|text| !recorded.accepted.contains(text)).collect();

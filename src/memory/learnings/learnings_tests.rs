@@ -2,15 +2,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
+use tiller_config::schema::LearningsSetting;
 use tiller_protocol::{
-    FailureKind, Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
+    Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
 };
 use tiller_store::{Options, Retirement, Store};
 
 use super::kind::command_subjects;
 use super::*;
+use crate::testing::{NOW, learning_source};
 
-const NOW: Time = Time(1_795_291_200_000);
 const DAY: i64 = 24 * 3_600_000;
 
 fn service() -> (tempfile::TempDir, Learnings) {
@@ -29,29 +30,13 @@ fn of(session: SessionId) -> Provenance {
     Provenance { session: Some(session), taint: Taint::Agent, ..Provenance::default() }
 }
 
-fn source(taint: Taint) -> LearningSource {
-    LearningSource { session: None, entry: None, agent: "main".into(), branch: "main".into(), taint }
-}
-
 fn call(line: &str) -> CallKind {
     CallKind { tool: "terminal".into(), subjects: command_subjects(line), text: line.into() }
 }
 
 fn learning(id: i64, subject: &str, error: &str, fix: &str) -> Learning {
-    Learning {
-        id,
-        kind: failure_kind("terminal", subject, error),
-        pattern: subject.into(),
-        error: String::new(),
-        fix: fix.into(),
-        context: String::new(),
-        tags: Vec::new(),
-        state: LearningState::Active,
-        created_at: NOW,
-        last_used_at: None,
-        times_used: 0,
-        source: source(Taint::ToolOutput),
-    }
+    let kind = failure_kind("terminal", subject, error);
+    Learning { id, kind, ..crate::testing::learning(subject, error, fix) }
 }
 
 #[test]
@@ -174,17 +159,23 @@ fn the_setting_and_the_taint_decide_whether_a_learning_is_used() {
         l.source.taint = taint;
         service.offer(l, mode).unwrap().map(|l| l.state)
     };
-    assert_eq!(offer("`git pull` once", Taint::ToolOutput, LearningsMode::Never), None);
+    assert_eq!(offer("`git pull` once", Taint::ToolOutput, LearningsSetting::Never), None);
     assert_eq!(
-        offer("`git pull` once", Taint::ToolOutput, LearningsMode::Ask),
+        offer("`git pull` once", Taint::ToolOutput, LearningsSetting::Ask),
         Some(LearningState::Proposed)
     );
-    assert_eq!(offer("`git pull` once", Taint::ToolOutput, LearningsMode::Save), None, "known");
-    assert_eq!(offer("rebase on main", Taint::ToolOutput, LearningsMode::Save), Some(LearningState::Active));
-    assert_eq!(offer("ask the maintainer", Taint::Web, LearningsMode::Save), Some(LearningState::Proposed));
+    assert_eq!(offer("`git pull` once", Taint::ToolOutput, LearningsSetting::Save), None, "known");
+    assert_eq!(
+        offer("rebase on main", Taint::ToolOutput, LearningsSetting::Save),
+        Some(LearningState::Active)
+    );
+    assert_eq!(
+        offer("ask the maintainer", Taint::Web, LearningsSetting::Save),
+        Some(LearningState::Proposed)
+    );
     // A session that has read the web proposes only.
     let s = session();
-    service.set(LearningsMode::Save, crate::learnings::LEARNING_TOKENS);
+    service.set(LearningsSetting::Save, crate::learnings::LEARNING_TOKENS);
     let saved = |pattern: &str| SavedLearning {
         pattern: pattern.into(),
         error: "error: no such host".into(),
@@ -215,7 +206,7 @@ fn orders_hidden_text_and_programs_of_the_network_are_refused() {
     for text in bad {
         assert!(service.screen(text).is_err(), "{text:?}");
         let l = learning(0, "git push", "error: rejected", text);
-        assert!(service.offer(l, LearningsMode::Save).is_err());
+        assert!(service.offer(l, LearningsSetting::Save).is_err());
         let line = json!({"pattern": "git push", "error_type": "e", "fix": text}).to_string();
         let read = lines::read(&line, NOW, false);
         assert_eq!((read.learnings.len(), read.left_out), (0, 1), "{text:?}");
@@ -290,7 +281,7 @@ fn learnings_of_a_file_of_ones_own_are_as_they_were_written() {
         l.error = error;
         // Cut once, and not at the limit itself.
         l.pattern = words::one_line(&format!("a{}", "ü".repeat(400)), limits::PATTERN);
-        l.source = LearningSource { session: Some(session()), taint, ..source(taint) };
+        l.source = LearningSource { session: Some(session()), taint, ..learning_source(taint) };
         l.state = [LearningState::Active, LearningState::Retired, LearningState::Proposed][n % 3].clone();
         (l.times_used, l.tags) = (u32::try_from(n).unwrap(), vec!["git".into()]);
         l.created_at = Time(NOW.0 - 200 * DAY);
@@ -470,7 +461,6 @@ fn a_message_that_names_a_command_gets_its_learning_once() {
     assert_eq!(service.for_message(s, "what is a crate?").learnings.len(), 0);
     assert_eq!(service.for_message(s, "please run Cargo publish now").learnings.len(), 1);
     assert_eq!(service.for_message(s, "cargo publish again").learnings.len(), 0);
-    let _ = FailureKind::default();
 }
 
 /// What is a rule does not fade, and two rules are two whatever their words.

@@ -31,9 +31,7 @@ pub use consolidate::{FADE_DAYS, consolidate};
 pub use find::{Relevance, relevance};
 pub use kind::{CallKind, command_subjects, failure_kind, kind_of};
 pub use pair::{CallSeen, Pair, Pairs};
-pub use service::{
-    Attached, LEARNING_TOKENS, Learnings, LearningsMode, Notes, SavedLearning, WrittenLearning, note,
-};
+pub use service::{Attached, LEARNING_TOKENS, Learnings, Notes, SavedLearning, WrittenLearning, note};
 
 #[cfg(test)]
 #[path = "learnings_tests.rs"]

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tiller_config::schema::LearningsSetting;
 use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint};
 use tiller_store::Store;
@@ -34,18 +35,6 @@ const SUBJECTS: usize = 4;
 const DAY: i64 = 24 * 3_600 * 1_000;
 /// Most learnings of one consolidation.
 const ALL: u32 = 50_000;
-
-/// What happens to a learning that the engine offers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LearningsMode {
-    /// It is used at once, unless it comes from the web.
-    Save,
-    /// It waits for the person.
-    #[default]
-    Ask,
-    /// None is made.
-    Never,
-}
 
 /// Learnings for the end of a result or a message.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +80,7 @@ pub struct Learnings {
     tainted: Mutex<HashSet<SessionId>>,
     /// What concerns calls of scripts that still run, by the call of the script.
     of_scripts: Mutex<HashMap<String, Notes>>,
-    mode: Mutex<LearningsMode>,
+    mode: Mutex<LearningsSetting>,
     /// Bytes of the learnings that are attached at once.
     room: AtomicUsize,
     rules: Option<RuleBook>,
@@ -150,12 +139,12 @@ impl Learnings {
     }
 
     /// What happens to learnings that are offered.
-    pub fn mode(&self) -> LearningsMode {
+    pub fn mode(&self) -> LearningsSetting {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The settings were read. `tokens`: of the learnings that are attached at once.
-    pub fn set(&self, mode: LearningsMode, tokens: u64) {
+    pub fn set(&self, mode: LearningsSetting, tokens: u64) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
         self.room.store(bytes_of(tokens), Ordering::Relaxed);
     }
@@ -292,8 +281,8 @@ impl Learnings {
     ///
     /// # Errors
     /// Why it may not be kept.
-    pub fn offer(&self, mut learning: Learning, mode: LearningsMode) -> Result<Option<Learning>, String> {
-        if mode == LearningsMode::Never {
+    pub fn offer(&self, mut learning: Learning, mode: LearningsSetting) -> Result<Option<Learning>, String> {
+        if mode == LearningsSetting::Never {
             return Ok(None);
         }
         let kind = &learning.kind.error_type;
@@ -318,13 +307,15 @@ impl Learnings {
         }
         learning.state = match (mode, &learning.source.taint) {
             // A matcher makes it a rule, and that only the person does.
-            (LearningsMode::Save, taint)
+            (LearningsSetting::Save, taint)
                 if *taint != Taint::Person
                     && has_matcher(&format!("{} {}", learning.fix, learning.context)) =>
             {
                 LearningState::Proposed
             }
-            (LearningsMode::Save, Taint::Person | Taint::Agent | Taint::ToolOutput) => LearningState::Active,
+            (LearningsSetting::Save, Taint::Person | Taint::Agent | Taint::ToolOutput) => {
+                LearningState::Active
+            }
             _ => LearningState::Proposed,
         };
         let (id, new) =

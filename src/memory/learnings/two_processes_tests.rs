@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use tiller_protocol::{LearningState, ManualClock, Provenance, SeqIds, SessionId, Time};
+use tiller_config::schema::LearningsSetting;
+use tiller_protocol::{LearningState, ManualClock, Provenance, SeqIds, SessionId};
 use tiller_store::{Options, Store};
 
 use super::*;
+use crate::testing::NOW;
 
-const NOW: Time = Time(1_795_291_200_000);
 /// Learnings that each process saves, and how many of them are alike.
 const SAVED: u32 = 40;
 const ALIKE: u32 = 4;
@@ -19,7 +20,7 @@ const NAME: &str = "TILLER_LEARNINGS_NAME";
 fn open(dir: &Path) -> Learnings {
     let store = Store::open(&dir.join("tiller.db"), Options::default()).unwrap();
     let learnings = Learnings::new(store, Arc::new(ManualClock::new(NOW)));
-    learnings.set(LearningsMode::Save, crate::learnings::LEARNING_TOKENS);
+    learnings.set(LearningsSetting::Save, crate::learnings::LEARNING_TOKENS);
     learnings
 }
 

@@ -14,7 +14,7 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// From 0 (no common word) to 1 (the same words). Two empty texts are alike.
+/// The Dice coefficient of two sets of words, from 0 (no common word) to 1 (the same words). Two empty sets are alike.
 pub(super) fn likeness(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.len() + b.len();
     if all == 0 {

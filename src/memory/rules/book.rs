@@ -11,7 +11,7 @@ use tiller_store::Store;
 use super::matcher::{ActionRule, of_others, parse};
 use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
 
-/// Most rules of all files.
+/// Most rules of all memory files.
 const RULES: usize = 1_000;
 /// Most rules that are attached to one result, and bytes of them.
 const ATTACHED: usize = 3;
@@ -84,11 +84,15 @@ type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<FileRules>);
 /// Most faults that are kept and shown.
 const FAULTS: usize = 100;
 
+/// The rules of learnings, and the revision of the learnings that they were read from.
+type LearnedRules = (i64, Arc<Vec<BookRule>>);
+
 /// The rules of this user and project.
 pub struct RuleBook {
     memory: Arc<Memory>,
     tools: ToolCatalog,
     read: Mutex<Option<RulesRead>>,
+    learned: Mutex<Option<LearnedRules>>,
     /// Rules whose text stands in the conversation of a session.
     shown: Mutex<HashMap<SessionId, HashSet<String>>>,
     /// Faults that a notice has named.
@@ -99,30 +103,60 @@ impl RuleBook {
     /// Over the memory files in use.
     pub fn new(memory: Arc<Memory>, tools: ToolCatalog) -> Self {
         memory.match_tools(tools.clone());
-        Self { memory, tools, read: Mutex::default(), shown: Mutex::default(), reported: Mutex::default() }
+        Self {
+            memory,
+            tools,
+            read: Mutex::default(),
+            learned: Mutex::default(),
+            shown: Mutex::default(),
+            reported: Mutex::default(),
+        }
     }
 
     /// The rules of the files as they are now, and of active learnings. Entries with the same text are one rule: it is
     /// shown and counted by its text. Blocks.
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
+        self.rules_for(store, |_| true)
+    }
+
+    /// As [`Self::rules`], without rules of learnings that do not fit: these may be many, and are not copied. Blocks.
+    pub fn rules_for(&self, store: &Store, fits: impl Fn(&ActionRule) -> bool) -> Vec<BookRule> {
         let read = self.of_files();
         let own = &read.rules;
         let others = if own.is_empty() { Arc::default() } else { self.memory.lines_of_others() };
         let mut all: Vec<BookRule> =
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
-        for learning in store.learnings().with_matchers().unwrap_or_default() {
-            let text = text_of(&learning);
+        let learned = self.of_learnings(store);
+        let texts: HashSet<&str> = own.iter().map(|r| r.rule.rule.text.as_str()).collect();
+        // One with the text of an entry is a part of that entry's rule.
+        let more = learned.iter().filter(|r| texts.contains(r.rule.text.as_str()) || fits(&r.rule));
+        all.extend(more.cloned());
+        one_for_each_text(all)
+    }
+
+    /// The rules of active learnings, each text once. They are read again when one of these has changed.
+    fn of_learnings(&self, store: &Store) -> Arc<Vec<BookRule>> {
+        let mut read = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || read.as_ref().map(|(_, rules)| Arc::clone(rules)).unwrap_or_default();
+        // Before the rows: what changes in between is read with the next call.
+        let Ok(revision) = store.learnings().matchers_revision() else { return known() };
+        if let Some((of, rules)) = &*read
+            && *of == revision
+        {
+            return Arc::clone(rules);
+        }
+        let Ok(learnings) = store.learnings().with_matchers() else { return known() };
+        let rule = |learning: &Learning| {
             // Output of a command must not write a rule by being learned from: the user accepts it first.
             if !matches!(learning.source.taint, Taint::Person | Taint::Agent) {
-                continue;
+                return None;
             }
-            if let Ok(Some(rule)) = parse(&text, &self.tools) {
-                all.push(BookRule { rule, origin: format!("learning {}", learning.id) });
-            }
-        }
-        let mut all = one_for_each_text(all);
-        all.truncate(RULES);
-        all
+            let rule = parse(&text_of(learning), &self.tools).ok().flatten()?;
+            Some(BookRule { rule, origin: format!("learning {}", learning.id) })
+        };
+        let rules = Arc::new(one_for_each_text(learnings.iter().filter_map(rule).collect()));
+        *read = Some((revision, Arc::clone(&rules)));
+        rules
     }
 
     /// Why the matcher of a learning cannot be read, without a full stop; `None`: it can, or there is none.
@@ -153,7 +187,7 @@ impl RuleBook {
         }
         // A program of another window may have written them.
         self.memory.look();
-        self.memory.note_free_entries(None);
+        self.memory.note_unconfined_entries(None);
         let mut found = FileRules::default();
         for file in &files {
             for entry in live(file) {

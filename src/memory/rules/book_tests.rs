@@ -4,6 +4,7 @@ use tiller_tool::Registry;
 
 use super::*;
 use crate::screen::no_secret;
+use crate::testing::{learning, learning_source};
 use crate::{MemoryPlaces, MemorySettings};
 
 fn book(text: &str) -> (tempfile::TempDir, Store, RuleBook) {
@@ -74,30 +75,46 @@ fn text_of_others_is_no_rule() {
     assert_eq!((book.rules(&store).len(), marks(&book).len()), (1, 0));
     // Nor does what was learned from the output of a command become one.
     for (taint, rules) in [(Taint::ToolOutput, 1), (Taint::Web, 1), (Taint::Agent, 2)] {
-        let source = tiller_protocol::LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint,
-        };
+        let fix = format!("do {taint:?} [when: read]");
         let learning = tiller_protocol::Learning {
-            id: 0,
             kind: tiller_protocol::FailureKind::default(),
             pattern: format!("pattern {taint:?}"),
-            error: String::new(),
-            fix: format!("do {taint:?} [when: read]"),
-            context: String::new(),
-            tags: Vec::new(),
-            state: tiller_protocol::LearningState::Active,
-            created_at: Time(1),
-            last_used_at: None,
-            times_used: 0,
-            source,
+            source: learning_source(taint),
+            ..learning("", "", &fix)
         };
         store.learnings().add(learning).wait().unwrap();
         assert_eq!(book.rules(&store).len(), rules, "{taint:?}");
     }
+}
+
+/// However many there are, each has power, and a change of one is seen at once.
+#[test]
+fn all_learnings_with_a_matcher_are_rules_and_changes_of_them_are_seen() {
+    let (_dir, store, book) = book("- mine [when: read]\n");
+    let rule = |n: usize| tiller_protocol::Learning {
+        source: learning_source(Taint::Person),
+        ..learning(&format!("s{n}"), "", &format!("rule {n} [when: terminal \"tool{n} *\"]"))
+    };
+    let last = RULES + 200;
+    store.learnings().add_all((1..=last).map(rule).collect()).wait().unwrap();
+    let rules = book.rules(&store);
+    assert_eq!(rules.len(), last + 1);
+    assert!(rules.iter().any(|r| r.rule.text == format!("rule {last}")), "also the last one");
+    // What is for another call is not copied.
+    let only = format!("rule {last}");
+    let texts = |rules: Vec<BookRule>| rules.into_iter().map(|r| r.rule.text).collect::<Vec<_>>();
+    assert_eq!(texts(book.rules_for(&store, |rule| rule.text == only)), ["mine", only.as_str()]);
+    // A use of a learning changes no rule; a learning that is left with its branch is none.
+    let read = || Arc::clone(&book.learned.lock().unwrap().as_ref().unwrap().1);
+    let before = read();
+    let id = store.learnings().with_matchers().unwrap()[0].id;
+    store.learnings().used(vec![id]).wait().unwrap();
+    book.rules(&store);
+    assert!(Arc::ptr_eq(&before, &read()), "they are not read again");
+    store.learnings().follow_branch(vec![id], Vec::new()).wait().unwrap();
+    assert_eq!(book.rules(&store).len(), last);
+    store.learnings().follow_branch(Vec::new(), vec![id]).wait().unwrap();
+    assert_eq!(book.rules(&store).len(), last + 1);
 }
 
 /// They share their counts: two of them would take a call for the second time that the first was followed.
@@ -196,17 +213,20 @@ fn text_that_is_no_entry_is_no_rule() {
 
 /// Entries that appear while a program runs that nothing confines have no power until the user accepts them.
 #[test]
-fn what_a_free_program_writes_is_no_rule_until_it_is_accepted() {
+fn what_an_unconfined_program_writes_is_no_rule_until_it_is_accepted() {
     let (dir, store, book) = book("- mine [when: read]\n");
     let path = dir.path().join("MEMORY.md");
     let texts = || book.rules(&store).into_iter().map(|r| r.rule.text).collect::<Vec<_>>();
     // Written in an editor: it is the user's.
     std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n").unwrap();
     assert_eq!(texts(), ["mine", "by hand"]);
-    book.memory.before_free_program();
+    book.memory.before_unconfined_program();
     std::fs::write(&path, "- mine [when: read]\n- by hand [when: read]\n- poison [when: read]\n").unwrap();
     assert_eq!(texts(), ["mine", "by hand"], "whether or not the call has ended");
-    assert_eq!([book.memory.free_entries(session()), book.memory.free_entries(session())], [1, 0]);
+    assert_eq!(
+        [book.memory.unconfined_entries(session()), book.memory.unconfined_entries(session())],
+        [1, 0]
+    );
     let page = book.memory.page(&tiller_protocol::MemoryQuery::default()).unwrap();
     let entry = page.entries.iter().find(|e| e.text.starts_with("poison")).unwrap();
     assert_eq!(entry.from.as_ref().unwrap().taint, Taint::ToolOutput);

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_config::schema::LearningsSetting;
 use tiller_protocol::{
     Access, LearningState, Provenance, RuleArgument, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb,
     Touch,
@@ -11,7 +12,7 @@ use tiller_protocol::{
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
 use super::{LearningsSlot, learning_access, learning_spec, off_thread};
-use crate::learnings::{LearningsMode, SavedLearning};
+use crate::learnings::SavedLearning;
 
 /// The tool.
 pub(super) struct SaveLearning(pub(super) LearningsSlot);
@@ -64,7 +65,7 @@ impl Tool for SaveLearning {
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = tiller_tool::schema::read(&args)?;
         let learnings = self.0.get()?;
-        if learnings.mode() == LearningsMode::Never {
+        if learnings.mode() == LearningsSetting::Never {
             return Err(ToolError::Tell("the user keeps no learnings (memory.learnings is never)".into()));
         }
         let text = format!("{} {} {}", args.pattern, args.fix, args.context);

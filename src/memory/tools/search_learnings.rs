@@ -100,40 +100,21 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
-    use tiller_protocol::{LearningSource, ManualClock, Taint, Time};
+    use tiller_protocol::{ManualClock, Taint, Time};
     use tiller_store::{Options, Store};
     use tiller_tool::testing::Bench;
 
     use super::*;
+    use crate::testing::{learning, learning_source};
 
     #[tokio::test]
     async fn learnings_are_found_in_the_order_of_the_finder() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("tiller.db"), Options::default()).unwrap();
         let learning = |fix: &str, state| Learning {
-            id: 0,
-            kind: tiller_protocol::FailureKind {
-                tool: "terminal".into(),
-                subject: "cargo test".into(),
-                error_type: fix.into(),
-                details: Vec::new(),
-            },
-            pattern: "cargo test".into(),
-            error: String::new(),
-            fix: fix.into(),
-            context: String::new(),
-            tags: Vec::new(),
             state,
-            created_at: Time(1),
-            last_used_at: None,
-            times_used: 0,
-            source: LearningSource {
-                session: None,
-                entry: None,
-                agent: "main".into(),
-                branch: String::new(),
-                taint: Taint::Person,
-            },
+            source: learning_source(Taint::Person),
+            ..learning("cargo test", fix, fix)
         };
         for (fix, state) in [
             ("run nextest", LearningState::Active),

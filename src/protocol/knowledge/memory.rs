@@ -323,7 +323,7 @@ pub enum MemoryCommand {
 }
 
 /// A change of a memory file as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryChange {
     pub id: i64,
     pub time: Time,
@@ -340,7 +340,8 @@ pub struct MemoryChange {
 }
 
 /// Whether a change of memory is in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ChangeState {
     Done,
     /// It waits for the person.

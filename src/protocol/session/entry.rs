@@ -7,7 +7,7 @@ use crate::base::ids::{AgentId, EntryId, SessionId};
 use crate::base::usage::{Cost, Usage};
 use crate::bus::view::{LayerCost, ModelRef};
 use crate::knowledge::memory::Taint;
-use crate::session::message::{Block, Message, Origin, Part, StopReason};
+use crate::session::message::{Block, Message, Origin, Part, StopReason, ToolCall};
 use crate::turn::tool::{FileDiff, InnerCall, ToolOutcome, ToolSpec};
 
 /// A node: what happened, after which entry, by which agent.
@@ -63,7 +63,10 @@ pub enum EntryBody {
         #[serde(default)]
         cost: Option<Cost>,
     },
-    /// The result of one tool call. Each call has exactly one.
+    /// The result of one tool call. Each call has exactly one. That of a call of a message ([`is_of_message`])
+    /// stands before the message, follows no reply, and is never sent to a model: the message holds the output.
+    ///
+    /// [`is_of_message`]: crate::ToolCall::is_of_message
     ToolResult {
         call_id: String,
         name: String,
@@ -146,6 +149,18 @@ impl EntryBody {
             Self::ToolResult { display: Some(display), .. } => display.files(),
             Self::InnerCall { call, .. } => call.files.iter().collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// The arguments of a call of a message, of which only the result is stored. `None`: it is another entry.
+    pub fn message_call(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::ToolResult { call_id, content, .. } if ToolCall::is_of_message(call_id) => {
+                let Some(Part::Text { text }) = content.first() else { return None };
+                let line = text.strip_prefix(ToolCall::MESSAGE_LINE)?;
+                Some(serde_json::json!({ "command": line }))
+            }
+            _ => None,
         }
     }
 

@@ -43,6 +43,20 @@ pub struct ToolCall {
     pub vendor: Option<Value>,
 }
 
+impl ToolCall {
+    /// The beginning of the ids of calls that a message of the user's makes: the commands in the text of an own command.
+    /// No model made them, and their output is part of the message.
+    pub const OF_MESSAGE: &str = "tiller-message-";
+
+    /// Stands before the command at the beginning of the result of such a call.
+    pub const MESSAGE_LINE: &str = "$ ";
+
+    /// Whether a call of this id belongs to a message of the user's.
+    pub fn is_of_message(call_id: &str) -> bool {
+        call_id.starts_with(Self::OF_MESSAGE)
+    }
+}
+
 /// One piece of input to a model, from a person or a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

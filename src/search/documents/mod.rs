@@ -5,6 +5,7 @@ pub(crate) mod rank;
 
 use tiller_protocol::{DocumentHit, DocumentKind, EntryId, SearchQuery, SessionId, Time};
 use tiller_store::search::preview_of;
+use tiller_store::search::statistics::fading;
 
 use rank::Text;
 
@@ -101,7 +102,5 @@ impl Library {
 /// The factor for the age of a document.
 fn age(document: &Document, now: Time) -> f32 {
     let Some(time) = document.time.filter(|_| !document.lasting) else { return 1.0 };
-    #[allow(clippy::cast_precision_loss, reason = "an age is rounded")]
-    let days = now.millis().saturating_sub(time.millis()).max(0) as f32 / 86_400_000.0;
-    1.0 - FADES + FADES * (-days / HALF_LIFE).exp2()
+    fading(FADES, HALF_LIFE, now.millis(), time.millis())
 }

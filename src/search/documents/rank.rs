@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use tiller_store::search::statistics::inverse_frequency;
 use tiller_store::search::stem::{camel_case_parts, stem, words};
 use tiller_store::search::words::is_stop;
 use tiller_store::search::{nearest, vary};
@@ -49,10 +50,8 @@ pub(crate) fn rank(texts: &[Text], query: &str, (meant, weight): (&[f32], f32)) 
         .map(|n| found.iter().flatten().filter(|mask| **mask & (1 << n) != 0).count())
         .collect();
     #[allow(clippy::cast_precision_loss, reason = "a frequency is rounded")]
-    let rarity: Vec<f32> = with
-        .iter()
-        .map(|with| (1.0 + (texts.len() as f32 - *with as f32 + 0.5) / (*with as f32 + 0.5)).ln())
-        .collect();
+    let rarity: Vec<f32> =
+        with.iter().map(|with| inverse_frequency(texts.len() as f32, *with as f32)).collect();
     let whole = rarity.iter().sum::<f32>().max(f32::EPSILON);
     let mut hits: Vec<(f32, usize)> = Vec::new();
     for (at, mask) in found.iter().enumerate() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tiller_store::StoreError;
+use tiller_store::search::statistics::inverse_frequency;
 use tiller_store::search::{Near, TextHash};
 
 use super::{Finder, lock};
@@ -90,7 +91,7 @@ impl Finder {
         move |word: &str| {
             #[allow(clippy::cast_precision_loss, reason = "a frequency is rounded")]
             let (with, all) = (known.get(word).copied().unwrap_or(0) as f32, all as f32);
-            (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().max(0.1)
+            inverse_frequency(all, with).max(0.1)
         }
     }
 

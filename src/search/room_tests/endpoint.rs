@@ -372,6 +372,40 @@ async fn a_model_that_changes_its_dimensions_under_its_name_is_indexed_again() {
     }
 }
 
+/// Answers with vectors whose meaning is in their last numbers, behind `before` others.
+async fn server_of_many(before: usize) -> MockServer {
+    server(move |request: &Request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let data = body["input"].as_array().unwrap().iter().map(|t| {
+            let mut vector = vec![0.0; before];
+            vector.extend(meaning(t.as_str().unwrap()));
+            json!({"embedding": vector})
+        });
+        ResponseTemplate::new(200).set_body_json(json!({"data": data.collect::<Vec<_>>()}))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn all_dimensions_of_a_model_count_and_too_many_name_the_setting() {
+    let (_dir, store) = scratch();
+    let made = pets(&store);
+    let many = server_of_many(3000).await;
+    let finder = Arc::new(Finder::new(store, Some(embedder(&base(&many), "m", 8))));
+    finder.index().await;
+    let page = search(&finder, "feline").await;
+    let first = page.hits.first().map(|hit| hit.entry);
+    assert_eq!((page.meaning, first), (SearchMeaning::Used, Some(made[0])));
+
+    let (_dir, store) = scratch();
+    pets(&store);
+    let too_many = server_of_many(crate::embedder::DIMENSIONS).await;
+    let finder = Arc::new(Finder::new(store, Some(embedder(&base(&too_many), "m", 8))));
+    let page = search(&finder, "kitten").await;
+    let SearchMeaning::Failed { why } = page.meaning else { panic!("{:?}", page.meaning) };
+    assert!(why.contains("4099 numbers") && why.contains("`dimensions` in [embeddings]"), "{why}");
+}
+
 /// Another model under the name and with the length of the one before, as after `pull` of a newer one.
 #[tokio::test]
 async fn a_model_that_changes_under_its_name_is_noticed_and_indexed_again() {

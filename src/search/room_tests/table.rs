@@ -67,6 +67,26 @@ fn a_published_table_is_imported_and_words_of_one_meaning_are_near() {
 }
 
 #[test]
+fn an_import_removes_what_a_killed_one_left() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("model.safetensors"), good()).unwrap();
+    std::fs::write(dir.path().join("tokenizer.json"), tokenizer()).unwrap();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    for name in [".embeddings-killed.new", ".embeddings-used.new", ".tmpother"] {
+        std::fs::write(data.join(name), "part").unwrap();
+    }
+    let used = std::fs::File::open(data.join(".embeddings-used.new")).unwrap();
+    used.try_lock().unwrap();
+    import(dir.path(), &data.join("embeddings.table")).unwrap();
+    let entries = std::fs::read_dir(&data).unwrap();
+    let mut left: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    left.sort();
+    assert_eq!(left, [".embeddings-used.new", ".tmpother", "embeddings.table"]);
+}
+
+#[test]
 fn each_way_to_mark_the_beginning_of_a_word_is_known() {
     let header = json!({"embedding.weight": {"dtype": "F32", "shape": [5, 3], "data_offsets": [0, 60]}});
     let tensors = tensors(&header, &floats(&VALUES));

@@ -42,15 +42,37 @@ fn bounded(path: &PathBuf, most: u64) -> Result<Vec<u8>, TableError> {
     std::fs::read(path).map_err(|e| wrong(e.to_string()))
 }
 
+/// The name of a table that is not complete begins and ends with these.
+const PART: (&str, &str) = (".embeddings-", ".new");
+
 fn store(to: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     let folder = to.parent().unwrap_or_else(|| Path::new("."));
     std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    remove_leftovers(folder);
+    let mut file = tempfile::Builder::new().prefix(PART.0).suffix(PART.1).tempfile_in(folder)?;
+    // Shows other imports that it is in use. Where there are no locks, one of two imports at once may fail.
+    drop(file.as_file().try_lock());
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(to).map_err(|e| e.error)?;
     Ok(())
+}
+
+/// Removes what imports that were killed left in the folder. The lock of a file ends with its process.
+fn remove_leftovers(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let part = name.to_str().is_some_and(|name| name.starts_with(PART.0) && name.ends_with(PART.1));
+        if !part || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        let free = std::fs::File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if free {
+            // One that cannot be removed is tried again with the next import.
+            drop(std::fs::remove_file(entry.path()));
+        }
+    }
 }
 
 /// The table's bytes.

@@ -1,12 +1,13 @@
 //! A planned change on disk: under a lock, compared with what the plan was made for, old or new and never half.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::io::Errno;
+use tiller_fs::lock::{LockError, LockFile};
 
 use super::plan::{FileChange, WholeChange, existing};
 use super::tree::Tree;
@@ -161,24 +162,11 @@ fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Holds the lock until it is dropped.
-#[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
-fn lock(path: &Path) -> Result<File, String> {
-    let wrong = |e: io::Error| format!("the lock of the skills cannot be taken: {e}");
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(wrong)?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < WAIT => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err("another process is writing skills; try again later".into());
-            }
-            Err(TryLockError::Error(e)) => return Err(wrong(e)),
-        }
-    }
+fn lock(path: &Path) -> Result<LockFile, String> {
+    LockFile::acquire(path, WAIT).map_err(|error| match error {
+        LockError::Held => "another process is writing skills; try again later".into(),
+        LockError::Io(e) => format!("the lock of the skills cannot be taken: {e}"),
+    })
 }
 
 /// Writes a new file to the disk.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::apply::{copy, write_new};
 use super::{Editor, Plan};
-use crate::skill::FILE;
+use crate::skill::{FILE, is_name};
 
 /// How long a draft is kept.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
@@ -42,9 +42,9 @@ impl Editor {
         self.lay_out(plan, drafts, &folder).ok().map(|()| folder)
     }
 
-    /// Removes the draft of a skill by this author. Blocks.
+    /// Removes the draft of a skill by this author. Nothing is done for a name that no skill can have. Blocks.
     pub fn drop_draft(&self, name: &str, author: &str) {
-        if let Some(drafts) = &self.0.drafts {
+        if let Some(drafts) = self.0.drafts.as_ref().filter(|_| is_name(name)) {
             let own = drafts.join(of_author(author));
             // One that is left is replaced by the next, or removed after a day.
             drop(fs::remove_dir_all(own.join(name)));

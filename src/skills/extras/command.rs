@@ -6,8 +6,20 @@ use tiller_config::agents::Origin;
 use tiller_config::agents::front::{Pairs, Value};
 
 use super::described;
-use crate::fill::fill;
+use crate::fill::placed;
 use crate::read::{find, one_line, scalar, tool_words};
+
+/// A part of the text that a call of an own command sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandPiece {
+    Text(String),
+    /// A command: its output stands here.
+    Run {
+        line: String,
+        /// It stands in a line of text: `` !`command` ``.
+        inline: bool,
+    },
+}
 
 /// A command of a file: `/NAME words` sends its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,97 +65,155 @@ impl OwnCommand {
         }
     }
 
-    /// The text of a message that calls it, with its arguments.
-    pub fn text(&self, arguments: &str) -> String {
-        let mut text = with_commands(&fill(&self.body, &[], arguments));
+    /// The text of a message that calls it, with its arguments. The file alone says what is a command: arguments are put
+    /// into commands as they are, and never make one.
+    pub fn pieces(&self, arguments: &str) -> Vec<CommandPiece> {
+        let mut used = false;
+        let mut put = |text: &str| {
+            let (text, here) = placed(text, &[], arguments);
+            used |= here;
+            text
+        };
+        let mut pieces: Vec<CommandPiece> = Vec::new();
+        for piece in split(&self.body) {
+            pieces.push(match piece {
+                CommandPiece::Text(text) => CommandPiece::Text(put(&text)),
+                CommandPiece::Run { line, inline } => CommandPiece::Run { line: put(&line), inline },
+            });
+        }
+        let mut end = String::new();
+        if !used && !arguments.trim().is_empty() {
+            end.push_str(&format!("\n\n{}", arguments.trim()));
+        }
         if !self.allowed_tools.is_empty() {
-            text.push_str(&format!(
+            end.push_str(&format!(
                 "\n\nOnly these tools run for this task: {}.",
                 self.allowed_tools.join(", ")
             ));
         }
-        text
+        match pieces.last_mut() {
+            Some(CommandPiece::Text(text)) => text.push_str(&end),
+            _ if end.is_empty() => {}
+            _ => pieces.push(CommandPiece::Text(end)),
+        }
+        pieces
     }
 
-    /// What it asks the agent to run first, in order.
+    /// The commands in its text, in order, without arguments.
     pub fn runs(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        each_command(&self.body, |command| found.push(command.to_owned()));
-        found
+        let run = |piece| match piece {
+            CommandPiece::Run { line, .. } => Some(line),
+            CommandPiece::Text(_) => None,
+        };
+        split(&self.body).into_iter().filter_map(run).collect()
     }
 }
 
-/// A line `!command`, and `` !`command` `` in a line, become a request to run the command: the agent's call is judged and
-/// confined like any other.
-fn with_commands(text: &str) -> String {
-    each_command(text, |_| ())
-}
-
-/// As [`with_commands`]; calls `found` with each command.
-fn each_command(text: &str, mut found: impl FnMut(&str)) -> String {
-    let mut out = String::new();
+/// A text, divided at its commands: lines `!command`, and `` !`command` `` in a line. In a fenced block there are none.
+fn split(text: &str) -> Vec<CommandPiece> {
+    let mut pieces = Pieces::default();
     let mut fenced = false;
-    for line in text.lines() {
+    for line in text.trim_end().lines() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         }
         let whole = line
             .trim_start()
             .strip_prefix('!')
-            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "./~".contains(c)));
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "./~$".contains(c)));
         match whole {
-            Some(command) if !fenced => {
-                found(command.trim());
-                out.push_str(&format!(
-                    "First run this command with the tool terminal, and use its output: `{}`",
-                    command.trim()
-                ));
-            }
-            _ if !fenced => out.push_str(&inline(line, &mut found)),
-            _ => out.push_str(line),
+            Some(command) if !fenced => pieces.run(command, false),
+            _ if !fenced => inline(line, &mut pieces),
+            _ => pieces.text.push_str(line),
         }
-        out.push('\n');
+        pieces.text.push('\n');
     }
-    out.trim_end().to_owned()
+    pieces.end()
 }
 
 /// `` !`command` `` in a line.
-fn inline(line: &str, found: &mut impl FnMut(&str)) -> String {
-    let mut out = String::new();
+fn inline(line: &str, pieces: &mut Pieces) {
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("!`") {
-        let Some((command, behind)) = after.split_once('`') else { break };
-        found(command);
-        out.push_str(before);
-        out.push_str(&format!("(the output of `{command}`: run it first with the tool terminal)"));
+        let Some((command, behind)) = after.split_once('`').filter(|(command, _)| !command.trim().is_empty())
+        else {
+            break;
+        };
+        pieces.text.push_str(before);
+        pieces.run(command, true);
         rest = behind;
     }
-    out.push_str(rest);
-    out
+    pieces.text.push_str(rest);
+}
+
+/// The pieces of a text so far, and the text behind the last command.
+#[derive(Default)]
+struct Pieces {
+    all: Vec<CommandPiece>,
+    text: String,
+}
+
+impl Pieces {
+    fn run(&mut self, command: &str, inline: bool) {
+        let text = std::mem::take(&mut self.text);
+        if !text.is_empty() {
+            self.all.push(CommandPiece::Text(text));
+        }
+        self.all.push(CommandPiece::Run { line: command.trim().to_owned(), inline });
+    }
+
+    fn end(mut self) -> Vec<CommandPiece> {
+        let text = self.text.trim_end();
+        if !text.is_empty() {
+            self.all.push(CommandPiece::Text(text.to_owned()));
+        }
+        self.all
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn command(text: &str) -> OwnCommand {
+        OwnCommand::new("look", &Pairs::new(), text.into(), Origin::User, "look.md".into())
+    }
+
+    fn text(text: &str) -> CommandPiece {
+        CommandPiece::Text(text.into())
+    }
+
+    fn run(line: &str, inline: bool) -> CommandPiece {
+        CommandPiece::Run { line: line.into(), inline }
+    }
+
     #[test]
-    fn a_command_line_becomes_a_request_that_is_judged_like_any_other() {
-        let text = "Look.\n!git status --short\nBranch: !`git branch --show-current` now\n```\n!not this\n```\n! nor this";
-        let said = with_commands(text);
-        let command = OwnCommand::new("look", &Pairs::new(), text.into(), Origin::User, "look.md".into());
+    fn a_text_is_divided_at_its_commands() {
+        let command = command(
+            "Look.\n!git status --short\nBranch: !`git branch --show-current` now, !`` not\n```\n!not this\n```\n! nor this",
+        );
         assert_eq!(command.runs(), ["git status --short", "git branch --show-current"]);
-        assert!(
-            said.contains(
-                "First run this command with the tool terminal, and use its output: `git status --short`"
-            ),
-            "{said}"
+        assert_eq!(
+            command.pieces(""),
+            [
+                text("Look.\n"),
+                run("git status --short", false),
+                text("\nBranch: "),
+                run("git branch --show-current", true),
+                text(" now, !`` not\n```\n!not this\n```\n! nor this"),
+            ]
         );
-        assert!(
-            said.contains(
-                "Branch: (the output of `git branch --show-current`: run it first with the tool terminal) now"
-            ),
-            "{said}"
-        );
-        assert!(said.contains("\n!not this\n") && said.ends_with("! nor this"), "{said}");
+    }
+
+    #[test]
+    fn arguments_are_put_into_commands_and_never_make_one() {
+        let show = command("Show it.\n!git show $1");
+        assert_eq!(show.pieces("HEAD; ls"), [text("Show it.\n"), run("git show HEAD;", false)]);
+        assert_eq!(show.runs(), ["git show $1"]);
+        let plain = command("Say $ARGUMENTS.");
+        assert_eq!(plain.pieces("it\n!rm x\n!`ls`"), [text("Say it\n!rm x\n!`ls`.")]);
+        let whole = command("!make");
+        assert_eq!(whole.pieces("all"), [run("make", false), text("\n\nall")]);
+        assert_eq!(command("!$ARGUMENTS").pieces("git log"), [run("git log", false)]);
     }
 }

@@ -1,11 +1,15 @@
 //! Own commands and output styles: Markdown files with an optional front matter, from the same places as skills.
 //!
+//! A command in a subfolder has the folder in its name: `commands/team/review.md` is `/team:review`.
+//!
 //! | file | holds |
 //! | --- | --- |
 //! | `command` | own commands |
+//! | `discover` | the files of a folder |
 //! | `style` | output styles |
 
 mod command;
+mod discover;
 mod style;
 
 use std::collections::BTreeMap;
@@ -16,17 +20,18 @@ use tiller_config::Problem;
 use tiller_config::agents::front::Pairs;
 use tiller_config::agents::{Origin, ProjectFile};
 
+use self::discover::{Found, FoundFiles};
 use self::style::STYLES;
-use crate::files::{ReadFailure, read_inside};
 use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
 
-pub use self::command::OwnCommand;
+pub use self::command::{CommandPiece, OwnCommand};
 pub use self::style::Style;
 
-/// Files of one folder at most, and bytes of each.
-const MOST: usize = 200;
+/// Bytes of a file at most.
 const LARGEST: usize = 64 * 1024;
+/// Bytes of a name at most, with those of the folders in it.
+const LONGEST_NAME: usize = 256;
 /// Characters of a description that are kept.
 const DESCRIPTION: usize = 300;
 
@@ -39,54 +44,41 @@ pub(crate) struct Extras {
     pub(crate) problems: Vec<(String, Problem)>,
 }
 
-/// A file before it is read.
-struct Found {
-    path: PathBuf,
-    content: Result<Vec<u8>, String>,
-}
-
 impl Extras {
     pub(crate) fn built_in(&mut self) {
         let of = |(name, text): &(&str, &str)| Found {
             path: PathBuf::from(format!("{name}.md")),
+            names: vec![(*name).to_owned()],
             content: Ok(text.as_bytes().to_vec()),
         };
-        self.add(Origin::BuiltIn, true, STYLES.iter().map(of).collect());
+        let found = STYLES.iter().map(of).collect();
+        self.add(Origin::BuiltIn, true, FoundFiles { found, problems: Vec::new() });
     }
 
     /// Those of a plugin, a pack, or the settings folder.
     pub(crate) fn folder(&mut self, folder: &Path, from: Origin) {
-        self.add(from, false, files(&folder.join("commands")));
-        self.add(from, true, files(&folder.join("styles")));
+        self.add(from, false, discover::in_folder(&folder.join("commands"), from, true));
+        self.add(from, true, discover::in_folder(&folder.join("styles"), from, false));
     }
 
     /// Those of the project, made of the bytes that were trusted.
     pub(crate) fn project(&mut self, files: &[ProjectFile<'_>]) {
-        let below = |place: &str| {
-            let inside = files.iter().filter(|f| {
-                f.path.strip_prefix(place).is_some_and(|rest| !rest.contains('/') && rest.ends_with(".md"))
-            });
-            let found = |f: &ProjectFile<'_>| Found {
-                path: PathBuf::from(f.path),
-                content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
-            };
-            inside.take(MOST).map(found).collect::<Vec<_>>()
-        };
-        self.add(Origin::Project, false, below(".claude/commands/"));
-        self.add(Origin::Project, false, below(".tiller/commands/"));
-        self.add(Origin::Project, true, below(".tiller/styles/"));
+        self.add(Origin::Project, false, discover::in_project(".claude/commands/", files, true));
+        self.add(Origin::Project, false, discover::in_project(".tiller/commands/", files, true));
+        self.add(Origin::Project, true, discover::in_project(".tiller/styles/", files, false));
     }
 
     fn is_built_in_style(&self, name: &str) -> bool {
         self.styles.get(name).is_some_and(|style| style.from == Origin::BuiltIn)
     }
 
-    fn add(&mut self, from: Origin, styles: bool, found: Vec<Found>) {
-        for Found { path, content } in found {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    fn add(&mut self, from: Origin, styles: bool, files: FoundFiles) {
+        self.problems.extend(files.problems);
+        for Found { path, names, content } in files.found {
+            let name = names.join(":");
             let read = content
                 .map_err(|why| Problem::file(&path, format!("the file cannot be read: {why}")))
-                .and_then(|bytes| parts(&path, &name, &bytes));
+                .and_then(|bytes| parts(&path, &names, &bytes));
             match read {
                 Ok(_) if styles && from == Origin::Plugin && self.is_built_in_style(&name) => {
                     let message = format!("`{}` is an output style of Tiller's", one_line(&name));
@@ -112,15 +104,23 @@ fn described(pairs: &Pairs) -> String {
     one_line(&text).chars().take(DESCRIPTION).collect()
 }
 
-/// The front matter, which may be missing, and the text below it.
-fn parts(path: &Path, name: &str, bytes: &[u8]) -> Result<(Pairs, String), Problem> {
+/// The front matter, which may be missing, and the text below it. `names`: of the folders and of the file.
+fn parts(path: &Path, names: &[String], bytes: &[u8]) -> Result<(Pairs, String), Problem> {
     let wrong = |message: &str, hint: &str| Problem {
         at: Some((1, 1)),
         hint: Some(hint.to_owned()),
         ..Problem::file(path, message)
     };
-    if !is_plain(name) {
-        return Err(wrong("its name cannot be a command", "use lower-case letters, digits and -"));
+    let allowed = "use lower-case letters, digits and -";
+    if names.last().is_none_or(|name| !is_plain(name)) {
+        return Err(wrong("its name cannot be a command", allowed));
+    }
+    if let Some(folder) = names.iter().find(|name| !is_plain(name)) {
+        let message = format!("the folder `{}` cannot be part of a command's name", folder.escape_default());
+        return Err(wrong(&message, allowed));
+    }
+    if names.iter().map(String::len).sum::<usize>() > LONGEST_NAME {
+        return Err(wrong("its name and those of its folders are too long", "give them shorter names"));
     }
     if bytes.len() > LARGEST {
         return Err(wrong("the file is larger than 64 KiB", "put the text into a skill with several files"));
@@ -140,32 +140,6 @@ fn parts(path: &Path, name: &str, bytes: &[u8]) -> Result<(Pairs, String), Probl
     } else {
         Ok((pairs, body))
     }
-}
-
-/// The Markdown files of a folder, by name. No folder is no mistake.
-fn files(folder: &Path) -> Vec<Found> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.take(10 * MOST).map(|e| e.path()).collect();
-    paths.retain(|p| p.extension().is_some_and(|e| e == "md"));
-    paths.sort();
-    paths.truncate(MOST);
-    let found = |path: PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // A person's file may be a link, to where they keep their files.
-        let content = match std::fs::canonicalize(&path) {
-            Ok(real) => {
-                let (parent, file) = (real.parent().unwrap_or(&real), real.file_name().unwrap_or_default());
-                match read_inside(parent, &file.to_string_lossy()) {
-                    Ok(bytes) => Ok(bytes),
-                    Err(ReadFailure::Missing) => Err("it is gone".to_owned()),
-                    Err(ReadFailure::Refused(why)) => Err(format!("it {why}")),
-                }
-            }
-            Err(e) => Err(format!("{name}: {e}")),
-        };
-        Found { path, content }
-    };
-    paths.into_iter().map(found).collect()
 }
 
 #[cfg(test)]
@@ -203,7 +177,6 @@ mod tests {
         let project = vec![
             ProjectFile { path: ".claude/commands/ours.md", bytes: Some(b"theirs") },
             ProjectFile { path: ".tiller/commands/ours.md", bytes: Some(b"ours") },
-            ProjectFile { path: ".claude/commands/sub/deeper.md", bytes: Some(b"x") },
             ProjectFile { path: ".tiller/styles/pirate.md", bytes: Some(b"Arr.") },
         ];
         let sources = Sources {
@@ -226,10 +199,8 @@ mod tests {
         );
         let shared = all.command("shared").unwrap();
         assert_eq!((shared.description.as_str(), shared.hint.as_str()), ("Mine: better", "[stage] [when]"));
-        assert_eq!(
-            shared.text("a b"),
-            "a and b\n\nOnly these tools run for this task: read_file, terminal(git log *)."
-        );
+        let text = "a and b\n\nOnly these tools run for this task: read_file, terminal(git log *).";
+        assert_eq!(shared.pieces("a b"), [CommandPiece::Text(text.to_owned())]);
         let styles: Vec<_> = all.styles().map(|s| s.name.as_str()).collect();
         assert_eq!(styles, ["concise", "explanatory", "learning", "pirate"]);
         let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
@@ -242,5 +213,99 @@ mod tests {
             assert!(said.iter().any(|s| s.contains(part)), "{part}: {said:?}");
         }
         assert_eq!(said.len(), 4, "{said:?}");
+    }
+
+    #[test]
+    fn a_command_of_a_subfolder_has_the_folder_in_its_name_and_answers_to_its_own_where_that_is_unique() {
+        let (home, pack) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(home.path(), "commands/team/review.md", "Review it.");
+        put(home.path(), "commands/team/web/style.md", "Style it.");
+        put(home.path(), "commands/unit.md", "All of them.");
+        put(home.path(), "commands/.git/info.md", "not a command");
+        put(pack.path(), "commands/ops/unit.md", "Of the pack.");
+        put(pack.path(), "commands/ops/build.md", "Of the pack.");
+        put(pack.path(), "styles/sub/odd.md", "no style");
+        let sources = Sources {
+            packs: vec![pack.path().to_owned()],
+            config: Some(home.path().to_owned()),
+            project: vec![
+                ProjectFile { path: ".claude/commands/ops/build.md", bytes: Some(b"Of the project.") },
+                ProjectFile { path: ".claude/commands/web/build.md", bytes: Some(b"Of the web.") },
+            ],
+            ..Sources::default()
+        };
+        let (all, wrong) = Skills::load(&sources);
+        let names: Vec<_> = all.commands().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["ops:build", "ops:unit", "team:review", "team:web:style", "unit", "web:build"],
+            "{wrong:?}"
+        );
+        let body = |name: &str| all.command(name).map(|c| c.body.as_str());
+        assert_eq!(body("team:review"), Some("Review it."));
+        assert_eq!(body("review"), Some("Review it."), "no other command has this name");
+        assert_eq!(body("style"), Some("Style it."));
+        assert_eq!(body("unit"), Some("All of them."), "the one in no folder goes first");
+        assert_eq!(body("ops:build"), Some("Of the project."), "a later place replaces an earlier");
+        assert_eq!(body("build"), None, "two commands have this name");
+        assert!(wrong.is_empty() && all.styles().next().is_none(), "{wrong:?}");
+    }
+
+    #[test]
+    fn commands_of_subfolders_that_are_left_out_are_reported() {
+        let (home, pack, away) =
+            (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        put(away.path(), "hello.md", "Hello.");
+        put(home.path(), "commands/a/b/c/d/fits.md", "x");
+        put(home.path(), "commands/a/b/c/d/e/deep.md", "x");
+        put(home.path(), "commands/My Team/x.md", "x");
+        put(home.path(), "commands/a:b.md", "x");
+        put(pack.path(), "commands/plain.md", "x");
+        let link = |to: &Path, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
+        link(away.path(), &home.path().join("commands/linked"));
+        link(&away.path().join("hello.md"), &home.path().join("commands/a/file.md"));
+        link(away.path(), &home.path().join("commands/a/folder"));
+        link(away.path(), &pack.path().join("commands/out"));
+        let sources = Sources {
+            packs: vec![pack.path().to_owned()],
+            config: Some(home.path().to_owned()),
+            project: vec![
+                ProjectFile { path: ".claude/commands/1/2/3/4/5/deep.md", bytes: Some(b"x") },
+                ProjectFile { path: ".claude/commands/away", bytes: None },
+            ],
+            ..Sources::default()
+        };
+        let (all, wrong) = Skills::load(&sources);
+        let names: Vec<_> = all.commands().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["a:b:c:d:fits", "linked:hello", "plain"]);
+        let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+        for part in [
+            "a/b/c/d/e: the folder cannot be read: it is more than 4 folders deep",
+            "x.md:1:1: the folder `My Team` cannot be part",
+            "a:b.md:1:1: its name cannot be",
+            "a/file.md: the file cannot be read: it is a link",
+            "a/folder: the folder cannot be read: it is a link",
+            "commands/out: the folder cannot be read: it is a link",
+            "5/deep.md: the file cannot be read: it is more than 4 folders deep",
+            "commands/away: the file cannot be read: it is a link",
+        ] {
+            assert!(said.iter().any(|s| s.contains(part)), "{part}: {said:?}");
+        }
+        assert_eq!(said.len(), 8, "{said:?}");
+    }
+
+    #[test]
+    fn more_commands_than_are_read_are_reported() {
+        let home = tempfile::tempdir().unwrap();
+        for n in 0..=discover::MOST {
+            put(home.path(), &format!("commands/many/c{n}.md"), "x");
+        }
+        put(home.path(), "commands/z.md", "x");
+        let (all, wrong) =
+            Skills::load(&Sources { config: Some(home.path().to_owned()), ..Sources::default() });
+        assert_eq!(all.commands().count(), discover::MOST);
+        assert!(all.command("z").is_some(), "what is in no subfolder goes first");
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        assert!(wrong[0].to_string().contains("more than 200"), "{wrong:?}");
     }
 }

@@ -239,7 +239,8 @@ impl Contents {
         self.others.retain(|file| {
             let extra = |extra: &PackExtra| {
                 let folder = if extra.style { "styles" } else { "commands" };
-                file.path == format!("{folder}/{}.md", extra.name)
+                // The name of a command in a subfolder has `:` where its path has `/`.
+                file.path == format!("{folder}/{}.md", extra.name.replace(':', "/"))
             };
             !self.extras.iter().any(extra)
         });

@@ -1,20 +1,19 @@
 //! The installed packs.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use tiller_fs::lock::{LockError, LockFile};
 
 use super::contents::pin;
 use super::lock::{Lock, Origin, Pack, PinnedFile};
 use super::stage::Staged;
 
-/// How long the folder is waited for while another one holds it, and the pause between two tries.
+/// How long another process may hold the folder.
 const TIMEOUT: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long what was removed is kept, in seconds.
 const KEPT: i64 = 30 * 24 * 3600;
@@ -203,33 +202,17 @@ impl Packs {
         Ok(())
     }
 
-    /// Holds the folder until the file is dropped. Waits a moment: a program that another thread is about to start has the lock as
-    /// well until it runs.
-    fn hold(&self) -> Result<File, String> {
+    /// Holds the folder until the lock is dropped. It is waited for also because of this process itself: a program that another
+    /// thread is about to start has the lock as well until it runs.
+    fn hold(&self) -> Result<LockFile, String> {
         let fail = |e: std::io::Error| format!("{} cannot be used: {e}", self.home.display());
         for folder in [Some(self.home.as_path()), self.lock.parent()].into_iter().flatten() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(fail)?;
         }
-        let path = self.home.join(".lock");
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = file.map_err(fail)?;
-        let until = Instant::now() + TIMEOUT;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => {
-                    #[expect(
-                        clippy::disallowed_methods,
-                        reason = "the kernel tells of no lock that becomes free but by waiting in it"
-                    )]
-                    std::thread::sleep(PAUSE);
-                }
-                Err(rustix::io::Errno::WOULDBLOCK) => {
-                    return Err("another process changes packs at this moment".into());
-                }
-                Err(e) => return Err(fail(e.into())),
-            }
-        }
+        LockFile::acquire(&self.home.join(".lock"), TIMEOUT).map_err(|error| match error {
+            LockError::Held => "another process changes packs at this moment".into(),
+            LockError::Io(e) => fail(e),
+        })
     }
 
     fn free_name(&self, name: &str, files: &[PinnedFile]) -> String {

@@ -33,7 +33,7 @@ pub use contents::{Contents, PackExtra, PackFile, PackSkill, Remark};
 pub use home::{PackState, Packs};
 pub use lock::{Origin, Pack, PinnedFile};
 pub use registry::{Index, IndexEntry, verify};
-pub use source::{Source, is_download, is_pack_name};
+pub use source::{Source, is_download};
 pub use stage::{LIMITS, Staged, stage};
 pub(crate) use template::is_template;
 pub use template::{is_unfilled, new_skill};

@@ -9,7 +9,7 @@
 
 use serde::Deserialize;
 
-use super::source::is_pack_name;
+use crate::skill::is_name;
 
 /// Packs of an index at most.
 const MOST: usize = 5000;
@@ -51,7 +51,7 @@ impl Index {
             return Err(format!("the registry has version {}, and only version 1 is known", index.version));
         }
         index.packs.truncate(MOST);
-        index.packs.retain(|entry| is_pack_name(&entry.name));
+        index.packs.retain(|entry| is_name(&entry.name));
         Ok(index)
     }
 

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::built_in::{built_in_packs, no_such};
+use crate::skill::{NAME, is_name};
 
-/// Longest name of a pack, in characters.
-const NAME: usize = 64;
 /// Endings of archives.
 const ENDINGS: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
 
@@ -60,7 +59,7 @@ impl Source {
         if is_git_url(url) {
             return Ok(Self::Git { url: url.to_owned(), reference });
         }
-        if is_pack_name(text) {
+        if is_name(text) {
             return Ok(Self::Registry(text.to_owned()));
         }
         let shown: String = text.chars().take(200).collect();
@@ -110,15 +109,4 @@ pub fn is_download(url: &str) -> bool {
 fn is_archive(url: &str) -> bool {
     let path = url.split('?').next().unwrap_or_default();
     ENDINGS.iter().any(|ending| path.ends_with(ending))
-}
-
-/// Whether a pack may be called this: lower-case letters, digits and single `-`.
-pub fn is_pack_name(name: &str) -> bool {
-    let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '-');
-    !name.is_empty()
-        && name.len() <= NAME
-        && name.chars().all(plain)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && !name.contains("--")
 }

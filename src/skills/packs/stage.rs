@@ -6,8 +6,7 @@ use tiller_fs::archive::{self, Limits};
 
 use super::contents::pin;
 use super::lock::PinnedFile;
-use super::source::is_pack_name;
-use crate::skill::FILE;
+use crate::skill::{FILE, is_name};
 
 /// What a pack may have at most.
 pub const LIMITS: Limits = Limits { entries: 2000, bytes: 20 << 20, depth: 10 };
@@ -72,7 +71,7 @@ fn named(file: &Path) -> Option<String> {
     let (_, value) = parts.pairs.iter().find(|(key, _)| key.value == "name")?;
     match &value.value {
         tiller_config::agents::front::Value::Text(name) => {
-            Some(name.trim().to_owned()).filter(|name| is_pack_name(name))
+            Some(name.trim().to_owned()).filter(|name| is_name(name))
         }
         _ => None,
     }

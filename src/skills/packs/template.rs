@@ -4,10 +4,9 @@ use std::path::Path;
 
 use tiller_config::agents::Origin;
 
-use super::source::is_pack_name;
 use crate::files::SkillFiles;
 use crate::read;
-use crate::skill::{FILE, Skill};
+use crate::skill::{FILE, Skill, is_name};
 
 /// The description of a new skill.
 pub(super) const DESCRIPTION: &str =
@@ -30,7 +29,7 @@ pub fn is_unfilled(folder: &Path) -> bool {
 /// # Errors
 /// A sentence: the name is not valid, or the folder exists or cannot be written.
 pub fn new_skill(folder: &Path, name: &str) -> Result<(), String> {
-    if !is_pack_name(name) {
+    if !is_name(name) {
         return Err(
             "a skill's name has lower-case letters, digits and single -, and at most 64 characters".into()
         );

@@ -171,12 +171,20 @@ fn what_a_pack_hides_is_named_or_refused() {
     put(&source, "skills/other/tool.py", "print(1)\n");
     put(&source, "skills/broken/SKILL.md", "no front matter\n");
     put(&source, "commands/ship.md", "---\ndescription: Ships it\n---\n!make ship\nSay so.\n");
+    put(&source, "commands/web/ship.md", "Ship the web.\n");
     put(&source, "styles/terse.md", "Be terse.\n");
     put(&source, "README.md", "text\n");
     let contents = bench.contents();
     let extras =
         contents.extras.iter().map(|e| (e.style, e.name.as_str(), e.runs.join(" "))).collect::<Vec<_>>();
-    assert_eq!(extras, [(false, "ship", "make ship".to_owned()), (true, "terse", String::new())]);
+    assert_eq!(
+        extras,
+        [
+            (false, "ship", "make ship".to_owned()),
+            (false, "web:ship", String::new()),
+            (true, "terse", String::new())
+        ]
+    );
     assert!(contents.others.iter().any(|file| file.path == "README.md"));
     assert!(
         !contents

@@ -255,6 +255,7 @@ async fn an_approval_says_how_often_a_skill_was_used_and_what_a_trial_brought() 
     // What is deleted is not tried.
     let gone = manage.preview(&json!({"action": "delete", "name": "checks"}), cx).await;
     assert!(gone.draft.is_none() && gone.lines.len() == 1, "{gone:?}");
+    manage.preview(&patch, cx).await;
     bench.say(manage, patch).await;
     assert!(!draft.exists() && elsewhere.exists(), "the draft goes with the change");
 }

@@ -1,11 +1,13 @@
 //! The store's folder: its format, its locks, and the removal of files that a kill left there.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tiller_fs::lock::{LockError, LockFile};
 
 use crate::error::{Result, SnapshotError, at};
 use crate::names;
@@ -22,8 +24,6 @@ const OLD_MAY_RUN: Duration = Duration::from_secs(24 * 3600);
 const UPGRADED: &str = "upgraded";
 /// The temporary name of a pack into which others are joined.
 pub(crate) const JOINING: &str = "tmp_join";
-/// Interval between attempts to get the lock.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// What git must know to read the store. `preciousObjects`: git itself never collects it.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n\tpreciousobjects = true\n[gc]\n\tauto = 0\n";
@@ -135,22 +135,12 @@ impl StoreFolder {
         self.wait_for("lock-join", wait)
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a lock of another process can be waited for in no other way that ends"
-    )]
     fn wait_for(&self, name: &str, wait: Duration) -> Result<Lock> {
         let path = self.dir.join(name);
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(at(&path))?;
-        let end = Instant::now() + wait;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file }),
-                Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOOK),
-                Err(TryLockError::WouldBlock) => return Err(SnapshotError::Busy { path: self.dir.clone() }),
-                Err(TryLockError::Error(e)) => return Err(at(&path)(e)),
-            }
+        match LockFile::acquire(&path, wait) {
+            Ok(file) => Ok(Lock { _file: file }),
+            Err(LockError::Held) => Err(SnapshotError::Busy { path: self.dir.clone() }),
+            Err(LockError::Io(e)) => Err(at(&path)(e)),
         }
     }
 
@@ -179,7 +169,7 @@ impl StoreFolder {
 /// The lock for changing the store, and the workspace by means of it.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    _file: LockFile,
 }
 
 fn folder(path: &Path) -> Result<()> {

@@ -205,7 +205,8 @@ impl Learnings<'_> {
         })
     }
 
-    /// Active learnings whose text has a matcher; at most some. The condition is that of the index, word for word.
+    /// Active learnings whose text has a matcher. The condition is that of the index, word for word. What is made of them is kept
+    /// until [`Self::matchers_revision`] is another one: there may be many.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -213,10 +214,22 @@ impl Learnings<'_> {
         self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM learnings INDEXED BY learnings_matchers WHERE state = 'active'
-                 AND (instr(fix || context, '[when:') OR instr(fix || context, '[never:')) ORDER BY id LIMIT 200"
+                 AND (instr(fix || context, '[when:') OR instr(fix || context, '[never:')) ORDER BY id"
             ))?;
             let rows = statement.query_map([], from_row)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// A number that is another one after each change of what [`Self::with_matchers`] returns, the counts of uses aside.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn matchers_revision(&self) -> Result<i64> {
+        self.store.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT number FROM revisions WHERE name = 'learning_matchers'")?;
+            Ok(statement.query_row([], |r| r.get(0))?)
         })
     }
 

@@ -1,39 +1,14 @@
 use rusqlite::Connection;
-use tiller_protocol::{
-    FailureKind, Learning, LearningSource, LearningState, LearningText, PromotionKind, RuleReceipts, Taint,
-    Time,
-};
+use tiller_protocol::{Learning, LearningState, LearningText, PromotionKind, RuleReceipts, Taint, Time};
 
 use crate::Store;
 use crate::open::migrate::{self, DatabaseKind};
 use crate::testing::{NOW, options, scratch};
 
 fn learning(subject: &str, error: &str, fix: &str) -> Learning {
-    Learning {
-        id: 0,
-        kind: FailureKind {
-            tool: "terminal".into(),
-            subject: subject.into(),
-            error_type: error.into(),
-            details: vec!["x".into()],
-        },
-        pattern: format!("{subject} --all"),
-        error: String::new(),
-        fix: fix.into(),
-        context: String::new(),
-        tags: vec!["git".into()],
-        state: LearningState::Active,
-        created_at: NOW,
-        last_used_at: None,
-        times_used: 0,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint: Taint::ToolOutput,
-        },
-    }
+    let mut learning = crate::testing::learning(subject, error, fix);
+    learning.kind.details = vec!["x".into()];
+    Learning { pattern: format!("{subject} --all"), tags: vec!["git".into()], ..learning }
 }
 
 #[test]

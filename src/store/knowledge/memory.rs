@@ -88,6 +88,38 @@ pub(crate) fn insert_missing(conn: &Connection, change: &MemoryChange) -> Result
     Ok(())
 }
 
+/// The work of [`MemoryChanges::set`].
+pub(crate) fn set(conn: &Connection, id: i64, state: ChangeState, added: Option<&str>) -> Result<()> {
+    conn.prepare_cached("UPDATE memory_changes SET state = ?2, added = coalesce(?3, added) WHERE id = ?1")?
+        .execute(params![id, state.word(), added])?;
+    Ok(())
+}
+
+/// The work of [`MemoryChanges::accept`].
+pub(crate) fn accept(conn: &Connection, id: i64, added: Option<&str>, own: bool) -> Result<()> {
+    conn.prepare_cached(
+        "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added),
+           id = (SELECT max(id) + 1 FROM memory_changes),
+           taint = iif(?4, ?5, taint), entry = iif(?4, NULL, entry), branch = iif(?4, '', branch)
+         WHERE id = ?1",
+    )?
+    .execute(params![id, ChangeState::Done.word(), added, own, Taint::Person.word()])?;
+    Ok(())
+}
+
+/// The work of [`MemoryChanges::give_up_undone`].
+pub(crate) fn give_up_undone(conn: &Connection, paths: &[String]) -> Result<()> {
+    conn.prepare_cached(
+        "UPDATE memory_changes SET state = ?2 WHERE path IN (SELECT value FROM json_each(?1)) AND state = ?3",
+    )?
+    .execute(params![
+        serde_json::to_string(paths)?,
+        ChangeState::Declined.word(),
+        ChangeState::Undone.word()
+    ])?;
+    Ok(())
+}
+
 impl MemoryChanges<'_> {
     /// Records a change; its id and time are set here. Returns the id.
     pub fn add(&self, change: MemoryChange) -> Ticket<i64> {
@@ -97,43 +129,18 @@ impl MemoryChanges<'_> {
 
     /// Sets the state of a change, and with `added` what it adds.
     pub fn set(&self, id: i64, state: ChangeState, added: Option<String>) -> Ticket<()> {
-        self.store.write(move |conn| {
-            conn.prepare_cached(
-                "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added) WHERE id = ?1",
-            )?
-            .execute(params![id, state.word(), added])?;
-            Ok(())
-        })
+        self.store.write(move |conn| set(conn, id, state, added.as_deref()))
     }
 
     /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
     /// `own`: it is the user's from now on, and belongs to no branch.
     pub fn accept(&self, id: i64, added: Option<String>, own: bool) -> Ticket<()> {
-        self.store.write(move |conn| {
-            conn.prepare_cached(
-                "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added),
-                   id = (SELECT max(id) + 1 FROM memory_changes),
-                   taint = iif(?4, ?5, taint), entry = iif(?4, NULL, entry), branch = iif(?4, '', branch)
-                 WHERE id = ?1",
-            )?
-            .execute(params![id, ChangeState::Done.word(), added, own, Taint::Person.word()])?;
-            Ok(())
-        })
+        self.store.write(move |conn| accept(conn, id, added.as_deref(), own))
     }
 
     /// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
     pub fn give_up_undone(&self, paths: Vec<String>) -> Ticket<()> {
-        self.store.write(move |conn| {
-            conn.prepare_cached(
-                "UPDATE memory_changes SET state = ?2 WHERE path IN (SELECT value FROM json_each(?1)) AND state = ?3",
-            )?
-            .execute(params![
-                serde_json::to_string(&paths)?,
-                ChangeState::Declined.word(),
-                ChangeState::Undone.word()
-            ])?;
-            Ok(())
-        })
+        self.store.write(move |conn| give_up_undone(conn, &paths))
     }
 
     /// One change.
@@ -376,7 +383,7 @@ mod tests {
     fn a_look_up_takes_as_many_steps_among_many_rows_as_among_few() {
         let (_dir, store) = scratch();
         store.memory_changes().add(change("/m", "x", ChangeState::Done)).wait().unwrap();
-        let all: [(&str, CountedRead); 7] = [
+        let all: [(&str, CountedRead); 8] = [
             ("revision", Box::new(|s| s.memory_changes().revision().map(|_| 1).unwrap())),
             ("added", Box::new(|s| s.memory_changes().added_lines(&["/m".into()]).unwrap().len())),
             (
@@ -386,6 +393,7 @@ mod tests {
                 }),
             ),
             ("lines", Box::new(|s| s.memory_changes().of_lines("/m", &["x".into()]).unwrap().len())),
+            ("rules", Box::new(|s| s.learnings().matchers_revision().map(|_| 1).unwrap())),
             ("matchers", Box::new(|s| 1 + s.learnings().with_matchers().unwrap().len())),
             ("pending", Box::new(|s| 1 + s.learnings().pending().unwrap() as usize)),
             ("subjects", Box::new(|s| 1 + s.learnings().subjects("terminal").unwrap().len())),

@@ -7,6 +7,7 @@ use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint};
 use crate::error::Result;
 use crate::handles::MemoryChanges;
 use crate::knowledge::memory::{insert, insert_missing};
+use crate::knowledge::memory_unfinished::key;
 use crate::lease::process::Process;
 use crate::lease::process_from;
 use crate::write::ticket::Ticket;
@@ -82,6 +83,7 @@ impl MemoryChanges<'_> {
     pub fn look(&self, look: MemoryLook) -> Ticket<()> {
         self.store.write(move |conn| {
             set_text(conn, &look.path, &look.text)?;
+            conn.execute("DELETE FROM meta WHERE key = ?1", params![key(&look.path)])?;
             for change in &look.changes {
                 match change.state {
                     ChangeState::Outside => insert_missing(conn, change)?,

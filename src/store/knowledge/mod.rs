@@ -5,5 +5,6 @@ pub(crate) mod learnings;
 mod learnings_tests;
 pub(crate) mod memory;
 pub(crate) mod memory_seen;
+pub(crate) mod memory_unfinished;
 pub(crate) mod receipts;
 pub(crate) mod skill_uses;

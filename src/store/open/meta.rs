@@ -32,4 +32,37 @@ impl Store {
             Ok(())
         })
     }
+
+    /// Sets a value where `before` is there (`None`: nothing), so that of several processes one does. False: another one is
+    /// there, and stays.
+    pub fn replace_meta(&self, key: &str, before: Option<String>, value: String) -> Ticket<bool> {
+        let key = key.to_owned();
+        self.write(move |conn| {
+            let now: Option<String> = conn
+                .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+                .query_row(params![key], |r| r.get(0))
+                .optional()?;
+            if now != before {
+                return Ok(false);
+            }
+            conn.execute("INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)", params![key, value])?;
+            Ok(true)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::*;
+
+    #[test]
+    fn a_value_is_replaced_only_where_the_one_before_is_still_there() {
+        let (_dir, store) = scratch();
+        let replace = |before: Option<&str>, value: &str| {
+            store.replace_meta("k", before.map(Into::into), value.into()).wait().unwrap()
+        };
+        assert!(!replace(Some("a"), "b"));
+        assert!(replace(None, "a") && !replace(None, "b") && replace(Some("a"), "c"));
+        assert_eq!(store.meta("k").unwrap().as_deref(), Some("c"));
+    }
 }

@@ -35,6 +35,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0020_memory_lookups.sql"),
     include_str!("../schema/0021_memory_runs.sql"),
     include_str!("../schema/0022_imported.sql"),
+    include_str!("../schema/0023_learning_matchers.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::handles::Search;
 use crate::search::collect::EntryText;
 use crate::search::rank::Scored;
+use crate::search::statistics::jaccard;
 use crate::search::stem::words;
 use crate::search::words::is_stop;
 
@@ -77,9 +78,7 @@ fn hash(word: &str) -> u64 {
 }
 
 /// The share of common words.
-#[allow(clippy::cast_precision_loss, reason = "a share is rounded")]
+#[allow(clippy::cast_possible_truncation, reason = "a share is rounded")]
 fn likeness(a: &HashSet<u64>, b: &HashSet<u64>) -> f32 {
-    let both = a.intersection(b).count();
-    let all = a.len() + b.len() - both;
-    if all == 0 { 0.0 } else { both as f32 / all as f32 }
+    jaccard(a.intersection(b).count(), a.len(), b.len()) as f32
 }

@@ -6,6 +6,7 @@ pub(crate) mod index;
 pub(crate) mod lookup;
 mod preview;
 pub mod rank;
+pub mod statistics;
 pub mod stem;
 mod suggest;
 mod tags;

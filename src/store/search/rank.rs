@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::search::lookup::{Cancel, bounds};
+use crate::search::statistics::{fading, inverse_frequency};
 use crate::search::words::{Term, Words};
 
 /// Rows that are read for one term, and for a query.
@@ -242,7 +243,7 @@ fn candidates(
         if count == 0 {
             unknown.push(terms[n].word.clone());
         }
-        rarity[n] = inverse_frequency(total, count, (count == limit).then_some(last));
+        rarity[n] = weight(total, count, (count == limit).then_some(last));
     }
     Ok((found, rarity, unknown))
 }
@@ -250,13 +251,13 @@ fn candidates(
 /// The weight of a term: greater when fewer entries contain it. With `last` the count ended at this row, and is
 /// extrapolated.
 #[allow(clippy::cast_precision_loss, reason = "a frequency is rounded")]
-fn inverse_frequency(total: i64, count: usize, last: Option<i64>) -> f32 {
+fn weight(total: i64, count: usize, last: Option<i64>) -> f32 {
     let all = total.max(1) as f32;
     let with = match last {
         Some(last) => count as f32 * all / (total - last + 1).max(1) as f32,
         None => count as f32,
     };
-    (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln().max(0.01)
+    inverse_frequency(all, with).max(0.01)
 }
 
 fn score(
@@ -306,7 +307,7 @@ fn score(
             let count = own + weights.neighbour * (prev + next) + weights.beyond * (before + after);
             rarity * count * (weights.saturation + 1.0) / (count + weights.saturation * long)
         });
-        let score = fit.sum::<f32>() * fading(weights.fades, now, u.doc.time);
+        let score = fit.sum::<f32>() * fading(weights.fades, HALF_LIFE, now, u.doc.time);
         Scored { seq: u.seq, entry: u.doc.entry, session: u.doc.session, time: u.doc.time, score }
     });
     let mut scored: Vec<Scored> = scored.filter(|s| s.score > 0.0).collect();
@@ -317,13 +318,6 @@ fn score(
 /// Best first; the newer of equal ones.
 pub fn sort(scored: &mut [Scored]) {
     scored.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.seq.cmp(&a.seq)));
-}
-
-/// The factor for the age of an entry.
-#[allow(clippy::cast_precision_loss, reason = "an age is rounded")]
-fn fading(share: f32, now: i64, time: i64) -> f32 {
-    let days = now.saturating_sub(time).max(0) as f32 / 86_400_000.0;
-    1.0 - share + share * (-days / HALF_LIFE).exp2()
 }
 
 #[cfg(test)]

@@ -20,6 +20,14 @@ pub fn words(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
+/// Whether a character is of a script that writes no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han. A run of them is a
+/// whole sentence.
+pub fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
 /// The parts of a name in camel case, in lower case: `parseRetryAfter` has three. Empty for any other word.
 pub fn camel_case_parts(word: &str) -> Vec<String> {
     if !word.is_ascii() || word.len() > LONGEST {
@@ -255,6 +263,17 @@ mod tests {
                 let word = std::str::from_utf8(word).unwrap();
                 assert!(!stem(word).is_empty(), "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_known() {
+        for c in "กลកမのカ漢㐀𠀀𰀀\u{f900}\u{fa10}".chars() {
+            assert!(is_unspaced(c), "{c}");
+        }
+        // Korean is written with spaces, and so are Devanagari and Arabic.
+        for c in "aéжα한अع1-。".chars() {
+            assert!(!is_unspaced(c), "{c}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use tiller_protocol::SearchQuery;
 
-use crate::search::stem::{camel_case_parts, stem, words};
+use crate::search::stem::{camel_case_parts, is_unspaced, stem, words};
 use crate::search::tags::{role_tag, tag};
 
 /// Terms of a ranked query at most.
@@ -116,7 +116,7 @@ impl Words {
     pub(crate) fn terms(&self) -> Option<Vec<Term>> {
         let required = self.with.iter().filter(|w| w.quoted).map(|w| w.text.as_str());
         let any = self.with.iter().any(|w| indexed(&w.text));
-        let foreign = self.with.iter().any(|w| w.text.chars().any(unspaced));
+        let foreign = self.with.iter().any(|w| w.text.chars().any(is_unspaced));
         if foreign || !any || !required.chain(self.without.iter().map(String::as_str)).all(indexed) {
             return None;
         }
@@ -224,14 +224,9 @@ fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('"', " "))
 }
 
+/// Whether the index has words of this text. Of a script without spaces it holds whole sentences.
 fn indexed(word: &str) -> bool {
-    word.chars().any(char::is_alphanumeric) && !word.chars().any(unspaced)
-}
-
-/// Scripts without spaces between words (Chinese, Japanese, Thai): the index holds whole sentences of them.
-fn unspaced(c: char) -> bool {
-    matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
-        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
+    word.chars().any(char::is_alphanumeric) && !word.chars().any(is_unspaced)
 }
 
 #[cfg(test)]
@@ -263,6 +258,7 @@ mod tests {
         assert_eq!(terms("\"exact words\" -not more "), ["exact words", "more"]);
         assert_eq!(terms("a - b ? fix "), ["b", "fix"]);
         assert!(Words::parse("=> ").terms().is_none() && Words::parse("標頭 retry").terms().is_none());
+        assert!(Words::parse("\u{f900}\u{f901}").terms().is_none(), "compatibility ideographs are Han, too");
         let long = "word ".repeat(100_000);
         assert_eq!(terms(&long), ["word", "w"], "the rest is not read");
     }

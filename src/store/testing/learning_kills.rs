@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use tiller_protocol::{FailureKind, Learning, LearningSource, LearningState, Taint};
+use tiller_protocol::{Learning, LearningState};
 
 use crate::testing::child::{command, lines, say};
 use crate::testing::kill_tests::killed_at_storage_calls;
@@ -18,31 +18,7 @@ const POINTS: usize = 6;
 const IMPORTED: usize = 20;
 
 fn learning(fix: &str, state: LearningState, times_used: u32) -> Learning {
-    Learning {
-        id: 0,
-        kind: FailureKind {
-            tool: "terminal".into(),
-            subject: "git push".into(),
-            error_type: "rejected".into(),
-            details: Vec::new(),
-        },
-        pattern: "git push".into(),
-        error: String::new(),
-        fix: fix.into(),
-        context: String::new(),
-        tags: Vec::new(),
-        state,
-        created_at: NOW,
-        last_used_at: None,
-        times_used,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint: Taint::Agent,
-        },
-    }
+    Learning { state, times_used, ..crate::testing::learning("git push", "rejected", fix) }
 }
 
 /// Saves, accepts, consolidates and imports in rounds, and prints what was acknowledged.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tiller_protocol::{
-    AgentId, Entry, EntryBody, EntryId, ManualClock, Message, ModelRef, Origin, Part, Profile, SeqIds,
-    SessionId, Time,
+    AgentId, Entry, EntryBody, EntryId, FailureKind, Learning, LearningSource, LearningState, ManualClock,
+    Message, ModelRef, Origin, Part, Profile, SeqIds, SessionId, Taint, Time,
 };
 use uuid::Uuid;
 
@@ -37,6 +37,35 @@ pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();
     (dir, store)
+}
+
+/// A learning in use about a command that failed, from the output of a command.
+pub(crate) fn learning(subject: &str, error: &str, fix: &str) -> Learning {
+    Learning {
+        id: 0,
+        kind: FailureKind {
+            tool: "terminal".into(),
+            subject: subject.into(),
+            error_type: error.into(),
+            details: Vec::new(),
+        },
+        pattern: subject.into(),
+        error: String::new(),
+        fix: fix.into(),
+        context: String::new(),
+        tags: Vec::new(),
+        state: LearningState::Active,
+        created_at: NOW,
+        last_used_at: None,
+        times_used: 0,
+        source: LearningSource {
+            session: None,
+            entry: None,
+            agent: "main".into(),
+            branch: "main".into(),
+            taint: Taint::ToolOutput,
+        },
+    }
 }
 
 pub(crate) fn session_id(n: u128) -> SessionId {

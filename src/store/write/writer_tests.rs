@@ -9,6 +9,22 @@ use crate::testing::child::{command, lines};
 use crate::testing::*;
 use crate::{Append, Options, Store, open::folder};
 
+/// A change that runs until the other side of the barrier is reached. It runs already: what is submitted from now on is not
+/// in its transaction.
+fn running(
+    write: impl FnOnce(Box<dyn FnMut(&Connection) -> Result<()> + Send>) -> Ticket<()>,
+) -> (Ticket<()>, Arc<Barrier>) {
+    let (begun, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (begins, blocked) = (begun.clone(), gate.clone());
+    let ticket = write(Box::new(move |_| {
+        begins.wait();
+        blocked.wait();
+        Ok(())
+    }));
+    begun.wait();
+    (ticket, gate)
+}
+
 fn append(store: &Store, n: u128) -> Ticket<()> {
     let session = session_id(1);
     let parent = (n > 1).then(|| entry_id(n - 1));
@@ -24,13 +40,8 @@ fn append(store: &Store, n: u128) -> Ticket<()> {
 fn one_failure_is_not_its_neighbours() {
     let (_dir, store) = scratch();
     let session = session(&store, 1);
-    // Blocked, so that the next ones wait together and share a commit.
-    let gate = Arc::new(Barrier::new(2));
-    let blocked = gate.clone();
-    let first = store.write(move |_| {
-        blocked.wait();
-        Ok(())
-    });
+    // The next ones wait together and share a commit.
+    let (first, gate) = running(|work| store.write(work));
     let good = append(&store, 1);
     let bad = store.entries().append(Append::new(session, "main").entries(vec![user(
         session,
@@ -58,12 +69,7 @@ fn only_what_passes_does_not_wait_for_the_disk_and_never_beside_what_stays() {
         assert_eq!(store.write_passing(level).wait(), Ok(1));
         assert_eq!(store.write(level).wait(), Ok(2));
     }
-    let gate = Arc::new(Barrier::new(2));
-    let blocked = gate.clone();
-    let first = store.write_passing(move |_| {
-        blocked.wait();
-        Ok(())
-    });
+    let (first, gate) = running(|work| store.write_passing(work));
     // These wait together and share a commit.
     let (passes, stays) = (store.write_passing(level), store.write(level));
     gate.wait();
@@ -98,12 +104,7 @@ fn a_panic_in_a_change_is_an_error_and_the_writer_lives() {
 #[test]
 fn too_many_waiting_changes_are_refused_at_once() {
     let (_dir, store) = scratch();
-    let gate = Arc::new(Barrier::new(2));
-    let blocked = gate.clone();
-    let first = store.write(move |_| {
-        blocked.wait();
-        Ok(())
-    });
+    let (first, gate) = running(|work| store.write(work));
     let tickets: Vec<_> = (0..WAITING + BATCH + 10).map(|_| store.write(|_| Ok(()))).collect();
     gate.wait();
     first.wait().unwrap();

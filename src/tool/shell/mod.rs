@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `terminal` | the tool that runs a command; `outcome` words its result |
 //! | `process` | the tool that looks after background processes |
-//! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
+//! | `pool/` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits of a shell |
 //! | `elsewhere` | the traits of terminals elsewhere |
 //! | `confined/` | what a sandbox refuses to commands, whether that is why they fail, what they may remove |

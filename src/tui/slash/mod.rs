@@ -88,10 +88,21 @@ impl Commands {
         self.find(name).is_some()
     }
 
-    /// By its exact name, or one of [`ELSEWHERE`].
+    /// By its exact name, one of [`ELSEWHERE`], or the last part of a name such as `team:review` where one command alone
+    /// has it.
     pub(crate) fn find(self, name: &str) -> Option<&'static dyn SlashCommand> {
         let ours = ELSEWHERE.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| *ours);
-        self.0.iter().copied().find(|c| c.name() == ours)
+        let exact = self.0.iter().copied().find(|c| c.name() == ours);
+        exact.or_else(|| match self.in_folders(name).as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        })
+    }
+
+    /// The commands of folders whose name ends with this one: `team:review` for `review`.
+    fn in_folders(self, name: &str) -> Vec<&'static dyn SlashCommand> {
+        let ends = |c: &dyn SlashCommand| c.name().rsplit_once(':').is_some_and(|(_, last)| last == name);
+        self.0.iter().copied().filter(|c| ends(*c)).collect()
     }
 
     /// Those that begin with `word`, then those that another name leads to, then those that contain it.
@@ -112,6 +123,10 @@ impl Commands {
 
     /// The sentence for a name that is none, with the nearest one.
     pub(crate) fn unknown(self, name: &str) -> String {
+        let same: Vec<_> = self.in_folders(name).iter().map(|c| format!("/{}", c.name())).collect();
+        if same.len() > 1 {
+            return format!("Several commands are called {name}. Write one of {}.", same.join(", "));
+        }
         match tiller_protocol::nearest::nearest(name, self.0.iter().map(|c| c.name())) {
             Some(near) => format!("There is no command /{name}. Did you mean /{near}?"),
             None => format!("There is no command /{name}. Type / to see all commands."),

@@ -98,4 +98,16 @@ mod tests {
         assert_eq!(all.find("quit").unwrap().help(), "Quit Tiller", "a name that is taken stays");
         assert!(all.0.iter().map(|c| c.name()).is_sorted());
     }
+
+    #[test]
+    fn a_command_of_a_folder_is_found_by_its_own_name_where_that_is_unique() {
+        let more = ["web:build", "ops:build", "team:review", "team:quit"].map(|name| command(name, ""));
+        let all = crate::slash::COMMANDS.with(&more);
+        assert_eq!(sent(all, "team:review", "it"), "/team:review it");
+        assert_eq!(sent(all, "review", "it"), "/team:review it");
+        assert_eq!(all.find("quit").unwrap().help(), "Quit Tiller");
+        assert!(all.find("build").is_none());
+        let said = all.unknown("build");
+        assert!(said.contains("/ops:build, /web:build"), "{said}");
+    }
 }

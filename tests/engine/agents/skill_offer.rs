@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_config::schema::{SkillApproval, SkillOffer};
-use tiller_engine::EngineConfig;
-use tiller_protocol::event::{AskEvent, TurnStatus};
+use tiller_engine::{EngineConfig, Open};
+use tiller_protocol::command::GoalCommand;
+use tiller_protocol::event::{AskEvent, StateEvent, TurnStatus};
 use tiller_protocol::skill::SkillCommand;
-use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, EventBody};
+use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, EventBody, Goal, GoalCheck, GoalState};
 use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, Skills, Sources};
 
@@ -174,4 +175,70 @@ async fn the_setting_makes_a_line_of_it_or_nothing() {
     rig.turn("go").await;
     rig.notice("can be saved as a skill").await;
     rig.quit().await;
+}
+
+/// What a command prints names no skill that the user asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_in_text_of_others_is_no_use_of_a_skill() {
+    let (place, library) = place();
+    let folder = place.tmp.path().join("roles/skills/reading");
+    std::fs::create_dir_all(&folder).unwrap();
+    let skill = "---\nname: reading\ndescription: How files are read\n---\nRead them.\n";
+    std::fs::write(folder.join("SKILL.md"), skill).unwrap();
+    library.reload();
+    let fake = Fake::with(|_, _| says("I tried."));
+    let change = roles(&library);
+    let mut store = None;
+    let mut rig = place
+        .start_with(&fake, |parts| {
+            change(parts);
+            parts.session.profile = Some(tiller_protocol::Profile::Full);
+            store = Some(parts.store.clone());
+        })
+        .await;
+    rig.turn("$reading of the files").await;
+    let check = GoalCheck::Command { line: "echo 'see $reading'; false".into() };
+    let goal = Goal { text: "read them".into(), check, turns: 2, usd: None };
+    rig.send(CommandBody::Goal(GoalCommand::Set { goal }));
+    rig.until("the end of the goal", |e| match e {
+        EventBody::State(StateEvent::GoalChanged { goal: Some(goal) }) => {
+            (goal.state == GoalState::Stopped).then_some(())
+        }
+        _ => None,
+    })
+    .await;
+    let last = fake.request(fake.count() - 1);
+    let named = |at: usize| message_text(&last, at).contains("see $reading");
+    assert!((0..last.messages.len()).any(named), "the output is in a prompt");
+    let store = store.unwrap();
+    // Behind the counts of both turns.
+    store.set_meta("order", None).wait().unwrap();
+    let records = store.skill_uses().records().unwrap();
+    rig.quit().await;
+    assert_eq!(records.get("reading").map(|record| record.uses), Some(1), "{records:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_only_read_saves_no_skill() {
+    let (place, library) = place();
+    let fake = model(1);
+    let mut first = place.start_with(&fake, roles(&library)).await;
+    let session = first.session();
+    first.turn("go").await;
+    first.quit().await;
+    let before = fake.count();
+    let change = roles(&library);
+    let mut rig = place
+        .start_with(&fake, |parts| {
+            change(parts);
+            parts.session.open = Open::Session(session);
+            parts.session.read_only = true;
+        })
+        .await;
+    rig.send(CommandBody::Skill(SkillCommand::Save));
+    let refused = rig.refused().await;
+    assert!(refused.message.contains("read-only"), "{refused:?}");
+    assert!(refused.hints.iter().any(|hint| hint.contains("fork it")), "{refused:?}");
+    rig.quit().await;
+    assert_eq!(fake.count(), before, "nothing is sent");
 }

@@ -199,9 +199,7 @@ async fn a_user_loads_a_skill_calls_a_command_and_chooses_a_style_by_hand() {
         last(0)
     );
     assert_eq!(last(0).matches("<skill ").count(), 1);
-    for part in
-        ["Say what Ann did.", "run this command with the tool terminal", "`git log --oneline`", "it rained"]
-    {
+    for part in ["Say what Ann did.", "Output of the command `git log --oneline`", "it rained"] {
         assert!(last(1).contains(part), "{part}: {}", last(1));
     }
     assert!(

@@ -1,7 +1,7 @@
 //! Rules at the point of action: the one of many that matters is attached to the call that it concerns.
 
 use tiller_config::schema::LearningsSetting;
-use tiller_memory::learnings::{LEARNING_TOKENS, LearningsMode, SavedLearning};
+use tiller_memory::learnings::{LEARNING_TOKENS, SavedLearning};
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
@@ -262,7 +262,7 @@ async fn an_accepted_learning_with_a_matcher_is_a_rule() {
         ..SavedLearning::default()
     };
     let from = Provenance { taint: Taint::ToolOutput, ..Provenance::default() };
-    learnings.set(LearningsMode::Save, LEARNING_TOKENS);
+    learnings.set(LearningsSetting::Save, LEARNING_TOKENS);
     let learning = learnings.save(saved, &from).unwrap().unwrap();
     assert_eq!(learning.state, LearningState::Proposed);
     let (store, id) = (learnings.store().clone(), learning.id);

@@ -279,6 +279,43 @@ async fn always_holds_in_the_sessions_that_come_after_this_one() {
     assert_eq!(fake.count(), 4);
 }
 
+/// The runtime has one thread, which must serve commands while another process holds the user's file.
+#[tokio::test]
+async fn a_rule_is_written_beside_the_thread_that_serves_events() {
+    use std::sync::mpsc::channel;
+    use tiller_permit::{Policy, Roots};
+    let place = Place::new();
+    let fake = Fake::new([write("c1", "a.txt", "1"), says("One.")]);
+    let (started, began) = tokio::sync::mpsc::unbounded_channel();
+    let (free, held) = channel::<()>();
+    let (held, mut began) = (Mutex::new(held), began);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            ask_profile(p);
+            let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
+            let policy = Policy::new(roots, tiller_tool::Registry::built_in().catalog());
+            let write = move |_: &str| {
+                started.send(()).map_err(|e| e.to_string())?;
+                held.lock().unwrap().recv_timeout(DEADLINE / 2).map_err(|e| e.to_string())
+            };
+            p.permit = tiller_engine::Permit::new(policy, Arc::new(write));
+        })
+        .await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    let pattern = p.always.clone().expect("a plain path has a pattern");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Always { pattern }, hash: p.hash });
+    began.recv().await.expect("the rule is being written");
+    let answer = rig.query(Query::Audit { filter: String::new(), limit: 10 }).await;
+    assert!(matches!(answer, ReplyEvent::AuditReply { .. }), "{answer:?}");
+    assert!(!place.work.join("a.txt").exists(), "the call waits for its rule");
+    free.send(()).expect("the rule is still being written");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    let seen = rig.quit().await;
+    assert!(!seen.iter().any(|e| format!("{:?}", e.body).contains("could not be saved")));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     use tiller_permit::{Effect, Rule, Source};

@@ -391,7 +391,7 @@ fn a_question_shows_all_scripts_and_odd_lines_and_says_what_it_leaves_out() {
     refused(&out, "no terminal to ask on");
     let at = |text: &str| out.stdout.find(text).unwrap_or_else(|| panic!("{text}: {out:?}"));
     let differs = at("What differs");
-    assert!(at("/ship") < differs && at("asks to run `make ship`") < differs && at("#!/bin/sh") < differs);
+    assert!(at("/ship") < differs && at("runs `make ship`") < differs && at("#!/bin/sh") < differs);
     assert!(
         at("changed skills/deploy/scripts/s1.sh (script)") < at("added commands/ship.md"),
         "scripts first"

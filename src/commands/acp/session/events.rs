@@ -7,7 +7,8 @@ use tiller_protocol::command::{AskCommand, Query};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    AgentId, Ask, AskId, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, StopReason,
+    AgentId, Ask, AskId, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, Queued, QueuedState,
+    StopReason,
 };
 
 use super::super::ask::{self, QuestionForm};
@@ -48,6 +49,7 @@ impl Session {
             (EventBody::State(StateEvent::Notice { notice }), None) => {
                 self.notice(&event.agent, notice).await;
             }
+            (EventBody::State(StateEvent::QueueChanged { queue }), None) => self.queued(event.cause, queue),
             (EventBody::State(StateEvent::Lagged { .. }), None) => {
                 self.send(CommandBody::Query(Query::Snapshot));
             }
@@ -63,6 +65,13 @@ impl Session {
             }
             TurnEvent::Compacted { .. } if self.ours(cause) => self.finish(Ok("end_turn")).await,
             _ => {}
+        }
+    }
+
+    /// Notes the place of the prompt in flight in the queue: it waits there while its commands run.
+    fn queued(&mut self, cause: Option<CommandId>, queue: &[Queued]) {
+        if let Some(prompt) = self.prompt.as_mut().filter(|p| Some(p.command) == cause) {
+            prompt.queued = queue.iter().find(|q| q.state == QueuedState::Queued).map(|q| q.id);
         }
     }
 

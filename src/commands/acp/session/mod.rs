@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use tiller_engine::{EngineHandle, EventStream};
-use tiller_protocol::command::{AskCommand, SessionCommand, TurnCommand};
+use tiller_protocol::command::{AskCommand, QueueCommand, SessionCommand, TurnCommand};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
     Ask, AskId, AskReply, Command, CommandBody, CommandId, Message, ModelRef, Notice, NoticeKind, Profile,
-    SendMode, SessionId,
+    QueueId, SendMode, SessionId,
 };
 use tiller_store::Store;
 use tokio::sync::mpsc;
@@ -69,6 +69,8 @@ struct Prompt {
     /// It is a command, which has no turn.
     slash: bool,
     cancelled: bool,
+    /// Its place in the queue, while it waits there.
+    queued: Option<QueueId>,
 }
 
 /// A request whose answer waits for a change of the session.
@@ -300,7 +302,7 @@ impl Session {
         self.tell_notes().await;
         let (body, slash) = self.body(message);
         let command = self.send(body);
-        self.prompt = Some(Prompt { id, command, slash, cancelled: false });
+        self.prompt = Some(Prompt { id, command, slash, cancelled: false, queued: None });
     }
 
     /// The meaning of a prompt: the answer to a question, a command, or a message for the model.
@@ -324,8 +326,14 @@ impl Session {
     }
 
     fn cancel(&mut self) {
+        let mut queued = None;
         if let Some(prompt) = &mut self.prompt {
             prompt.cancelled = true;
+            queued = prompt.queued.take();
+        }
+        // The client shows no queue: what it cancelled is not sent later.
+        if let Some(id) = queued {
+            self.send(CommandBody::Queue(QueueCommand::Remove { id }));
         }
         self.worded = None;
         self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));

@@ -86,7 +86,7 @@ fn extra_line(extra: &PackExtra) -> String {
     let about: String = extra.description.chars().take(100).collect();
     let name = if extra.style { extra.name.clone() } else { format!("/{}", extra.name) };
     let runs: Vec<String> = extra.runs.iter().map(|command| format!("`{}`", one_line(command))).collect();
-    let runs = if runs.is_empty() { String::new() } else { format!("  (asks to run {})", runs.join(", ")) };
+    let runs = if runs.is_empty() { String::new() } else { format!("  (runs {})", runs.join(", ")) };
     format!("{name}  {}{runs}", one_line(&about)).trim_end().to_owned()
 }
 

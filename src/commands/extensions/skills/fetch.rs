@@ -11,9 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use tiller_fs::archive;
 use tiller_protocol::Notice;
 use tiller_provider::transport::http::{Http, NetEnv};
-use tiller_skills::packs::{
-    Index, LIMITS, Origin, Source, Staged, is_pack_name, stage, verify, write_built_in,
-};
+use tiller_skills::packs::{Index, LIMITS, Origin, Source, Staged, stage, verify, write_built_in};
 use tiller_watch::git;
 
 use super::user;
@@ -117,7 +115,7 @@ pub(super) fn fetch(
     std::fs::create_dir(&pack).map_err(|e| fail(e.to_string()))?;
     let mut staged = stage(&from, &pack, &default).map_err(fail)?;
     if let Some(name) = name.or(listed.as_deref()) {
-        if !is_pack_name(name) {
+        if !tiller_skills::is_name(name) {
             return Err(user("The name of a pack has lower-case letters, digits and single -."));
         }
         name.clone_into(&mut staged.name);

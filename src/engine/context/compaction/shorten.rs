@@ -2,19 +2,16 @@
 //! session and at each compaction. Summaries are kept in the store, so that the same file is paid for once. When it
 //! fails, the cut text stays.
 
-use crate::context::side_call;
-use crate::money;
-use crate::session::model;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
+use tiller_protocol::{EventBody, Notice, NoticeKind};
 
 use crate::bus::{Bus, EventScope};
 use crate::context::msg::Prefix;
 use crate::context::prefix::layers::{CutFile, Layers};
-use crate::context::side_call::SideCall;
+use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
 use crate::core::services::Services;
 
@@ -33,14 +30,11 @@ pub(crate) struct Summariser {
     side: SideCall,
 }
 
-/// The fast tier, where one is configured.
+/// A summariser, where [`side_call::fast`] has a model.
 pub(crate) fn fast(core: &Core) -> Option<Summariser> {
-    let model = ModelRef(core.services.config().tiers.fast.clone()?);
-    let provider = model::provider(core, &model)
-        .ok()
-        .filter(|_| !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
+    let side = side_call::fast(core)?;
     let (services, bus, scope) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.scope());
-    Some(Summariser { services, bus, scope, side: side_call::side_call(core, provider, &model) })
+    Some(Summariser { services, bus, scope, side })
 }
 
 /// Renders the layers as a prefix, with summaries in place of cut files.

@@ -245,6 +245,25 @@ pub struct UserServices {
     pub may_learn: bool,
     /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
     pub search: Option<Arc<tiller_search::Finder>>,
+    /// What programs of this agent can reach, in the engine of an agent that may not use it itself.
+    pub exposure: Exposure,
+}
+
+/// What a program that nothing confines can change or reach beside Tiller.
+#[derive(Clone, Default)]
+pub struct Exposure {
+    pub memory: Option<Arc<tiller_memory::Memory>>,
+    pub mcp: Option<Arc<dyn McpServers>>,
+}
+
+impl UserServices {
+    /// The same for every agent of a session, whatever it may do with memory and servers itself.
+    pub fn exposed(&self) -> Exposure {
+        Exposure {
+            memory: self.memory.clone().or_else(|| self.exposure.memory.clone()),
+            mcp: self.mcp.clone().or_else(|| self.exposure.mcp.clone()),
+        }
+    }
 }
 
 /// What keeps and watches the files of the workspace.

@@ -1,11 +1,12 @@
 //! States of the files before and after calls of an external program, stored as for Tiller's own calls; other agents see
-//! that it is at work.
+//! that it is at work. The same of memory files, where nothing confines the program: what it writes there is not the user's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tiller_protocol::ToolVerb;
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{EventBody, ToolVerb};
 
 use tiller_external::{Adapter, AgentEvent, Transport};
 use tiller_store::StepOf;
@@ -17,6 +18,8 @@ use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, ProgramWork};
 use crate::files::msg::CallScope;
 use crate::files::{Keeper, NotKept, SessionFiles, record};
+use crate::memory::unconfined::UnconfinedStart;
+use crate::memory::unconfined_programs::of_turn;
 
 /// Longest delay of a program's end for the state after its last call.
 const LAST: Duration = Duration::from_secs(1);
@@ -141,19 +144,46 @@ impl ExternalDriver<'_> {
         writes.command(&agent, &o.adapter.title, works);
         if !works {
             self.end_work();
-        } else if o.work.is_none()
+        } else if o.before.files.is_none()
             && let Some(keeps) = self.state_before_work()
             && let Some(o) = self.core.identity.external_mut()
         {
-            o.work = Some(keeps.begun());
+            o.before.files = Some(keeps.begun());
         }
     }
 
     /// Ends the work of a program without reported calls.
     pub(crate) fn end_work(&mut self) {
-        if let Some(work) = self.core.identity.external_mut().and_then(|o| o.work.take()) {
+        if let Some(work) = self.core.identity.external_mut().and_then(|o| o.before.files.take()) {
             self.store_state_after(work);
         }
+    }
+
+    /// What is noted before the program starts; `None`: it is confined, or there is no memory.
+    pub(crate) fn unconfined_start(&self) -> Option<UnconfinedStart> {
+        let services = &self.core.services;
+        let confined = services.crew.programs.as_ref().is_none_or(|programs| programs.host.confines());
+        let memory = services.user.exposed().memory.filter(|_| !confined)?;
+        let turn = self.core.turn.live.as_ref()?.no;
+        let call = format!("program {} {turn}", self.core.identity.id);
+        Some(UnconfinedStart {
+            memory,
+            config: services.places.config.clone(),
+            call,
+            from: of_turn(self.core),
+        })
+    }
+
+    /// The program has ended: looks for what it may have written or removed, and shows the user notices about it.
+    pub(crate) fn unconfined_ended(&mut self) {
+        let program = self.core.identity.external_mut().and_then(|o| o.before.memory.take());
+        let (Some(program), core) = (program, &mut *self.core) else { return };
+        let (session, bus, scope) = (core.session.id, Arc::clone(&core.bus), core.scope());
+        core.spawn(async move {
+            for notice in program.changes(session).await {
+                bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+            }
+        });
     }
 
     /// For a program without reported calls: what is needed to store the state before it starts.

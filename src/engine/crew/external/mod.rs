@@ -5,7 +5,7 @@
 //! | `mod` | the state of a program |
 //! | `trust` | whether the files that steer it are trusted, before it starts |
 //! | `run` | its start, its messages, its end |
-//! | `calls`, `file_states` | its tool calls; the states of the files before and after them |
+//! | `calls`, `file_states` | its tool calls; the states of the files, and of memory, before and after them |
 //! | `hooked` | hooks before the calls that it asks for |
 //! | `questions`, `command_texts` | permissions that it asks for; commands in texts that it shows |
 //! | `prompt`, `messages`, `model` | its prompt; messages to it while it runs; its model |
@@ -42,6 +42,7 @@ use crate::TrustOffer;
 use crate::bus::ClientId;
 use crate::context::clean::Stream;
 use crate::files::msg::PendingState;
+use crate::memory::unconfined::UnconfinedProgram;
 
 /// Most calls at once whose states of the files are stored; others are not followed.
 const STATES: usize = 8;
@@ -68,10 +69,7 @@ pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter, &[String]) -> Option<TrustOf
 /// Whether the files that steer a program are trusted.
 pub(crate) enum FilesTrust {
     /// All of them, in their present form.
-    Trusted {
-        /// Begun, for a program that reports no calls.
-        work: Option<ProgramWork>,
-    },
+    Trusted(BeforeWork),
     /// The person has just agreed to those that were shown.
     Agreed,
     /// Some are not: the person is asked.
@@ -90,8 +88,7 @@ pub(crate) struct ExternalProgram {
     pub(crate) calls: Calls,
     /// The watcher has been told that the program is at work in its terminal.
     pub(crate) marked_working: bool,
-    /// The state of the files before work without reported calls.
-    pub(crate) work: Option<ProgramWork>,
+    pub(crate) before: BeforeWork,
     /// Its end has been delayed once, until what its last call did to the files is stored.
     pub(crate) end_delayed: bool,
     /// It has reported usage since limits were checked.
@@ -159,7 +156,7 @@ impl ExternalProgram {
                 state_not_stored: Arc::default(),
             },
             marked_working: false,
-            work: None,
+            before: BeforeWork::default(),
             end_delayed: false,
             usage_reported: false,
             auto_approved: false,
@@ -231,6 +228,15 @@ pub(crate) struct Pane {
     pub(crate) from: Option<Instant>,
     /// Set for an interval after a title was published: whether another title has come since.
     pub(crate) titled: Option<bool>,
+}
+
+/// What was noted before the work of a program, to compare with it afterwards.
+#[derive(Default)]
+pub(crate) struct BeforeWork {
+    /// The state of the files, where it reports no calls.
+    pub(crate) files: Option<ProgramWork>,
+    /// Memory, where nothing confines it.
+    pub(crate) memory: Option<UnconfinedProgram>,
 }
 
 /// Work of a program that reports no calls, with the state of the files before it.

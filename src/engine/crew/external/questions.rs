@@ -157,7 +157,7 @@ impl ExternalDriver<'_> {
                                 (ChoiceKind::AllowOnce, PermissionOutcome::Session, person())
                             }
                             Decision::Always { pattern } => {
-                                let _ = permit.allow_always(&pattern);
+                                let _ = permit.allow_always(&pattern).await;
                                 (ChoiceKind::AllowOnce, PermissionOutcome::Always, person())
                             }
                             // The program runs its own command: an edited one cannot replace it.

@@ -114,6 +114,7 @@ impl ExternalDriver<'_> {
             Err(e) => {
                 let notice = Notice::new(NoticeKind::Config, e.to_string());
                 self.end_work();
+                self.unconfined_ended();
                 return driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
             }
         };
@@ -361,6 +362,7 @@ impl ExternalDriver<'_> {
         }
         self.set_working(false);
         self.end_work();
+        self.unconfined_ended();
         self.flush(None, stop);
     }
 

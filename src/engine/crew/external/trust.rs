@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use crate::core::msg::Msg;
 use crate::crew::driver::ExternalDriver;
-use crate::crew::external::FilesTrust;
 use crate::crew::external::msg::ExternalMsg;
+use crate::crew::external::{BeforeWork, FilesTrust};
 use crate::questions::asking;
 use crate::turn::driver;
 use crate::{Human, TrustOffer};
@@ -26,17 +26,21 @@ impl ExternalDriver<'_> {
         let mut open = self.core.services.permit.denied_reads(&self.core.identity.id);
         open.retain(|d| !adapter.holds_to(&d.globs));
         let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
-        let keeps = self.state_before_start();
+        let (keeps, unconfined) = (self.state_before_start(), self.unconfined_start());
         self.core.spawn(async move {
             let title = adapter.title.clone();
             let looked = tokio::task::spawn_blocking(move || (programs.trust)(&root, &adapter, &open)).await;
             let found = match looked {
-                Ok(None) => FilesTrust::Trusted {
-                    work: match keeps {
-                        Some(keeps) => Some(keeps.kept().await),
-                        None => None,
-                    },
-                },
+                Ok(None) => {
+                    let (mut files, mut memory) = (None, None);
+                    if let Some(keeps) = keeps {
+                        files = Some(keeps.kept().await);
+                    }
+                    if let Some(start) = unconfined {
+                        memory = start.noted().await;
+                    }
+                    FilesTrust::Trusted(BeforeWork { files, memory })
+                }
                 Ok(Some(offer)) if offer.never => FilesTrust::Refused(Box::new(not_trusted(&title, &offer))),
                 Ok(Some(offer)) => FilesTrust::Open(Box::new(offer)),
                 Err(_) => {
@@ -96,15 +100,15 @@ impl ExternalDriver<'_> {
     /// The files have been checked: the program starts, the user is asked, or the turn ends.
     pub(crate) fn trust_checked(&mut self, turn: u64, found: FilesTrust) {
         if !self.core.is_live(turn) {
-            if let FilesTrust::Trusted { work: Some(work) } = found {
+            if let FilesTrust::Trusted(BeforeWork { files: Some(work), .. }) = found {
                 self.store_state_after(work);
             }
             return;
         }
         match found {
-            FilesTrust::Trusted { work } => {
+            FilesTrust::Trusted(before) => {
                 if let Some(o) = self.core.identity.external_mut() {
-                    o.work = work;
+                    o.before = before;
                 }
                 self.start();
             }

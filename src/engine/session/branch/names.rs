@@ -8,6 +8,7 @@ use tiller_protocol::{
     TagView,
 };
 use tiller_store::{Result, Store, Ticket};
+use tiller_text::clean::is_invisible;
 use unicode_width::UnicodeWidthChar;
 
 use crate::bus::ClientId;
@@ -22,11 +23,7 @@ const WORDS: usize = 80;
 
 /// One line without control characters and invisible marks.
 fn plain(text: &str) -> String {
-    let seen = |c: &char| {
-        !c.is_control()
-            && !matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
+    let seen = |c: &char| !c.is_control() && !is_invisible(*c) && !matches!(c, '\u{200c}' | '\u{200d}');
     let spaced: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(seen).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -187,6 +184,7 @@ mod tests {
     #[test]
     fn a_name_is_one_short_plain_line() {
         assert_eq!(name("  plan\n b\u{202e}\u{200b}\u{1b} ").unwrap(), "plan b");
+        assert_eq!(name("pl\u{3164}an\u{200d} \u{e0100}\u{180e}b").unwrap(), "plan b");
         assert!(name(" \u{200b}\n").unwrap_err().message.contains("letter"));
         assert!(name(&"x".repeat(CELLS)).is_ok());
         assert!(name(&"\u{6f22}".repeat(CELLS)).unwrap_err().message.contains("120 columns"));

@@ -42,7 +42,7 @@ pub enum Input {
     },
     /// Whether steering messages wait to be delivered.
     Steer(bool),
-    /// The steering messages are in the conversation.
+    /// The messages that were to be delivered are in the conversation.
     Steered,
     Compacted(Result<(), Notice>),
     /// The answer to [`Effect::AskRepeats`].
@@ -135,6 +135,8 @@ pub enum Effect {
     CancelCompact,
     /// Add the waiting steering messages to the conversation, then [`Input::Steered`].
     DeliverSteer,
+    /// The calls that the turn began with have ended: add the message that they belong to, then [`Input::Steered`].
+    DeliverMessage,
     /// Add a message of the engine's to the conversation, then [`Input::Steered`].
     Tell {
         text: String,

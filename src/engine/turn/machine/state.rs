@@ -147,10 +147,7 @@ pub struct Turn {
     pub(super) overflow: Overflow,
     /// Steering messages wait to be delivered.
     pub(super) steer: bool,
-    /// The user stopped the turn while calls were running.
-    pub(super) stopping: bool,
-    /// A call was refused because no user was present to approve it.
-    pub(super) refused: bool,
+    pub(super) calls: CallFlags,
     /// Configured name of the model's provider.
     pub(super) provider: String,
     pub(super) reply: Reply,
@@ -162,6 +159,17 @@ pub struct Turn {
     pub(super) ids: HashSet<String>,
     /// Text of the last reply.
     pub(super) text: String,
+}
+
+/// What is known of the calls of a turn.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallFlags {
+    /// They are the commands of the message, which is sent after them.
+    pub(super) of_message: bool,
+    /// The user stopped the turn while they were running.
+    pub(super) stopping: bool,
+    /// One was refused because no user was present to approve it.
+    pub(super) refused: bool,
 }
 
 /// What is compared with [`TurnLimits`].
@@ -202,8 +210,7 @@ impl Turn {
             counts: Counts { attempt: 1, ..Counts::default() },
             overflow: Overflow::default(),
             steer: false,
-            stopping: false,
-            refused: false,
+            calls: CallFlags::default(),
             provider: provider.to_owned(),
             reply: Reply::default(),
             slots: Vec::new(),
@@ -227,6 +234,13 @@ impl Turn {
                 state: result.map_or(SlotState::Waiting, SlotState::Done),
             })
             .collect();
+        self
+    }
+
+    /// Whether the calls that it begins with belong to its message, which is sent after them.
+    #[must_use]
+    pub fn before_message(mut self, waits: bool) -> Self {
+        self.calls.of_message = waits;
         self
     }
 

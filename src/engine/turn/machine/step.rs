@@ -187,7 +187,7 @@ impl Turn {
     fn tool_done(&mut self, call_id: &str, result: CallResult, out: &mut Vec<Effect>) {
         let running = |s: &&mut Slot| s.call.id == call_id && matches!(s.state, SlotState::Running);
         if let Some(slot) = self.slots.iter_mut().find(running) {
-            self.refused |= result.unanswered;
+            self.calls.refused |= result.unanswered;
             slot.state = SlotState::Done(result);
             self.go_on(out);
         }
@@ -199,7 +199,9 @@ impl Turn {
             match std::mem::replace(&mut slot.state, SlotState::Appended) {
                 SlotState::Appended => {}
                 SlotState::Done(result) => {
-                    self.repeats.call(&slot.call, &result);
+                    if !self.calls.of_message {
+                        self.repeats.call(&slot.call, &result);
+                    }
                     let (call_id, name) = (slot.call.id.clone(), slot.call.name.clone());
                     out.push(Effect::AppendResult { call_id, name, result });
                 }
@@ -211,8 +213,11 @@ impl Turn {
         }
         if self.slots.iter().all(|s| matches!(s.state, SlotState::Appended)) {
             self.slots.clear();
+            if std::mem::take(&mut self.calls.of_message) {
+                return self.send_message(out);
+            }
             let repeats = self.repeats.round(self.limits.repeats);
-            if self.stopping {
+            if self.calls.stopping {
                 self.finish(TurnStatus::Interrupted, None, out);
             } else if self.steer {
                 self.deliver(out);
@@ -222,6 +227,15 @@ impl Turn {
             return;
         }
         self.start_calls(out);
+    }
+
+    /// The commands of the message have ended: it is sent, unless the user stopped the turn.
+    fn send_message(&mut self, out: &mut Vec<Effect>) {
+        if self.calls.stopping {
+            return self.finish(TurnStatus::Interrupted, None, out);
+        }
+        self.phase = Phase::Steering;
+        out.push(Effect::DeliverMessage);
     }
 
     /// All calls have their results: continues, unless they repeat.
@@ -337,7 +351,7 @@ impl Turn {
             Phase::Waiting => out.push(Effect::EndBackoff),
             Phase::Compacting { .. } => out.push(Effect::CancelCompact),
             Phase::Tools => {
-                self.stopping = true;
+                self.calls.stopping = true;
                 for slot in &mut self.slots {
                     match slot.state {
                         SlotState::Waiting => slot.state = SlotState::Done(CallResult::interrupted()),
@@ -378,7 +392,8 @@ impl Turn {
     }
 
     fn finish(&mut self, status: TurnStatus, notice: Option<Notice>, out: &mut Vec<Effect>) {
-        let status = if status == TurnStatus::Done && self.refused { TurnStatus::Refused } else { status };
+        let status =
+            if status == TurnStatus::Done && self.calls.refused { TurnStatus::Refused } else { status };
         self.phase = Phase::Finished(status);
         self.reply = Reply::default();
         out.push(Effect::Finish { status, text: std::mem::take(&mut self.text), notice });

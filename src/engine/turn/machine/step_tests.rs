@@ -80,6 +80,7 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::Compact { overflow, round } => format!("compact {overflow} {round}"),
         Effect::CancelCompact => "cancel-compact".into(),
         Effect::DeliverSteer => "deliver".into(),
+        Effect::DeliverMessage => "deliver-message".into(),
         Effect::Tell { .. } => "tell".into(),
         Effect::Finish { status, .. } => format!("finish {status:?}"),
     };
@@ -501,15 +502,36 @@ fn a_compaction_by_limit_is_tried_once_and_its_failure_does_not_stop_the_turn() 
     assert_eq!(words(&t.step(Input::Prepared(Prepared::Go))), ["request 1"]);
 }
 
-#[test]
-fn a_turn_left_in_its_calls_goes_on_with_those_that_never_ran() {
-    let call = |id: &str| tiller_protocol::ToolCall {
+fn terminal(id: &str) -> tiller_protocol::ToolCall {
+    tiller_protocol::ToolCall {
         id: id.into(),
         name: "terminal".into(),
         arguments: serde_json::json!({}),
         malformed: None,
         vendor: None,
+    }
+}
+
+#[test]
+fn the_commands_of_a_message_run_before_it_is_sent() {
+    let begun = || {
+        let mut t =
+            turn().with_calls(vec![(terminal("a"), None), (terminal("b"), None)]).before_message(true);
+        assert_eq!(words(&t.step(Input::Start)), ["run a"]);
+        t
     };
+    let mut t = begun();
+    assert_eq!(words(&done(&mut t, "a")), ["result a Ok", "run b"]);
+    assert_eq!(words(&done(&mut t, "b")), ["result b Ok", "deliver-message"]);
+    assert_eq!(words(&t.step(Input::Steered)), ["prepare"]);
+    let mut t = begun();
+    assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["cancel a false"]);
+    assert_eq!(words(&done(&mut t, "a")), ["result a Ok", "result b Interrupted", "finish Interrupted"]);
+}
+
+#[test]
+fn a_turn_left_in_its_calls_goes_on_with_those_that_never_ran() {
+    let call = terminal;
     let mut t = turn().with_calls(vec![(call("a"), Some(CallResult::interrupted())), (call("b"), None)]);
     assert_eq!(words(&t.step(Input::Start)), ["result a Interrupted", "run b"]);
     assert_eq!(words(&done(&mut t, "b")), ["result b Ok", "prepare"]);

@@ -405,11 +405,11 @@ fn a_sum_is_as_little_trusted_as_the_least_trusted_of_its_entries() {
     let memory = memory(dir.path());
     append(&memory, "first of all", tainted(Taint::Agent));
     // A program that nothing confines writes an entry: its text has no mark.
-    memory.before_free_program();
+    memory.before_unconfined_program();
     let long = "word ".repeat(80);
     let by_program = format!("{}- 2026-01-01: {}\n", text(&memory), long.trim());
     std::fs::write(dir.path().join("data/MEMORY.md"), by_program).unwrap();
-    assert_eq!(memory.free_entries(SessionId(Uuid::from_u128(1))), 1);
+    assert_eq!(memory.unconfined_entries(SessionId(Uuid::from_u128(1))), 1);
     let over = memory.over_budget();
     assert_eq!(over[0].taint, Taint::ToolOutput);
     let sum = "always read the words. [when: terminal \"ls*\"]";

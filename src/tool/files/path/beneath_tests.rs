@@ -1,3 +1,4 @@
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
@@ -373,9 +374,12 @@ async fn w12_what_is_no_file_is_refused_at_once() {
     rustix::fs::mknodat(rustix::fs::CWD, b.root.join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)
         .unwrap();
     let _socket = UnixListener::bind(b.root.join("socket")).unwrap();
+    let (pipe, _end) = std::io::pipe().unwrap();
+    let pipe = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     for path in [
         "fifo",
         "socket",
+        pipe.as_str(),
         "/dev/zero",
         "/dev/null",
         "/dev/tty",
@@ -383,7 +387,6 @@ async fn w12_what_is_no_file_is_refused_at_once() {
         "/proc/self/environ",
         "/proc/kmsg",
         "/proc/self/mem",
-        "/proc/self/fd/0",
         "in",
     ] {
         for (tool, args) in calls(path) {

@@ -13,19 +13,16 @@
 //! A source that needs the engine returns its questions in [`Source::queries`] and takes the answers in
 //! [`Source::reply`].
 
-use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::{Event, Notice, NoticeKind};
-use unicode_width::UnicodeWidthStr;
+use tiller_protocol::{Notice, NoticeKind};
 
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use self::filtered_rows::FilteredRows;
 use self::whole_text::WholeText;
-use crate::app::effect::{ComposerInput, Effect, Task, Token};
+use crate::app::effect::{ComposerInput, Effect};
 use crate::input::escape::EscapeStep;
-use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -40,6 +37,8 @@ use crate::widget::table::Widths;
 mod actions;
 mod draw;
 mod filtered_rows;
+mod input;
+mod load;
 mod source;
 mod whole_text;
 pub use source::{EngineQuery, Enter, FILTER_PROMPT, Item, LateRows, ListSpec, Outcome, Source};
@@ -84,11 +83,6 @@ pub struct Picker {
     area: Rect,
 }
 
-/// Names the work of a source at opening.
-const WORK: Token = Token(u64::MAX);
-/// Rows that are asked whether they have a preview.
-const ASKED: usize = 50;
-
 impl Picker {
     /// Shows what `source` lists.
     pub fn new(source: impl Source) -> Self {
@@ -131,76 +125,6 @@ impl Picker {
         self.rows.all()
     }
 
-    fn load(&mut self, model: &Model) {
-        self.rows.set(self.source.items(model));
-        self.signs = self.rows.all().iter().any(|i| i.sign.is_some());
-        self.widths = Widths::default();
-        for item in self.rows.all() {
-            self.widths.cell(0, item.text.width(), 0);
-            // A row that cannot be chosen says why in place of its figures.
-            if item.disabled.is_none() {
-                self.widths.add_from(1, &item.cells);
-            }
-        }
-        self.search();
-        if !self.moved && self.input.is_empty() {
-            self.start();
-        }
-    }
-
-    fn search(&mut self) {
-        // A source that is not filtered here searches by itself.
-        let filter = if self.source.spec().filtered { self.input.text().trim() } else { "" };
-        self.rows.search(filter);
-        let rows = || (0..self.rows.len()).filter_map(|n| self.rows.get(n));
-        // The best match stands first, whatever its group.
-        let grouped = filter.is_empty();
-        self.list.set(rows().map(|i| if grouped { i.group.as_str() } else { "" }));
-        self.previews = rows().take(ASKED).any(|i| self.source.preview(i).is_some());
-    }
-
-    /// Goes to what is in force now; else to the first row that can be chosen and takes nothing away.
-    fn start(&mut self) {
-        let all = || (0..self.rows.len()).filter_map(|n| self.rows.get(n));
-        let current = all().position(|i| i.current);
-        let harmless = || all().position(|i| i.disabled.is_none() && !i.decides);
-        let possible = || all().position(|i| i.disabled.is_none());
-        self.list.chosen = current.or_else(harmless).or_else(possible).unwrap_or(0);
-        self.list.show(self.page);
-    }
-
-    fn asked(list: Vec<EngineQuery>) -> Vec<Effect> {
-        list.into_iter().map(|(body, token)| Effect::ask(body, token)).collect()
-    }
-
-    /// Has sources that search by themselves search for this filter.
-    fn searched(&mut self, text: &str) -> Vec<Effect> {
-        Self::asked(self.source.late().map_or_else(Vec::new, |late| late.filter(text)))
-    }
-
-    /// Slow work of the source, on another thread.
-    fn work(&mut self, model: &Model) -> Option<Effect> {
-        let job = self.source.late()?.work(model)?;
-        Some(Effect::Task(Task::Job(job, WORK)))
-    }
-
-    /// After the filter changed.
-    fn typed(&mut self, model: &Model) -> Reply {
-        let text = self.input.text().to_owned();
-        let mut effects = self.searched(&text);
-        if !self.source.spec().filtered {
-            self.load(model);
-        }
-        self.moved = true;
-        self.search();
-        self.list.reset();
-        if text.is_empty() {
-            self.start();
-        }
-        effects.extend(self.hover());
-        Reply::Done(effects)
-    }
-
     /// Carries out the outcome of an action of the source.
     fn come_of(&mut self, outcome: Outcome, model: &Model) -> Reply {
         match outcome {
@@ -230,14 +154,6 @@ impl Picker {
                 Reply::Done(all)
             }
         }
-    }
-
-    /// Keeps the row with this id selected, though rows came or went.
-    fn keep(&mut self, id: Option<String>) {
-        if let Some(at) = id.filter(|_| self.moved).and_then(|id| self.rows.position(&id)) {
-            self.list.chosen = at;
-        }
-        self.list.show(self.page);
     }
 
     /// Submits the requested text to the source. One that cannot be used stays in the field.
@@ -421,100 +337,6 @@ impl Panel for Picker {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.whole.is_none().then(|| self.caret(area))
-    }
-}
-
-impl Picker {
-    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        if self.whole.is_some() {
-            return Reply::done();
-        }
-        match (Chord::of(key).text(), &mut self.words) {
-            (Some(c), Some(w)) => {
-                w.edit.insert(c.encode_utf8(&mut [0; 4]));
-                Reply::done()
-            }
-            (Some(c), None) => {
-                self.input.insert(c.encode_utf8(&mut [0; 4]));
-                self.typed(model)
-            }
-            (None, _) => Reply::Ignored,
-        }
-    }
-
-    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
-        if let Some(w) = &mut self.words {
-            w.edit.insert(&text.replace(['\n', '\r'], " "));
-            return Reply::done();
-        }
-        if self.whole.is_some() {
-            return Reply::done();
-        }
-        self.input.insert(&text.replace(['\n', '\r'], " "));
-        self.typed(model)
-    }
-
-    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
-        if self.words.is_some() {
-            return Reply::done();
-        }
-        if self.whole.is_some() {
-            match event.kind {
-                MouseEventKind::ScrollDown => self.wheel_on_whole(true),
-                MouseEventKind::ScrollUp => self.wheel_on_whole(false),
-                _ => false,
-            };
-            return Reply::done();
-        }
-        let list = self.split(area).list;
-        self.moved = true;
-        match event.kind {
-            MouseEventKind::ScrollDown => self.list.wheel(true, self.page),
-            MouseEventKind::ScrollUp => self.list.wheel(false, self.page),
-            MouseEventKind::Down(_) if list.contains(Position::new(event.column, event.row)) => {
-                let Some(row) = self.list.row_at(usize::from(event.row - list.y)) else {
-                    return Reply::done();
-                };
-                if row == self.list.chosen {
-                    // As by key: a row that decides something waits until the list was readable.
-                    return Reply::with(Effect::Act(Action("picker.choose")));
-                }
-                self.list.chosen = row;
-                return Reply::Done(self.hover());
-            }
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
-    }
-
-    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
-        self.words = None;
-        self.whole = None;
-        if escape_step != EscapeStep::Layer {
-            return Reply::done();
-        }
-        let mut effects = self.source.hover(None);
-        effects.push(Effect::Pop);
-        Reply::Done(effects)
-    }
-
-    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
-        self.load(model);
-        let mut effects = Self::asked(self.source.queries());
-        effects.extend(self.work(model));
-        let text = self.input.text().to_owned();
-        effects.extend(self.searched(&text));
-        effects
-    }
-
-    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        let Some(queries) = self.source.reply(token, event, model) else { return Reply::Ignored };
-        let id = self.chosen().map(|i| i.id.clone());
-        self.load(model);
-        self.keep(id);
-        let mut effects = Self::asked(queries);
-        effects.extend(self.hover());
-        Reply::Done(effects)
     }
 }
 

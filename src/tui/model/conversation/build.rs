@@ -107,6 +107,9 @@ impl Builder {
             }
             EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, .. } => {
                 let mut tool = ToolCell::new(call_id, name, &self.tools);
+                if let Some(arguments) = node.body.message_call() {
+                    tool.arguments = shortened(&arguments);
+                }
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
                 tool.result = Some(ResultEntry::of(node));
                 self.results.push(UnmatchedResult {

@@ -1,29 +1,29 @@
 //! One server: started when it is needed, restarted with a growing delay, ended as a whole.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `start` | the connection: made, made again after a delay, its tools read and compared |
+//! | `approval` | what the person has to agree to before it is used, and the questions about it |
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use tiller_protocol::lock;
 use tiller_protocol::mcp::{McpPromptView, McpResourceView, McpServerView, McpState, McpToolView};
-use tiller_protocol::{AskBody, AskReply, lock};
 use tiller_tool::ToolCx;
 use tiller_tool::text::visible;
 
-use crate::connect::{Connection, Environment, NoConnection, connect};
+use crate::connect::{Connection, Environment};
 use crate::known::{Known, KnownFile, KnownTool, changes, first_line, tokens};
 use crate::offers::Offers;
-use crate::session::CallError;
-use crate::settings::{Origin, ServerSettings, Transport};
+use crate::settings::{ServerSettings, Transport};
 
-/// Delay before a server that failed is tried again, by the number of failures.
-const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
+mod approval;
+mod start;
+
 /// Changes of tools that a question shows.
 const SHOWN: usize = 8;
-/// Tools that a question names.
-const NAMED: usize = 12;
-/// The answer that starts a server, or takes its new tools.
-const YES: &str = "Yes";
-const NO: &str = "Not now";
 
 /// Why a server cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,12 +157,6 @@ impl Server {
         lock(&self.state).disabled
     }
 
-    /// Whether it comes from the project and the person has not said yes to its command.
-    pub fn needs_approval(&self) -> bool {
-        self.settings.origin == Origin::Project
-            && lock(&self.state).known.approved.as_deref() != Some(self.settings.hash.as_str())
-    }
-
     /// As a client shows it.
     pub fn view(&self) -> McpServerView {
         let unapproved = self.needs_approval();
@@ -266,23 +260,6 @@ impl Server {
         (state.failure, state.failures, state.failed_at) = (None, 0, None);
     }
 
-    /// Takes the person's yes to its command, and to its tools as they are now.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    pub fn approve(&self) -> Result<(), String> {
-        let known = {
-            let mut state = lock(&self.state);
-            state.known.approved = Some(self.settings.hash.clone());
-            if let Some(tools) = state.changed.take() {
-                state.known.tools = Some(tools);
-                state.known.hash.clone_from(&self.settings.hash);
-            }
-            state.known.clone()
-        };
-        self.file.write(&known)
-    }
-
     /// Forgets what is kept of it.
     pub fn forget(&self) {
         self.file.remove();
@@ -360,218 +337,5 @@ impl Server {
     /// Notes that a tool of it was called.
     pub(crate) fn used(&self) {
         lock(&self.state).used = true;
-    }
-
-    /// The connection; starts it where there is none.
-    async fn connected(&self) -> Result<Arc<Connection>, Failure> {
-        if let Some(connection) = self.living() {
-            return Ok(connection);
-        }
-        let _one = self.starting.lock().await;
-        if let Some(connection) = self.living() {
-            return Ok(connection);
-        }
-        self.wait_over()?;
-        let revision = {
-            let mut state = lock(&self.state);
-            state.starting = true;
-            state.used = false;
-            state.connection = None;
-            state.known.revision.clone()
-        };
-        let _mark = StartingMark(self);
-        let environment = {
-            let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
-            tokio::task::spawn_blocking(move || {
-                settings.check.as_ref().map_or(Ok(()), |check| (check.0)())?;
-                Ok::<_, String>(make(&settings))
-            })
-            .await
-        };
-        let environment = environment
-            .unwrap_or_else(|e| Err(e.to_string()))
-            .map_err(|why| Failure::new(format!("it could not be started: {why}")))?;
-        let made = match connect(&self.settings, &environment, revision.as_deref()).await {
-            Ok((connection, lists)) => {
-                let connection = Arc::new(connection);
-                let read = self.read_tools(&connection).await;
-                if read.is_ok() {
-                    let [_, prompts, resources] = connection.offers();
-                    let (offers, peer) = (Arc::clone(&self.offers), connection.peer().clone());
-                    // It ends with the connection.
-                    tokio::spawn(offers.follow(peer, [prompts, resources], lists));
-                }
-                read.map(|()| connection)
-            }
-            Err(NoConnection { tail, login: true, challenge, .. }) => {
-                Err(Failure { tail, ..self.logged_out(challenge) })
-            }
-            Err(NoConnection { why, tail, .. }) => Err(Failure { tail, ..Failure::new(why) }),
-        };
-        let mut state = lock(&self.state);
-        match &made {
-            Ok(connection) => {
-                (state.failure, state.failures, state.failed_at) = (None, 0, None);
-                state.connection = Some(Arc::clone(connection));
-            }
-            Err(failure) => {
-                state.failure = Some(failure.clone());
-                state.failures += 1;
-                state.failed_at = Some(Instant::now());
-            }
-        }
-        made
-    }
-
-    fn living(&self) -> Option<Arc<Connection>> {
-        let mut state = lock(&self.state);
-        let connection = state.connection.clone()?;
-        if connection.is_alive() {
-            return Some(connection);
-        }
-        // It ended by itself: that counts as a failure, so that one that crashes at each call is not started without end.
-        state.failure =
-            Some(Failure { tail: connection.tail.text(), ..Failure::new(connection.why_ended()) });
-        state.failures += 1;
-        state.failed_at = Some(Instant::now());
-        state.connection = None;
-        None
-    }
-
-    /// Refuses a start that follows too soon on a failure.
-    fn wait_over(&self) -> Result<(), Failure> {
-        let state = lock(&self.state);
-        let (Some(failure), Some(at)) = (&state.failure, state.failed_at) else { return Ok(()) };
-        let delay = Duration::from_secs(DELAYS[(state.failures.saturating_sub(1)).min(DELAYS.len() - 1)]);
-        let left = delay.saturating_sub(at.elapsed());
-        if left.is_zero() {
-            return Ok(());
-        }
-        let why =
-            format!("{}; it is tried again in {} s, or at once by /mcp", failure.why, left.as_secs() + 1);
-        Err(Failure { why, ..failure.clone() })
-    }
-
-    /// Reads the tools, and compares them with the approved ones.
-    async fn read_tools(&self, connection: &Connection) -> Result<(), Failure> {
-        let reading = tokio::time::timeout(self.settings.start, connection.tools());
-        let (tools, dropped) = match reading.await {
-            Err(_) => {
-                let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
-                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
-            }
-            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge)),
-            Ok(Err(error)) => {
-                let why = format!("its tools cannot be listed: {error}");
-                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
-            }
-            Ok(Ok(tools)) => tools,
-        };
-        if dropped > 0 {
-            tracing::warn!(
-                server = self.name(),
-                dropped,
-                "tools of an MCP server are left out: their names cannot be used"
-            );
-        }
-        let known = {
-            let mut state = lock(&self.state);
-            state.known.revision = Some(connection.revision()).filter(|r| !r.is_empty());
-            let before = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
-            if before.is_some_and(|before| *before != tools) {
-                state.changed = Some(tools);
-            } else {
-                state.changed = None;
-                state.known.tools = Some(tools);
-                state.known.hash.clone_from(&self.settings.hash);
-            }
-            state.known.clone()
-        };
-        if let Err(error) = self.file.write(&known) {
-            tracing::warn!(server = self.name(), error, "the tools of an MCP server could not be kept");
-        }
-        Ok(())
-    }
-
-    async fn ask_start(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        let view = self.view();
-        let what = if view.transport == "stdio" { "Start" } else { "Connect to" };
-        let mut question =
-            format!("{what} the MCP server {} of this project's .mcp.json?\n{}", self.name(), view.command);
-        if !view.given.is_empty() {
-            question.push_str(&format!("\nIt is given: {}", view.given.join(", ")));
-        }
-        question.push_str(&match &view.tools {
-            Some(tools) => {
-                format!("\n{}", price(tools.iter().map(|t| t.name.as_str()), tools.len(), view.tokens))
-            }
-            None => "\nIts tools are not known before it runs".to_owned(),
-        });
-        self.ask(cx, question, "it has not been approved").await
-    }
-
-    async fn ask_changed(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
-        let (lines, cost, names) = {
-            let state = lock(&self.state);
-            let Some(now) = &state.changed else { return Ok(()) };
-            let before = state.known.tools.as_deref().unwrap_or_default();
-            let names: Vec<String> = now.iter().map(|tool| tool.name.clone()).collect();
-            (changes(before, now, SHOWN), tokens(now), names)
-        };
-        let question = format!(
-            "The tools of the MCP server {} have changed since you approved them. Use them as they are now?\n{}\n{}",
-            self.name(),
-            lines.join("\n"),
-            price(names.iter().map(String::as_str), names.len(), cost)
-        );
-        self.ask(cx, question, "its tools have changed since they were approved").await
-    }
-
-    /// Asks, and keeps a yes.
-    async fn ask(&self, cx: Option<&ToolCx>, mut question: String, refused: &str) -> Result<(), Failure> {
-        let hint = format!("`tiller mcp test {} --approve` shows and approves it", self.name());
-        let Some(cx) = cx else {
-            return Err(Failure { unanswered: true, ..Failure::new(format!("{refused}; {hint}")) });
-        };
-        question.truncate(question.floor_char_boundary(3900));
-        let body = AskBody::Clarify {
-            question,
-            choices: vec![YES.into(), NO.into()],
-            allow_freetext: false,
-            multiple: false,
-            default: None,
-            decides: vec![0],
-        };
-        let answer = tokio::select! {
-            biased;
-            () = cx.cancel.cancelled() => return Err(Failure::new("the question was withdrawn")),
-            answer = cx.ports.ask(&cx.agent, body) => answer,
-        };
-        match answer {
-            Ok(AskReply::Choice { answers }) if answers.iter().any(|answer| answer == YES) => {
-                self.approve().map_err(|e| Failure::new(format!("the approval could not be kept: {e}")))
-            }
-            Ok(_) => Err(Failure::new(format!("{refused}: the user said no"))),
-            Err(why) => {
-                Err(Failure { unanswered: true, ..Failure::new(format!("{refused}, and {why}; {hint}")) })
-            }
-        }
-    }
-}
-
-/// Tools with their price.
-fn price<'a>(names: impl Iterator<Item = &'a str>, count: usize, tokens: u64) -> String {
-    let shown: Vec<&str> = names.take(NAMED).collect();
-    let more = if count > shown.len() { format!(" and {} more", count - shown.len()) } else { String::new() };
-    let tools = if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") };
-    format!("{tools}, about {tokens} tokens when all are read: {}{more}", shown.join(", "))
-}
-
-/// Set while a start runs, also when it is given up.
-struct StartingMark<'a>(&'a Server);
-
-impl Drop for StartingMark<'_> {
-    fn drop(&mut self) {
-        lock(&self.0.state).starting = false;
     }
 }

@@ -17,10 +17,10 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
-use crate::theme::Role;
-use crate::view::words::grouped;
-use crate::widget::table::{Cell, Column};
-use crate::widget::{draw, sign};
+use crate::widget::table::Cell;
+use rows::{COLUMNS, Row, file_of};
+
+mod rows;
 
 /// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
@@ -37,20 +37,10 @@ pub(crate) const DIALOG: Dialog = Dialog {
 pub(crate) const ACTIONS: &[ActionSpec] =
     &[ActionSpec::key_only("context.budget", "budget", "Set the budget of this layer")];
 
-/// Cells of the gauge of a share.
-const BAR: usize = 20;
 /// Largest budget that can be set, in tokens.
 const LARGEST: u64 = 1_000_000;
 /// When a change of a layer shows: the prefix stays as it is between two compactions.
 const WHEN: &str = "It takes effect in the next session, or when this one is compacted";
-
-const COLUMNS: &[Column] = &[
-    Column::text("Part").grows(),
-    Column::text("").rank(1),
-    Column::number("Share"),
-    Column::number("Tokens"),
-    Column::number("Budget").rank(2),
-];
 
 /// A file that the user can make.
 struct OwnFile {
@@ -99,17 +89,6 @@ const FILES: &[OwnFile] = &[
 /// Makes it.
 pub(crate) fn open() -> Picker {
     Picker::new(ContextSource::default())
-}
-
-/// What a row shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Row {
-    /// A layer of the report.
-    Layer(usize),
-    /// A file of [`FILES`] that is not in the report: it does not exist yet, or was made since the session began.
-    Missing(usize),
-    /// Tools, messages, sums.
-    Other,
 }
 
 #[derive(Default)]
@@ -198,54 +177,6 @@ impl ContextSource {
     }
 }
 
-/// The file of a layer; `None`: it is built in.
-fn file_of(layer: &LayerCost) -> Option<PathBuf> {
-    let path = Path::new(&layer.source);
-    path.is_absolute().then(|| path.to_owned())
-}
-
-fn file_name(layer: &LayerCost) -> Option<String> {
-    file_of(layer)?.file_name().map(|n| n.to_string_lossy().into_owned())
-}
-
-/// The name of a layer with that of its file. The project's own memory has its folder with it, as in the memory browser.
-fn title(layer: &LayerCost) -> String {
-    let name = capital(&layer.name);
-    let Some(file) = file_name(layer) else { return name };
-    let of_project =
-        file_of(layer).and_then(|path| Some(path.parent()?.ends_with(".tiller"))).unwrap_or(false);
-    if of_project { format!("{name}: .tiller/{file}") } else { format!("{name}: {file}") }
-}
-
-fn rows(r: &ContextReport) -> Vec<(Row, Item)> {
-    let row = |name: String, n: u64, budget: Option<u64>, note: String| {
-        let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
-        let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
-        let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
-        Item { more: note, ..Item::new("", name) }
-            .cell(Cell::new(bar, Role::Dim))
-            .cell(percent)
-            .cell(Cell::number(grouped(n), ""))
-            .cell(budget.map_or(Cell::dim(""), |b| Cell::number(grouped(b), "")))
-    };
-    let layer = |(at, l): (usize, &LayerCost)| {
-        let cut = if l.shortened { ", shortened to fit" } else { "" };
-        (Row::Layer(at), row(title(l), l.tokens, Some(l.budget), format!("From {}{cut}", l.source)))
-    };
-    let mut rows: Vec<(Row, Item)> = r.layers.iter().enumerate().map(layer).collect();
-    let plain = |name: &str, n, note: String| (Row::Other, row(capital(name), n, None, note));
-    rows.push(plain("tools", r.tools, "Descriptions and schemas of the tools".into()));
-    rows.push(plain("messages", r.messages, "The conversation since the last compaction".into()));
-    let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
-    let of = r.window.map_or("The model's context window is not known".into(), |w| {
-        format!("The model's context window has {} tokens", grouped(w))
-    });
-    let (kind, sum) = plain(all, r.used, of.clone());
-    rows.push((kind, sum.strong()));
-    rows.extend(r.window.map(|w| plain("free", w.saturating_sub(r.used), of)));
-    rows
-}
-
 fn say(text: impl Into<String>) -> Effect {
     Effect::Toast(Notice::new(NoticeKind::Info, text.into()))
 }
@@ -291,7 +222,7 @@ impl Source for ContextSource {
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
         let Some(report) = &self.report else { return Vec::new() };
-        let mut all = rows(report);
+        let mut all = rows::of_report(report);
         let at = report.layers.len();
         all.splice(at..at, self.missing(report));
         let (kinds, items): (Vec<Row>, Vec<Item>) = all.into_iter().unzip();
@@ -382,172 +313,4 @@ impl LateRows for ContextSource {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tiller_protocol::ModelRef;
-
-    use super::*;
-    use crate::testing::Robot;
-
-    fn report() -> ContextReport {
-        let layer = |name: &str, source: &str, tokens, budget| LayerCost {
-            name: name.into(),
-            source: source.into(),
-            tokens,
-            budget,
-            shortened: name == "project",
-        };
-        ContextReport {
-            model: ModelRef("fake/m".into()),
-            window: Some(100_000),
-            used: 20_000,
-            layers: vec![
-                layer("prompt", "built in", 700, 4_000),
-                layer("project", "/w/AGENTS.md", 9_000, 12_000),
-            ],
-            tools: 2_000,
-            messages: 8_300,
-            exact: false,
-        }
-    }
-
-    fn opened(width: u16, height: u16) -> Robot {
-        let mut r = Robot::new(width, height);
-        r.app.model.environment.folders.config = Some("/home/me/.config/tiller".into());
-        r.app.model.environment.folders.data = Some("/home/me/.local/share/tiller".into());
-        assert!(r.app.act(Action("context.open")));
-        r.wait(Duration::from_secs(1));
-        r.reply(ReplyEvent::ContextReply { report: report() });
-        r
-    }
-
-    fn editor(r: &Robot) -> Option<&Path> {
-        r.tasks.iter().find_map(|t| match t {
-            Task::Suspend(External::Editor { file, .. }) => Some(file.as_path()),
-            _ => None,
-        })
-    }
-
-    #[test]
-    fn each_layer_shows_its_cost_its_budget_and_its_file() {
-        for (width, height) in [(118, 25), (80, 24)] {
-            let mut r = opened(width, height);
-            let screen = r.screen();
-            let row = screen.lines().find(|l| l.contains("Project: AGENTS.md")).unwrap();
-            assert!(row.contains("9.0 %") && row.contains("9,000"), "{screen}");
-            assert!(width < 100 || row.contains("12,000"), "{screen}");
-            for name in ["Prompt: SOUL.md", "User: USER.md", "Memory: MEMORY.md"] {
-                assert!(screen.contains(name), "{name}: {screen}");
-            }
-            r.run("down");
-            assert!(r.screen().contains("From /w/AGENTS.md, shortened to fit"), "{}", r.screen());
-        }
-    }
-
-    #[test]
-    fn files_of_one_name_are_told_apart_and_one_made_since_says_when_it_counts() {
-        let tmp = tempfile::tempdir().unwrap();
-        std::fs::write(tmp.path().join("USER.md"), "- likes tabs\n").unwrap();
-        let mut report = report();
-        let memory = |source: String| LayerCost {
-            name: "memory".into(),
-            source,
-            tokens: 10,
-            budget: 3_000,
-            shortened: false,
-        };
-        report.layers.push(memory(tmp.path().join("MEMORY.md").display().to_string()));
-        report.layers.push(memory("/w/.tiller/MEMORY.md".into()));
-        let mut r = Robot::new(80, 24);
-        r.app.model.environment.folders.config = Some("/home/me/.config/tiller".into());
-        r.app.model.environment.folders.data = Some(tmp.path().to_owned());
-        assert!(r.app.act(Action("context.open")));
-        r.wait(Duration::from_secs(1));
-        let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
-        let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };
-        r.reply(ReplyEvent::ContextReply { report });
-        r.msg(crate::app::msg::Msg::Job(token, job()));
-        let screen = r.screen();
-        assert!(
-            screen.contains("Memory: MEMORY.md") && screen.contains("Memory: .tiller/MEMORY.md"),
-            "{screen}"
-        );
-        r.run("type USER.md; wait 1");
-        let screen = r.screen();
-        assert!(screen.contains("next session") && !screen.contains("none yet"), "{screen}");
-        assert!(screen.contains("made since this session began"), "{screen}");
-        assert!(r.footer().contains("Enter edit"), "{}", r.footer());
-    }
-
-    #[test]
-    fn a_budget_that_cannot_be_used_stays_in_its_field() {
-        let mut r = opened(118, 25);
-        r.run("down; ctrl-b; ctrl-u; type 99999999; enter");
-        let screen = r.screen();
-        assert!(screen.contains("Tokens: 99999999") && screen.contains("from 1 to 1,000,000"), "{screen}");
-        r.run("backspace; backspace; backspace; backspace; enter; wait 1");
-        assert!(r.screen().contains("project = 9999"), "{}", r.screen());
-        // A row without a budget does not offer its key.
-        let mut r = opened(118, 25);
-        r.run("type Free");
-        assert!(!r.footer().contains("budget"), "{}", r.footer());
-    }
-
-    #[test]
-    fn enter_edits_the_file_of_a_layer_and_says_when_the_change_shows() {
-        let mut r = opened(118, 25);
-        r.run("down; enter");
-        assert_eq!(editor(&r), Some(Path::new("/w/AGENTS.md")));
-        assert!(r.screen().contains("takes effect in the next session"), "{}", r.screen());
-        // A file that does not exist yet is made by the editor.
-        for name in ["USER", "MEMORY"] {
-            let mut r = opened(118, 25);
-            r.run(&format!("type {name}"));
-            assert!(r.footer().contains("Enter make"), "{}", r.footer());
-            r.run("enter");
-            let file = format!("/home/me/.local/share/tiller/{name}.md");
-            assert_eq!(editor(&r), Some(Path::new(&file)));
-        }
-        let mut r = opened(118, 25);
-        assert!(!r.footer().contains("edit"), "what is built in has no file: {}", r.footer());
-        r.run("down");
-        assert!(r.footer().contains("Enter edit"), "{}", r.footer());
-        let mut r = opened(118, 25);
-        r.run("enter");
-        assert_eq!(editor(&r), None);
-        assert!(r.screen().contains("Prompt has no file to edit"), "{}", r.screen());
-    }
-
-    #[test]
-    fn a_budget_is_written_after_its_line_was_shown() {
-        for (width, height) in [(118, 25), (80, 24)] {
-            let mut r = opened(width, height);
-            r.run("down; ctrl-b");
-            assert!(r.screen().contains("12000"), "the present one: {}", r.screen());
-            r.run("ctrl-u; type 9,500; enter");
-            let screen = r.screen();
-            assert!(screen.contains("[context.layers]") && screen.contains("project = 9500"), "{screen}");
-            let saved = |r: &Robot| {
-                r.tasks.iter().find_map(|t| match t {
-                    Task::SaveSetting { key, value } => Some((key.clone(), value.clone())),
-                    _ => None,
-                })
-            };
-            assert_eq!(saved(&r), None);
-            r.wait(Duration::from_secs(5)).run("y");
-            assert_eq!(
-                saved(&r),
-                Some(("context.layers.project".to_owned(), SettingEdit::Value(9_500.into())))
-            );
-        }
-        for wrong in ["0", "-1", "many", "99999999"] {
-            let mut r = opened(118, 25);
-            r.run(&format!("down; ctrl-b; ctrl-u; type {wrong}; enter"));
-            assert!(r.screen().contains("A budget is a number of tokens"), "{wrong}: {}", r.screen());
-        }
-        let mut r = opened(118, 25);
-        r.run("type Messages; ctrl-b");
-        assert!(r.screen().contains("Only layers of the prompt have a budget"), "{}", r.screen());
-    }
-}
+mod tests;

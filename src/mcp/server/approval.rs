@@ -1,0 +1,114 @@
+//! What the person has to agree to before a server is used: the command of a server of the project, and tools that have changed.
+
+use tiller_protocol::{AskBody, AskReply, lock};
+use tiller_tool::ToolCx;
+
+use super::{Failure, SHOWN, Server};
+use crate::known::{changes, tokens};
+use crate::settings::Origin;
+
+/// Tools that a question names.
+const NAMED: usize = 12;
+/// The answer that starts a server, or takes its new tools.
+const YES: &str = "Yes";
+const NO: &str = "Not now";
+
+impl Server {
+    /// Whether it comes from the project and the person has not said yes to its command.
+    pub fn needs_approval(&self) -> bool {
+        self.settings.origin == Origin::Project
+            && lock(&self.state).known.approved.as_deref() != Some(self.settings.hash.as_str())
+    }
+
+    /// Takes the person's yes to its command, and to its tools as they are now.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn approve(&self) -> Result<(), String> {
+        let known = {
+            let mut state = lock(&self.state);
+            state.known.approved = Some(self.settings.hash.clone());
+            if let Some(tools) = state.changed.take() {
+                state.known.tools = Some(tools);
+                state.known.hash.clone_from(&self.settings.hash);
+            }
+            state.known.clone()
+        };
+        self.file.write(&known)
+    }
+
+    /// Asks whether a server of the project may be started.
+    pub(super) async fn ask_start(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
+        let view = self.view();
+        let what = if view.transport == "stdio" { "Start" } else { "Connect to" };
+        let mut question =
+            format!("{what} the MCP server {} of this project's .mcp.json?\n{}", self.name(), view.command);
+        if !view.given.is_empty() {
+            question.push_str(&format!("\nIt is given: {}", view.given.join(", ")));
+        }
+        question.push_str(&match &view.tools {
+            Some(tools) => {
+                format!("\n{}", price(tools.iter().map(|t| t.name.as_str()), tools.len(), view.tokens))
+            }
+            None => "\nIts tools are not known before it runs".to_owned(),
+        });
+        self.ask(cx, question, "it has not been approved").await
+    }
+
+    /// Asks whether its tools may be used as they are now.
+    pub(super) async fn ask_changed(&self, cx: Option<&ToolCx>) -> Result<(), Failure> {
+        let (lines, cost, names) = {
+            let state = lock(&self.state);
+            let Some(now) = &state.changed else { return Ok(()) };
+            let before = state.known.tools.as_deref().unwrap_or_default();
+            let names: Vec<String> = now.iter().map(|tool| tool.name.clone()).collect();
+            (changes(before, now, SHOWN), tokens(now), names)
+        };
+        let question = format!(
+            "The tools of the MCP server {} have changed since you approved them. Use them as they are now?\n{}\n{}",
+            self.name(),
+            lines.join("\n"),
+            price(names.iter().map(String::as_str), names.len(), cost)
+        );
+        self.ask(cx, question, "its tools have changed since they were approved").await
+    }
+
+    /// Asks, and keeps a yes.
+    async fn ask(&self, cx: Option<&ToolCx>, mut question: String, refused: &str) -> Result<(), Failure> {
+        let hint = format!("`tiller mcp test {} --approve` shows and approves it", self.name());
+        let Some(cx) = cx else {
+            return Err(Failure { unanswered: true, ..Failure::new(format!("{refused}; {hint}")) });
+        };
+        question.truncate(question.floor_char_boundary(3900));
+        let body = AskBody::Clarify {
+            question,
+            choices: vec![YES.into(), NO.into()],
+            allow_freetext: false,
+            multiple: false,
+            default: None,
+            decides: vec![0],
+        };
+        let answer = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return Err(Failure::new("the question was withdrawn")),
+            answer = cx.ports.ask(&cx.agent, body) => answer,
+        };
+        match answer {
+            Ok(AskReply::Choice { answers }) if answers.iter().any(|answer| answer == YES) => {
+                self.approve().map_err(|e| Failure::new(format!("the approval could not be kept: {e}")))
+            }
+            Ok(_) => Err(Failure::new(format!("{refused}: the user said no"))),
+            Err(why) => {
+                Err(Failure { unanswered: true, ..Failure::new(format!("{refused}, and {why}; {hint}")) })
+            }
+        }
+    }
+}
+
+/// Tools with their price.
+fn price<'a>(names: impl Iterator<Item = &'a str>, count: usize, tokens: u64) -> String {
+    let shown: Vec<&str> = names.take(NAMED).collect();
+    let more = if count > shown.len() { format!(" and {} more", count - shown.len()) } else { String::new() };
+    let tools = if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") };
+    format!("{tools}, about {tokens} tokens when all are read: {}{more}", shown.join(", "))
+}

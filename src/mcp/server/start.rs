@@ -1,0 +1,156 @@
+//! The start of a server: one at a time, after a delay that grows with its failures. Its tools are read then, and compared with
+//! the approved ones.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tiller_protocol::lock;
+
+use super::{Failure, Server};
+use crate::connect::{Connection, NoConnection, connect};
+use crate::session::CallError;
+
+/// Delay before a server that failed is tried again, by the number of failures, in seconds.
+const DELAYS: [u64; 6] = [0, 2, 5, 15, 30, 60];
+
+impl Server {
+    /// The connection; starts it where there is none.
+    pub(super) async fn connected(&self) -> Result<Arc<Connection>, Failure> {
+        if let Some(connection) = self.living() {
+            return Ok(connection);
+        }
+        let _one = self.starting.lock().await;
+        if let Some(connection) = self.living() {
+            return Ok(connection);
+        }
+        self.wait_over()?;
+        let revision = {
+            let mut state = lock(&self.state);
+            state.starting = true;
+            state.used = false;
+            state.connection = None;
+            state.known.revision.clone()
+        };
+        let _mark = StartingMark(self);
+        let environment = {
+            let (make, settings) = (Arc::clone(&self.environment), self.settings.clone());
+            tokio::task::spawn_blocking(move || {
+                settings.check.as_ref().map_or(Ok(()), |check| (check.0)())?;
+                Ok::<_, String>(make(&settings))
+            })
+            .await
+        };
+        let environment = environment
+            .unwrap_or_else(|e| Err(e.to_string()))
+            .map_err(|why| Failure::new(format!("it could not be started: {why}")))?;
+        let made = match connect(&self.settings, &environment, revision.as_deref()).await {
+            Ok((connection, lists)) => {
+                let connection = Arc::new(connection);
+                let read = self.read_tools(&connection).await;
+                if read.is_ok() {
+                    let [_, prompts, resources] = connection.offers();
+                    let (offers, peer) = (Arc::clone(&self.offers), connection.peer().clone());
+                    // It ends with the connection.
+                    tokio::spawn(offers.follow(peer, [prompts, resources], lists));
+                }
+                read.map(|()| connection)
+            }
+            Err(NoConnection { tail, login: true, challenge, .. }) => {
+                Err(Failure { tail, ..self.logged_out(challenge) })
+            }
+            Err(NoConnection { why, tail, .. }) => Err(Failure { tail, ..Failure::new(why) }),
+        };
+        let mut state = lock(&self.state);
+        match &made {
+            Ok(connection) => {
+                (state.failure, state.failures, state.failed_at) = (None, 0, None);
+                state.connection = Some(Arc::clone(connection));
+            }
+            Err(failure) => {
+                state.failure = Some(failure.clone());
+                state.failures += 1;
+                state.failed_at = Some(Instant::now());
+            }
+        }
+        made
+    }
+
+    fn living(&self) -> Option<Arc<Connection>> {
+        let mut state = lock(&self.state);
+        let connection = state.connection.clone()?;
+        if connection.is_alive() {
+            return Some(connection);
+        }
+        // It ended by itself: that counts as a failure, so that one that crashes at each call is not started without end.
+        state.failure =
+            Some(Failure { tail: connection.tail.text(), ..Failure::new(connection.why_ended()) });
+        state.failures += 1;
+        state.failed_at = Some(Instant::now());
+        state.connection = None;
+        None
+    }
+
+    /// Refuses a start that follows too soon on a failure.
+    fn wait_over(&self) -> Result<(), Failure> {
+        let state = lock(&self.state);
+        let (Some(failure), Some(at)) = (&state.failure, state.failed_at) else { return Ok(()) };
+        let delay = Duration::from_secs(DELAYS[(state.failures.saturating_sub(1)).min(DELAYS.len() - 1)]);
+        let left = delay.saturating_sub(at.elapsed());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let why =
+            format!("{}; it is tried again in {} s, or at once by /mcp", failure.why, left.as_secs() + 1);
+        Err(Failure { why, ..failure.clone() })
+    }
+
+    /// Reads the tools, and compares them with the approved ones.
+    pub(super) async fn read_tools(&self, connection: &Connection) -> Result<(), Failure> {
+        let reading = tokio::time::timeout(self.settings.start, connection.tools());
+        let (tools, dropped) = match reading.await {
+            Err(_) => {
+                let why = format!("it did not list its tools within {} s", self.settings.start.as_secs());
+                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
+            }
+            Ok(Err(CallError::Login(challenge))) => return Err(self.logged_out(challenge)),
+            Ok(Err(error)) => {
+                let why = format!("its tools cannot be listed: {error}");
+                return Err(Failure { tail: connection.tail.text(), ..Failure::new(why) });
+            }
+            Ok(Ok(tools)) => tools,
+        };
+        if dropped > 0 {
+            tracing::warn!(
+                server = self.name(),
+                dropped,
+                "tools of an MCP server are left out: their names cannot be used"
+            );
+        }
+        let known = {
+            let mut state = lock(&self.state);
+            state.known.revision = Some(connection.revision()).filter(|r| !r.is_empty());
+            let before = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
+            if before.is_some_and(|before| *before != tools) {
+                state.changed = Some(tools);
+            } else {
+                state.changed = None;
+                state.known.tools = Some(tools);
+                state.known.hash.clone_from(&self.settings.hash);
+            }
+            state.known.clone()
+        };
+        if let Err(error) = self.file.write(&known) {
+            tracing::warn!(server = self.name(), error, "the tools of an MCP server could not be kept");
+        }
+        Ok(())
+    }
+}
+
+/// Set while a start runs, also when it is given up.
+struct StartingMark<'a>(&'a Server);
+
+impl Drop for StartingMark<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).starting = false;
+    }
+}
