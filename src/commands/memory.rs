@@ -6,6 +6,7 @@ use std::path::Path;
 use tiller_memory::files::{Document, Edit, Entry, Imported, ImportedEntry, LARGEST};
 use tiller_memory::{Memory, MemoryError};
 use tiller_permit::trust::Status;
+use tiller_protocol::memory::BUT_NO_RULE;
 use tiller_protocol::{
     AgentId, MemoryEntry, MemoryFile, MemoryQuery, MemoryScope, MemoryState, MemoryTarget, Notice,
     NoticeKind, Provenance, Taint,
@@ -32,13 +33,16 @@ pub(super) fn run(setup: &Setup, what: &MemoryWhat) -> Result<Exit, Notice> {
             list(memory, &words.join(" "), &|e| e.state != MemoryState::Removed, *json)
         }
         MemoryWhat::Export { of } => {
-            list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Removed, true)
+            // What no model gets is not carried to where it would be an entry.
+            list(memory, "", &|e| shown(e, of) && e.state != MemoryState::Removed && !e.hidden, true)
         }
         MemoryWhat::Embed { import } => embed(setup, &store, import.as_deref()),
         MemoryWhat::Add { text, of } => {
             let target = target(of, may_use(&status), &status)?;
             memory.write(target, &Edit::Append(text.clone()), by_person()).map_err(|e| notice(&e))?;
-            say(&format!("Kept in {}.\n", place(memory, target)))
+            let fault = tiller_memory::rules::matcher::parse(text, &setup.tools.catalog()).err();
+            let fault = fault.map(|why| format!("{BUT_NO_RULE}{why}")).unwrap_or_default();
+            say(&format!("Kept in {}{fault}.\n", place(memory, target)))
         }
         MemoryWhat::Forget { text, of } => {
             let target = target(of, may_use(&status), &status)?;

@@ -44,6 +44,10 @@ const LEAST: &[(&str, f64)] = &[
     ("providers.*.models.*.*", 0.0),
 ];
 
+/// Largest useful numbers, by key, each with a hint.
+const MOST: &[(&str, f64, &str)] =
+    &[("embeddings.dimensions", 4096.0, "if it is left out, the vectors have the dimensions of the model")];
+
 /// Key, what fits, and that in words.
 type Meaning = (&'static str, fn(&str) -> bool, &'static str);
 
@@ -320,11 +324,14 @@ impl Checker<'_> {
         let Some(number) = value.as_f64() else { return };
         let least = LEAST.iter().find(|(key, _)| matches(key, path)).map(|(_, least)| *least);
         let least = least.or_else(|| schema.get("minimum").and_then(Value::as_f64));
-        let most = schema.get("maximum").and_then(Value::as_f64);
+        let (most, hint) = match MOST.iter().find(|(key, ..)| matches(key, path)) {
+            Some((_, most, hint)) => (Some(*most), Some((*hint).to_owned())),
+            None => (schema.get("maximum").and_then(Value::as_f64), None),
+        };
         if let Some(least) = least.filter(|least| number < *least) {
             self.wrong(node.value.start, path, format!("`{}` must be at least {least}", shown(path)), None);
         } else if let Some(most) = most.filter(|most| number > *most) {
-            self.wrong(node.value.start, path, format!("`{}` must be at most {most}", shown(path)), None);
+            self.wrong(node.value.start, path, format!("`{}` must be at most {most}", shown(path)), hint);
         }
     }
 }

@@ -99,6 +99,19 @@ fn a_file_with_a_mistake_is_left_out_as_a_whole() {
 }
 
 #[test]
+fn more_dimensions_than_are_used_are_a_mistake() {
+    let read = |n: u32| load(&Files::new(&format!("[embeddings]\ndimensions = {n}\n"), "").sources());
+    assert_eq!(read(4096).config.embeddings.dimensions, Some(4096));
+    let loaded = read(4097);
+    assert_eq!((loaded.config, loaded.problems.len()), (Config::default(), 1));
+    let said = loaded.problems[0].to_string();
+    assert!(
+        said.contains("user.toml:2:14: `embeddings.dimensions` must be at most 4096 (if it is left out, "),
+        "{said}"
+    );
+}
+
+#[test]
 fn layers_lie_over_each_other_and_know_where_values_come_from() {
     let files = Files::new(
         "model = 'a/b'\nprofile = 'auto-edit'\n[ui]\ntheme = 'user'\nplain = false\n[limits]\nturns = 90\n",

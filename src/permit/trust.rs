@@ -21,8 +21,10 @@ const MAX_FILE: u64 = 256 * 1024;
 const MAX_ITEMS: usize = 500;
 /// Deepest nesting below `.tiller`.
 const MAX_DEPTH: usize = 6;
-/// Longest line of detail, in characters.
+/// Longest line of detail, in characters; of an own command, its description and each command line that it runs.
 const MAX_DETAIL: usize = 120;
+/// Command lines of an own command that are shown; the number of the others is.
+const MAX_RUNS: usize = 40;
 
 /// Files that matter, with what they are.
 const FILES: &[(&str, TrustKind)] = &[
@@ -320,13 +322,16 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog)
         return refused(path, kind, "cannot be read: never loaded");
     }
     let text = String::from_utf8_lossy(&bytes);
-    let detail = detail(kind, &text, tools);
+    let mut about = one_line(&detail(kind, &text, tools));
+    if *kind == TrustKind::Command {
+        about.push_str(&runs(&text));
+    }
     FoundFile {
         item: TrustItem {
             kind: kind.clone(),
             change: None,
             path: name(path),
-            detail: one_line(&detail),
+            detail: about,
             hash: blake3::hash(&bytes).to_hex().to_string(),
         },
         bytes: Some(bytes),
@@ -377,6 +382,38 @@ fn detail(kind: &TrustKind, text: &str, tools: &ToolCatalog) -> String {
             String::new()
         }
     }
+}
+
+/// What an own command runs before its message is sent, behind its description; empty where it runs nothing.
+fn runs(text: &str) -> String {
+    let all: Vec<&str> = text.lines().flat_map(line_runs).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<String> = all.iter().take(MAX_RUNS).map(|run| format!("`{}`", one_line(run))).collect();
+    let more = match all.len().saturating_sub(MAX_RUNS) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("; runs {}{more}", shown.join(", "))
+}
+
+/// The commands of a line: `!command`, or each `` !`command` `` in it. Finds at least what `OwnCommand::runs` of
+/// `tiller-skills` finds: the loader removes invisible characters, so others than ASCII are passed over before a sign
+/// that counts; and lines of fenced blocks, of which nothing is run, are listed too.
+fn line_runs(line: &str) -> Vec<&str> {
+    let other = |c: char| !c.is_ascii();
+    let whole = line.trim_start_matches(|c: char| other(c) || c.is_whitespace()).strip_prefix('!');
+    let begins = |rest: &str| {
+        rest.trim_start_matches(other).starts_with(|c: char| c.is_ascii_alphanumeric() || "./~$".contains(c))
+    };
+    if let Some(command) = whole.filter(|rest| begins(rest)) {
+        return vec![command.trim()];
+    }
+    let inline = |rest: &str| rest.trim_start_matches(other).starts_with('`');
+    let parts = line.match_indices('!').map(|(at, _)| &line[at + 1..]).filter(|rest| inline(rest));
+    let commands = parts.filter_map(|rest| rest.split('`').nth(1));
+    commands.map(str::trim).filter(|command| !command.is_empty()).collect()
 }
 
 fn rules(text: &str, tools: &ToolCatalog) -> String {

@@ -12,6 +12,11 @@ pub const MANIFEST: &str = "plugin.toml";
 const NAME: usize = 40;
 /// Largest manifest, in bytes.
 const LARGEST: u64 = 256 * 1024;
+/// Own commands that are counted at most, and folders of them below each other: as many as are read.
+const COMMANDS: usize = 200;
+const COMMAND_FOLDERS: usize = 4;
+/// Files and folders of commands that are looked at.
+const ENTRIES: usize = 10 * COMMANDS;
 
 /// What `plugin.toml` says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -145,17 +150,43 @@ pub fn brought(folder: &Path, manifest: &Manifest) -> Brought {
     let skills = skills.filter(|e| e.path().join("SKILL.md").is_file()).count();
     let hooks = serde_json::to_value(&manifest.hooks).unwrap_or_default();
     let hooks = hooks.as_object().into_iter().flatten();
+    let mut left = ENTRIES;
     Brought(vec![
         (hooks.filter_map(|(_, list)| Some(list.as_array()?.len())).sum(), "hook"),
         (manifest.tools.len(), "tool"),
         (manifest.mcp.len(), "MCP server"),
         (files("agents", "md"), "agent"),
         (skills, "skill"),
-        (files("commands", "md"), "command"),
+        (commands(&folder.join("commands"), 0, &mut left).min(COMMANDS), "command"),
         (files("themes", "toml"), "theme"),
         (files("keymaps", "toml"), "keymap"),
         (usize::from(folder.join("prompt.md").is_file()), "prompt section"),
     ])
+}
+
+/// The number of own commands in a folder and in those below it. Links to folders, and folders whose name begins with a
+/// dot, hold none. `left`: entries that may still be looked at.
+fn commands(folder: &Path, depth: usize, left: &mut usize) -> usize {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if *left == 0 {
+            break;
+        }
+        let path = entry.path();
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && !hidden && depth < COMMAND_FOLDERS => {
+                *left -= 1;
+                count += commands(&path, depth + 1, left);
+            }
+            Ok(kind) if kind.is_file() && path.extension().is_some_and(|x| x == "md") => {
+                *left -= 1;
+                count += 1;
+            }
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Makes the folder of a new plugin with an example of a tool and of a hook.
@@ -223,6 +254,16 @@ mod tests {
         std::fs::write(folder.join("keymaps/mine.toml"), "preset = \"default\"\n").unwrap();
         let manifest = read(&folder).unwrap();
         assert_eq!(brought(&folder, &manifest).words(), "1 hook, 1 tool, 1 MCP server, 1 keymap");
+        for (path, is_one) in
+            [("a", true), ("b/c", true), (".b/c", false), ("1/2/3/4/d", true), ("1/2/3/4/5/e", false)]
+        {
+            let before = brought(&folder, &manifest);
+            let path = folder.join(format!("commands/{path}.md"));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "Look.").unwrap();
+            assert_eq!(brought(&folder, &manifest) != before, is_one, "{}", path.display());
+        }
+        assert!(brought(&folder, &manifest).words().contains("3 commands"));
         for (text, said) in [
             ("name = \"Mine\"\n", "lower-case"),
             ("name = \"../x\"\n", "lower-case"),

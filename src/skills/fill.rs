@@ -78,14 +78,14 @@ pub(crate) fn placed(text: &str, params: &[Param], arguments: &str) -> (String, 
 }
 
 /// The number of `$1` to `$9` at the beginning; `$10` is none.
-fn position(text: &str) -> Option<usize> {
+pub(crate) fn position(text: &str) -> Option<usize> {
     let mut chars = text.strip_prefix('$')?.chars();
     let digit = chars.next()?.to_digit(10).filter(|d| *d > 0)?;
     (!chars.next().is_some_and(|c| c.is_ascii_digit())).then_some(digit as usize)
 }
 
 /// Words with quotes around those that hold blanks.
-fn split(text: &str) -> Vec<String> {
+pub(crate) fn split(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
     for c in text.chars() {
         match quote {

@@ -30,7 +30,7 @@ pub(crate) fn question(n: u128) -> Ask {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: vec!["writes to remote \"origin\"".into()],
         risk: Risk::High,
         always: None,

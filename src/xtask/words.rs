@@ -11,7 +11,7 @@ const OLD: &[(&str, &str)] = &[
     ("wants to shell", "wants to run"),
     ("no rule can say exactly", "No rule can cover exactly this command"),
     ("this takes an answer", "Answer first, or press Esc to decide later"),
-    ("none matches", "no rule matches"),
+    ("none matches", "no permission rule matches"),
     ("Denied by the person", "The user denied this call"),
     ("Ask for something.", "What should I do?"),
     (", but for denied", "except denied and protected actions"),

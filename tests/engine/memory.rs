@@ -422,11 +422,15 @@ async fn long_session(place: &Place, memory: &Arc<Memory>, word: &str) -> Rig {
     rig
 }
 
-/// What a model keeps of the conversation of [`long_session`] that it is asked about: the word.
-fn fact(request: &tiller_provider::Request) -> Vec<Step> {
+/// The word of the first conversation of [`long_session`] that a model is asked about.
+fn word(request: &tiller_provider::Request) -> String {
     let said = message_text(request, 0);
-    let word = (0..9).map(|n| format!("job{n}")).find(|word| said.contains(&format!("{word} 0")));
-    append("s1", &format!("a fact of {}", word.unwrap_or_default()))
+    (0..9).map(|n| format!("job{n}")).find(|word| said.contains(&format!("{word} 0"))).unwrap_or_default()
+}
+
+/// What a model keeps of that conversation: the word.
+fn fact(request: &tiller_provider::Request) -> Vec<Step> {
+    append("s1", &format!("a fact of {}", word(request)))
 }
 
 /// A model that keeps a fact of each conversation that it is asked about.
@@ -494,15 +498,15 @@ async fn chances_that_no_model_answered_are_given_again_but_not_those_of_old_or_
     for word in ["job1", "job2"] {
         long_session(&place, &memory, word).await.quit().await;
     }
-    let chances_of: [fn() -> Vec<Step>; 2] =
-        [|| vec![Step::Fail(ProviderError::Rejected("not now".into()))], || vec![Step::Hang]];
-    for chance in chances_of {
+    type Chance = (fn() -> Vec<Step>, usize);
+    let chances_of: [Chance; 2] =
+        [(|| vec![Step::Fail(ProviderError::Rejected("not now".into()))], 2), (|| vec![Step::Hang], 1)];
+    for (chance, times) in chances_of {
         let fake = Fake::with(move |_, r| if r.tools.len() == 1 { chance() } else { says("hi") });
-        let mut rig = place.start_with(&fake, with(&memory)).await;
-        asked_to_save(&fake, 1).await;
-        rig.turn("short").await;
+        let rig = place.start_with(&fake, with(&memory)).await;
+        asked_to_save(&fake, times).await;
         rig.quit().await;
-        assert_eq!(chances(&fake), 1, "the other session is not asked about");
+        assert_eq!(chances(&fake), times);
     }
 
     // More than a week later.
@@ -532,7 +536,71 @@ async fn chances_that_no_model_answered_are_given_again_but_not_those_of_old_or_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_session_before_is_asked_about_while_a_turn_of_the_users_runs() {
+async fn a_chance_that_fails_leaves_the_next_session_its_own_and_two_in_a_row_end_them() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    for word in ["job1", "job2", "job3"] {
+        long_session(&place, &memory, word).await.quit().await;
+    }
+    let fails = || vec![Step::Fail(ProviderError::Rejected("not now".into()))];
+    let fake = Fake::with(move |_, r| if r.tools.len() == 1 { fails() } else { says("hi") });
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    asked_to_save(&fake, 2).await;
+    rig.turn("short").await;
+    rig.quit().await;
+    let asked = (0..fake.count()).map(|n| fake.request(n)).filter(|r| r.tools.len() == 1);
+    let words: std::collections::BTreeSet<String> = asked.map(|r| word(&r)).collect();
+    assert_eq!(words.into_iter().collect::<Vec<_>>(), ["job2", "job3"]);
+
+    let fake = Fake::with(move |_, r| match r.tools.len() {
+        1 if word(r) == "job3" => fails(),
+        1 => fact(r),
+        _ => says("hi"),
+    });
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.notice("a fact of job2, and 1 more").await;
+    rig.quit().await;
+    assert_eq!(chances(&fake), 3);
+
+    let mut rig = place.start_with(&fact_saver(), with(&memory)).await;
+    rig.notice("a fact of job3").await;
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_late_chance_has_seen_of_a_session_is_not_asked_about_again_when_it_was_resumed() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let rig = long_session(&place, &memory, "job1").await;
+    let session = rig.session();
+    rig.quit().await;
+    let mut rig = place.start_with(&fact_saver(), with(&memory)).await;
+    rig.notice("a fact of job1").await;
+    rig.quit().await;
+
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    rig.send(CommandBody::Session(tiller_protocol::command::SessionCommand::Open { id: session }));
+    rig.until("the session", |e| match e {
+        tiller_protocol::EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted {
+            resumed: true,
+            ..
+        }) => Some(()),
+        _ => None,
+    })
+    .await;
+    for n in 0..6 {
+        rig.turn(&format!("job2 {n}")).await;
+    }
+    rig.send(CommandBody::Session(tiller_protocol::command::SessionCommand::New));
+    rig.notice("a fact of").await;
+    rig.quit().await;
+    let asked = (0..fake.count()).map(|n| fake.request(n)).find(|r| r.tools.len() == 1).unwrap();
+    assert_eq!((word(&asked), chances(&fake)), ("job2".to_owned(), 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_of_the_users_ends_the_request_about_a_session_before_which_is_made_again_after_it() {
     let mut place = Place::new();
     let memory = remembering(&mut place, MemoryApproval::Always);
     for word in ["job1", "job2"] {
@@ -548,19 +616,18 @@ async fn no_session_before_is_asked_about_while_a_turn_of_the_users_runs() {
     asked_to_save(&fake, 1).await;
     rig.submit("go");
     reached.passed().await;
-    chance.pass_one();
-    let end = std::time::Instant::now() + DEADLINE;
-    while texts(&page(&mut rig).await, MemoryState::Kept).is_empty() {
-        assert!(std::time::Instant::now() < end, "it is not kept");
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
     rig.snapshot().await;
-    assert_eq!(chances(&fake), 1, "the next one waits for the end of the turn");
-    chance.pass_one();
+    assert_eq!(chances(&fake), 1, "nothing is asked beside the turn");
     turn.pass_one();
     rig.finished().await;
-    rig.notice("and 1 more").await;
-    assert_eq!(chances(&fake), 2);
+    asked_to_save(&fake, 2).await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept), [""; 0]);
+    chance.pass_one();
+    chance.pass_one();
+    rig.notice("a fact of job2, and 1 more").await;
+    let asked: Vec<String> =
+        (0..fake.count()).map(|n| fake.request(n)).filter(|r| r.tools.len() == 1).map(|r| word(&r)).collect();
+    assert_eq!(asked, ["job2", "job2", "job1"]);
     rig.quit().await;
 }
 

@@ -16,6 +16,7 @@ use crate::msg::TaskMsg;
 use crate::requests::wait::{AgentWait, WaitKind};
 use crate::reuse;
 use crate::roster::Roster;
+use crate::start::recruit::TaskSource;
 use crate::workflow::state::CrewReplySender;
 use crate::workflow::state::Starter;
 
@@ -117,7 +118,7 @@ impl CrewDriver<'_> {
         reply: CrewReplySender,
     ) {
         let call = Some(call).filter(|c| !c.is_empty());
-        match self.recruit(by, (call, entry), brief, false) {
+        match self.recruit(by, TaskSource { call, entry, of_user: false }, brief, false) {
             Ok(id) => {
                 self.workflows().agent_started(&id);
                 self.wait_for(by, vec![id], WaitKind::Own, None, reply);
@@ -168,7 +169,8 @@ impl CrewDriver<'_> {
     ) -> Result<CrewReply, String> {
         let (mut started, mut why) = (Vec::new(), None);
         for brief in briefs {
-            match self.recruit(by, (Some(call.to_owned()), entry), brief, true) {
+            let from = TaskSource { call: Some(call.to_owned()), entry, of_user: false };
+            match self.recruit(by, from, brief, true) {
                 Ok(id) => started.push(id.name().to_owned()),
                 Err(e) => {
                     why = Some(e);

@@ -25,6 +25,9 @@ pub(crate) struct Order {
     pub(crate) limits: AgentLimits,
     pub(crate) background: bool,
     pub(crate) call: Option<String>,
+    /// The user wrote the task.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) of_user: bool,
     pub(crate) spawned_by: Option<EntryId>,
     /// Its own folder; empty: that of the workspace.
     pub(crate) folder: String,

@@ -132,6 +132,7 @@ impl CrewDriver<'_> {
             profile: order.profile,
             limits: order.limits,
             spawned_by: order.spawned_by,
+            task_of_user: order.of_user,
             skills: order.brief.skills.clone(),
             work: order.work,
             files: files.unwrap_or_default(),

@@ -20,6 +20,17 @@ const YOURSELF: &str = "do the work yourself";
 /// Longest label, in characters.
 const LABEL: usize = 40;
 
+/// Where the task of a new agent comes from.
+#[derive(Default)]
+pub(crate) struct TaskSource {
+    /// The call of a model that gave it.
+    pub(crate) call: Option<String>,
+    /// The entry of that call.
+    pub(crate) entry: Option<EntryId>,
+    /// The user wrote all of it.
+    pub(crate) of_user: bool,
+}
+
 impl CrewDriver<'_> {
     /// Adds an agent to the line of those that wait to be started. `from`: the call of `by` that asks for it, and the
     /// entry with that call.
@@ -29,7 +40,7 @@ impl CrewDriver<'_> {
     pub(crate) fn recruit(
         &mut self,
         by: &AgentId,
-        from: (Option<String>, Option<EntryId>),
+        from: TaskSource,
         brief: Brief,
         background: bool,
     ) -> Result<AgentId, String> {
@@ -101,8 +112,9 @@ impl CrewDriver<'_> {
             folder,
             limits: limits(caps, role.as_ref().map(|r| &r.limits)),
             background,
-            spawned_by: from.1.or(self.host.head()),
-            call: from.0,
+            spawned_by: from.entry.or(self.host.head()),
+            call: from.call,
+            of_user: from.of_user,
             brief,
             fresh: true,
             ..Order::default()

@@ -20,7 +20,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         diff: None,
         folder: "/elsewhere".into(),
         why: "to publish\u{1b}[31m".into(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: vec!["reaches the network".into()],
         risk,
         always: always.map(str::to_owned),

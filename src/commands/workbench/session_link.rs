@@ -8,8 +8,8 @@ use tiller_engine::{EngineHandle, Human, Open};
 use tiller_protocol::command::{AskCommand, KeyText, SessionCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent};
 use tiller_protocol::{
-    AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Notice,
-    NoticeKind, SessionId,
+    AgentId, Ask, AskBody, AskId, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, Notice,
+    NoticeKind, SessionId, SystemClock,
 };
 use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
@@ -310,17 +310,10 @@ pub(crate) fn broken() -> Notice {
         .hint("The report is in a file crash-*.txt in the state folder.")
 }
 
-/// An event that does not come from the engine.
+/// An event that does not come from the engine, with the present time: the list of notices shows how old each one is.
 fn ours(body: EventBody) -> Event {
     let session = SessionId(uuid::Uuid::nil());
-    Event {
-        seq: 0,
-        time: tiller_protocol::Time::default(),
-        session,
-        agent: AgentId::main(),
-        cause: None,
-        body,
-    }
+    Event { seq: 0, time: SystemClock::default().now(), session, agent: AgentId::main(), cause: None, body }
 }
 
 pub(crate) fn tell(sender: &UiSender, body: EventBody) {
@@ -365,6 +358,13 @@ mod tests {
     fn answer(link: &SessionLink, id: AskId, reply: AskReply) -> bool {
         let body = CommandBody::Ask(AskCommand::Answer { id, reply });
         link.send(Command::new(CommandId(9), body))
+    }
+
+    #[test]
+    fn a_notice_of_the_start_has_the_present_time() {
+        let before = SystemClock::default().now();
+        let event = ours(EventBody::State(StateEvent::Notice { notice: broken() }));
+        assert!(event.time >= before && before.millis() > 0, "{:?}", event.time);
     }
 
     #[test]

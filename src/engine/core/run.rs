@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::core::follow_up::FollowUp;
 use crate::core::msg::Msg;
 use crate::goal;
+use crate::memory::late;
 use crate::prompts::queue;
 use crate::questions::asking;
 use crate::turn::driver;
@@ -58,11 +59,12 @@ impl Core {
     }
 }
 
-/// Gives the turn its inputs and carries out follow-ups, until there are none.
+/// Gives the turn its inputs and carries out follow-ups, until there are none. Without a turn and a job, sessions that ended may
+/// get their chance to save.
 fn settle(core: &mut Core) {
     loop {
         driver::pump(core);
-        let Some(next) = core.lifecycle.follow_ups.pop_front() else { return };
+        let Some(next) = core.lifecycle.follow_ups.pop_front() else { return late::next(core) };
         match next {
             FollowUp::NextQueued(status) => queue::next_queued(core, status),
             FollowUp::SendBehindJob => queue::send_behind_job(core),

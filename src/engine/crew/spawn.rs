@@ -64,6 +64,8 @@ pub struct ChildSpec {
     pub limits: AgentLimits,
     /// The entry that its session hangs off.
     pub spawned_by: Option<EntryId>,
+    /// The user wrote its task.
+    pub task_of_user: bool,
     /// Names of skills that its task gives it.
     pub skills: Vec<String>,
     /// What it did in earlier runs.
@@ -110,6 +112,7 @@ impl ChildEngine {
             root: main.session.id,
             assignment: Assignment {
                 spawned_by: spec.spawned_by,
+                task_of_user: spec.task_of_user,
                 label: spec.label,
                 skills: spec.skills,
                 max_profile: widest,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tiller_memory::files::Edit;
 use tiller_memory::{Memory, MemoryError};
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::memory::BUT_NO_RULE;
 use tiller_protocol::{
     CommandId, MemoryCommand, MemoryQuery, MemoryTarget, Notice, NoticeKind, Provenance, Taint,
 };
@@ -53,8 +54,14 @@ fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Resul
         return Err(MemoryError::Refused("the entry was changed meanwhile".into()));
     }
     match command {
-        MemoryCommand::Add { target, text } => write(target, Edit::Append(text), "kept in"),
-        MemoryCommand::Edit { target, old, text } => write(target, Edit::Replace { old, text }, "changed in"),
+        MemoryCommand::Add { target, text } => {
+            let fault = no_rule(memory, &text);
+            Ok(write(target, Edit::Append(text), "kept in")? + &fault)
+        }
+        MemoryCommand::Edit { target, old, text } => {
+            let fault = no_rule(memory, &text);
+            Ok(write(target, Edit::Replace { old, text }, "changed in")? + &fault)
+        }
         MemoryCommand::Delete { target, old } => write(target, Edit::Remove { old }, "removed from"),
         MemoryCommand::Archive { target, old, archived } => {
             memory.archive(target, &old, archived, &from)?;
@@ -69,6 +76,11 @@ fn carry_out(memory: &Memory, command: MemoryCommand, from: Provenance) -> Resul
         MemoryCommand::Restore { change, all } => memory.restore(change, all),
         MemoryCommand::Undo { redo } => memory.undo(redo),
     }
+}
+
+/// The end of an answer about a text whose matcher has a fault; otherwise nothing.
+fn no_rule(memory: &Memory, text: &str) -> String {
+    memory.rule_fault(text).map(|why| format!("{BUT_NO_RULE}{why}")).unwrap_or_default()
 }
 
 /// Answers by work on a thread that may block.

@@ -1,5 +1,6 @@
 //! The chance to save of sessions that ended without it: they were quit, or their process was killed. They get it at the next start
-//! in the same folder, one after the other, while no turn of the user's runs.
+//! in the same folder, one after the other, while no turn of the user's runs: a request ends when one begins, and is made
+//! again after it.
 
 use tiller_protocol::{SessionId, Time, names};
 use tiller_store::{Filter, MadeBy, Store};
@@ -13,6 +14,8 @@ use crate::memory::save::{self, MemorySave};
 /// Sessions that get their chance at one start, at most, and those that are looked at for it.
 const SESSIONS: usize = 5;
 const LOOKED_AT: u32 = 50;
+/// Requests in a row that no model answered, after which no more are made until the next start.
+const FAILURES: usize = 2;
 /// A session that was used longer ago has lost its chance, in milliseconds.
 const LATEST: i64 = 7 * 24 * 3_600 * 1_000;
 
@@ -45,7 +48,7 @@ fn ended(store: &Store, project: String, open: SessionId, since: Time) -> Vec<Se
 /// The request, without a session yet. `None`: there is no model for it, or its budget is used up.
 fn chance(core: &mut Core) -> Option<MemorySave> {
     let by_person = core.services.made_by == MadeBy::Person && core.lifecycle.quitting.is_none();
-    if by_person { save::prepare(core, Vec::new()) } else { None }
+    if by_person { save::prepare(core, Vec::new(), save::is_worthwhile) } else { None }
 }
 
 /// The sessions that may get their chance are known.
@@ -55,9 +58,9 @@ pub(crate) fn found(core: &mut Core, sessions: Vec<SessionId>) {
     next(core);
 }
 
-/// Gives the next session its chance, unless one is being asked about or a turn runs: the end of the turn calls this again.
+/// Gives the next session its chance, unless one is being asked about, or a turn or a job runs: their end calls this again.
 pub(crate) fn next(core: &mut Core) {
-    if core.context.late.active || core.occupied() {
+    if core.context.late.asking.is_some() || core.occupied() {
         return;
     }
     let open = core.session.id;
@@ -72,7 +75,7 @@ pub(crate) fn next(core: &mut Core) {
         core.context.late.waiting.clear();
         return finish(core);
     };
-    core.context.late.active = true;
+    core.context.late.asking = Some(save.canceller());
     let tx = core.tx.clone();
     core.spawn(async move {
         let came = given(save, session).await;
@@ -81,24 +84,35 @@ pub(crate) fn next(core: &mut Core) {
 }
 
 async fn given(save: MemorySave, session: SessionId) -> LateChance {
-    let store = save.store();
-    let ended = tokio::task::spawn_blocking(move || save::ended(&store, session)).await;
+    let (store, now) = (save.store(), save.now());
+    let ended = tokio::task::spawn_blocking(move || save::ended(&store, session, now)).await;
     let Ok(Some(ended)) = ended else { return LateChance::Skipped };
-    save.of(ended).ask().await.map_or(LateChance::Failed, LateChance::Asked)
+    save.of(ended).ask().await
 }
 
-/// One session had its chance, or was skipped.
+/// One session had its chance, or was skipped, or keeps it.
 pub(crate) fn over(core: &mut Core, came: LateChance) {
     let late = &mut core.context.late;
-    late.active = false;
+    late.asking = None;
     match came {
         LateChance::Skipped => {}
         LateChance::Asked(kept) => {
             late.left = late.left.saturating_sub(1);
+            late.failures = 0;
             late.kept.extend(kept);
         }
-        // The next start asks about all of them.
-        LateChance::Failed => late.waiting.clear(),
+        // The next start asks about it again.
+        LateChance::Failed => {
+            late.failures += 1;
+            if late.failures >= FAILURES {
+                late.waiting.clear();
+            }
+        }
+        // The request may have a price: it counts as one.
+        LateChance::Cancelled(session) => {
+            late.left = late.left.saturating_sub(1);
+            late.waiting.push_front(session);
+        }
     }
     next(core);
 }

@@ -6,6 +6,7 @@ use tiller_memory::MemoryError;
 use tiller_protocol::{EntryId, SessionId};
 use tiller_tool::MemoryOrigin;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 /// A report about memory.
 pub(crate) enum MemoryMsg {
@@ -19,7 +20,7 @@ pub(crate) enum MemoryMsg {
     LateChance(LateChance),
 }
 
-/// What came of the chance to save of a session that ended before.
+/// What came of the chance to save of a session.
 pub(crate) enum LateChance {
     /// It is not worth a request, or had its chance.
     Skipped,
@@ -27,6 +28,8 @@ pub(crate) enum LateChance {
     Asked(Vec<String>),
     /// The model could not be asked. The session keeps its chance.
     Failed,
+    /// The request about this session was ended before its answer. The session keeps its chance.
+    Cancelled(SessionId),
 }
 
 /// The sessions that ended before and may get their chance to save now.
@@ -36,8 +39,19 @@ pub(crate) struct LateChances {
     pub(crate) waiting: VecDeque<SessionId>,
     /// How many of them may be asked about.
     pub(crate) left: usize,
-    /// One is being looked at or asked about.
-    pub(crate) active: bool,
+    /// One is being looked at or asked about: ends that request.
+    pub(crate) asking: Option<CancellationToken>,
+    /// How many requests in a row no model answered.
+    pub(crate) failures: usize,
     /// What was kept of those before, in sentences.
     pub(crate) kept: Vec<String>,
+}
+
+impl LateChances {
+    /// A turn of the user's begins: the request of the moment ends.
+    pub(crate) fn turn_began(&self) {
+        if let Some(asking) = &self.asking {
+            asking.cancel();
+        }
+    }
 }

@@ -8,7 +8,7 @@ use tiller_config::agents::Origin as DefinitionOrigin;
 use tiller_memory::Memory;
 use tiller_memory::likeness::has_words_of;
 use tiller_protocol::{
-    Entry, EntryBody, EntryId, Origin, Part, Provenance, SessionId, Taint, ToolCatalog, ToolSet,
+    Entry, EntryBody, EntryId, Origin, Part, Provenance, SessionId, Taint, ToolCall, ToolCatalog, ToolSet,
 };
 use tiller_store::Store;
 use tiller_tool::MemoryOrigin;
@@ -184,10 +184,12 @@ fn of_person(entry: &Entry) -> bool {
     }
 }
 
-/// What stands between an agent's reply and the next message of the user's: output of the user's lines, a branch's summary.
+/// What stands between an agent's reply and the next message of the user's: output of the user's lines and of the message's
+/// commands, a branch's summary.
 fn is_given(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::User { origin, .. } => matches!(origin, Origin::Shell | Origin::Engine),
+        EntryBody::ToolResult { call_id, .. } => ToolCall::is_of_message(call_id),
         EntryBody::BranchSummary { .. }
         | EntryBody::Prefix { .. }
         | EntryBody::Checkpoint { .. }
@@ -322,6 +324,20 @@ mod tests {
         };
         assert_eq!(of(sent("/s:p")), Taint::Web);
         assert_eq!(of(sent("note that the build uses pnpm")), Taint::Web, "both say it");
+    }
+
+    #[test]
+    fn what_stands_before_the_results_of_a_message_is_given_with_it() {
+        let shell = user("! cat x", Origin::Shell, "$ cat x\nsomething", Some(Taint::Web));
+        let mut of_message = result("terminal", "x");
+        if let EntryBody::ToolResult { call_id, .. } = &mut of_message {
+            *call_id = format!("{}1", ToolCall::OF_MESSAGE);
+        }
+        let of = |given| {
+            judge(&path(vec![prompt("a"), shell.clone(), given, prompt("go")]), "the build uses pnpm")
+        };
+        assert_eq!(of(of_message), Taint::Web);
+        assert_eq!(of(result("terminal", "x")), Taint::Agent, "an earlier turn does not count");
     }
 
     #[test]

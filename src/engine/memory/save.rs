@@ -13,11 +13,12 @@ use tiller_memory::Memory;
 use tiller_memory::files::{Edit, Route};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryScope, MemoryTarget, Notice, NoticeKind,
-    Provenance, SessionId, Taint, ToolCatalog, ToolSpec,
+    AgentId, Clock, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryScope, MemoryTarget, Notice,
+    NoticeKind, Provenance, SessionId, Taint, Time, ToolCall, ToolCatalog, ToolSpec,
 };
 use tiller_store::Store;
 use tiller_tool::Tool;
+use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, EventScope};
 use crate::context::compaction::{self, compact};
@@ -26,6 +27,7 @@ use crate::context::tokens;
 use crate::core::Core;
 use crate::core::services::Redact;
 use crate::memory::claim::{self, Claim};
+use crate::memory::msg::LateChance;
 use crate::memory::origin::{Reading, imported};
 use crate::session::model;
 use crate::{money, session};
@@ -55,8 +57,13 @@ pub(crate) struct MemorySave {
     session: SessionId,
     branch: String,
     path: Vec<Arc<Entry>>,
+    /// Whether a path is worth the request, without what the store says that an earlier chance has seen.
+    is_worth: fn(&[Arc<Entry>]) -> bool,
     /// What the store has of the last chance of a session that ended; of the open one it is read.
     stored: Option<Option<String>>,
+    clock: Arc<dyn Clock>,
+    /// Ends the request before its answer; the session keeps its chance.
+    cancel: CancellationToken,
     bus: Arc<Bus>,
     scope: EventScope,
 }
@@ -64,16 +71,16 @@ pub(crate) struct MemorySave {
 /// The chance before a compaction of the open session; `None`: there is none, or nothing happened since the last one.
 pub(crate) fn before_compaction(core: &mut Core) -> Option<MemorySave> {
     let path = since(&core.session.history.path, core.context.saved);
-    if !path.iter().any(|e| matches!(e.body, EntryBody::ToolResult { .. })) && prompts(&path) < 2 {
+    if !is_worthwhile_midway(&path) {
         return None;
     }
-    prepare(core, path)
+    prepare(core, path, is_worthwhile_midway)
 }
 
 /// The chance of the open session, which is left for another one. Does not wait for it.
 pub(crate) fn at_end(core: &mut Core) {
     let path = since(&core.session.history.path, core.context.saved);
-    let save = prepare(core, path).filter(|save| is_worthwhile(&save.path));
+    let save = prepare(core, path, is_worthwhile).filter(|save| is_worthwhile(&save.path));
     core.context.saved = None;
     if let Some(save) = save {
         core.spawn(async move { save.run().await });
@@ -90,8 +97,8 @@ pub(super) struct Ended {
     stored: Option<String>,
 }
 
-/// A session that ended, when it is worth a request, had none, and is open nowhere. Blocks.
-pub(super) fn ended(store: &Store, session: SessionId) -> Option<Ended> {
+/// A session that ended, when it is worth a request, had none, and is open nowhere. `now`: the clock's time. Blocks.
+pub(super) fn ended(store: &Store, session: SessionId, now: Time) -> Option<Ended> {
     let row = store.sessions().get(session).ok()?;
     if row.summary.open_in.is_some() || row.trashed.is_some() {
         return None;
@@ -99,9 +106,7 @@ pub(super) fn ended(store: &Store, session: SessionId) -> Option<Ended> {
     let branch = row.head;
     let path = session::path_of(store.paths().context(session, &branch).ok()?);
     let stored = store.meta(&claim::key(session)).ok()?;
-    let saved = stored.as_deref().and_then(claim::seen);
-    let saved = saved.and_then(|id| path.iter().find(|e| e.id.to_string() == id)).map(|e| e.id);
-    let path = since(&path, saved);
+    let path = unseen(&path, stored.as_deref(), now);
     is_worthwhile(&path).then_some(Ended { session, branch, path, stored })
 }
 
@@ -111,18 +116,36 @@ fn since(path: &[Arc<Entry>], saved: Option<EntryId>) -> Vec<Arc<Entry>> {
     path[from..].to_vec()
 }
 
+/// What no chance has seen, by what the store has of the last one.
+fn unseen(path: &[Arc<Entry>], stored: Option<&str>, now: Time) -> Vec<Arc<Entry>> {
+    let saved = stored.and_then(|value| claim::seen(value, now));
+    let saved = saved.and_then(|id| path.iter().find(|e| e.id.to_string() == id)).map(|e| e.id);
+    since(path, saved)
+}
+
 fn prompts(path: &[Arc<Entry>]) -> usize {
     let typed = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin, .. } if !origin.is_of_tiller());
     path.iter().filter(typed).count()
 }
 
-fn is_worthwhile(path: &[Arc<Entry>]) -> bool {
+/// Whether a path is worth a request before a compaction.
+fn is_worthwhile_midway(path: &[Arc<Entry>]) -> bool {
+    path.iter().any(|e| matches!(e.body, EntryBody::ToolResult { .. })) || prompts(path) >= 2
+}
+
+/// Whether a path is worth a request at the end of its session.
+pub(super) fn is_worthwhile(path: &[Arc<Entry>]) -> bool {
     let said = path.iter().filter(|e| !matches!(e.body, EntryBody::Prefix { .. }));
     prompts(path) >= PROMPTS || said.map(|e| tokens::of_entry(e)).sum::<u64>() >= TOKENS
 }
 
-/// The request about what of `path` is to be kept. `None`: memory is off, or no model can be asked.
-pub(super) fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySave> {
+/// The request about what of `path` is to be kept, which is made if `is_worth` says so of what no chance has seen. `None`: memory
+/// is off, or no model can be asked.
+pub(super) fn prepare(
+    core: &mut Core,
+    path: Vec<Arc<Entry>>,
+    is_worth: fn(&[Arc<Entry>]) -> bool,
+) -> Option<MemorySave> {
     let config = core.services.config();
     let memory = core.services.user.memory.clone()?;
     let may = config.memory.save && config.memory.approve != MemoryApproval::Never;
@@ -146,7 +169,10 @@ pub(super) fn prepare(core: &mut Core, path: Vec<Arc<Entry>>) -> Option<MemorySa
         session: core.session.id,
         branch: core.session.head.name.clone(),
         path,
+        is_worth,
         stored: None,
+        clock: Arc::clone(&core.services.clock),
+        cancel: CancellationToken::new(),
         bus: Arc::clone(&core.bus),
         scope: core.scope(),
     };
@@ -162,6 +188,16 @@ impl MemorySave {
         self.store.clone()
     }
 
+    /// The clock's time.
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Ends the request before its answer; the session keeps its chance.
+    pub(super) fn canceller(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
     /// The request about a session that ended.
     pub(super) fn of(self, ended: Ended) -> Self {
         let Ended { session, branch, path, stored } = ended;
@@ -171,27 +207,25 @@ impl MemorySave {
     /// Asks once, and shows the user a notice about what is kept.
     pub(crate) async fn run(self) {
         let (bus, scope) = (Arc::clone(&self.bus), self.scope.clone());
-        let kept = self.ask().await.unwrap_or_default();
-        if let Some(notice) = notice(&kept) {
+        if let LateChance::Asked(kept) = self.ask().await
+            && let Some(notice) = notice(&kept)
+        {
             bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
         }
     }
 
-    /// Asks once: what was kept, in sentences. `None`: the model failed, which is no concern of the user's and is logged; the
-    /// session keeps its chance.
-    pub(super) async fn ask(self) -> Option<Vec<String>> {
-        let Some(last) = self.path.last().map(|e| e.id) else { return Some(Vec::new()) };
-        let (memory, store, key) = (Arc::clone(&self.memory), self.store.clone(), claim::key(self.session));
-        let stored = self.stored.clone();
-        let known = tokio::task::spawn_blocking(move || {
-            let files = [MemoryFile::User, MemoryFile::Memory].into_iter().flat_map(|file| memory.live(file));
-            let kept = files.map(|(_, text)| text).collect::<Vec<_>>().join("\n");
-            (kept, stored.unwrap_or_else(|| store.meta(&key).ok().flatten()))
-        });
-        let (kept, stored) = known.await.unwrap_or_default();
+    /// Asks once, unless nothing is worth it that no chance has seen, or another process asks. A model that fails is no concern of
+    /// the user's and is logged.
+    pub(super) async fn ask(mut self) -> LateChance {
+        let (kept, stored) = self.known().await;
+        let now = self.clock.now();
+        self.path = unseen(&self.path, stored.as_deref(), now);
+        let Some(last) = self.path.last().map(|e| e.id).filter(|_| (self.is_worth)(&self.path)) else {
+            return LateChance::Skipped;
+        };
         // Another process must not ask meanwhile.
-        let Some(claim) = Claim::take(&self.store, self.session, last, stored).await else {
-            return Some(Vec::new());
+        let Some(claim) = Claim::take(&self.store, self.session, last, stored, now).await else {
+            return LateChance::Skipped;
         };
         let text = format!(
             "Already kept:\n{kept}\n\nThe conversation:\n{}",
@@ -199,19 +233,48 @@ impl MemorySave {
         );
         let text = (self.redact)(&text);
         let asked = self.side.ask_tool(PROMPT, text, self.spec.clone(), ROOM);
-        let answer = match tokio::time::timeout(TIME, asked).await {
+        let answer = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => {
+                claim.give_back().await;
+                return LateChance::Cancelled(self.session);
+            }
+            answer = tokio::time::timeout(TIME, asked) => answer,
+        };
+        let answer = match answer {
             Ok(Ok(calls)) => Ok(calls),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("it took too long".to_owned()),
         };
-        let calls = match answer {
-            Ok(calls) => calls,
-            Err(error) => {
-                // The claim is dropped: a chance that no model answered is given again at the next start.
-                tracing::warn!(%error, "the model could not be asked what to keep");
-                return None;
+        match answer {
+            Ok(calls) => {
+                let kept = self.keep_all(&calls, last).await;
+                claim.used().await;
+                LateChance::Asked(kept)
             }
-        };
+            Err(error) => {
+                // A chance that no model answered is given again at the next start.
+                tracing::warn!(%error, "the model could not be asked what to keep");
+                claim.give_back().await;
+                LateChance::Failed
+            }
+        }
+    }
+
+    /// What is kept already, and what the store has of the last chance of the session.
+    async fn known(&self) -> (String, Option<String>) {
+        let (memory, store, key) = (Arc::clone(&self.memory), self.store.clone(), claim::key(self.session));
+        let stored = self.stored.clone();
+        let known = tokio::task::spawn_blocking(move || {
+            let files = [MemoryFile::User, MemoryFile::Memory].into_iter().flat_map(|file| memory.live(file));
+            let kept = files.map(|(_, text)| text).collect::<Vec<_>>().join("\n");
+            (kept, stored.unwrap_or_else(|| store.meta(&key).ok().flatten()))
+        });
+        known.await.unwrap_or_default()
+    }
+
+    /// Keeps the entries that the calls ask for. Returns what was kept, in sentences. `last`: the last entry that the model saw.
+    async fn keep_all(&self, calls: &[ToolCall], last: EntryId) -> Vec<String> {
         let texts: Vec<_> =
             calls.iter().filter_map(|call| entry(&call.name, &call.arguments)).take(ENTRIES).collect();
         let mut words = Vec::new();
@@ -238,8 +301,7 @@ impl MemorySave {
                 Err(_) => {}
             }
         }
-        claim.used();
-        Some(words)
+        words
     }
 }
 

@@ -52,7 +52,9 @@ impl UnconfinedProgram {
                 self.memory.vanished(session),
                 self.characters.changed(),
             );
-            drop(self.running);
+            if let Some(running) = self.running {
+                running.compared();
+            }
             found
         });
         let (written, removed, changed) = found.await.unwrap_or_default();

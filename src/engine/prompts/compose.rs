@@ -115,14 +115,22 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let no = if doing.is_some() { core.next_job() } else { 0 };
     let servers = Servers::of(core);
     let names = servers.as_ref().map_or_else(Vec::new, |servers| servers.names.clone());
+    // The task that another agent gives a child: the user's messages to a child have a client.
+    let gives_task = matches!(goal, Destination::Prompt { client: None })
+        && core.identity.child().is_some_and(|child| !child.assignment.task_of_user);
     let messages: Vec<_> = messages
         .into_iter()
         .map(|(id, message)| {
             let mut files = message.clone();
             // Text of others loads no skill, calls no command, and attaches nothing.
             let mut nothing = Message::default();
-            let others = core.prompts.queue.iter().any(|q| Some(q.id) == id && q.taint.is_some());
+            let queued_of_others = core.prompts.queue.iter().any(|q| Some(q.id) == id && q.taint.is_some());
+            let others = queued_of_others || (gives_task && id.is_none());
             let taken = skills::take(core, if others { &mut nothing } else { &mut files });
+            // Programs of other vendors have skills of their own.
+            if let Some(hint) = taken.hint().filter(|_| ours) {
+                core.notice(hint);
+            }
             let named = if others { Vec::new() } else { named::take(&mut files, &root, &names) };
             let texts = named::texts(core, named);
             (id, message, files, others, texts, (taken.terms(core), taken))

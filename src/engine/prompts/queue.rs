@@ -151,6 +151,8 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
             let to = to.min(core.prompts.queue.len());
             core.prompts.queue.insert(to, q);
         }
+        // It is sent as soon as its commands have run.
+        QueueCommand::Mode { .. } if waiting::is_held(core, id) => {}
         QueueCommand::Mode { mode: m, .. } => {
             let m = waiting::mode(core, &core.prompts.queue[at].message, m);
             core.prompts.queue[at].mode = m;

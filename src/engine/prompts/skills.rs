@@ -183,6 +183,9 @@ pub(crate) struct Taken {
     skills: Skills,
     /// Names of skills with their arguments.
     loads: Vec<(String, String)>,
+    /// A name at the beginning of the message that looks like a skill's and is none's. The message is sent as it is, since
+    /// it may be a variable of a shell.
+    unknown: Option<String>,
     /// The own command that the message calls.
     command: Option<Arc<OwnCommand>>,
     /// The commands in its text, which run before the message is sent.
@@ -198,7 +201,7 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
     if let Some((called, words)) = held::called(&skills, &message.text) {
         // A program of another vendor runs its commands itself.
         let (text, commands) = match core.identity.external() {
-            Some(_) => (held::requested(&called, words), Vec::new()),
+            Some(_) => (held::requested(&called, words, &message.attachments), Vec::new()),
             None => held::marked(&called, words, &message.attachments),
         };
         (message.text, command, runs) = (text, Some(called), commands);
@@ -219,10 +222,29 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
             loads.push((name.to_owned(), arguments.unwrap_or_default().to_owned()));
         }
     }
-    Taken { skills, loads, command, runs }
+    let unknown = skill_like(text).filter(|name| command.is_none() && skills.get(name).is_none());
+    let unknown = unknown.map(str::to_owned);
+    Taken { skills, loads, unknown, command, runs }
+}
+
+/// Letters of a name that looks like a skill's, at least.
+const NAME_LETTERS: usize = 3;
+
+/// The name of a message that begins with `$name` and a blank, or is nothing else: of lower case letters, digits and hyphens.
+fn skill_like(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('$')?.split(char::is_whitespace).next()?;
+    let letters = name.chars().filter(char::is_ascii_lowercase).count();
+    let plain = name.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-'));
+    (plain && letters >= NAME_LETTERS).then_some(name)
 }
 
 impl Taken {
+    /// The hint that the message names no skill; `None`: it does, or names none.
+    pub(crate) fn hint(&self) -> Option<Notice> {
+        let name = self.unknown.as_ref()?;
+        Some(Notice::new(NoticeKind::Info, format!("there is no skill called {name}; /skills lists them")))
+    }
+
     /// What the turn of the message is held to.
     pub(crate) fn terms(&self, core: &Core) -> TurnTerms {
         let own = self.command.iter().filter(|command| !command.allowed_tools.is_empty());

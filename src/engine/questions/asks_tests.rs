@@ -13,7 +13,7 @@ fn permission(shown: &str) -> AskBody {
         diff: None,
         folder: String::new(),
         why: String::new(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: Vec::new(),
         risk: Risk::High,
         always: None,

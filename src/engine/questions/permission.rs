@@ -10,7 +10,10 @@ use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::{PermissionAsk, Risk};
-use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, TerminalPlace, ToolCatalog, Touch};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    Access, AgentId, EventBody, Notice, NoticeKind, Profile, ShellState, TerminalPlace, ToolCatalog, Touch,
+};
 use tiller_tool::shell::Deletion;
 
 /// Adds a pattern to the user's `permissions.yaml`.
@@ -336,6 +339,13 @@ fn rules_of(patterns: &str, source: Source, tools: &ToolCatalog) -> Result<Vec<R
         .into_iter()
         .map(|p| Rule::parse(Effect::Allow, source, p, tools))
         .collect()
+}
+
+/// The notice that a rule of an answer could not be saved.
+pub(crate) fn rule_not_saved(why: &str) -> EventBody {
+    let notice = Notice::new(NoticeKind::Config, format!("the rule could not be saved: {why}"))
+        .hint("this call is approved once");
+    EventBody::State(StateEvent::Notice { notice })
 }
 
 /// The question for the dialog. `shown` is exactly what runs; the hash ties the answer to it.

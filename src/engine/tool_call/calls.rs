@@ -206,7 +206,8 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         .as_mut()
         .and_then(|l| l.calls.args.remove(call_id))
         .unwrap_or(Value::Object(serde_json::Map::new()));
-    if let Some(live) = &mut core.turn.live {
+    // Commands of a message are no work of the agent's.
+    if let Some(live) = core.turn.live.as_mut().filter(|_| !ToolCall::is_of_message(call_id)) {
         live.record.call_ended(&name, &arguments, result.outcome.ok());
     }
     if let Some(skill) = crate::turn::record::loaded(&name, &arguments).filter(|_| result.outcome.ok()) {

@@ -15,7 +15,7 @@ use tiller_tool::{CommandProfile, CommandRun};
 use super::{CallTask, failed};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
-use crate::questions::permission::{Question, permission_ask};
+use crate::questions::permission::{Question, permission_ask, rule_not_saved};
 use crate::turn::CallResult;
 
 /// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
@@ -334,15 +334,7 @@ impl CallTask {
             })
         };
         if let Err(why) = done {
-            let notice = tiller_protocol::Notice::new(
-                tiller_protocol::NoticeKind::Config,
-                format!("the rule could not be saved: {why}"),
-            )
-            .hint("this call is approved once");
-            self.bus.publish(
-                &self.origin.scope,
-                EventBody::State(tiller_protocol::event::StateEvent::Notice { notice }),
-            );
+            self.bus.publish(&self.origin.scope, rule_not_saved(&why));
         }
     }
 

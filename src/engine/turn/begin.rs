@@ -11,7 +11,7 @@ use tiller_protocol::{Entry, EventBody, HookEvent, ToolCall};
 use tiller_skills::Skill;
 
 use crate::bus::EventScope;
-use crate::context::prefix::layers::{AgentRole, KeptFacts, PromptFacts, SkillFacts};
+use crate::context::prefix::layers::{AgentRole, KeptFacts, PromptFacts, SkillFacts, skill_list_budget};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -23,9 +23,6 @@ use crate::turn::{CallResult, Input, ToolTable, Turn, TurnLimits};
 
 /// The tool that loads skills.
 const LOAD_SKILL: &str = "skill_view";
-
-/// Tokens of the list of skills at most.
-const SKILL_INDEX: u64 = 2_000;
 
 /// Answers of a turn that hooks may send back; the next one ends the turn.
 const CHECKS: u32 = 3;
@@ -113,6 +110,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     });
     core.session.interrupted = None;
     crate::memory::unconfined_programs::turn_began(core);
+    core.context.late.turn_began();
     crate::learning::notice_of_faults(core);
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
@@ -176,13 +174,9 @@ fn skill_index(core: &Core) -> String {
     if core.services.tool(LOAD_SKILL).is_none() {
         return String::new();
     }
-    let bytes = match core.services.config().context.layers.get("skills") {
-        None => tiller_skills::INDEX_BYTES,
-        // About 2.5 bytes of text are a token.
-        Some(tokens) => {
-            usize::try_from((*tokens).min(SKILL_INDEX).saturating_mul(5) / 2).unwrap_or(usize::MAX)
-        }
-    };
+    // About 2.5 bytes of text are a token.
+    let tokens = skill_list_budget(&core.services.config().context);
+    let bytes = usize::try_from(tokens.saturating_mul(5) / 2).unwrap_or(usize::MAX);
     tiller_skills::index(&core.services.skills(), bytes)
 }
 

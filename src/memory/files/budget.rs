@@ -33,6 +33,8 @@ impl Memory {
     /// The oldest dated entries of each file that is over its budget; without them the rest fits. Text without a date is the
     /// person's own and stays, and so do rules, which have no power in the archive.
     pub fn over_budget(&self) -> Vec<Condensed> {
+        self.look();
+        self.note_unconfined_entries(None);
         let mut out = Vec::new();
         for target in self.targets() {
             let Ok(document) = self.read(target) else { continue };
@@ -125,11 +127,20 @@ impl Memory {
         matches!(parse(text, tools), Ok(Some(_)))
     }
 
+    /// Why a text with matchers is no rule, without a full stop; `None`: it is one, or it has no matcher. Without a catalog of
+    /// tools nothing is known.
+    pub fn rule_fault(&self, text: &str) -> Option<String> {
+        parse(text, self.tools.get()?).err()
+    }
+
     fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {
         let Some(path) = self.path(target).map(|path| name(&path)) else { return Vec::new() };
         let (mut left, budget) = (self.cost(&path, document), self.budget(target.file));
         let others = self.by_others();
-        let archivable = |e: &&Entry| !e.archived && !e.date.is_empty() && !self.is_rule(&path, e, &others);
+        let archivable = |e: &&Entry| {
+            let sent = others.shown(&path, Part::Entry(e)) != Shown::LeftOut;
+            sent && !e.archived && !e.date.is_empty() && !self.is_rule(&path, e, &others)
+        };
         let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
         dated.sort_by(|a, b| a.date.cmp(&b.date));
         let mut out = Vec::new();

@@ -202,9 +202,10 @@ impl Document {
         })
     }
 
-    /// All that says something, in the archive and outside of it: entries, and the lines that are no part of one.
+    /// All that says something: entries, those of the archive too, and the lines outside of it that are no part of one.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
-        self.pieces.iter().map(Piece::part).filter(|part| part.says())
+        let pieces = self.pieces.iter().filter(|piece| !matches!(piece, Piece::Line { archive: true, .. }));
+        pieces.map(Piece::part).filter(|part| part.says())
     }
 
     /// The lines that models see and that are no part of an entry, without those that say nothing.

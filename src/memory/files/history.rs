@@ -58,9 +58,11 @@ impl Memory {
             let vanished = change.state == ChangeState::Outside;
             return Ok(if vanished { "taken off the list" } else { "declined" }.into());
         }
-        let in_settings = change.path == super::name(&self.settings_slot().path);
-        if change.state == ChangeState::Done && (in_settings || is_line(&change)) {
-            return self.accept_as_it_is(store, &change);
+        if is_line(&change) {
+            return self.accept_lines(store, &change);
+        }
+        if change.state == ChangeState::Done && change.path == super::name(&self.settings_slot().path) {
+            return self.accept_in_settings(store, &change);
         }
         let target = self
             .target_of(&change.path)

@@ -31,6 +31,7 @@ mod screen;
 mod seen;
 mod taints;
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -106,6 +107,8 @@ pub struct Memory {
     trusted: AtomicBool,
     since_unconfined: Mutex<Option<power::SinceUnconfined>>,
     watch: Mutex<seen::Watch>,
+    /// Lines that are no entry as the list showed them last, with the change of their row; by path.
+    shown_lines: Mutex<HashMap<String, (i64, HashSet<String>)>>,
     /// What the database said of the entries when it was read last.
     origins: Mutex<Option<Arc<taints::Origins>>>,
     /// Entries that moved into an archive by themselves, and that no notice has named.
@@ -175,6 +178,7 @@ impl Memory {
             trusted: AtomicBool::new(false),
             since_unconfined: Mutex::default(),
             watch: Mutex::default(),
+            shown_lines: Mutex::default(),
             origins: Mutex::default(),
             archived: AtomicUsize::new(0),
             order: OnceLock::new(),
@@ -286,6 +290,9 @@ impl Memory {
         file: MemoryFile,
         left_out: &dyn Fn(&Path, &Entry) -> bool,
     ) -> Vec<(PathBuf, String)> {
+        // What a program wrote that was killed with Tiller, or that runs now, is known before models see it.
+        self.look();
+        self.note_unconfined_entries(None);
         let others = self.by_others();
         let text_of = |path: &Path, document: &Document| {
             let place = name(path);

@@ -1,6 +1,7 @@
 //! What clients see of memory.
 
 use std::collections::HashMap;
+use std::sync::PoisonError;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
 use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
@@ -45,7 +46,8 @@ impl Memory {
                     page.entries.extend(
                         document.entries().rev().map(|e| shown(target, e, &sources, &used.path, &others)),
                     );
-                    page.entries.extend(lines_of_others(target, &document, &sources, &used.path, &others));
+                    let lines = self.waiting_lines(target, &document, &sources, &used.path, &others);
+                    page.entries.extend(lines);
                 }
                 Err(error) => used.fault = error.to_string(),
             }
@@ -111,7 +113,33 @@ impl Memory {
         let (document, sources) = (Document::parse(&text), sources(changes, &path));
         let all = document.entries().map(|own| shown(SETTINGS, own, &sources, &path, others));
         let entries = all.filter(|e| e.from.as_ref().is_some_and(|from| from.taint.is_untrusted()));
-        entries.chain(lines_of_others(SETTINGS, &document, &sources, &path, others)).collect()
+        entries.chain(self.waiting_lines(SETTINGS, &document, &sources, &path, others)).collect()
+    }
+
+    /// The lines of the file at `path` that are no part of an entry and that a program may have written, in one row. Its
+    /// change is the one that was recorded last; accepting it accepts these lines.
+    fn waiting_lines(
+        &self,
+        target: MemoryTarget,
+        document: &Document,
+        sources: &HashMap<String, &MemoryChange>,
+        path: &str,
+        others: &ByOthers,
+    ) -> Option<MemoryEntry> {
+        let found = document.live_lines().filter(|part| others.shown(path, *part) == Shown::LeftOut);
+        let lines: Vec<String> = found.map(Part::line).collect();
+        let recorded = lines.iter().filter_map(|line| sources.get(line)).filter(|change| is_line(change));
+        let last = recorded.max_by_key(|change| change.id)?;
+        let own = Entry { text: lines.join("\n"), ..Entry::default() };
+        let mut shown = self.shown_lines.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.insert(path.to_owned(), (last.id, lines.into_iter().collect()));
+        Some(MemoryEntry {
+            change: Some(last.id),
+            from: Some(last.from.clone()),
+            hidden: true,
+            fault: NOT_SENT_LINE.to_owned(),
+            ..entry(target, &own, sources)
+        })
     }
 
     fn of_change(&self, change: &MemoryChange, state: MemoryState) -> Option<MemoryEntry> {
@@ -155,30 +183,6 @@ fn shown(
         Shown::LeftOut => MemoryEntry { hidden: true, fault: NOT_SENT.to_owned(), ..entry },
         Shown::Whole | Shown::Marked(_) => entry,
     }
-}
-
-/// The lines of the file at `path` that are no part of an entry and that a program may have written, in one row. Its change
-/// is the one that was recorded last.
-fn lines_of_others(
-    target: MemoryTarget,
-    document: &Document,
-    sources: &HashMap<String, &MemoryChange>,
-    path: &str,
-    others: &ByOthers,
-) -> Option<MemoryEntry> {
-    let found = document.live_lines().filter(|part| others.shown(path, *part) == Shown::LeftOut);
-    let lines: Vec<String> = found.map(Part::line).collect();
-    let recorded = lines.iter().filter_map(|line| sources.get(line)).filter(|change| is_line(change));
-    let last = recorded.max_by_key(|change| change.id);
-    let own = Entry { text: lines.join("\n"), ..Entry::default() };
-    let row = MemoryEntry {
-        change: last.map(|change| change.id),
-        from: last.map(|change| change.from.clone()),
-        hidden: true,
-        fault: NOT_SENT_LINE.to_owned(),
-        ..entry(target, &own, sources)
-    };
-    (!lines.is_empty()).then_some(row)
 }
 
 fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryChange>) -> MemoryEntry {

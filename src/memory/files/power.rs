@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::{ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint, Time};
-use tiller_store::Store;
+use tiller_store::{RecordStep, Store, UnfinishedChange};
 
 use super::disk::Slot;
 use super::document::{Document, Entry, Part, Shown};
@@ -19,6 +19,9 @@ use super::taints::{Origins, unmarked};
 use super::{Memory, MemoryError, name};
 use crate::rules::matcher::of_others;
 use crate::screen::instructs;
+
+/// What the record of a line that is no entry has in place of a removed entry. No entry is empty.
+const NO_ENTRY: &str = "";
 
 /// A file whose entries can be rules.
 #[derive(Clone, Debug)]
@@ -202,41 +205,61 @@ impl Memory {
         }
     }
 
-    /// The same as [`Self::accept_kept`] where the text stays as it is: in the USER.md of the user's settings, which is only
-    /// read, and for lines that are no entry. Those of the file that were found before this one are accepted with it: they
-    /// are one row of the browser.
-    pub(super) fn accept_as_it_is(
+    /// The same as [`Self::accept_kept`] in the USER.md of the user's settings, which is only read: the entry stays as it is.
+    pub(super) fn accept_in_settings(
         &self,
         store: &Store,
         change: &MemoryChange,
     ) -> Result<String, MemoryError> {
-        let recorded = self.changes(&[ChangeState::Done])?;
-        let shown = if is_line(change) { self.lines_in(&change.path)? } else { HashSet::new() };
-        let with = |c: &&MemoryChange| {
-            let found =
-                is_line(c) && c.path == change.path && c.id < change.id && c.from.taint.is_untrusted();
-            let line = || Entry::of_line(c.added.as_deref().unwrap_or_default()).line();
-            c.id == change.id || (found && shown.contains(&line()))
-        };
-        let changes: Vec<&MemoryChange> = recorded.iter().filter(with).collect();
-        for change in &changes {
-            self.screened(change.added.as_deref().unwrap_or_default(), Taint::Person)?;
-        }
-        for change in changes {
-            let from = Provenance { taint: Taint::Person, ..change.from.clone() };
-            let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
-            store.memory_changes().add(accepted).wait()?;
-        }
-        Ok(format!("accepted in {}", change.path))
+        self.record_accepted(store, &change.path, std::slice::from_ref(change))
     }
 
-    /// The lines of the file at `path` that are no part of an entry and that models could see.
-    fn lines_in(&self, path: &str) -> Result<HashSet<String>, MemoryError> {
+    /// The user accepts the lines of a file that are no entry, as the list showed them last in the row of this change.
+    ///
+    /// # Errors
+    /// When the list was not shown, or the file has none of them any more.
+    pub(super) fn accept_lines(&self, store: &Store, change: &MemoryChange) -> Result<String, MemoryError> {
+        let path = change.path.as_str();
+        let shown = self.shown_lines.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        let (_, shown) = shown.filter(|(id, _)| *id == change.id).unwrap_or_default();
         let files = self.rule_files();
-        let Some(file) = files.iter().find(|file| name(&file.path) == path) else {
-            return Ok(HashSet::new());
-        };
-        Ok(file.read()?.live_lines().map(Part::line).collect())
+        let document = files.iter().find(|file| name(&file.path) == path).map(RuleFilePlace::read);
+        let (document, others) = (document.transpose()?.unwrap_or_default(), self.by_others());
+        let waits = |part: &Part<'_>| others.shown(path, *part) == Shown::LeftOut;
+        let lines: HashSet<String> =
+            document.live_lines().filter(waits).map(Part::line).filter(|line| shown.contains(line)).collect();
+        if lines.is_empty() {
+            return Err(MemoryError::Refused("the file has changed: look at the list again".into()));
+        }
+        let mut last: HashMap<String, MemoryChange> = HashMap::new();
+        for change in self.changes(&[ChangeState::Done])? {
+            let line = Entry::of_line(change.added.as_deref().unwrap_or_default()).line();
+            if is_line(&change) && change.path == path && lines.contains(&line) {
+                last.insert(line, change);
+            }
+        }
+        let mut accepted: Vec<MemoryChange> = last.into_values().collect();
+        accepted.sort_by_key(|change| change.id);
+        self.record_accepted(store, path, &accepted)
+    }
+
+    /// Records all of these as the user's, or none.
+    fn record_accepted(
+        &self,
+        store: &Store,
+        path: &str,
+        changes: &[MemoryChange],
+    ) -> Result<String, MemoryError> {
+        let mut steps = Vec::new();
+        for change in changes {
+            self.screened(change.added.as_deref().unwrap_or_default(), Taint::Person)?;
+            let from = Provenance { taint: Taint::Person, ..change.from.clone() };
+            let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
+            steps.push(RecordStep::Add(accepted));
+        }
+        let change = UnfinishedChange { steps, ..UnfinishedChange::default() };
+        store.memory_changes().record(path, change)?.wait()?;
+        Ok(format!("accepted in {path}"))
     }
 
     /// The user accepts an entry that text of others had a part in: from then on it is the user's, without the mark at its
@@ -262,13 +285,12 @@ impl Memory {
 /// Whether a change is the record of a line that is no entry, and that was found in a file: it changed nothing, so that it
 /// cannot be undone.
 pub(super) fn is_line(change: &MemoryChange) -> bool {
-    change.added.is_some() && change.added == change.removed
+    change.added.is_some() && change.removed.as_deref() == Some(NO_ENTRY)
 }
 
-/// The change that a part of a file is recorded by, which was found in it. A line replaces itself: see [`is_line`].
+/// The change that a part of a file is recorded by, which was found in it.
 pub(super) fn found(part: Part<'_>, time: Time, path: &str, from: Provenance) -> MemoryChange {
-    let line = part.line();
-    let removed = matches!(part, Part::Line(_)).then(|| line.clone());
-    let (path, added) = (path.to_owned(), Some(line));
+    let removed = matches!(part, Part::Line(_)).then(|| NO_ENTRY.to_owned());
+    let (path, added) = (path.to_owned(), Some(part.line()));
     MemoryChange { id: 0, time, path, removed, added, archived: None, state: ChangeState::Done, from }
 }

@@ -39,6 +39,8 @@ pub(super) struct Watch {
     runner: String,
     /// Turns and calls that run, the latest last, by session and id of the call.
     running: Vec<((SessionId, String), Provenance)>,
+    /// The origin of a call after which the files were not compared.
+    dropped: Option<Provenance>,
     /// Entries that vanished while a turn or call of a session ran, and that no notice has named.
     unreported: HashMap<SessionId, usize>,
 }
@@ -52,16 +54,29 @@ struct Watched {
     target: MemoryTarget,
 }
 
-/// A call that may change memory files by itself. It has ended when this is dropped.
+/// A call that may change memory files by itself. One that is dropped before [`Self::compared`] stays in the database as one
+/// that was killed: the next start compares the files.
 #[derive(Debug)]
 pub struct UnconfinedCall {
     memory: Arc<Memory>,
     key: (SessionId, String),
+    compared: bool,
+}
+
+impl UnconfinedCall {
+    /// It has ended, and the files were looked at after that.
+    pub fn compared(mut self) {
+        self.compared = true;
+    }
 }
 
 impl Drop for UnconfinedCall {
     fn drop(&mut self) {
-        self.memory.ended(&self.key);
+        let from = self.memory.ended(&self.key);
+        if !self.compared {
+            self.memory.watch().dropped = from;
+            return;
+        }
         // Not awaited: a call that seems to run only changes the words about what vanishes.
         drop(self.memory.persist(self.memory.running(true)));
     }
@@ -110,7 +125,7 @@ impl Memory {
         if let Some(Err(error)) = self.persist(Some(from)).map(Ticket::wait) {
             tracing::warn!(%error, "the call that may change memory files is not recorded");
         }
-        Some(UnconfinedCall { memory: Arc::clone(self), key })
+        Some(UnconfinedCall { memory: Arc::clone(self), key, compared: false })
     }
 
     /// How many entries vanished since the last call of this, while a turn or a call of the session ran. Blocks.
@@ -145,6 +160,8 @@ impl Memory {
             if let Some(store) = self.store.get().filter(|_| own.0 != own.1) {
                 store.memory_changes().begin(&watched.key, &change)?.wait()?;
             }
+            // Before the file has them: another thread may look for what programs wrote.
+            self.written_here(&watched.slot.path, new_lines(&own.0, &own.1));
             Ok(value)
         });
         let value = match changed {
@@ -162,7 +179,6 @@ impl Memory {
             store.memory_changes().record(&watched.key, change)?.wait()?;
         }
         super::disk::step("recorded");
-        self.written_here(&slot.path, new_lines(&own.0, &own.1));
         if let Err(error) = self.look_locked(&lock, &watched, self.clock.now(), Some(&own)) {
             tracing::warn!(%error, "a memory file was not compared with its last state");
         }
@@ -177,8 +193,9 @@ impl Memory {
         let after = Document::parse(&watched.slot.read()?.unwrap_or_default());
         let is = counts(&after);
         let number = |line: &String| is.get(line).copied().unwrap_or_default();
-        let done = change.fewer.iter().all(|(line, then)| number(line) <= *then)
-            && change.more.iter().all(|(line, then)| number(line) >= *then);
+        // An editor may have changed one of several lines since.
+        let done = change.more.iter().any(|(line, then)| number(line) >= *then)
+            || (change.more.is_empty() && change.fewer.iter().any(|(line, then)| number(line) <= *then));
         if !done {
             store.memory_changes().give_up(&watched.key).wait()?;
             return Ok(None);
@@ -232,18 +249,13 @@ impl Memory {
         self.change(target, edit, |added| {
             let mut steps = Vec::new();
             if *added {
-                // It is as trusted as it was: the user brings back what was there.
-                let recorded = store.memory_changes().of_lines(&change.path, &entry.forms())?;
-                let last =
-                    recorded.iter().rev().find(|c| c.state == ChangeState::Done && entry.is_in(&c.added));
-                let person = Provenance { taint: Taint::Person, ..Provenance::default() };
                 let change = MemoryChange {
                     id: 0,
                     time: self.clock.now(),
                     removed: None,
                     added: Some(line.to_owned()),
                     state: ChangeState::Done,
-                    from: last.map_or(person, |c| c.from.clone()),
+                    from: origin_of(store, &change.path, &entry)?,
                     ..change.clone()
                 };
                 steps.push(RecordStep::Add(change));
@@ -264,12 +276,16 @@ impl Memory {
         watch.running.push((key, from));
     }
 
-    fn ended(&self, key: &(SessionId, String)) {
-        self.watch().running.retain(|(other, _)| other != key);
+    /// Returns the origin of the call or turn that has ended.
+    fn ended(&self, key: &(SessionId, String)) -> Option<Provenance> {
+        let mut watch = self.watch();
+        let at = watch.running.iter().position(|(other, _)| other == key)?;
+        Some(watch.running.remove(at).1)
     }
 
     /// Keeps in the database which call runs, for the case that this process is killed. `None`: none does.
     fn persist(&self, by: Option<Provenance>) -> Option<Ticket<()>> {
+        let by = by.or_else(|| self.watch().dropped.clone());
         let paths = self.watched().map(|w| w.key).collect();
         Some(self.store.get()?.memory_changes().runs(paths, self.runner(), by))
     }
@@ -420,6 +436,23 @@ impl Memory {
         }
         Ok(added)
     }
+}
+
+/// The origin of what is brought back: it is as trusted as it was. The lines of a text that is no entry were recorded one by
+/// one, and the least trusted of them counts.
+fn origin_of(store: &Store, path: &str, entry: &Entry) -> Result<Provenance, MemoryError> {
+    let last = |entry: &Entry| -> Result<Option<Provenance>, MemoryError> {
+        let recorded = store.memory_changes().of_lines(path, &entry.forms())?;
+        let mut done = recorded.into_iter().rev().filter(|c| c.state == ChangeState::Done);
+        Ok(done.find(|c| entry.is_in(&c.added)).map(|c| c.from))
+    };
+    if let Some(from) = last(entry)? {
+        return Ok(from);
+    }
+    let lines: Vec<Entry> = entry.line().lines().map(Entry::of_line).collect();
+    let found: Vec<Option<Provenance>> = lines.iter().map(last).collect::<Result<_, _>>()?;
+    let least = found.into_iter().flatten().max_by_key(|from| from.taint);
+    Ok(least.unwrap_or(Provenance { taint: Taint::Person, ..Provenance::default() }))
 }
 
 /// What a change does to the entries of a file, and what is to be recorded of it.

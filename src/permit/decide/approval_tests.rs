@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn x7_the_answer_is_bound_to_what_runs(shown in any::<String>(), other in any::<String>(), timeout in 0_u32..9, other_timeout in 0_u32..9) {
         let arguments = json!({ "command": shown, "timeout": timeout });
-        let verdict = Verdict::Ask { rule: "no rule matches".into(), risk: Risk::High, effects: vec![], always: None };
+        let verdict = Verdict::Ask { rule: "no permission rule matches".into(), risk: Risk::High, effects: vec![], always: None };
         let ask = call(&shown, &arguments).ask(&verdict).unwrap();
         // What is shown is what was given, to the last byte.
         prop_assert_eq!(&ask.shown, &shown);

@@ -96,7 +96,7 @@ pub(crate) fn judge(
     let always = if writes { None } else { offer(policy, &analysis, &places, &open) };
     let rule = match &analysis.loose {
         // Every part is covered by a rule, and still the command may do more than its words say.
-        Some(why) if open.is_empty() => format!("no rule matches for certain: {why}").into(),
+        Some(why) if open.is_empty() => format!("no permission rule matches for certain: {why}").into(),
         _ => AskReason::NoRule,
     };
     let need = ask(rule, always);

@@ -219,7 +219,7 @@ fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason()
     let Verdict::Ask { rule, .. } = run(&policy, Profile::Ask, Human::Present, "bash") else {
         panic!("it must ask")
     };
-    assert_eq!(rule.text(), "no rule matches for certain: bash without code");
+    assert_eq!(rule.text(), "no permission rule matches for certain: bash without code");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn x12_nobody_to_answer_is_a_no_with_its_reason() {
     ) else {
         panic!("it must be denied")
     };
-    assert_eq!(rule, "no rule matches");
+    assert_eq!(rule, "no permission rule matches");
     assert!(reason.contains("no one can answer"), "{reason}");
 }
 

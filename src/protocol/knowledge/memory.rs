@@ -260,6 +260,9 @@ pub const WHEN: &str = "[when:";
 /// The beginning of a matcher of calls that a rule forbids.
 pub const NEVER: &str = "[never:";
 
+/// What an answer to a change of memory says before the fault of a matcher, after what was done.
+pub const BUT_NO_RULE: &str = ", but it is no rule: ";
+
 /// Whether a text has something that is read as a matcher, with or without fault.
 pub fn has_matcher(text: &str) -> bool {
     [WHEN, NEVER].iter().any(|matcher| text.contains(matcher))

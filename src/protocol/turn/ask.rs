@@ -164,7 +164,7 @@ impl AskReason {
     /// As it is stored, and shown to the user.
     pub fn text(&self) -> &str {
         match self {
-            Self::NoRule => "no rule matches",
+            Self::NoRule => "no permission rule matches",
             Self::Because(words) => words,
         }
     }

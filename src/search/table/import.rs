@@ -51,7 +51,8 @@ fn store(to: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     remove_leftovers(folder);
     let mut file = tempfile::Builder::new().prefix(PART.0).suffix(PART.1).tempfile_in(folder)?;
-    // Shows other imports that it is in use. Where there are no locks, one of two imports at once may fail.
+    // Shows other imports that it is in use. Another import may remove the file between its creation and its lock, or at
+    // any time where there are no locks: then this import fails, and can be repeated.
     drop(file.as_file().try_lock());
     file.write_all(bytes)?;
     file.as_file().sync_all()?;

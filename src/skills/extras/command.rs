@@ -6,6 +6,7 @@ use tiller_config::agents::Origin;
 use tiller_config::agents::front::{Pairs, Value};
 
 use super::described;
+use super::shell::{Arguments, filled};
 use crate::fill::placed;
 use crate::read::{find, one_line, scalar, tool_words};
 
@@ -18,6 +19,8 @@ pub enum CommandPiece {
         line: String,
         /// It stands in a line of text: `` !`command` ``.
         inline: bool,
+        /// Why it cannot run with its arguments; `line` has none of them then.
+        refused: Option<&'static str>,
     },
 }
 
@@ -65,21 +68,31 @@ impl OwnCommand {
         }
     }
 
-    /// The text of a message that calls it, with its arguments. The file alone says what is a command: arguments are put
-    /// into commands as they are, and never make one.
+    /// The text of a message that calls it, with its arguments. The file alone says what is a command: in commands
+    /// arguments are quoted.
     pub fn pieces(&self, arguments: &str) -> Vec<CommandPiece> {
+        self.pieces_with(arguments, &[])
+    }
+
+    /// As [`Self::pieces`]. `pastes`: labels in the arguments, and the texts that they stand for in commands.
+    pub fn pieces_with(&self, arguments: &str, pastes: &[(&str, &str)]) -> Vec<CommandPiece> {
         let mut used = false;
-        let mut put = |text: &str| {
-            let (text, here) = placed(text, &[], arguments);
-            used |= here;
-            text
-        };
+        let quoted = Arguments::new(arguments, pastes);
         let mut pieces: Vec<CommandPiece> = Vec::new();
         for piece in split(&self.body) {
-            pieces.push(match piece {
-                CommandPiece::Text(text) => CommandPiece::Text(put(&text)),
-                CommandPiece::Run { line, inline } => CommandPiece::Run { line: put(&line), inline },
-            });
+            let (piece, here) = match piece {
+                CommandPiece::Text(text) => {
+                    let (text, here) = placed(&text, &[], arguments);
+                    (CommandPiece::Text(text), here)
+                }
+                CommandPiece::Run { line, inline, .. } => {
+                    let (with, here) = filled(&line, &quoted);
+                    let refused = with.as_ref().err().copied();
+                    (CommandPiece::Run { line: with.unwrap_or(line), inline, refused }, here)
+                }
+            };
+            used |= here;
+            pieces.push(piece);
         }
         let mut end = String::new();
         if !used && !arguments.trim().is_empty() {
@@ -112,11 +125,14 @@ impl OwnCommand {
 /// A text, divided at its commands: lines `!command`, and `` !`command` `` in a line. In a fenced block there are none.
 fn split(text: &str) -> Vec<CommandPiece> {
     let mut pieces = Pieces::default();
-    let mut fenced = false;
+    let mut open: Option<Fence> = None;
     for line in text.trim_end().lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
+        open = match (open, Fence::of(line)) {
+            (None, Some((fence, rest))) if fence.opens(rest) => Some(fence),
+            (Some(first), Some((fence, rest))) if first.is_closed_by(fence, rest) => None,
+            (open, _) => open,
+        };
+        let fenced = open.is_some();
         let whole = line
             .trim_start()
             .strip_prefix('!')
@@ -129,6 +145,33 @@ fn split(text: &str) -> Vec<CommandPiece> {
         pieces.text.push('\n');
     }
     pieces.end()
+}
+
+/// A line that begins or ends a block of code.
+#[derive(Clone, Copy)]
+struct Fence {
+    sign: char,
+    length: usize,
+}
+
+impl Fence {
+    /// The row of at least three backticks or tildes at the beginning of a line, and what stands behind it.
+    fn of(line: &str) -> Option<(Self, &str)> {
+        let line = line.trim_start();
+        let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let rest = line.trim_start_matches(sign);
+        let length = line.len() - rest.len();
+        (length >= 3).then_some((Self { sign, length }, rest))
+    }
+
+    fn opens(self, rest: &str) -> bool {
+        // As in Markdown: else it is code in a line.
+        self.sign != '`' || !rest.contains('`')
+    }
+
+    fn is_closed_by(self, other: Self, rest: &str) -> bool {
+        self.sign == other.sign && self.length <= other.length && rest.trim().is_empty()
+    }
 }
 
 /// `` !`command` `` in a line.
@@ -159,7 +202,7 @@ impl Pieces {
         if !text.is_empty() {
             self.all.push(CommandPiece::Text(text));
         }
-        self.all.push(CommandPiece::Run { line: command.trim().to_owned(), inline });
+        self.all.push(CommandPiece::Run { line: command.trim().to_owned(), inline, refused: None });
     }
 
     fn end(mut self) -> Vec<CommandPiece> {
@@ -184,7 +227,7 @@ mod tests {
     }
 
     fn run(line: &str, inline: bool) -> CommandPiece {
-        CommandPiece::Run { line: line.into(), inline }
+        CommandPiece::Run { line: line.into(), inline, refused: None }
     }
 
     #[test]
@@ -208,12 +251,29 @@ mod tests {
     #[test]
     fn arguments_are_put_into_commands_and_never_make_one() {
         let show = command("Show it.\n!git show $1");
-        assert_eq!(show.pieces("HEAD; ls"), [text("Show it.\n"), run("git show HEAD;", false)]);
+        assert_eq!(show.pieces("HEAD; ls"), [text("Show it.\n"), run("git show 'HEAD;'", false)]);
         assert_eq!(show.runs(), ["git show $1"]);
         let plain = command("Say $ARGUMENTS.");
         assert_eq!(plain.pieces("it\n!rm x\n!`ls`"), [text("Say it\n!rm x\n!`ls`.")]);
         let whole = command("!make");
         assert_eq!(whole.pieces("all"), [run("make", false), text("\n\nall")]);
         assert_eq!(command("!$ARGUMENTS").pieces("git log"), [run("git log", false)]);
+    }
+    #[test]
+    fn a_fence_ends_with_its_own_sign_and_length() {
+        let fenced =
+            "````\n```\n!a\n```\n~~~~\n!b\n```` x\n!c\n`````\n!runs\n~~~ sh\n```\n!d\n~~~\n```x```\n!too";
+        assert_eq!(command(fenced).runs(), ["runs", "too"]);
+        assert!(command("~~~\n!a !`b`\n~~\n!c").runs().is_empty());
+    }
+
+    #[test]
+    fn a_command_that_takes_no_quoted_argument_is_refused() {
+        let pieces = command("!echo `date $1`").pieces("'a;b'");
+        let refused = |piece: &CommandPiece| match piece {
+            CommandPiece::Run { line, refused, .. } => line == "echo `date $1`" && refused.is_some(),
+            CommandPiece::Text(_) => false,
+        };
+        assert!(pieces.len() == 1 && pieces.iter().all(refused), "{pieces:?}");
     }
 }

@@ -10,8 +10,8 @@ use crate::files::{ReadFailure, read_inside};
 
 /// Files of one place at most.
 pub(super) const MOST: usize = 200;
-/// Entries of folders that are looked at in one place.
-const ENTRIES: usize = 10 * MOST;
+/// Files and folders that are looked at in one place. Files with other endings do not count.
+pub(super) const ENTRIES: usize = 10 * MOST;
 /// Folders of commands below each other at most.
 const DEPTH: usize = 4;
 
@@ -35,7 +35,7 @@ pub(super) struct FoundFiles {
 /// The Markdown files of a folder on this machine, by path; `deep`: also those of the folders below it. No folder is no
 /// mistake. Blocks.
 pub(super) fn in_folder(folder: &Path, from: Origin, deep: bool) -> FoundFiles {
-    let mut search = Search { from, deep, entries: ENTRIES, full: false, files: FoundFiles::default() };
+    let mut search = Search { from, deep, entries: ENTRIES, reported: false, files: FoundFiles::default() };
     search.folder(folder, &[]);
     search.files
 }
@@ -43,12 +43,12 @@ pub(super) fn in_folder(folder: &Path, from: Origin, deep: bool) -> FoundFiles {
 /// The Markdown files of the project below `place`, made of the bytes that were trusted.
 pub(super) fn in_project(place: &str, files: &[ProjectFile<'_>], deep: bool) -> FoundFiles {
     let mut found: Vec<Found> = files.iter().filter_map(|file| of_project(place, file, deep)).collect();
-    // Stable: what is in no folder goes first.
+    // Files directly in the place go first; those of the same depth stay in their order.
     found.sort_by_key(|file| file.names.len());
     let mut problems = Vec::new();
     if found.len() > MOST {
         found.truncate(MOST);
-        problems.push(too_many(Path::new(place), &[]));
+        problems.push(folder_problem(Path::new(place), &[], &too_many_files()));
     }
     FoundFiles { found, problems }
 }
@@ -77,12 +77,16 @@ fn too_deep() -> String {
     format!("it is more than {DEPTH} folders deep")
 }
 
-fn too_many(place: &Path, above: &[String]) -> (String, Problem) {
-    wrong(place, above, &format!("more than {MOST} files; the rest is ignored"))
+fn too_many_files() -> String {
+    format!("more than {MOST} files; the rest is ignored")
 }
 
-/// What is wrong with a folder; `above`: the names on the way to it.
-fn wrong(folder: &Path, above: &[String], message: &str) -> (String, Problem) {
+fn too_many_entries() -> String {
+    format!("more than {ENTRIES} files and folders; the rest is ignored")
+}
+
+/// The name of a folder, with what is wrong with it; `above`: the names on the way to it.
+fn folder_problem(folder: &Path, above: &[String], message: &str) -> (String, Problem) {
     let name = if above.is_empty() {
         folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     } else {
@@ -95,10 +99,10 @@ fn wrong(folder: &Path, above: &[String], message: &str) -> (String, Problem) {
 struct Search {
     from: Origin,
     deep: bool,
-    /// Entries that may still be looked at.
+    /// Files and folders that may still be looked at.
     entries: usize,
-    /// There was more than is read, and it is reported.
-    full: bool,
+    /// It is reported that there is more than is read.
+    reported: bool,
     files: FoundFiles,
 }
 
@@ -108,34 +112,43 @@ impl Search {
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(e) if above.is_empty() && is_no_folder(&e) => return,
-            Err(e) => return self.wrong(folder, above, &format!("the folder cannot be read: {e}")),
+            Err(e) => return self.report(folder, above, &format!("the folder cannot be read: {e}")),
         };
-        let mut paths: Vec<PathBuf> = entries.take(self.entries + 1).flatten().map(|e| e.path()).collect();
-        if paths.len() > self.entries {
-            self.stop(folder, above);
-            paths.truncate(self.entries);
-        }
-        self.entries -= paths.len();
-        paths.sort();
-        // A folder whose name begins with a dot holds no commands, for example `.git`.
         let deep = self.deep;
-        let hidden = |p: &Path| p.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
-        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|p| p.is_dir());
-        for path in files.into_iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
-            self.file(path, folder, above);
+        // Each entry with whether it is a folder; what is neither a folder of commands nor Markdown is left out.
+        let wanted = entries.flatten().filter_map(|entry| {
+            let path = entry.path();
+            let is_folder = path.is_dir();
+            let is_wanted = match is_folder {
+                true => deep && !is_hidden(&path),
+                false => path.extension().is_some_and(|e| e == "md"),
+            };
+            is_wanted.then_some((is_folder, path))
+        });
+        let mut wanted: Vec<(bool, PathBuf)> = wanted.take(self.entries + 1).collect();
+        if wanted.len() > self.entries {
+            self.report_too_many(folder, above, &too_many_entries());
+            wanted.truncate(self.entries);
         }
-        for path in folders.into_iter().filter(|p| deep && !hidden(p.as_path())) {
-            self.below(&path, above);
+        self.entries -= wanted.len();
+        // Files go before folders, each by path.
+        wanted.sort();
+        for (is_folder, path) in wanted {
+            match is_folder {
+                true => self.below(&path, above),
+                false => self.file(path, folder, above),
+            }
         }
     }
 
     /// Adds a file of `folder`.
     fn file(&mut self, path: PathBuf, folder: &Path, above: &[String]) {
         if self.files.found.len() >= MOST {
-            return self.stop(folder, above);
+            return self.report_too_many(folder, above, &too_many_files());
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // A person's file may be a link, to where they keep their files. Nothing in a folder below may.
+        // A file directly in the place may be a link, for example into a repository of settings. One in a folder below
+        // may not.
         let content = if above.is_empty() { read_linked(&path, &name) } else { read(folder, &name) };
         let mut names = above.to_vec();
         names.push(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
@@ -146,31 +159,38 @@ impl Search {
     fn below(&mut self, path: &Path, above: &[String]) {
         let mut names = above.to_vec();
         names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-        // A person's folder may be a link, to where they keep their files. Nothing below it may.
+        // A folder directly in the user's place may be a link, for example into a repository of settings. One below it
+        // may not.
         let may_link = above.is_empty() && self.from == Origin::User;
         let link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_symlink());
         if link && !may_link {
-            self.wrong(path, &names, "the folder cannot be read: it is a link, which is not followed");
+            self.report(path, &names, "the folder cannot be read: it is a link, which is not followed");
         } else if names.len() > DEPTH {
-            self.wrong(path, &names, &format!("the folder cannot be read: {}", too_deep()));
+            self.report(path, &names, &format!("the folder cannot be read: {}", too_deep()));
         } else {
             self.folder(path, &names);
         }
     }
 
-    fn wrong(&mut self, folder: &Path, above: &[String], message: &str) {
+    /// Reports what is wrong with a folder.
+    fn report(&mut self, folder: &Path, above: &[String], message: &str) {
         if self.files.problems.len() < MOST {
-            self.files.problems.push(wrong(folder, above, message));
+            self.files.problems.push(folder_problem(folder, above, message));
         }
     }
 
     /// Reports once that there is more than is read.
-    fn stop(&mut self, folder: &Path, above: &[String]) {
-        if !self.full {
-            self.full = true;
-            self.files.problems.push(too_many(folder, above));
+    fn report_too_many(&mut self, folder: &Path, above: &[String], message: &str) {
+        if !self.reported {
+            self.reported = true;
+            self.files.problems.push(folder_problem(folder, above, message));
         }
     }
+}
+
+/// Whether the name begins with a dot, as that of `.git`: such a folder holds no commands.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 /// Whether the error says that there is no folder.

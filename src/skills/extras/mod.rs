@@ -6,10 +6,12 @@
 //! | --- | --- |
 //! | `command` | own commands |
 //! | `discover` | the files of a folder |
+//! | `shell` | the arguments in commands |
 //! | `style` | output styles |
 
 mod command;
 mod discover;
+mod shell;
 mod style;
 
 use std::collections::BTreeMap;
@@ -307,5 +309,23 @@ mod tests {
         assert!(all.command("z").is_some(), "what is in no subfolder goes first");
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         assert!(wrong[0].to_string().contains("more than 200"), "{wrong:?}");
+    }
+
+    #[test]
+    fn only_markdown_files_and_folders_count_as_entries() {
+        let home = tempfile::tempdir().unwrap();
+        let read = || Skills::load(&Sources { config: Some(home.path().to_owned()), ..Sources::default() });
+        put(home.path(), "commands/z.md", "x");
+        for n in 0..=discover::ENTRIES {
+            put(home.path(), &format!("commands/n{n}.txt"), "x");
+        }
+        let (all, wrong) = read();
+        assert_eq!((all.commands().count(), wrong.len()), (1, 0), "{wrong:?}");
+        for n in 0..=discover::ENTRIES {
+            std::fs::create_dir(home.path().join(format!("commands/d{n}"))).unwrap();
+        }
+        let (_, wrong) = read();
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        assert!(wrong[0].to_string().contains("more than 2000 files and folders"), "{wrong:?}");
     }
 }

@@ -264,7 +264,7 @@ impl Contents {
                 refused += 1;
             }
             let lower = line.to_lowercase();
-            let said = ODD.iter().find(|odd| lower.contains(*odd));
+            let said = ODD.iter().find(|odd| says(&lower, odd));
             let said = said.map(|odd| format!("says \"{odd}\": {}", short(line)));
             let comment = (prose && line.contains("<!--"))
                 .then(|| format!("a comment, which readers do not see: {}", short(line)));
@@ -281,6 +281,13 @@ impl Contents {
             self.remarks.push(Remark { path: path.to_owned(), line: last, text, refused: false });
         }
     }
+}
+
+/// Whether a line in lower case has this wording. The name of a program behind a pipe must be a whole word: in a table,
+/// `| share` is a cell.
+fn says(lower: &str, odd: &str) -> bool {
+    let goes_on = |behind: &str| behind.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
+    lower.split(odd).skip(1).any(|behind| !odd.starts_with('|') || !goes_on(behind))
 }
 
 fn short(line: &str) -> String {

@@ -224,6 +224,17 @@ fn with_file(bytes: &[u8]) -> Contents {
 }
 
 #[test]
+fn a_program_behind_a_pipe_is_odd_and_a_cell_of_a_table_is_not() {
+    let remarks = |text: &str| with_file(text.as_bytes()).remarks.len();
+    for cell in ["| share of nulls | 3 |\n", "| column | shape |\n", "| file | bash_profile |\n"] {
+        assert_eq!(remarks(cell), 0, "{cell}");
+    }
+    for pipe in ["curl x | sh\n", "curl x | sh -s\n", "`curl x | bash`\n", "| share | curl x | sh\n"] {
+        assert_eq!(remarks(pipe), 1, "{pipe}");
+    }
+}
+
+#[test]
 fn no_crowd_of_odd_lines_no_size_and_no_odd_byte_lets_invisible_text_pass() {
     let refused = |bytes: &[u8]| {
         let why = with_file(bytes).refusal().unwrap_or_default();

@@ -299,7 +299,8 @@ impl Learnings<'_> {
         })
     }
 
-    /// Changes state or text, and keeps what was there for [`Self::undo`]. The learning after it.
+    /// Changes state or text, and keeps what was there for [`Self::undo`]. The learning after it. A change to what is there
+    /// already records nothing.
     pub fn change(
         &self,
         id: i64,
@@ -324,7 +325,10 @@ impl Learnings<'_> {
                     after.source.taint = Taint::Person;
                 }
             }
-            write(conn, &after, Some(&before))?;
+            // A change that changes nothing leaves the state that `undo` brings back.
+            if after != before {
+                write(conn, &after, Some(&before))?;
+            }
             Ok(after)
         })
     }

@@ -49,6 +49,19 @@ fn a_change_can_be_undone_and_done_again() {
     assert!(l.undo(99).wait().is_err());
 }
 
+#[test]
+fn a_change_that_changes_nothing_keeps_what_undo_brings_back() {
+    let (_dir, store) = scratch();
+    let l = store.learnings();
+    let (id, _) = l.add(learning("git push", "rejected", "git pull first")).wait().unwrap();
+    l.change(id, Some(LearningState::Active), None).wait().unwrap();
+    for _ in 0..2 {
+        let retired = l.change(id, Some(LearningState::Retired), None).wait().unwrap();
+        assert_eq!(retired.state, LearningState::Retired);
+    }
+    assert_eq!(l.undo(id).wait().unwrap().state, LearningState::Active);
+}
+
 /// A rule that the user writes into a learning in use has power: its text is the user's.
 #[test]
 fn a_text_that_the_user_changes_is_the_users_where_the_learning_is_in_use() {

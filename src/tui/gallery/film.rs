@@ -131,7 +131,7 @@ fn approve(film: &mut Film<'_>, call: &Call) {
             diff: Some(diff.into()),
             folder: "/home/ann/api".into(),
             why: "parse both forms of the header".into(),
-            rule: "no rule matches".into(),
+            rule: "no permission rule matches".into(),
             effects: vec!["changes src/client.py".into()],
             risk: Risk::Low,
             always: Some("edit_file(src/**)".into()),

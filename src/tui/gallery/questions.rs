@@ -52,7 +52,7 @@ fn permission(verb: &str, shown: &str, risk: Risk) -> PermissionAsk {
         diff: None,
         folder: "/home/ann/api".into(),
         why: String::new(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: Vec::new(),
         risk,
         always: None,

@@ -63,7 +63,7 @@ fn permission(n: u128) -> Ask {
         diff: None,
         folder: "~/api".into(),
         why: "publish".into(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: vec!["writes to a remote".into()],
         risk: Risk::High,
         always: None,

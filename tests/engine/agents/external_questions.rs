@@ -74,6 +74,38 @@ async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() 
     rig.quit().await;
 }
 
+/// The call of a program is approved once where the rule of the answer cannot be written, and the user is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_for_a_program_that_cannot_be_saved_is_reported() {
+    use tiller_permit::{Policy, Roots};
+    let place = Place::new();
+    let toy = toy(&place, ACP);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.crew.programs = Some(toy);
+        p.session.profile = Some(Profile::Ask);
+        let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
+        let policy = Policy::new(roots, tiller_tool::Registry::built_in().catalog());
+        let write = |_: &str| -> Result<(), String> { Err("the disk is full".to_owned()) };
+        p.permit = tiller_engine::Permit::new(policy, Arc::new(write));
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let ask = rig.asked().await;
+    let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+    let decision = Decision::Always { pattern: "terminal(touch asked)".into() };
+    rig.answer(&ask, AskReply::Permission { decision, hash: p.hash.clone() });
+    let notice = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => {
+            notice.message.contains("the rule could not be saved: the disk is full").then_some(())
+        }
+        _ => None,
+    };
+    rig.until_of("the notice", notice).await;
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said allow-once");
+    rig.quit().await;
+}
+
 /// X18: even where everything is allowed, rules that deny answer a program's question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {

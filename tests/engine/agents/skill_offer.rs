@@ -242,3 +242,19 @@ async fn a_session_that_is_only_read_saves_no_skill() {
     rig.quit().await;
     assert_eq!(fake.count(), before, "nothing is sent");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_of_a_message_are_no_work_of_the_agent() {
+    let (place, library) = place();
+    let commands = place.tmp.path().join("roles/commands");
+    std::fs::create_dir_all(&commands).unwrap();
+    std::fs::write(commands.join("look.md"), "!true\n".repeat(8)).unwrap();
+    library.reload();
+    let fake = Fake::new([says("Seen."), says("Yes.")]);
+    let mut rig = place.start_with(&fake, roles(&library)).await;
+    rig.turn("/look").await;
+    rig.turn("and now?").await;
+    assert_eq!(rig.kinds().iter().filter(|kind| *kind == "tool_started").count(), 8);
+    assert!(rig.snapshot().await.asks.is_empty(), "{:?}", rig.kinds());
+    rig.quit().await;
+}

@@ -3,9 +3,9 @@
 use serde_json::json;
 use tiller_config::agents::{DefinitionContext, Definitions};
 use tiller_config::schema::SkillApproval;
-use tiller_protocol::event::TurnStatus;
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::skill::SkillCommand;
-use tiller_protocol::{AgentCommand, AgentState, CommandBody};
+use tiller_protocol::{AgentCommand, AgentState, CommandBody, EventBody};
 use tiller_skills::change::{Editor, EditorSettings};
 use tiller_skills::{Library, Skills, Sources};
 
@@ -165,6 +165,43 @@ async fn a_model_finds_a_skill_in_its_prompt_loads_it_and_writes_another() {
     }
     let child = &requests.iter().find(|r| first(r) == "one").unwrap().system;
     assert!(child.contains("- fresh: Written in the session"), "who begins later sees it: {child}");
+    rig.quit().await;
+}
+
+/// A name that is no skill's is sent as it is, and the user is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_is_told_that_a_name_at_the_beginning_is_no_skills() {
+    let place = Place::new();
+    let roles = taught(&place);
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = roles).await;
+    let messages = [
+        ("$nots about today", Some("nots")),
+        ("$rust-styl", Some("rust-styl")),
+        ("$notes about today", None),
+        ("$PATH is long", None),
+        ("$home_dir is long", None),
+        ("$ls", None),
+        ("see $nots", None),
+    ];
+    for (message, unknown) in messages {
+        rig.submit(message);
+        let said = rig.until("a hint or the end of the turn", |e| match e {
+            EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("no skill called") => {
+                Some(Some(notice.message.clone()))
+            }
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => Some(None),
+            _ => None,
+        });
+        let said = said.await;
+        let hint = unknown.map(|name| format!("there is no skill called {name}; /skills lists them"));
+        assert_eq!(said, hint, "{message}");
+        if said.is_some() {
+            rig.finished().await;
+        }
+        let sent = format!("{:?}", fake.requests.lock().unwrap().last().unwrap().messages);
+        assert!(sent.contains(message), "{sent}");
+    }
     rig.quit().await;
 }
 

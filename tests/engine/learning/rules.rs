@@ -5,8 +5,8 @@ use tiller_memory::learnings::{LEARNING_TOKENS, SavedLearning};
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, LearningCommand, LearningState, LearningsQuery, Profile, PromotionKind,
-    Provenance, RuleReceipts, RuleView, Taint,
+    AskReply, CommandBody, Decision, LearningCommand, LearningState, LearningsQuery, MemoryCommand,
+    MemoryTarget, Profile, PromotionKind, Provenance, RuleReceipts, RuleView, Taint,
 };
 
 use super::{Bench, run};
@@ -43,6 +43,30 @@ async fn push(rig: &mut Rig, fake: &Fake, command: &str) -> String {
     let (_, output) = rig.tool_finished().await;
     rig.finished().await;
     output
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answer_to_a_note_says_why_its_matcher_is_no_rule() {
+    let bench = Bench::new(false);
+    bench.memory("");
+    let fake = Fake::new([]);
+    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
+    for (text, end) in [
+        ("[never: terminl \"rm*\"] no rm", ", but it is no rule: there is no tool 'terminl'"),
+        ("[never: terminal \"rm -rf /*\" never", ", but it is no rule: '[never:' has no ']'"),
+        ("[never: terminal \"rm*\"] no rm", ""),
+        ("likes tea", ""),
+    ] {
+        let target = MemoryTarget::default();
+        rig.send(CommandBody::Memory(MemoryCommand::Add { target, text: text.into() }));
+        let said = match rig.reply().await {
+            ReplyEvent::DoneReply { said } => said,
+            other => panic!("{other:?}"),
+        };
+        let rest = said.strip_prefix("kept in MEMORY.md").unwrap();
+        assert!(rest.starts_with(end) && rest.is_empty() == end.is_empty(), "{said}");
+    }
+    rig.quit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

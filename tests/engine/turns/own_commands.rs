@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tiller_engine::EngineConfig;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, EntryBody, EventBody, Message, Profile, Queued, SendMode, Taint,
+    AgentCommand, AgentState, AskReply, Attachment, CommandBody, Decision, EntryBody, EventBody, Message,
+    Profile, Queued, SendMode, Taint,
 };
 use tiller_skills::{Library, Skills, Sources};
 
+use crate::agents::delegation::{delegate, first, result, state};
 use crate::rig::*;
 use crate::turns::questions::permission;
 
@@ -216,6 +219,102 @@ async fn a_message_that_is_removed_while_its_command_runs_is_not_sent() {
     let ended = |e: &EventBody| matches!(e, EventBody::Turn(TurnEvent::TurnFinished { .. })).then_some(());
     rig.until("the end of the turn", ended).await;
     assert_eq!(fake.count(), 0);
+    assert!(rig.snapshot().await.queue.is_empty());
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_of_a_model_calls_no_command_and_one_of_the_user_does() {
+    let place = Place::new();
+    place.file("secret.txt", "words of the secret");
+    let task = "/look a.txt and @secret.txt, $notes";
+    let fake = Fake::with(move |_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => delegate(json!([{ "goal": task }])),
+        _ => says("done"),
+    });
+    let change = look(&place, "!echo ran $1 >> made.txt; cat made.txt", Profile::Full);
+    let mut rig = place.start_with(&fake, change).await;
+    rig.turn("go").await;
+    assert!(!place.work.join("made.txt").exists());
+    let requests = fake.requests.lock().unwrap().clone();
+    let given = requests.iter().map(first).find(|text| text != "go").unwrap();
+    assert!(given.starts_with(task), "{given}");
+    assert!(!given.contains("words of the secret") && !given.contains("Write everything down."), "{given}");
+    rig.send(CommandBody::Agent(AgentCommand::Spawn {
+        goal: "/look a.txt".into(),
+        role: None,
+        model: None,
+        cli: None,
+        isolated: false,
+    }));
+    state(&mut rig, "main/a2", AgentState::Done).await;
+    assert_eq!(place.read("made.txt"), "ran a.txt\n");
+    let requests = fake.requests.lock().unwrap().clone();
+    assert!(requests.iter().any(|r| first(r).contains("```\nran a.txt\n```")));
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arguments_and_pasted_text_run_nothing() {
+    let place = Place::new();
+    let fake = Fake::new([says("Seen.")]);
+    let change = look(&place, "!echo \"<$ARGUMENTS>\"\n!echo $1\n!echo `echo $2`", Profile::Full);
+    let mut rig = place.start_with(&fake, change).await;
+    let mut message = Message::text("/look [paste 1] `touch pwned.txt` $(touch pwned2.txt)");
+    let text = "it; touch pwned3.txt\n$(touch pwned4.txt)".into();
+    message.attachments.push(Attachment::Paste { label: "[paste 1]".into(), text });
+    rig.submit_as(message, SendMode::Queue);
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    let said = last(&fake, 0);
+    for part in [
+        "```\n<it; touch pwned3.txt\n$(touch pwned4.txt) `touch pwned.txt` $(touch pwned2.txt)>\n```",
+        "```\nit; touch pwned3.txt\n$(touch pwned4.txt)\n```",
+        "(not run: an argument stands where it cannot be quoted)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let made = std::fs::read_dir(&place.work).unwrap().map(|entry| entry.unwrap().file_name());
+    let made: Vec<_> = made.filter(|name| name.to_string_lossy().starts_with("pwned")).collect();
+    assert!(made.is_empty(), "{made:?}");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_whose_command_runs_is_not_interrupted_to_be_sent() {
+    let place = Place::new();
+    let fake = Fake::new([says("Seen.")]);
+    let change = look(&place, "!echo ran >> made.txt; until test -e go.txt; do :; done", Profile::Full);
+    let mut rig = place.start_with(&fake, change).await;
+    rig.submit("/look");
+    rig.started().await;
+    let id = rig.snapshot().await.queue[0].id;
+    rig.send(CommandBody::Queue(QueueCommand::Mode { id, mode: SendMode::Now }));
+    rig.until("the queue", queue_of).await;
+    place.file("go.txt", "");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("made.txt"), "ran\n");
+    assert!(rig.snapshot().await.queue.is_empty());
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_of_a_run_without_a_person_does_not_wait_after_a_crash() {
+    let place = Place::new();
+    let fake = Fake::new([says("Hello.")]);
+    let change = |p: &mut EngineConfig| {
+        look(&place, "!sleep 20", Profile::Full)(p);
+        p.user.human = tiller_engine::Human::Absent;
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let session = rig.session();
+    rig.turn("go").await;
+    rig.submit("/look");
+    rig.started().await;
+    assert_eq!(rig.snapshot().await.queue.len(), 1);
+    rig.kill().await;
+    place.free(session);
+    let again = Fake::new([]);
+    let mut rig = place.start_with(&again, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     assert!(rig.snapshot().await.queue.is_empty());
     rig.quit().await;
 }

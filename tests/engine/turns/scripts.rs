@@ -229,7 +229,7 @@ async fn a_no_and_no_one_to_answer_leave_everything_as_it_is() {
     let (_, output) = rig.tool_finished().await;
     assert!(
         output.contains(
-            "this call needs an approval, and no one is available to answer (rule: no rule matches)"
+            "this call needs an approval, and no one is available to answer (rule: no permission rule matches)"
         ),
         "{output}"
     );

@@ -88,6 +88,15 @@ fn a_note_is_kept_listed_undone_and_seen_by_the_next_session_at_80x24() {
 }
 
 #[test]
+fn the_command_says_why_a_matcher_is_no_rule() {
+    let place = Place::new();
+    let said = place.ok(&["memory", "add", "[never: terminl \"rm*\"] no rm"]);
+    assert!(said.contains("MEMORY.md, but it is no rule: there is no tool 'terminl'"), "{said}");
+    let said = place.ok(&["memory", "add", "[never: terminal \"rm*\"] no rm"]);
+    assert!(said.ends_with("MEMORY.md.\n"), "{said}");
+}
+
+#[test]
 fn the_command_lists_searches_writes_forgets_exports_and_imports() {
     let place = Place::new();
     assert_eq!(place.ok(&["memory", "list"]), "Nothing is kept yet.\n");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tiller_protocol::command::{AskCommand, Query};
+use tiller_protocol::command::{AskCommand, Query, QueueCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
@@ -71,7 +71,12 @@ impl Session {
     /// Notes the place of the prompt in flight in the queue: it waits there while its commands run.
     fn queued(&mut self, cause: Option<CommandId>, queue: &[Queued]) {
         if let Some(prompt) = self.prompt.as_mut().filter(|p| Some(p.command) == cause) {
-            prompt.queued = queue.iter().find(|q| q.state == QueuedState::Queued).map(|q| q.id);
+            let queued = queue.iter().find(|q| q.state == QueuedState::Queued).map(|q| q.id);
+            if !prompt.cancelled {
+                prompt.queued = queued;
+            } else if let Some(id) = queued {
+                self.send(CommandBody::Queue(QueueCommand::Remove { id }));
+            }
         }
     }
 

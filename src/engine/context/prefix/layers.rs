@@ -84,6 +84,27 @@ pub(crate) fn budget(layer: Layer, settings: &Context) -> u64 {
     settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget())
 }
 
+/// Tokens of the list of skills where the settings say nothing. About 2.5 bytes of text are a token.
+const SKILL_LIST: u64 = tiller_skills::INDEX_BYTES as u64 * 2 / 5;
+/// Tokens of the list of skills at most, whatever the settings say.
+const SKILL_LIST_MAX: u64 = 2_000;
+/// The heading of the list of skills.
+const SKILL_LIST_HEADING: &str = "# Skills";
+
+/// Budget of the list of skills in tokens. The rest of its layer is for skills that a definition or a task names.
+pub(crate) fn skill_list_budget(settings: &Context) -> u64 {
+    let set = settings.layers.get(Layer::Skills.name());
+    set.map_or(SKILL_LIST, |tokens| (*tokens).min(SKILL_LIST_MAX))
+}
+
+/// Budget in tokens of one text of a layer at most.
+fn text_budget(piece: &LayerText, settings: &Context) -> u64 {
+    match (piece.layer, piece.heading.as_str()) {
+        (Layer::Skills, SKILL_LIST_HEADING) => skill_list_budget(settings),
+        _ => u64::MAX,
+    }
+}
+
 /// What the layers are made of: everything that differs from session to session.
 #[derive(Clone, Default)]
 pub(crate) struct PromptFacts {
@@ -273,7 +294,7 @@ pub(crate) fn layers(facts: &PromptFacts, settings: &Context) -> Layers {
         let mut order: Vec<usize> = (0..pieces.len()).filter(|i| pieces[*i].layer == layer).collect();
         order.sort_by_key(|i| pieces[*i].text.len());
         for i in order {
-            let share = left / waiting.max(1);
+            let share = (left / waiting.max(1)).min(text_budget(&pieces[i], settings));
             pieces[i].budget = share;
             shorten(&mut pieces[i], share);
             left = left.saturating_sub(tokens::of_text(&pieces[i].text));
@@ -339,7 +360,8 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
             add(layer, source, heading, text);
         }
     };
-    add(Layer::Skills, "built in".into(), "# Skills".into(), facts.skills.list.trim_end().to_owned());
+    let list = facts.skills.list.trim_end().to_owned();
+    add(Layer::Skills, "built in".into(), SKILL_LIST_HEADING.into(), list);
     if let Some(style) = &facts.skills.style {
         let heading = format!("# Output style {}", style.name);
         add(Layer::User, style.file.display().to_string(), heading, style.body.clone());

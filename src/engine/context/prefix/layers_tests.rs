@@ -79,6 +79,21 @@ fn the_agents_prompt_leaves_room_for_the_tools_in_8_kib() {
 }
 
 #[test]
+fn the_budget_that_is_shown_for_the_list_of_skills_is_the_one_that_holds() {
+    let (_tmp, mut f) = setup("a", "u");
+    f.skills.list = "- deploy: How it is deployed".to_owned();
+    for (set, tokens) in [(None, 640), (Some(300), 300), (Some(9_000), 2_000)] {
+        let layers = set.map(|tokens| ("skills".to_owned(), tokens)).into_iter().collect();
+        let settings = Context { layers, ..Context::default() };
+        let (_, costs) = system(&f, &settings);
+        let list = costs.iter().find(|c| c.name == "skills").unwrap();
+        assert_eq!((list.budget, list.shortened), (tokens, false), "{set:?}");
+        assert_eq!(skill_list_budget(&settings), tokens);
+    }
+    assert_eq!(SKILL_LIST * 5 / 2, tiller_skills::INDEX_BYTES as u64);
+}
+
+#[test]
 fn soul_md_is_part_of_the_prompt_with_hidden_text_made_visible() {
     let (tmp, f) = setup("use tabs", "u");
     let hidden = "Be dry.\u{200b}\u{202e}\nShort answers.";

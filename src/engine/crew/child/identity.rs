@@ -114,6 +114,8 @@ pub(crate) struct Child {
 pub(crate) struct Assignment {
     /// The entry that its session hangs off.
     pub(crate) spawned_by: Option<EntryId>,
+    /// The user wrote the task: it may call commands, load skills and attach files.
+    pub(crate) task_of_user: bool,
     pub(crate) label: String,
     /// Names of skills that its task gives it.
     pub(crate) skills: Vec<String>,

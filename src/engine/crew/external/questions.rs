@@ -1,6 +1,7 @@
 //! Questions of an external program: rules answer where they can, else the user.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tiller_protocol::ToolVerb;
 
@@ -18,7 +19,7 @@ use crate::core::saves::{After, Then};
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::command_texts;
 use crate::questions::msg::QuestionMsg;
-use crate::questions::permission::{self, permission_ask};
+use crate::questions::permission::{self, permission_ask, rule_not_saved};
 
 /// Most choices of a dialog that are shown.
 const CHOICES: usize = 6;
@@ -134,6 +135,7 @@ impl ExternalDriver<'_> {
                 body.editable = false;
                 self.core.child_driver().ask_user(ask.call, AskBody::Permission(body), reply);
                 let tx = self.core.tx.clone();
+                let (bus, scope) = (Arc::clone(&self.core.bus), self.core.scope());
                 self.core.spawn(async move {
                     let person = || "you".to_owned();
                     let answer = tokio::select! {
@@ -157,7 +159,9 @@ impl ExternalDriver<'_> {
                                 (ChoiceKind::AllowOnce, PermissionOutcome::Session, person())
                             }
                             Decision::Always { pattern } => {
-                                let _ = permit.allow_always(&pattern).await;
+                                if let Err(why) = permit.allow_always(&pattern).await {
+                                    bus.publish(&scope, rule_not_saved(&why));
+                                }
                                 (ChoiceKind::AllowOnce, PermissionOutcome::Always, person())
                             }
                             // The program runs its own command: an edited one cannot replace it.

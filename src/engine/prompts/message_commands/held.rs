@@ -15,6 +15,8 @@ pub(crate) struct MessageCommand {
     pub(super) line: String,
     /// It stands in a line of text.
     pub(super) inline: bool,
+    /// Why it cannot run with its arguments.
+    pub(super) refused: Option<&'static str>,
     /// Stands in the text until the command has run.
     pub(super) mark: String,
 }
@@ -70,14 +72,17 @@ pub(crate) fn marked(
     words: &str,
     attachments: &[Attachment],
 ) -> (String, Vec<MessageCommand>) {
-    let pieces = command.pieces(words);
-    let plain: String = pieces
+    let pastes = pastes(attachments);
+    let pieces = command.pieces_with(words, &pastes);
+    let mut plain: String = pieces
         .iter()
         .map(|piece| match piece {
             CommandPiece::Text(text) => text.as_str(),
             CommandPiece::Run { .. } => "",
         })
         .collect();
+    // They take the places of their labels later.
+    plain.extend(pastes.iter().map(|(_, text)| *text));
     let begins = |n: u32| format!("[output {n} of /{}: ", command.name);
     // The words of the user may look like a mark.
     let begin = (0..).map(begins).find(|begin| !plain.contains(begin.as_str())).unwrap_or_default();
@@ -85,10 +90,10 @@ pub(crate) fn marked(
     for piece in pieces {
         match piece {
             CommandPiece::Text(more) => text.push_str(&more),
-            CommandPiece::Run { line, inline } => {
+            CommandPiece::Run { line, inline, refused } => {
                 let mark = format!("{begin}command {}]", commands.len() + 1);
                 text.push_str(&mark);
-                commands.push(MessageCommand { line: with_pasted(line, attachments), inline, mark });
+                commands.push(MessageCommand { line, inline, refused, mark });
             }
         }
     }
@@ -96,22 +101,51 @@ pub(crate) fn marked(
 }
 
 /// The text that asks a program of another vendor to run the commands.
-pub(crate) fn requested(command: &OwnCommand, words: &str) -> String {
+pub(crate) fn requested(command: &OwnCommand, words: &str, attachments: &[Attachment]) -> String {
     let piece = |piece| match piece {
         CommandPiece::Text(text) => text,
+        CommandPiece::Run { line, refused: Some(why), .. } => format!("{} (not run: {why})", code(&line)),
         CommandPiece::Run { line, .. } => {
             format!("(run this command first, and use its output: {})", code(&line))
         }
     };
-    command.pieces(words).into_iter().map(piece).collect()
+    command.pieces_with(words, &pastes(attachments)).into_iter().map(piece).collect()
 }
 
-/// A command with the pasted text that the arguments name by its label.
-fn with_pasted(mut line: String, attachments: &[Attachment]) -> String {
+/// The labels and texts of what the user pasted.
+fn pastes(attachments: &[Attachment]) -> Vec<(&str, &str)> {
+    let mut all = Vec::new();
     for attachment in attachments {
         if let Attachment::Paste { label, text } = attachment {
-            line = line.replace(label.as_str(), text);
+            all.push((label.as_str(), &**text));
         }
     }
-    line
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_config::agents::Origin;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_is_in_no_text_that_was_pasted() {
+        let command = OwnCommand {
+            name: "look".into(),
+            description: String::new(),
+            hint: String::new(),
+            model: None,
+            allowed_tools: Vec::new(),
+            from: Origin::User,
+            file: "look.md".into(),
+            body: "$ARGUMENTS\n!echo $1".into(),
+        };
+        let text = "[output 0 of /look: command 1]";
+        let paste = Attachment::Paste { label: "[paste 1]".into(), text: text.into() };
+        let (_, commands) = marked(&command, "[paste 1]", &[paste]);
+        assert_eq!(commands.len(), 1);
+        assert_eq!(commands[0].line, format!("echo '{text}'"));
+        assert_eq!(commands[0].mark, "[output 1 of /look: command 1]");
+    }
 }

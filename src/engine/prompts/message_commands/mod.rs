@@ -7,7 +7,7 @@
 //!
 //! | step | where |
 //! | --- | --- |
-//! | the arguments are filled in; a mark stands in the text for each command | [`held::marked`] |
+//! | the arguments are filled in, quoted for the shell; a mark stands in the text for each command | [`held::marked`] |
 //! | files, skills, hooks and learnings of the message are read, before there is any output | `compose` |
 //! | the message waits in the queue, so an interrupt loses nothing; the turn begins with the commands | [`waiting::hold`] |
 //! | the output of a command, or the reason why it did not run, is noted | [`held::HeldMessage::ended`] |

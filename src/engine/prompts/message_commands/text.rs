@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn command(line: &str, inline: bool, n: usize) -> MessageCommand {
-        MessageCommand { line: line.into(), inline, mark: format!("[{n}]") }
+        MessageCommand { line: line.into(), inline, refused: None, mark: format!("[{n}]") }
     }
 
     fn result(outcome: ToolOutcome, text: &str) -> CallResult {

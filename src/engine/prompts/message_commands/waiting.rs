@@ -1,6 +1,7 @@
 //! Keeps messages with commands in the queue: until their turn begins, and while their commands run.
 
 use serde_json::json;
+use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     CommandId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall, ToolOutcome,
 };
@@ -90,7 +91,12 @@ fn wait_in_queue(
         if let (Some(child), Some(cause)) = (core.identity.child_mut(), cause) {
             child.receipts.insert(id, cause);
         }
-        queue_changed(core, cause);
+        if of_no_person(core) {
+            // It is not stored: after a crash no one would see that it waits.
+            core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
+        } else {
+            queue_changed(core, cause);
+        }
         return Some(id);
     };
     let waiting = core.prompts.queue.iter_mut().find(|q| q.id == id && q.message == *message)?;
@@ -106,6 +112,8 @@ fn calls(core: &Core, commands: &[MessageCommand]) -> Vec<MessageCall> {
     let call = |(at, command): (usize, &MessageCommand)| {
         let why = if no_tool {
             Some("Denied: this agent cannot run commands.".to_owned())
+        } else if let Some(why) = command.refused {
+            Some(format!("Denied: {why}."))
         } else {
             (at >= MOST).then(|| format!("Denied: at most {MOST} commands of a message are run."))
         };
@@ -127,6 +135,11 @@ pub(crate) fn is_held(core: &Core, id: QueueId) -> bool {
     live.and_then(|live| live.message.as_ref()).is_some_and(|held| held.id == id)
 }
 
+/// The main agent's messages are those of a run that no user sees.
+fn of_no_person(core: &Core) -> bool {
+    core.services.user.human == Human::Absent && !core.identity.is_child()
+}
+
 /// The turn ends. A message that was not sent stays in the queue, except in a run that no user sees.
 pub(crate) fn turn_ends(core: &mut Core) {
     let held = core.turn.live.as_mut().and_then(|live| live.message.take());
@@ -134,7 +147,7 @@ pub(crate) fn turn_ends(core: &mut Core) {
     if !core.prompts.queue.iter().any(|q| q.id == id) {
         return;
     }
-    if core.services.user.human == Human::Absent && !core.identity.is_child() {
+    if of_no_person(core) {
         core.prompts.queue.retain(|q| q.id != id);
         return queue_changed(core, None);
     }

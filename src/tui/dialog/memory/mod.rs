@@ -85,11 +85,18 @@ const KEYS: &[DefaultKey] = &[
 struct Browser {
     page: MemoryPage,
     state: ListState,
+    /// The entry that the list starts on: the name of its file, and a part of its text in one line.
+    start: Option<(String, String)>,
+}
+
+/// With the cursor on the entry of the file `label` in which the text `part` stands.
+pub(crate) fn open_at(label: &str, part: &str) -> Picker {
+    Picker::new(Browser { start: Some((label.to_owned(), one_line(part))), ..Browser::default() })
 }
 
 /// With rows, for the tests that visit all dialogs.
 fn sample() -> Picker {
-    Picker::new(Browser { page: rows::sample(), state: ListState::loaded() })
+    Picker::new(Browser { page: rows::sample(), state: ListState::loaded(), start: None })
 }
 
 impl Browser {
@@ -127,6 +134,11 @@ impl Browser {
             None => toast("This entry does not wait for you"),
         }
     }
+}
+
+/// A text with one blank in place of each run of blanks and line breaks.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What needs no row.
@@ -212,7 +224,14 @@ impl Source for Browser {
             .iter()
             .map(|entry| {
                 let enter = source(entry).map(|_| TO_SOURCE).into();
-                Item { enter, ..rows::item(entry, model) }
+                let item = rows::item(entry, model);
+                let starts = |(label, part): &(String, String)| {
+                    let kept = matches!(entry.state, MemoryState::Kept | MemoryState::Archived);
+                    let text = || one_line(&entry.marked_text());
+                    kept && entry.target.label() == label && text().contains(part.as_str())
+                };
+                let current = self.start.as_ref().is_some_and(starts);
+                Item { enter, current, ..item }
             })
             .collect()
     }

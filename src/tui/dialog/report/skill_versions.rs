@@ -135,11 +135,12 @@ impl Source for Versions {
 
     fn preview(&self, item: &Item) -> Option<String> {
         self.row(Some(item)).map(|row| {
-            row.diff
-                .lines()
-                .filter(|l| !l.starts_with("---") && !l.starts_with("+++"))
-                .collect::<Vec<_>>()
-                .join("\n")
+            // The names of both files stand before the first hunk. Behind it, `---` is a line of the text.
+            let header = |l: &&str| !l.starts_with("@@");
+            let is_name = |l: &&str| l.starts_with("---") || l.starts_with("+++");
+            let above = row.diff.lines().take_while(header).filter(|l| !is_name(l));
+            let hunks = row.diff.lines().skip_while(header);
+            above.chain(hunks).collect::<Vec<_>>().join("\n")
         })
     }
 }

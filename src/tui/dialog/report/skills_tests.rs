@@ -71,6 +71,34 @@ fn only_what_a_skill_can_do_is_offered_and_a_change_names_it() {
 }
 
 #[test]
+fn the_preview_of_a_version_leaves_out_file_names_and_no_lines_of_the_text() {
+    let mut r = Robot::new(118, 25);
+    assert!(r.app.act(Action("skills.open")));
+    r.run("wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })));
+    let reply = SkillReply::Skills { rows: rows() };
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+    r.run("down; wait 1000; ctrl-x; v; wait 1");
+    let versions = |c: &CommandBody| {
+        matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Versions { .. } }))
+    };
+    let id = r.asked(versions);
+    let version = SkillVersionRow {
+        version: 1,
+        time: Time(r.app.model.now.millis()),
+        action: "create".into(),
+        by: "main".into(),
+        diff: "--- a/deploy/SKILL.md\n+++ /dev/null\n@@ -1,3 +0,0 @@\n----\n-name: deploy\n----\n".into(),
+    };
+    let reply = SkillReply::Versions { name: "deploy".into(), rows: vec![version] };
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+    r.run("wait 1");
+    let screen = r.screen();
+    assert_eq!(screen.lines().filter(|l| l.contains(" ---- ")).count(), 2, "{screen}");
+    assert!(!screen.contains("/dev/null") && !screen.contains("a/deploy"), "{screen}");
+}
+
+#[test]
 fn skills_are_listed_read_switched_and_their_versions_restored() {
     for (width, height) in [(118, 25), (80, 24)] {
         let mut r = Robot::new(width, height);

@@ -83,6 +83,8 @@ struct Search {
     loaded: bool,
     /// `page` is an answer, for the present words or for those before.
     answered: bool,
+    /// The row under the cursor leads to an entry of a session.
+    on_entry: bool,
 }
 
 /// Makes it.
@@ -98,6 +100,7 @@ pub(crate) fn open(model: &Model) -> Picker {
         page: SearchPage::default(),
         loaded: false,
         answered: false,
+        on_entry: false,
     })
 }
 
@@ -229,8 +232,10 @@ impl Source for Search {
             prompt: "Type words, \"a phrase\" or -excluded",
             empty: self.empty_text(),
             filtered: false,
-            refused: ListSpec::refused(ACTIONS, |action| {
-                action.0 != "search.spelling" || self.page.suggestion.is_some()
+            refused: ListSpec::refused(ACTIONS, |action| match action.0 {
+                "search.spelling" => self.page.suggestion.is_some(),
+                "search.branch" => self.on_entry,
+                _ => true,
             }),
             ..ListSpec::default()
         }
@@ -278,10 +283,21 @@ impl Source for Search {
         self.page.hits.iter().map(row).chain(documents).collect()
     }
 
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        self.on_entry = item.is_some_and(|item| self.place(item).is_some());
+        Vec::new()
+    }
+
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         match (self.place(item), self.document(item)) {
             (Some(place), _) => Self::visit(place, false),
             // What was not said in a session is in a list of its own.
+            (None, Some(document)) if document.kind == DocumentKind::Memory => {
+                vec![Effect::Push(Box::new(crate::dialog::memory::open_at(
+                    &document.title,
+                    &document.preview,
+                )))]
+            }
             (None, Some(document)) => vec![Effect::Act(list_of(document.kind))],
             (None, None) => Vec::new(),
         }
@@ -323,7 +339,7 @@ impl Source for Search {
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let branch = any.then_some(Hint::of("search.branch"));
+        let branch = (any && self.on_entry).then_some(Hint::of("search.branch"));
         let spelling = self.page.suggestion.is_some().then_some(Hint::of("search.spelling"));
         let others = [Hint::of("search.wider"), Hint::of("search.role"), Hint::of("search.order")];
         spelling.into_iter().chain(branch).chain(others).collect()

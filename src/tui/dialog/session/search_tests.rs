@@ -245,3 +245,38 @@ fn a_hit_without_an_entry_opens_the_list_that_it_is_in() {
         assert!(screen.contains(title) && !screen.contains("Find in"), "{screen}");
     }
 }
+
+#[test]
+fn a_hit_of_memory_opens_the_list_at_its_entry_and_offers_no_branch() {
+    use tiller_protocol::{MemoryEntry, memory::MemoryPage};
+    let memory = crate::dialog::memory::sample_page();
+    // The last kept entry is not the one that the list starts on by itself.
+    let kept = |e: &&MemoryEntry| e.state == tiller_protocol::MemoryState::Kept;
+    let entry = memory.entries.iter().rfind(kept).unwrap().clone();
+    let part: String = entry.text.chars().take(60).collect();
+    let mut r = Robot::new(118, 32);
+    r.run("ctrl-x F; paste mism");
+    let query = asked(&r).pop().unwrap();
+    let hit = DocumentHit {
+        kind: DocumentKind::Memory,
+        key: "k".into(),
+        title: entry.target.label().into(),
+        preview: part.replace('\n', " "),
+        mark: (0, 1),
+        session: None,
+        entry: None,
+    };
+    let page = SearchPage { hits: hits(), documents: vec![hit], ..SearchPage::default() };
+    r.reply(ReplyEvent::SearchReply { query, page });
+    assert!(r.screen().contains("branch here"), "{}", r.screen());
+    r.run(&vec!["down"; hits().len()].join("; "));
+    assert!(!r.screen().contains("branch here"), "{}", r.screen());
+    r.run("enter; wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    let page: Box<MemoryPage> = Box::new(memory);
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page })));
+    r.run("wait 500; ctrl-x d");
+    let deleted =
+        CommandBody::Memory(tiller_protocol::MemoryCommand::Delete { target: entry.target, old: entry.text });
+    assert!(r.commands().contains(&&deleted), "{:?}", r.commands());
+}

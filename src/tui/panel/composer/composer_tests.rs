@@ -76,6 +76,20 @@ fn text_after_a_hash_goes_to_memory_and_to_no_model() {
     }
 }
 
+/// The composer knows no tools: whether a matcher is right is in the answer.
+#[test]
+fn a_rule_is_promised_only_if_its_matcher_is_right_and_the_answer_says_what_is_wrong() {
+    let mut r = Robot::new(80, 24);
+    r.run("type #[never: terminl x] no rm");
+    let hint = "Kept in MEMORY.md: a rule from now on if its matcher is right";
+    assert!(r.words().contains(hint), "{}", r.screen());
+    r.run("enter");
+    let said = "kept in MEMORY.md, but it is no rule: there is no tool 'terminl'";
+    r.reply(ReplyEvent::DoneReply { said: said.into() });
+    assert!(r.words().contains("it is no rule: there is no tool 'terminl'"), "{}", r.screen());
+    assert_eq!(r.app.model.notices.len(), 1, "it stands in the error log");
+}
+
 #[test]
 fn skills_are_completed_with_whole_names_and_unknown_ones_are_named() {
     use tiller_protocol::skill::{SkillQuery, SkillReply, SkillRow};

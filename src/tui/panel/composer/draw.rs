@@ -32,7 +32,7 @@ fn below(c: &Composer) -> Option<(String, Role)> {
     }
     if let Some(note) = submit::note(c.content.edit.text()) {
         let seen = match tiller_protocol::memory::has_matcher(note) {
-            true => "shown with the calls that it names, from now on",
+            true => "a rule from now on if its matcher is right",
             false => "models see it from the next session on",
         };
         return Some((format!("Kept in {}: {seen}", c.reported.memory.label()), Role::Dim));

@@ -270,10 +270,12 @@ impl Composer {
                 self.outbox.taking = None;
                 self.changed();
             }
-            // An agent was started by it.
+            // An agent was started by it, or it was kept in memory. A rule that does not work stays longer, and in the log.
             (sent, ReplyEvent::DoneReply { said }) => {
                 self.stored(sent);
-                return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said.clone())));
+                let faulty = said.contains(tiller_protocol::memory::BUT_NO_RULE);
+                let kind = if faulty { NoticeKind::User } else { NoticeKind::Info };
+                return Reply::with(Effect::Toast(Notice::new(kind, said.clone())));
             }
             // A toast says why, once.
             (sent, ReplyEvent::ErrorReply { .. }) => {

@@ -466,7 +466,7 @@ pub(crate) fn sample() -> Approval {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: vec!["writes to remote \"origin\"".into(), "cannot be undone by a checkpoint".into()],
         risk: Risk::High,
         always: Some("terminal(git push origin <branch>)".into()),

@@ -18,7 +18,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "no rule matches".into(),
+        rule: "no permission rule matches".into(),
         effects: vec!["writes to remote \"origin\"; cannot be undone by a checkpoint".into()],
         risk,
         always: Some("terminal(git push origin <branch>)".into()),
