@@ -1,11 +1,11 @@
-//! How long a search takes among many entries: `cargo run --release -p tiller-search --example search_speed -- ENTRIES [TABLE]`.
+//! How long a search takes among many entries: `cargo run --release -p tiller-search --example search_speed -- ENTRIES [TABLE | DIMENSIONS]`.
 //! `cargo xtask bench search-speed` shows it with the budgets.
 //!
 //! The text is this repository's own: an entry is a run of lines of its documents and sources, short like a question or long
 //! like the output of a tool. Half of the queries are the questions in `tests/search`, the others are words of entries, common
 //! words as often as they occur; some end in an unfinished word, some look in one folder only. `TABLE` is the folder of a static
 //! model (`model.safetensors`, `tokenizer.json`); without one a table of random directions is made, in which words in threes are
-//! near each other: its hits mean nothing, but they take as long.
+//! near each other: its hits mean nothing, but they take as long. `DIMENSIONS` is the length of its vectors, 256 if left out.
 //!
 //! Each line of the output is a name, a tab, and milliseconds. Those of the processor change less with the load of the machine
 //! than those of the clock.
@@ -39,13 +39,13 @@ const SESSION: usize = 200;
 const FOLDERS: usize = 10;
 /// Queries whose words are those of entries.
 const MADE: usize = 140;
-/// Dimensions of the made table.
+/// Dimensions of the made table, where no others are asked for.
 const DIMENSIONS: usize = 256;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(count) = args.first().and_then(|n| n.parse().ok()) else {
-        println!("usage: search_speed ENTRIES [TABLE]");
+        println!("usage: search_speed ENTRIES [TABLE | DIMENSIONS]");
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -58,9 +58,10 @@ fn main() {
     let words = Arc::new(Finder::new(store.clone(), None));
     timed("index words", || words.index_blocking().unwrap());
     let place = dir.path().join("table");
-    let table = match args.get(1) {
-        Some(folder) => table::import(Path::new(folder), &place).unwrap(),
-        None => made(&lines, dir.path(), &mut random),
+    let dimensions = args.get(1).map_or(Ok(DIMENSIONS), |arg| arg.parse());
+    let table = match (dimensions, args.get(1)) {
+        (Err(_), Some(folder)) => table::import(Path::new(folder), &place).unwrap(),
+        (dimensions, _) => made(dimensions.unwrap_or(DIMENSIONS), &lines, dir.path(), &mut random),
     };
     let both = Arc::new(Finder::new(store, Some(Embedder::Table(table))));
     timed("index vectors", || both.index_blocking().unwrap());
@@ -217,17 +218,17 @@ fn queries(lines: &[String], random: &mut Random) -> Vec<SearchQuery> {
     all
 }
 
-/// A table of the words of these lines.
-fn made(lines: &[String], dir: &Path, random: &mut Random) -> Table {
+/// A table of the words of these lines, with vectors of this length.
+fn made(dimensions: usize, lines: &[String], dir: &Path, random: &mut Random) -> Table {
     let known: HashSet<String> =
         lines.iter().flat_map(|l| words(l).map(|(a, b)| l[a..b].to_lowercase())).collect();
     let mut known: Vec<&str> = known.iter().map(String::as_str).filter(|w| w.is_ascii()).collect();
     known.sort_unstable();
-    let mut near = vec![0.0; DIMENSIONS];
+    let mut near = vec![0.0; dimensions];
     let mut rows: Vec<(&str, Vec<f32>)> = Vec::new();
     for (n, word) in known.iter().enumerate() {
         if n % 3 == 0 {
-            near = (0..DIMENSIONS).map(|_| random.below(255) as f32 - 127.0).collect();
+            near = (0..dimensions).map(|_| random.below(255) as f32 - 127.0).collect();
         }
         rows.push((word, near.iter().map(|x| x + random.below(101) as f32 - 50.0).collect()));
     }

@@ -18,7 +18,7 @@ use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, ProgramWork};
 use crate::files::msg::CallScope;
 use crate::files::{Keeper, NotKept, SessionFiles, record};
-use crate::memory::unconfined::UnconfinedStart;
+use crate::memory::unconfined::{UnconfinedProgram, UnconfinedStart};
 use crate::memory::unconfined_programs::of_turn;
 
 /// Longest delay of a program's end for the state after its last call.
@@ -174,10 +174,17 @@ impl ExternalDriver<'_> {
         })
     }
 
-    /// The program has ended: looks for what it may have written or removed, and shows the user notices about it.
+    /// The program has ended: memory is compared with its state before.
     pub(crate) fn unconfined_ended(&mut self) {
         let program = self.core.identity.external_mut().and_then(|o| o.before.memory.take());
-        let (Some(program), core) = (program, &mut *self.core) else { return };
+        if let Some(program) = program {
+            self.show_memory_changes(program);
+        }
+    }
+
+    /// Shows the user notices about what the program may have written into memory or removed from it.
+    pub(crate) fn show_memory_changes(&mut self, program: UnconfinedProgram) {
+        let core = &mut *self.core;
         let (session, bus, scope) = (core.session.id, Arc::clone(&core.bus), core.scope());
         core.spawn(async move {
             for notice in program.changes(session).await {

@@ -100,8 +100,13 @@ impl ExternalDriver<'_> {
     /// The files have been checked: the program starts, the user is asked, or the turn ends.
     pub(crate) fn trust_checked(&mut self, turn: u64, found: FilesTrust) {
         if !self.core.is_live(turn) {
-            if let FilesTrust::Trusted(BeforeWork { files: Some(work), .. }) = found {
-                self.store_state_after(work);
+            if let FilesTrust::Trusted(BeforeWork { files, memory }) = found {
+                if let Some(work) = files {
+                    self.store_state_after(work);
+                }
+                if let Some(program) = memory {
+                    self.show_memory_changes(program);
+                }
             }
             return;
         }
