@@ -162,16 +162,26 @@ impl Setup {
         self.services.memory.find_secrets(crate::app::tools::skills::find_secret(&self.redactor));
     }
 
-    /// Reads the skills; those of the folder while `trusted` is set, also when they are read again. Returns what is wrong
-    /// with those that are left out.
-    pub(crate) fn read_skills(&self, trusted: &Arc<AtomicBool>) -> Vec<Problem> {
-        let (places, found, trusted) = (self.places.clone(), self.folder_config.clone(), Arc::clone(trusted));
+    /// Reads the skills; those of the folder while `trusted` is set. With a store they can be read again, with what the user
+    /// trusts by then. Returns what is wrong with those that are left out.
+    pub(crate) fn read_skills(&self, store: Option<&Store>, trusted: &Arc<AtomicBool>) -> Vec<Problem> {
         let mut disabled = self.config.config.skills.disabled.clone();
         disabled.extend(self.common.without_skills.iter().cloned());
-        let read = move || skills::read(&places, &found, trusted.load(Ordering::Relaxed), &disabled);
-        let (skills, wrong) = read();
+        let now = trusted.load(Ordering::Relaxed);
+        let (skills, wrong) = skills::read(&self.places, &self.folder_config, now, &disabled);
         self.services.skills.replace(skills);
-        self.services.skills.reload_with(Arc::new(move || read().0));
+        if let Some(store) = store {
+            let session = skills::SessionSkills {
+                places: self.places.clone(),
+                project: self.project.clone(),
+                tools: self.tools.catalog(),
+                store: store.clone(),
+                start: self.folder_config.clone(),
+                trusted: Arc::clone(trusted),
+                disabled,
+            };
+            self.services.skills.reload_with(Arc::new(move || session.again()));
+        }
         wrong
     }
 
@@ -301,11 +311,7 @@ impl Setup {
 
     /// The user's decision about this folder, compared with its present files.
     pub fn trust(&self, store: &Store) -> Status {
-        let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| TrustDecision {
-            choice: if row.trusted { Choice::Trust } else { Choice::Never },
-            items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
-        });
-        status(&self.folder_brings(store), stored.as_ref())
+        trust_status(store, &self.project, &self.folder_brings(store))
     }
 
     /// What the folder brings: a memory file that was made here is no part of it.
@@ -329,6 +335,16 @@ impl Setup {
         let name = blake3::hash(self.project.as_os_str().as_encoded_bytes()).to_hex();
         self.places.state.join("drafts").join(&name[..16])
     }
+}
+
+/// The user's decision about a folder, compared with what it brings.
+pub(crate) fn trust_status(store: &Store, project: &Path, brings: &FolderConfig) -> Status {
+    let name = tiller_protocol::names::written(project);
+    let stored = store.trust().get(&name).ok().flatten().map(|row| TrustDecision {
+        choice: if row.trusted { Choice::Trust } else { Choice::Never },
+        items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
+    });
+    status(brings, stored.as_ref())
 }
 
 /// The nearest folder at or above `from` that holds `.git`.

@@ -41,7 +41,7 @@ variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume Resume
     Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
 variants!(learning_command, LEARNING_COMMANDS, LearningCommand: Decide Edit Undo Promote Demote);
 variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
-variants!(skill_command, SKILL_COMMANDS, SkillCommand: Switch Restore Style Reload Save Offer);
+variants!(skill_command, SKILL_COMMANDS, SkillCommand: Switch Copy Restore Style Reload Save Offer);
 variants!(memory_command, MEMORY_COMMANDS, MemoryCommand: Add Edit Delete Archive Decide Restore Undo);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview

@@ -1,6 +1,6 @@
 //! Parameters of a skill and of an own command: `{{name}}`, `$ARGUMENTS`, `$1` to `$9`.
 
-use crate::skill::Param;
+use crate::skill::{Param, Skill};
 
 /// Puts arguments into a text, in one pass: what is put in is never looked at again. Arguments that the text has no place
 /// for follow at its end. A parameter without a value stays as it is.
@@ -14,10 +14,21 @@ pub fn fill(text: &str, params: &[Param], arguments: &str) -> String {
     out
 }
 
-/// As [`fill`], without the arguments that the text has no place for. `true`: it has a place for some.
-pub(crate) fn placed(text: &str, params: &[Param], arguments: &str) -> (String, bool) {
-    let arguments = arguments.trim();
-    let words = split(arguments);
+/// The names of the parameters in a skill's text that have no value with these arguments, in the order of their declaration.
+pub fn missing(skill: &Skill, arguments: &str) -> Vec<String> {
+    let (words, text) = (split(arguments.trim()), &skill.body);
+    let values = values(text, &skill.params, &words);
+    let stands = |name: &str| {
+        let mut places = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+        places.any(|(place, _)| place.trim() == name)
+    };
+    let open =
+        |param: &&Param| param.default.is_none() && !values.iter().any(|(name, _)| *name == param.name);
+    skill.params.iter().filter(open).filter(|p| stands(&p.name)).map(|p| p.name.clone()).collect()
+}
+
+/// The values that words give to parameters.
+fn values(text: &str, params: &[Param], words: &[String]) -> Vec<(String, String)> {
     let named = |word: &str| {
         let (name, value) = word.split_once('=')?;
         params.iter().any(|p| p.name == name).then(|| (name.to_owned(), value.to_owned()))
@@ -39,6 +50,14 @@ pub(crate) fn placed(text: &str, params: &[Param], arguments: &str) -> (String, 
             values.push((param.name.clone(), plain.drain(..take).collect::<Vec<_>>().join(" ")));
         }
     }
+    values
+}
+
+/// As [`fill`], without the arguments that the text has no place for. `true`: it has a place for some.
+pub(crate) fn placed(text: &str, params: &[Param], arguments: &str) -> (String, bool) {
+    let arguments = arguments.trim();
+    let words = split(arguments);
+    let values = values(text, params, &words);
     let value = |name: &str| {
         let given = values.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
         given.or_else(|| params.iter().find(|p| p.name == name).and_then(|p| p.default.clone()))
@@ -140,6 +159,24 @@ mod tests {
             ("it's $1", "don't stop", "it's don't"),
         ] {
             assert_eq!(fill(text, &two, arguments), expected, "{text:?} with {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_without_a_value_are_named() {
+        let text = "---\nname: a\ndescription: x\nmetadata:\n  params: stage, when, since=v1, unused\n---\n{{stage}} {{ when }} {{since}}\n";
+        let files = crate::files::SkillFiles::Embedded(&[]);
+        let path = std::path::Path::new("a/SKILL.md");
+        let from = tiller_config::agents::Origin::User;
+        let (skill, _) = crate::read::skill(path, from, text.as_bytes(), files).unwrap();
+        for (arguments, expected) in [
+            ("", &["stage", "when"][..]),
+            ("live", &["when"]),
+            ("when=now", &["stage"]),
+            ("live now", &[]),
+            ("since=v2 live when=now", &[]),
+        ] {
+            assert_eq!(missing(&skill, arguments), expected, "{arguments:?}");
         }
     }
 

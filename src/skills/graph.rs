@@ -10,11 +10,20 @@ const MOST: usize = 16;
 /// Requirements below each other at most.
 const DEPTH: usize = 8;
 
+/// Requirements that cannot be met.
+#[derive(Debug)]
+pub(crate) struct Unmet {
+    /// A sentence without a full stop that names the path.
+    pub(crate) why: String,
+    /// What the author can do.
+    pub(crate) remedy: &'static str,
+}
+
 /// A skill and all that it needs, what is needed first. Each once.
 ///
 /// # Errors
-/// A sentence that names the path: a cycle, a missing skill, or more than are allowed.
-pub(crate) fn closure(all: &BTreeMap<String, Arc<Skill>>, name: &str) -> Result<Vec<Arc<Skill>>, String> {
+/// A cycle, a missing skill, or more than are allowed.
+pub(crate) fn closure(all: &BTreeMap<String, Arc<Skill>>, name: &str) -> Result<Vec<Arc<Skill>>, Unmet> {
     let (mut path, mut out) = (Vec::new(), Vec::new());
     visit(all, name, &mut path, &mut out)?;
     Ok(out)
@@ -25,23 +34,26 @@ fn visit(
     name: &str,
     path: &mut Vec<String>,
     out: &mut Vec<Arc<Skill>>,
-) -> Result<(), String> {
+) -> Result<(), Unmet> {
+    let too_many = |why: String| Unmet { why, remedy: "let it require fewer skills" };
     let shown = |path: &[String]| [path, &[name.to_owned()]].concat().join(" -> ");
     if let Some(at) = path.iter().position(|p| p == name) {
-        return Err(format!(
+        let why = format!(
             "the skills require each other in a cycle: {}",
             shown(path.get(at..).unwrap_or_default())
-        ));
+        );
+        return Err(Unmet { why, remedy: "remove one of them from the `requires` of another" });
     }
     if out.iter().any(|s| s.name == name) {
         return Ok(());
     }
     let Some(skill) = all.get(name) else {
-        return Err(format!("a required skill does not exist: {}", shown(path)));
+        let why = format!("a required skill does not exist: {}", shown(path));
+        return Err(Unmet { why, remedy: "make or install the last one, or remove it from `requires`" });
     };
     if path.len() >= DEPTH || out.len() >= MOST {
         let message = format!("it requires too many skills (at most {MOST}, {DEPTH} deep): {}", shown(path));
-        return Err(message);
+        return Err(too_many(message));
     }
     path.push(name.to_owned());
     for needed in &skill.requires {
@@ -49,7 +61,7 @@ fn visit(
     }
     path.pop();
     if out.len() >= MOST {
-        return Err(format!("it requires too many skills (at most {MOST})"));
+        return Err(too_many(format!("it requires too many skills (at most {MOST})")));
     }
     out.push(Arc::clone(skill));
     Ok(())

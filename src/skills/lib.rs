@@ -24,7 +24,9 @@
 //! | `skill` | one skill |
 //! | `read` | a `SKILL.md` to a skill, leniently |
 //! | `strict` | a folder against the public format, for authors |
+//! | `relations` | requirements and parameters of a folder's skill, for authors |
 //! | `load` | the layers |
+//! | `withheld` | what is not used until the user agrees to it |
 //! | `library` | the skills of a process, as they are now |
 //! | `files` | the other files of a skill, bounded |
 //! | `graph` | which skills need which others |
@@ -50,17 +52,21 @@ mod library;
 mod load;
 pub mod packs;
 mod read;
+mod relations;
 mod skill;
 mod strict;
 mod tools;
+mod withheld;
 
 pub use allowed::patterns;
 pub use extras::{CommandPiece, OwnCommand, Style};
 pub use files::{SkillFile, SkillFiles};
-pub use fill::fill;
+pub use fill::{fill, missing};
 pub use index::{BYTES as INDEX_BYTES, index};
 pub use library::{Library, Reload};
 pub use load::{BuiltInFile, BuiltInFolder, Flaw, Skills, Sources, built_in_folders};
+pub use relations::{Relations, relations};
 pub use skill::{Param, Skill, is_name};
 pub use strict::{validate, validate_bytes};
 pub use tools::{shown, tools};
+pub use withheld::{Withheld, WithheldFiles, WithheldItem, WithheldKind};

@@ -14,6 +14,7 @@ use crate::graph;
 use crate::packs::is_template;
 use crate::read;
 use crate::skill::{FILE, Skill};
+use crate::withheld::{Withheld, WithheldFiles, WithheldItem};
 
 /// The folder of skills in a plugin, a pack, and the person's configuration folder.
 const FOLDER: &str = "skills";
@@ -44,10 +45,16 @@ pub struct Sources<'a> {
     pub built_in: bool,
     /// Plugins and packs in use; each has a folder `skills`.
     pub packs: Vec<PathBuf>,
+    /// The names of packs, by their folders.
+    pub pack_names: BTreeMap<PathBuf, String>,
     /// The person's configuration folder.
     pub config: Option<PathBuf>,
     /// Files of the project, empty until it is trusted.
     pub project: Vec<ProjectFile<'a>>,
+    /// Files of the project that are not as the user trusted them; those in `project` are.
+    pub changed: BTreeSet<String>,
+    /// Packs and files that are not used until the user agrees to them.
+    pub withheld: Vec<Withheld<'a>>,
     /// Names that the settings turn off.
     pub disabled: BTreeSet<String>,
 }
@@ -72,6 +79,9 @@ struct Loaded {
     hidden: Vec<Arc<Skill>>,
     disabled: BTreeMap<String, Arc<Skill>>,
     flaws: Vec<Flaw>,
+    /// Those whose requirements cannot be met.
+    unmet: BTreeMap<String, Arc<Skill>>,
+    withheld: Vec<WithheldItem>,
     extras: Extras,
 }
 
@@ -92,7 +102,7 @@ impl Skills {
         }
         for pack in &sources.packs {
             let found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
-            loaded.layer(found);
+            loaded.layer_of(found, sources.pack_names.get(pack));
         }
         if let Some(config) = &sources.config {
             let found = loaded.folder(&config.join(FOLDER), Origin::User);
@@ -108,6 +118,8 @@ impl Skills {
         }
         loaded.extras(sources);
         loaded.check_requirements();
+        loaded.withhold(sources);
+        loaded.note_changes(&sources.changed);
         let problems = loaded.flaws.iter().filter(|f| f.skipped).map(|f| f.problem.clone()).collect();
         (Self(Arc::new(loaded)), problems)
     }
@@ -130,6 +142,17 @@ impl Skills {
     /// Those that a later place replaces by one of the same name.
     pub fn hidden(&self) -> &[Arc<Skill>] {
         &self.0.hidden
+    }
+
+    /// Skills, own commands and output styles that are not used until the user agrees to their files, by name.
+    pub fn withheld(&self) -> &[WithheldItem] {
+        &self.0.withheld
+    }
+
+    /// All skills by name, also those whose requirements cannot be met.
+    pub(crate) fn with_unmet(&self) -> BTreeMap<String, Arc<Skill>> {
+        let all = self.0.skills.iter().chain(&self.0.unmet);
+        all.map(|(name, skill)| (name.clone(), Arc::clone(skill))).collect()
     }
 
     /// What is wrong with skills.
@@ -180,7 +203,8 @@ impl Skills {
             }
         }
         let (hidden, flaws, extras) = (now.hidden.clone(), now.flaws.clone(), now.extras.clone());
-        Self(Arc::new(Loaded { skills, hidden, disabled, flaws, extras }))
+        let (unmet, withheld) = (now.unmet.clone(), now.withheld.clone());
+        Self(Arc::new(Loaded { skills, hidden, disabled, flaws, unmet, withheld, extras }))
     }
 
     /// The skill of this name after all that it requires, each once.
@@ -191,7 +215,7 @@ impl Skills {
         if self.get(name).is_none() {
             return Err(self.no_such(name));
         }
-        graph::closure(&self.0.skills, name)
+        graph::closure(&self.0.skills, name).map_err(|unmet| unmet.why)
     }
 
     /// Whether the requirements of a skill could be met if it was added, or took the place of the one of its name.
@@ -202,7 +226,7 @@ impl Skills {
         let mut all = self.0.skills.clone();
         let name = skill.name.clone();
         all.insert(name.clone(), Arc::new(skill));
-        graph::closure(&all, &name).map(drop)
+        graph::closure(&all, &name).map(drop).map_err(|unmet| unmet.why)
     }
 
     /// What to say of the first of these names that is none.
@@ -214,6 +238,9 @@ impl Skills {
     pub fn no_such(&self, name: &str) -> String {
         if self.0.disabled.contains_key(name) {
             return format!("the skill `{name}` is turned off in the settings");
+        }
+        if let Some(item) = self.0.withheld.iter().find(|item| item.is_skill() && item.name == name) {
+            return format!("the skill {}", item.why_not());
         }
         let shown = name.escape_default();
         let names = self.0.skills.keys().map(String::as_str);
@@ -250,15 +277,18 @@ impl Loaded {
 
     /// Puts the skills of one place over those of the places before.
     fn layer(&mut self, found: Vec<Candidate>) {
+        self.layer_of(found, None);
+    }
+
+    /// As [`Self::layer`], for the skills of a pack.
+    fn layer_of(&mut self, found: Vec<Candidate>, pack: Option<&String>) {
         let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();
-        for Candidate { from, path, content, files } in found {
+        for candidate in found {
+            let path = candidate.path.clone();
             let folder =
                 path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-            let read = content
-                .map_err(|why| Problem::file(&path, format!("the file cannot be read: {why}")))
-                .and_then(|bytes| read::skill(&path, from, &bytes, files));
-            let (skill, warnings) = match read {
-                Ok(read) => read,
+            let (skill, warnings) = match candidate.read() {
+                Ok((skill, warnings)) => (Skill { pack: pack.cloned(), ..skill }, warnings),
                 Err(problem) => {
                     self.flaws.push(Flaw { skill: folder, problem, skipped: true });
                     continue;
@@ -322,17 +352,63 @@ impl Loaded {
         folders.into_iter().map(candidate).collect()
     }
 
-    /// Leaves out the skills whose requirements cannot be met, until all others' can.
+    /// Leaves out the skills whose requirements cannot be met. What all others require can be met then: it is a part of what was
+    /// checked.
     fn check_requirements(&mut self) {
-        loop {
-            let wrong = self.skills.iter().find_map(|(name, skill)| {
-                let why = graph::closure(&self.skills, name).err()?;
-                Some((name.clone(), Problem::file(&skill.file, why)))
-            });
-            let Some((name, problem)) = wrong else { return };
-            self.skills.remove(&name);
+        let wrong = self.skills.iter().filter_map(|(name, skill)| {
+            let graph::Unmet { why, remedy } = graph::closure(&self.skills, name).err()?;
+            let hint = Some(remedy.to_owned());
+            Some((name.clone(), Problem { hint, ..Problem::file(&skill.file, why) }))
+        });
+        for (name, problem) in wrong.collect::<Vec<_>>() {
+            if let Some(skill) = self.skills.remove(&name) {
+                self.unmet.insert(name.clone(), skill);
+            }
             self.flaws.push(Flaw { skill: name, problem, skipped: true });
         }
+    }
+
+    /// Lists what is not used until the user agrees to it.
+    fn withhold(&mut self, sources: &Sources<'_>) {
+        for group in &sources.withheld {
+            let found = match &group.files {
+                WithheldFiles::Folder(folder) => self.folder(&folder.join(FOLDER), group.from),
+                WithheldFiles::Project(files) => {
+                    PROJECT.into_iter().flat_map(|place| project(place, files)).collect()
+                }
+            };
+            let skills = found.into_iter().map(|candidate| {
+                let path = candidate.path.clone();
+                (path, candidate.read().map(|(skill, _)| skill).map_err(|problem| problem.message))
+            });
+            self.withheld.extend(group.items(skills.collect()));
+        }
+        self.withheld.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Says of skills of the project that their files are not as the user trusted them: they are used as they were.
+    fn note_changes(&mut self, changed: &BTreeSet<String>) {
+        for skill in self.skills.values().filter(|skill| skill.from == Origin::Project) {
+            let folder = format!("{}/", skill.file.parent().unwrap_or(&skill.file).display());
+            let Some(below) = changed.iter().find_map(|path| path.strip_prefix(&folder)) else { continue };
+            let message = format!(
+                "`{}` changed since you trusted this folder; the skill is used as you trusted it",
+                below.escape_default()
+            );
+            let hint = Some("`tiller trust` shows the files and asks".to_owned());
+            let problem = Problem { hint, ..Problem::file(&skill.file, message) };
+            self.flaws.push(Flaw { skill: skill.name.clone(), problem, skipped: false });
+        }
+    }
+}
+
+impl Candidate {
+    /// The skill of the file, and what is wrong with it nevertheless.
+    fn read(self) -> Result<(Skill, Vec<Problem>), Problem> {
+        let Self { from, path, content, files } = self;
+        content
+            .map_err(|why| Problem::file(&path, format!("the file cannot be read: {why}")))
+            .and_then(|bytes| read::skill(&path, from, &bytes, files))
     }
 }
 

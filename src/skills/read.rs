@@ -70,6 +70,7 @@ pub(crate) fn skill(
         params,
         requires,
         from,
+        pack: None,
         files,
         body,
     };

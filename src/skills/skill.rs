@@ -39,6 +39,8 @@ pub struct Skill {
     /// Names of skills that are loaded with it.
     pub requires: Vec<String>,
     pub from: Origin,
+    /// The name of the pack that it belongs to.
+    pub pack: Option<String>,
     /// Its `SKILL.md`; relative to the project's folder where it is the project's, and a bare name where it is built in.
     pub file: PathBuf,
     /// All of its files.

@@ -1,36 +1,140 @@
-//! Skills from all places.
+//! Skills, own commands and output styles from all places.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiller_config::Problem;
-use tiller_config::agents::ProjectFile;
-use tiller_permit::trust::FolderConfig;
-use tiller_protocol::{Notice, TrustKind};
-use tiller_skills::{Skills, Sources};
+use tiller_config::agents::{Origin, ProjectFile};
+use tiller_config::{Places, Problem};
+use tiller_permit::trust::{FolderConfig, FoundFile, discover};
+use tiller_protocol::{Notice, ToolCatalog, TrustKind};
+use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
+use tiller_store::Store;
 
-use tiller_config::Places;
+use crate::app::extensions::packs;
+use crate::app::setup::trust_status;
+use crate::app::tools::memory::without_own;
 
-/// Reads them: built in, of plugins and packs in use, the person's. Those of the folder only when it is trusted, in the form that was shown. `disabled`: names that the settings
-/// turn off. Blocks.
+/// Reads them: built in, of plugins and packs in use, the person's. Those of the folder only when it is trusted, in the form that
+/// was shown; else they are listed as not used. `disabled`: names that the settings turn off. Blocks.
 pub(crate) fn read(
     places: &Places,
     folder_config: &FolderConfig,
     trusted: bool,
     disabled: &[String],
 ) -> (Skills, Vec<Problem>) {
-    let of_skill = |f: &&tiller_permit::trust::FoundFile| {
-        let ours = matches!(f.item.kind, TrustKind::Skill | TrustKind::Command | TrustKind::Style);
-        trusted && !folder_config.too_much && ours
+    let all: Vec<&FoundFile> = folder_config.found.iter().filter(|f| is_ours(f)).collect();
+    let mut files = ProjectFiles::default();
+    match trusted && !folder_config.too_much {
+        true => files.used = all,
+        false => files.withheld = all,
+    }
+    files.load(places, disabled)
+}
+
+/// Whether it is a file of a skill, an own command or an output style.
+fn is_ours(file: &FoundFile) -> bool {
+    matches!(file.item.kind, TrustKind::Skill | TrustKind::Command | TrustKind::Style)
+}
+
+/// Files of the folder, by what may be done with them.
+#[derive(Default)]
+struct ProjectFiles<'a> {
+    used: Vec<&'a FoundFile>,
+    /// The user has not agreed to them.
+    withheld: Vec<&'a FoundFile>,
+    /// Paths of those in `used` whose present form the user has not agreed to, and of files beside them.
+    changed: BTreeSet<String>,
+}
+
+/// The files as a loader takes them.
+fn parts<'a>(files: &[&'a FoundFile]) -> Vec<ProjectFile<'a>> {
+    files.iter().map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() }).collect()
+}
+
+impl ProjectFiles<'_> {
+    fn load(&self, places: &Places, disabled: &[String]) -> (Skills, Vec<Problem>) {
+        let packs::StartPacks { used, withheld } = packs::of_start(places);
+        let mut withheld: Vec<Withheld<'_>> = withheld;
+        let others = parts(&self.withheld);
+        if !others.is_empty() {
+            withheld.push(Withheld {
+                pack: None,
+                from: Origin::Project,
+                files: WithheldFiles::Project(others),
+                why: "you have not trusted this folder's files as they are now".into(),
+                remedy: "`tiller trust` shows them and asks".into(),
+            });
+        }
+        Skills::load(&Sources {
+            built_in: true,
+            packs: places
+                .plugins
+                .iter()
+                .cloned()
+                .chain(used.iter().map(|(folder, _)| folder.clone()))
+                .collect(),
+            pack_names: used.into_iter().collect(),
+            config: Some(places.config.clone()),
+            project: parts(&self.used),
+            changed: self.changed.clone(),
+            withheld,
+            disabled: disabled.iter().cloned().collect(),
+        })
+    }
+}
+
+/// Reads the skills of a session again and again: those of the folder as the user trusts them at that time.
+pub(crate) struct SessionSkills {
+    pub(crate) places: Places,
+    pub(crate) project: PathBuf,
+    pub(crate) tools: ToolCatalog,
+    pub(crate) store: Store,
+    /// The folder's files at the start.
+    pub(crate) start: FolderConfig,
+    /// The user trusts those of the start.
+    pub(crate) trusted: Arc<AtomicBool>,
+    /// Names that the settings turn off.
+    pub(crate) disabled: Vec<String>,
+}
+
+impl SessionSkills {
+    /// Reads them as they are now. What was added or changed since the start is used once the user has trusted the folder as it
+    /// is, with `tiller trust`; until then what was trusted stays in use as it was.
+    pub(crate) fn again(&self) -> Skills {
+        let now = discover(&self.project, &self.tools);
+        let brings = without_own(now.clone(), &self.project, &self.store);
+        if trust_status(&self.store, &self.project, &brings).may_load() {
+            return read(&self.places, &now, true, &self.disabled).0;
+        }
+        let trusted = self.trusted.load(Ordering::Relaxed);
+        pick(&self.start, &now, trusted).load(&self.places, &self.disabled).0
+    }
+}
+
+/// The files of a folder that is not trusted as it is `now`. `trusted`: it was trusted as it was at the `start`.
+fn pick<'a>(start: &'a FolderConfig, now: &'a FolderConfig, trusted: bool) -> ProjectFiles<'a> {
+    let mut files = ProjectFiles::default();
+    let before = |path: &str| {
+        let mut all = start.found.iter().filter(|f| trusted && !start.too_much && is_ours(f));
+        all.find(|f| f.item.path == path)
     };
-    let project = folder_config.found.iter().filter(of_skill);
-    let packs = places.plugins.iter().cloned().chain(crate::app::extensions::packs::folders(places));
-    Skills::load(&Sources {
-        built_in: true,
-        packs: packs.collect(),
-        config: Some(places.config.clone()),
-        project: project.map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() }).collect(),
-        disabled: disabled.iter().cloned().collect::<BTreeSet<_>>(),
-    })
+    for file in now.found.iter().filter(|f| is_ours(f)) {
+        match before(&file.item.path) {
+            Some(agreed) => {
+                files.used.push(agreed);
+                if agreed.item.hash != file.item.hash {
+                    files.changed.insert(file.item.path.clone());
+                }
+            }
+            None => {
+                files.withheld.push(file);
+                files.changed.insert(file.item.path.clone());
+            }
+        }
+    }
+    files
 }
 
 /// The skills that are left out, for the person.
@@ -38,4 +142,59 @@ pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
     let mut notice = Problem::notice(problems)?;
     notice.hints = vec!["A skill that cannot be used is left out; `/skills` shows all of them.".into()];
     Some(notice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn put(project: &Path, path: &str, text: &str) {
+        let path = project.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn skill(name: &str, body: &str) -> String {
+        format!("---\nname: {name}\ndescription: About {name}\n---\n{body}\n")
+    }
+
+    #[test]
+    fn files_that_were_added_or_changed_since_the_yes_are_listed_and_not_used() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let places = Places::from_env(&|name: &str| {
+            (name == "TILLER_HOME").then(|| home.path().display().to_string())
+        })
+        .unwrap();
+        let look = || discover(project.path(), &ToolCatalog::default());
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "As trusted."));
+        put(project.path(), ".tiller/commands/gone.md", "Go.");
+        let start = look();
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "As changed."));
+        put(project.path(), ".tiller/skills/fresh/SKILL.md", &skill("fresh", "New."));
+        put(project.path(), ".claude/commands/new.md", "Do it.");
+        std::fs::remove_file(project.path().join(".tiller/commands/gone.md")).unwrap();
+        let now = look();
+
+        let all = pick(&start, &now, true).load(&places, &[]).0;
+        assert_eq!(all.get("old").unwrap().body, "As trusted.");
+        let flaw = all.flaws().iter().find(|flaw| flaw.skill == "old").unwrap();
+        assert!(!flaw.skipped && flaw.problem.to_string().contains("`tiller trust`"), "{:?}", flaw.problem);
+        assert!(all.get("fresh").is_none() && all.command("new").is_none() && all.command("gone").is_none());
+        let names: Vec<&str> = all.withheld().iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(names, ["fresh", "new"]);
+        assert!(
+            all.no_such("fresh").contains("`tiller trust` shows them and asks"),
+            "{}",
+            all.no_such("fresh")
+        );
+
+        let all = pick(&start, &now, false).load(&places, &[]).0;
+        let names: Vec<&str> = all.withheld().iter().map(|item| item.name.as_str()).collect();
+        assert_eq!(names, ["fresh", "new", "old"]);
+        assert!(all.get("old").is_none());
+        let (all, _) = read(&places, &now, true, &[]);
+        assert_eq!(all.get("old").unwrap().body, "As changed.");
+        assert!(all.withheld().is_empty() && all.command("new").is_some());
+    }
 }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use tiller_config::Places;
+use tiller_config::agents::Origin;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_skills::packs::{PackState, Packs};
+use tiller_skills::packs::{Pack, PackState, Packs};
+use tiller_skills::{Withheld, WithheldFiles};
 
 use crate::app::Setup;
 
@@ -38,9 +40,32 @@ pub(crate) fn now(setup: &Setup) -> i64 {
     setup.clock.now().0 / 1000
 }
 
-/// The folders of the packs in use. Reads and hashes their files; none where no pack is installed.
-pub(crate) fn folders(places: &Places) -> Vec<PathBuf> {
-    of(places).verified().map(|(used, _)| used).unwrap_or_default()
+/// The packs of a start.
+#[derive(Default)]
+pub(crate) struct StartPacks {
+    /// The folders of those in use, and their names.
+    pub(crate) used: Vec<(PathBuf, String)>,
+    /// Those that are not as the user agreed to them.
+    pub(crate) withheld: Vec<Withheld<'static>>,
+}
+
+/// The packs of this person. Reads and hashes their files; none where no pack is installed.
+pub(crate) fn of_start(places: &Places) -> StartPacks {
+    let (home, mut all) = (of(places), StartPacks::default());
+    for pack in home.list().unwrap_or_default() {
+        let (folder, state) = (home.folder(&pack), home.state(&pack));
+        match (state.why(), state.remedy(&pack.name)) {
+            (Some(why), Some(remedy)) => all.withheld.push(Withheld {
+                pack: Some(pack.name),
+                from: Origin::Plugin,
+                files: WithheldFiles::Folder(folder),
+                why,
+                remedy,
+            }),
+            _ => all.used.push((folder, pack.name)),
+        }
+    }
+    all
 }
 
 /// What is said of packs that are not used.
@@ -51,27 +76,11 @@ pub(crate) fn notices(places: &Places) -> Vec<Notice> {
             return vec![Notice::new(NoticeKind::Config, format!("No pack of skills is used: {why}."))];
         }
     };
-    let notice = |(pack, state)| {
-        let tiller_skills::packs::Pack { name, .. } = pack;
-        let (why, hint) = match state {
-            PackState::Changed(files) => {
-                let first = files.first().map(|file| file.escape_debug().to_string()).unwrap_or_default();
-                let more =
-                    if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-                (
-                    format!("{first}{more} changed since you agreed to it"),
-                    format!(
-                        "`tiller skills trust {name}` shows it and asks; `tiller skills update {name}` fetches it again."
-                    ),
-                )
-            }
-            PackState::Broken(why) => (why, format!("`tiller skills update {name}` fetches it again.")),
-            PackState::Used => return None,
-        };
-        Some(
-            Notice::new(NoticeKind::Info, format!("The skills of the pack {name} are not used: {why}."))
-                .hint(hint),
-        )
+    let notice = |(pack, state): (Pack, PackState)| {
+        let (name, why) = (&pack.name, state.why()?);
+        let said = format!("The skills of the pack {name} are not used: {why}.");
+        let hint = state.remedy(name).map(|remedy| format!("{remedy}.")).unwrap_or_default();
+        Some(Notice::new(NoticeKind::Info, said).hint(hint))
     };
     others.into_iter().filter_map(notice).collect()
 }

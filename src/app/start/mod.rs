@@ -197,7 +197,7 @@ impl Running {
         let (roles, wrong) =
             definitions::read(&setup.places, &setup.folder_config, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
-        notices.extend(definitions::skills::problem_notice(&setup.read_skills(&may_load)));
+        notices.extend(definitions::skills::problem_notice(&setup.read_skills(Some(&store), &may_load)));
         notices.extend(extensions::packs::notices(&setup.places));
         if start.human == Human::Present && start.watch && !start.read_only {
             notices.extend(waiting::notice(&setup, &store));

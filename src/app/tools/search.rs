@@ -70,7 +70,7 @@ pub(crate) fn for_command(setup: &Setup, store: &Store) -> (Arc<Finder>, Option<
         Arc::new(move |text: &str| redactor.secrets(text)),
     );
     // A skill that cannot be read is named where skills are listed.
-    drop(setup.read_skills(&Arc::new(AtomicBool::new(status.may_load()))));
+    drop(setup.read_skills(None, &Arc::new(AtomicBool::new(status.may_load()))));
     finder(setup, store)
 }
 

@@ -185,8 +185,18 @@ pub(crate) fn show(
     options.hooks.editor =
         Some(Box::new(move |file, line| editor::open(&|name| env(name), &*foreground, file, line)));
     let folder = setup.project.clone().into_os_string();
+    let program = || std::env::current_exe().map_err(|e| format!("Tiller cannot be started again: {e}"));
+    let (asks, here) = (Arc::clone(&run), folder.clone());
+    options.hooks.trust = Some(Box::new(move |pack| {
+        let mut words = vec![program()?.into_os_string()];
+        match pack {
+            Some(pack) => words.extend(["skills", "trust", "--", pack].map(OsString::from)),
+            None => words.extend([OsString::from("trust"), OsString::from("--"), here.clone()]),
+        }
+        asks(words).map(drop)
+    }));
     options.hooks.trial = Some(Box::new(move |skill| {
-        let program = std::env::current_exe().map_err(|e| format!("Tiller cannot be started again: {e}"))?;
+        let program = program()?;
         // The process of the terminal may be in another folder.
         let mut words = vec![program.into_os_string()];
         words.extend(["skills", "try", "--pause", "--dir"].map(OsString::from));

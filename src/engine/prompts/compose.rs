@@ -128,7 +128,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             let others = queued_of_others || (gives_task && id.is_none());
             let taken = skills::take(core, if others { &mut nothing } else { &mut files });
             // Programs of other vendors have skills of their own.
-            if let Some(hint) = taken.hint().filter(|_| ours) {
+            for hint in taken.hints().into_iter().filter(|_| ours) {
                 core.notice(hint);
             }
             let named = if others { Vec::new() } else { named::take(&mut files, &root, &names) };

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use tiller_config::agents::Origin;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::skill::{
-    SkillCommand, SkillQuery, SkillRecord, SkillReply, SkillRow, SkillUse, SkillVersionRow, StyleRow,
+    CommandRow, SkillCommand, SkillQuery, SkillRecord, SkillReply, SkillRow, SkillUse, SkillVersionRow,
+    StyleRow,
 };
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, Part, Taint, Time};
 use tiller_skills::change::Scope;
-use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style};
+use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style, WithheldItem, WithheldKind};
 
 use crate::bus::{ClientId, read};
 use crate::core::Core;
@@ -41,6 +42,12 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
             library.reload();
             Ok(ReplyEvent::DoneReply { said: "Skills are read again".into() })
         }),
+        SkillCommand::Copy { name } => read::read(core, client, cause, move || {
+            Ok(match copy(&library, &name) {
+                Ok(said) => ReplyEvent::DoneReply { said },
+                Err(why) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
+            })
+        }),
         SkillCommand::Restore { name, project, version } => read::read(core, client, cause, move || {
             let restored = restore(&library, &name, scope(project), version);
             Ok(match restored {
@@ -53,6 +60,16 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
 
 fn scope(project: bool) -> Scope {
     if project { Scope::Project } else { Scope::User }
+}
+
+/// Copies a skill to the user's own; blocks.
+fn copy(library: &Library, name: &str) -> Result<String, String> {
+    let editor = library.editor().ok_or("skills cannot be changed here")?;
+    let skills = library.reload();
+    let skill = skills.get(name).ok_or_else(|| skills.no_such(name))?;
+    let said = editor.copy_to_user(skill, "you")?;
+    library.reload();
+    Ok(said)
 }
 
 /// Brings a version back; blocks.
@@ -124,6 +141,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                 let rows = versions.into_iter().take(VERSIONS).map(row).collect();
                 SkillReply::Versions { rows, name }
             }
+            SkillQuery::Commands => SkillReply::Commands { rows: command_rows(&skills) },
             SkillQuery::Styles => {
                 let row = |s: &Arc<Style>| StyleRow {
                     name: s.name.clone(),
@@ -139,12 +157,58 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
     });
 }
 
-/// All skills for a list, by name: also those that are hidden, turned off or broken.
+/// All own commands by name, also those that the user has not agreed to.
+fn command_rows(skills: &Skills) -> Vec<CommandRow> {
+    let used = skills.commands().map(|command| CommandRow {
+        name: command.name.clone(),
+        description: command.description.clone(),
+        hint: command.hint.clone(),
+        unused: String::new(),
+    });
+    let mut rows: Vec<CommandRow> = used.collect();
+    let withheld = skills.withheld().iter().filter(|item| item.kind == WithheldKind::Command);
+    let free: Vec<&WithheldItem> =
+        withheld.filter(|item| rows.iter().all(|row| row.name != item.name)).collect();
+    rows.extend(free.into_iter().map(|item| CommandRow {
+        name: item.name.clone(),
+        description: item.description.clone(),
+        hint: String::new(),
+        unused: format!("the command /{} is not used: {}; {}", item.name, item.why, item.remedy),
+    }));
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    rows
+}
+
+/// Where a skill is from, in words. `pack`: the pack that it belongs to.
+fn source(from: Origin, pack: Option<&str>) -> String {
+    pack.map_or_else(|| from.word().to_owned(), |pack| format!("pack {pack}"))
+}
+
+/// The row of a skill that the user has not agreed to.
+fn untrusted(item: &WithheldItem, root: &std::path::Path) -> SkillRow {
+    SkillRow {
+        name: item.name.clone(),
+        description: item.description.clone(),
+        source: source(item.from, item.pack.as_deref()),
+        pack: item.pack.clone().unwrap_or_default(),
+        fixed: item.from == Origin::Plugin,
+        project: item.from == Origin::Project,
+        file: root.join(&item.file).display().to_string(),
+        state: SkillUse::Untrusted,
+        problems: vec![format!("Not used: {}", item.why), item.remedy.clone()],
+        text: item.text[..item.text.floor_char_boundary(TEXT)].to_owned(),
+        ..SkillRow::default()
+    }
+}
+
+/// All skills for a list, by name: also those that are hidden, turned off, broken or not trusted.
 fn rows(skills: &Skills, root: &std::path::Path, records: &BTreeMap<String, SkillRecord>) -> Vec<SkillRow> {
     let row = |skill: &Arc<Skill>, state| SkillRow {
         name: skill.name.clone(),
         description: skill.description.clone(),
-        source: skill.from.word().into(),
+        source: source(skill.from, skill.pack.as_deref()),
+        pack: skill.pack.clone().unwrap_or_default(),
+        fixed: matches!(skill.from, Origin::BuiltIn | Origin::Plugin),
         project: skill.from == Origin::Project,
         file: match skill.files {
             SkillFiles::Embedded(_) => String::new(),
@@ -173,6 +237,8 @@ fn rows(skills: &Skills, root: &std::path::Path, records: &BTreeMap<String, Skil
         problems: vec![f.problem.to_string()],
         ..SkillRow::default()
     }));
+    let listed = |item: &&WithheldItem| matches!(item.kind, WithheldKind::Skill | WithheldKind::Pack);
+    all.extend(skills.withheld().iter().filter(listed).map(|item| untrusted(item, root)));
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
@@ -239,10 +305,27 @@ fn skill_like(text: &str) -> Option<&str> {
 }
 
 impl Taken {
-    /// The hint that the message names no skill; `None`: it does, or names none.
-    pub(crate) fn hint(&self) -> Option<Notice> {
-        let name = self.unknown.as_ref()?;
-        Some(Notice::new(NoticeKind::Info, format!("there is no skill called {name}; /skills lists them")))
+    /// What the user should know: the message names no skill, or one whose parameters it does not give.
+    pub(crate) fn hints(&self) -> Vec<Notice> {
+        let unknown = self.unknown.iter().map(|name| {
+            let mut withheld = self.skills.withheld().iter().filter(|item| item.is_skill());
+            match withheld.find(|item| item.name == *name) {
+                Some(item) => format!("the skill {}", item.why_not()),
+                None => format!("there is no skill called {name}; /skills lists them"),
+            }
+        });
+        let open = self.loads.iter().filter_map(|(name, arguments)| {
+            let names = tiller_skills::missing(self.skills.get(name)?, arguments);
+            let words: Vec<String> = names.iter().map(|name| format!("{name}=VALUE")).collect();
+            (!names.is_empty()).then(|| {
+                format!(
+                    "the skill {name} has no value for {}, so the agent looks for it in your message; to give it, begin the message with ${name} {}",
+                    names.join(", "),
+                    words.join(" ")
+                )
+            })
+        });
+        unknown.chain(open).map(|said| Notice::new(NoticeKind::Info, said)).collect()
     }
 
     /// What the turn of the message is held to.

@@ -11,6 +11,8 @@ use crate::base::usage::Cost;
 pub enum SkillCommand {
     /// Use a skill from now on, or not.
     Switch { name: String, on: bool },
+    /// Copy a skill that is built in, or of a pack or a plugin, to the user's own: the copy takes its place and can be edited.
+    Copy { name: String },
     /// Bring a version of a skill back.
     Restore { name: String, project: bool, version: u64 },
     /// Write answers in this style from now on; `None`: as usual.
@@ -33,6 +35,8 @@ pub enum SkillQuery {
     Versions { name: String, project: bool },
     /// All output styles.
     Styles,
+    /// All own commands, also those that are not used.
+    Commands,
 }
 
 /// The answer.
@@ -42,6 +46,7 @@ pub enum SkillReply {
     Skills { rows: Vec<SkillRow> },
     Versions { name: String, rows: Vec<SkillVersionRow> },
     Styles { rows: Vec<StyleRow> },
+    Commands { rows: Vec<CommandRow> },
 }
 
 /// A skill in a list.
@@ -50,8 +55,14 @@ pub enum SkillReply {
 pub struct SkillRow {
     pub name: String,
     pub description: String,
-    /// Where it is from, in words: built in, plugin, yours, project.
+    /// Where it is from, in words: built in, plugin, pack and its name, yours, project.
     pub source: String,
+    /// The name of the pack that it belongs to; empty: of none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pack: String,
+    /// Its files stay as they are: it belongs to a pack or a plugin, or is built in.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fixed: bool,
     /// It is the project's.
     pub project: bool,
     /// Its file; empty where it has none on this machine.
@@ -79,6 +90,8 @@ pub enum SkillUse {
     Hidden,
     /// It cannot be used.
     Broken,
+    /// The user has not agreed to its files as they are.
+    Untrusted,
 }
 
 /// A version of a skill in a list.
@@ -93,6 +106,20 @@ pub struct SkillVersionRow {
     pub by: String,
     /// What restoring it would change now (unified); empty: nothing.
     pub diff: String,
+}
+
+/// An own command in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommandRow {
+    /// Without the slash.
+    pub name: String,
+    /// What it does; may be empty.
+    pub description: String,
+    /// How its arguments are written; may be empty.
+    pub hint: String,
+    /// Why it is not used and what to do, as a sentence without a full stop; empty: it is used.
+    pub unused: String,
 }
 
 /// An output style in a list.

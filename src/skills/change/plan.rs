@@ -8,10 +8,10 @@ use tiller_config::agents::Origin;
 
 use super::tree::Tree;
 use super::{Editor, Scope};
-use crate::files::{ReadFailure, SkillFiles, read_inside};
+use crate::files::{ReadFailure, SkillFile, SkillFiles, read_inside};
 use crate::load::Skills;
 use crate::read;
-use crate::skill::{FILE, NAME, is_name};
+use crate::skill::{FILE, NAME, Skill, is_name};
 
 /// Bytes of a file that is written at most.
 const LARGEST: usize = 256 * 1024;
@@ -212,12 +212,57 @@ impl Editor {
             Some(Origin::BuiltIn) => format!(
                 "the skill `{name}` is built in and cannot be changed; a new one of the same name takes its place"
             ),
-            Some(Origin::Plugin) => format!("the skill `{name}` is a plugin's and cannot be changed"),
+            Some(Origin::Plugin) => {
+                let pack = skills.get(name).and_then(|s| s.pack.as_deref());
+                let owner = pack.map_or_else(|| "a plugin".to_owned(), |pack| format!("the pack {pack}"));
+                format!(
+                    "the skill `{name}` belongs to {owner} and cannot be changed; a new one of the same name takes its place"
+                )
+            }
             Some(Origin::User | Origin::Project) => {
                 format!("the skill `{name}` is not in the {} scope", scope.word())
             }
             None => skills.no_such(name),
         }
+    }
+
+    /// Copies a skill that is built in, or belongs to a pack or a plugin, to the user's own, where it takes its place. `by`: who
+    /// does it, for the list of versions. Returns a sentence without a full stop. Blocks.
+    ///
+    /// # Errors
+    /// A sentence without a full stop: it is an own one, there is one of its name, or it cannot be read or written.
+    pub fn copy_to_user(&self, skill: &Skill, by: &str) -> Result<String, String> {
+        let name = &skill.name;
+        if !matches!(skill.from, Origin::BuiltIn | Origin::Plugin) {
+            return Err(format!("the skill `{name}` is in {} and can be edited there", skill.file.display()));
+        }
+        let folder = self.place(Scope::User)?.join(name);
+        if existing(&folder)? {
+            return Err(format!("there is a skill of yours in {}: edit that one", folder.display()));
+        }
+        let (whole, files) = match &skill.files {
+            SkillFiles::Folder(from) => {
+                let (whole, files) = WholeChange::of(&folder, Some(from.clone()))?;
+                (Some(whole), files)
+            }
+            other => {
+                let file = |file: SkillFile| -> Result<FileChange, String> {
+                    let new = Some(other.read(&file.path)?);
+                    Ok(FileChange { path: file.path, old: None, new })
+                };
+                (None, other.list().into_iter().map(file).collect::<Result<Vec<_>, String>>()?)
+            }
+        };
+        let plan = Plan {
+            scope: Scope::User,
+            name: name.clone(),
+            action: "create",
+            folder: folder.clone(),
+            files,
+            whole,
+        };
+        self.apply(&plan, by)?;
+        Ok(format!("The skill {name} is copied to {}, and the copy is used from now on", folder.display()))
     }
 
     fn check_content(&self, folder: &Path, path: &str, content: &str, skills: &Skills) -> Result<(), String> {

@@ -26,6 +26,7 @@ use self::discover::{Found, FoundFiles};
 use self::style::STYLES;
 use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
+use crate::withheld::{Withheld, WithheldFiles};
 
 pub use self::command::{CommandPiece, OwnCommand};
 pub use self::style::Style;
@@ -99,6 +100,20 @@ impl Extras {
             }
         }
     }
+}
+
+/// The commands and styles of what is not used: whether it is a style, its name, what it says of itself, and its file.
+pub(crate) fn names(group: &Withheld<'_>) -> Vec<(bool, String, String, PathBuf)> {
+    let mut extras = Extras::default();
+    match &group.files {
+        WithheldFiles::Folder(folder) => extras.folder(folder, group.from),
+        WithheldFiles::Project(files) => extras.project(files),
+    }
+    let commands =
+        extras.commands.values().map(|c| (false, c.name.clone(), c.description.clone(), c.file.clone()));
+    let styles =
+        extras.styles.values().map(|s| (true, s.name.clone(), s.description.clone(), s.file.clone()));
+    commands.chain(styles).collect()
 }
 
 fn described(pairs: &Pairs) -> String {

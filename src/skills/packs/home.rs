@@ -38,6 +38,33 @@ pub enum PackState {
     Broken(String),
 }
 
+impl PackState {
+    /// Why the pack is not used, without a full stop; `None`: it is used.
+    pub fn why(&self) -> Option<String> {
+        match self {
+            Self::Used => None,
+            Self::Changed(files) => {
+                let first = files.first().map(|file| file.escape_debug().to_string()).unwrap_or_default();
+                let more =
+                    if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+                Some(format!("{first}{more} changed since you agreed to it"))
+            }
+            Self::Broken(why) => Some(why.clone()),
+        }
+    }
+
+    /// What makes the pack `name` used again, without a full stop; `None`: it is used.
+    pub fn remedy(&self, name: &str) -> Option<String> {
+        match self {
+            Self::Used => None,
+            Self::Changed(_) => Some(format!(
+                "`tiller skills trust {name}` shows what changed and asks; `tiller skills update {name}` fetches it again"
+            )),
+            Self::Broken(_) => Some(format!("`tiller skills update {name}` fetches it again")),
+        }
+    }
+}
+
 /// Packs that are not used, with their state.
 type Unused = Vec<(Pack, PackState)>;
 

@@ -73,7 +73,11 @@ async fn a_skill_is_loaded_with_what_it_requires_its_source_and_its_arguments() 
     assert!(said.contains("Files for skill_view: logo.png, references/hosts.md\nFolder: /"), "{said}");
     assert!(said.contains("terminal(rm -rf *). This grants none"), "{said}");
     assert_eq!(said.matches("</skill>").count(), 2, "the text cannot close its own mark: {said}");
-    assert!(b.say(view, json!({"name": "deploy"})).await.contains("Deploy to test {{when}}."));
+    let bare = b.say(view, json!({"name": "deploy"})).await;
+    assert!(bare.contains("Deploy to test {{when}}."), "{bare}");
+    assert!(bare.contains("Not given, so they stand in the text below: {{when}}."), "{bare}");
+    assert!(bare.contains("skill_view of deploy takes them as arguments \"when=VALUE\""), "{bare}");
+    assert!(!said.contains("Not given"), "{said}");
     let ours = b.say(view, json!({"name": "ours"})).await;
     assert!(ours.contains("source=\"of the project, .tiller/skills/ours/SKILL.md\""), "{ours}");
 

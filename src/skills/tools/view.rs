@@ -10,7 +10,7 @@ use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSp
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, output, text};
 
 use crate::files::SkillFiles;
-use crate::fill::fill;
+use crate::fill::{fill, missing};
 use crate::library::Library;
 use crate::load::Skills;
 use crate::skill::{FILE, Skill, is_hidden};
@@ -126,6 +126,21 @@ fn source(skill: &Skill) -> String {
     }
 }
 
+/// The line that names the parameters of a skill without a value; empty where each has one.
+fn not_given(skill: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let marks: Vec<String> = names.iter().map(|name| format!("{{{{{name}}}}}")).collect();
+    let words: Vec<String> = names.iter().map(|name| format!("{name}=VALUE")).collect();
+    format!(
+        "Not given, so they stand in the text below: {}. Take the values from the task, or ask the user; \
+         skill_view of {skill} takes them as arguments \"{}\".\n",
+        marks.join(", "),
+        words.join(" ")
+    )
+}
+
 /// A skill as it is loaded: what it requires first, with their sources, then its text with the arguments put in. Blocks.
 ///
 /// # Errors
@@ -153,11 +168,9 @@ pub fn shown(skills: &Skills, name: &str, arguments: &str) -> Result<String, Str
                 "Only these tools run while its task lasts: {tools}. This grants none: your permissions stay as they are.\n"
             ));
         }
-        let body = if last {
-            fill(&skill.body, &skill.params, arguments)
-        } else {
-            fill(&skill.body, &skill.params, "")
-        };
+        let given = if last { arguments } else { "" };
+        out.push_str(&not_given(&skill.name, &missing(&skill, given)));
+        let body = fill(&skill.body, &skill.params, given);
         // What closes the mark must not come from the text itself.
         let body = text::clean(body.as_bytes()).replace("</skill", "<\\/skill");
         out.push_str(&body);

@@ -216,6 +216,8 @@ pub enum External {
     Editor { file: PathBuf, line: Option<u32> },
     /// `tiller skills try` for a skill or the folder of one. The panel that asked gets the result.
     Trial { skill: String },
+    /// `tiller skills trust` for a pack, or `tiller trust` for the folder. The panel that asked gets the result.
+    Trust { pack: Option<String> },
     /// Write text to the terminal's scrollback and wait for a key.
     Dump { text: String },
     /// Stop the process as Ctrl-Z does.

@@ -32,6 +32,9 @@ pub type Editor = Box<dyn Fn(&Path, Option<u32>) -> Result<(), String> + Send>;
 /// Runs `tiller skills try` for a skill or the folder of one, and waits for its end; an error is a sentence.
 pub type Trial = Box<dyn Fn(&str) -> Result<(), String> + Send>;
 
+/// Shows what changed in a pack, or in the folder where there is none, and asks whether it is trusted; an error is a sentence.
+pub type TrustQuestion = Box<dyn Fn(Option<&str>) -> Result<(), String> + Send>;
+
 /// Reads the settings again after they changed on disk.
 pub type Settings = Box<dyn Fn() -> Result<schema::Ui, Notice> + Send>;
 
@@ -95,6 +98,7 @@ pub struct UiFolders {
 pub struct Hooks {
     pub editor: Option<Editor>,
     pub trial: Option<Trial>,
+    pub trust: Option<TrustQuestion>,
     pub settings: Option<Settings>,
     pub save_setting: Option<SaveSetting>,
     /// Runs the command of `ui.statusline`.

@@ -396,6 +396,7 @@ fn skills() -> ReplyEvent {
         source: source.into(),
         file: format!("/home/ann/.config/tiller/skills/{name}/SKILL.md"),
         text: description.into(),
+        fixed: source == "built in",
         state,
         ..SkillRow::default()
     };

@@ -37,6 +37,11 @@ pub trait SlashCommand: Sync {
         false
     }
 
+    /// It comes from a file, which may change while the program runs.
+    fn of_file(&self) -> bool {
+        false
+    }
+
     /// Does it. `args` is the trimmed rest of the line.
     ///
     /// # Errors

@@ -40,6 +40,10 @@ impl SlashCommand for Sends {
         self.usage
     }
 
+    fn of_file(&self) -> bool {
+        true
+    }
+
     /// The engine puts the command's text in place of its name.
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         let message = Message::text(format!("/{} {args}", self.name).trim_end());
@@ -48,6 +52,14 @@ impl SlashCommand for Sends {
 }
 
 impl Commands {
+    /// With these commands from files in place of all others from files. They live as long as the process: only a list that
+    /// differs from the one before is worth a call.
+    pub(crate) fn with_files(self, files: &[PromptCommand]) -> Self {
+        let others: Vec<&'static dyn SlashCommand> =
+            self.0.iter().copied().filter(|c| !c.of_file()).collect();
+        Self(Box::leak(others.into_boxed_slice())).with(files)
+    }
+
     /// With these commands, too, in order of names; one whose name is taken is left out. They live as long as the process,
     /// which makes one screen.
     pub fn with(self, more: &[PromptCommand]) -> Self {
@@ -97,6 +109,14 @@ mod tests {
         assert_eq!(all.find("deploy").unwrap().usage(), "/deploy [stage]");
         assert_eq!(all.find("quit").unwrap().help(), "Quit Tiller", "a name that is taken stays");
         assert!(all.0.iter().map(|c| c.name()).is_sorted());
+    }
+
+    #[test]
+    fn files_take_the_place_of_those_before() {
+        let all = crate::slash::COMMANDS.with(&[command("deploy", ""), command("standup", "")]);
+        let all = all.with_files(&[command("standup", "[day]"), command("fresh", "")]);
+        assert!(all.find("deploy").is_none() && all.find("fresh").is_some() && all.find("quit").is_some());
+        assert_eq!(all.find("standup").unwrap().usage(), "/standup [day]");
     }
 
     #[test]

@@ -80,6 +80,15 @@ impl Loop {
                 self.back();
                 self.app.edited("Trial", result);
             }
+            External::Trust { pack } => {
+                self.io.leave();
+                let result = match self.options.as_ref().and_then(|o| o.hooks.trust.as_ref()) {
+                    Some(ask) => ask(pack.as_deref()),
+                    None => Err("Nothing can be trusted here: run `tiller trust` in a terminal".into()),
+                };
+                self.back();
+                self.app.edited("Trust", result);
+            }
             External::Dump { text } => {
                 self.io.leave();
                 match self.attached.owner.clone() {

@@ -37,14 +37,22 @@ pub(crate) const DIALOG: Dialog = Dialog {
 };
 
 const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("skills.copy", "copy", "Copy the skill to your own, to edit the copy").deciding(),
     ActionSpec::key_only("skills.edit", "edit", "Edit the skill in your editor"),
     ActionSpec::key_only("skills.switch", "off or on", "Turn the skill off or on").deciding(),
+    ActionSpec::key_only(
+        "skills.trust",
+        "trust",
+        "Show what changed in a pack or folder, and trust it or not",
+    ),
     ActionSpec::key_only("skills.try", "try", "Try the skill on your past prompts, with and without it"),
     ActionSpec::key_only("skills.versions", "versions", "Show the earlier versions of the skill"),
 ];
 
 const KEYS: &[DefaultKey] = &[
+    ("leader c", "skills.copy"),
     ("leader e", "skills.edit"),
+    ("leader r", "skills.trust"),
     ("leader t", "skills.try"),
     ("leader v", "skills.versions"),
     ("leader x", "skills.switch"),
@@ -99,6 +107,7 @@ fn state(row: &SkillRow) -> (&'static str, Role) {
         SkillUse::Off => ("off", Role::Dim),
         SkillUse::Hidden => ("hidden", Role::Dim),
         SkillUse::Broken => ("not used", Role::Error),
+        SkillUse::Untrusted => ("not trusted", Role::Waiting),
     }
 }
 
@@ -139,6 +148,15 @@ pub(crate) fn lines(rows: &[SkillRow]) -> String {
     format!("Skills: {}\n{}", rows.len(), all.join("\n"))
 }
 
+/// Why the files of a skill are not changed.
+fn stays(row: &SkillRow) -> String {
+    match (row.pack.as_str(), row.file.is_empty()) {
+        ("", true) => "A built-in skill stays as it is.".into(),
+        ("", false) => "It belongs to a plugin, whose files stay as you agreed to them.".into(),
+        (pack, _) => format!("It belongs to the pack {pack}, whose files stay as you agreed to them."),
+    }
+}
+
 fn toast(text: impl Into<String>) -> Outcome {
     Outcome::Stay { effects: vec![Effect::Toast(Notice::new(NoticeKind::Info, text))], reload: false }
 }
@@ -163,11 +181,21 @@ impl SkillList {
     fn available(&self, action: Action) -> bool {
         let row = self.at.as_deref().and_then(|id| self.by_id(id));
         match (action.0, row) {
-            ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty(),
+            ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty() && !row.fixed,
+            ("skills.copy", Some(row)) => row.fixed && row.state == SkillUse::Used,
+            ("skills.trust", Some(row)) => row.state == SkillUse::Untrusted,
             ("skills.try", Some(row)) => row.state == SkillUse::Used,
             ("skills.switch", Some(row)) => matches!(row.state, SkillUse::Used | SkillUse::Off),
             (id, row) => row.is_some() || !id.starts_with("skills."),
         }
+    }
+}
+
+impl SkillList {
+    /// Whether an action that cannot be done says why for this row, and what can be done instead.
+    fn explains(&self, action: Action) -> bool {
+        let row = self.at.as_deref().and_then(|id| self.by_id(id));
+        matches!(action.0, "skills.edit" | "skills.versions") && row.is_some_and(|row| row.fixed)
     }
 }
 
@@ -183,7 +211,7 @@ impl Source for SkillList {
             verb: "read",
             columns: COLUMNS,
             table: Some(PREVIEW),
-            refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
+            refused: ListSpec::refused(ACTIONS, |action| self.available(action) || self.explains(action)),
             empty: match (self.loaded, self.rows.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "There are no skills",
@@ -236,7 +264,13 @@ impl Source for SkillList {
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
         if !matches!(
             action.0,
-            "picker.choose" | "skills.edit" | "skills.try" | "skills.switch" | "skills.versions"
+            "picker.choose"
+                | "skills.copy"
+                | "skills.edit"
+                | "skills.trust"
+                | "skills.try"
+                | "skills.switch"
+                | "skills.versions"
         ) {
             return None;
         }
@@ -249,9 +283,22 @@ impl Source for SkillList {
                 let text = Text::prose(&format!("Skill {}", row.name), &row.text);
                 Outcome::Stay { effects: vec![Effect::Push(Box::new(text))], reload: false }
             }
-            "skills.edit" if row.file.is_empty() => toast(
-                "A built-in skill stays as it is. A skill of the same name in your folder takes its place.",
-            ),
+            "skills.edit" if row.fixed => {
+                toast(format!("{} Copy it: the copy takes its place.", stays(&row)))
+            }
+            "skills.edit" if row.file.is_empty() => toast("It has no file on this machine."),
+            "skills.copy" if row.fixed && row.state == SkillUse::Used => {
+                let copy = SkillCommand::Copy { name: row.name };
+                Outcome::reload(vec![Effect::ask(CommandBody::Skill(copy), CHANGE)])
+            }
+            "skills.copy" if row.fixed => toast("Only a skill that is used can be copied."),
+            "skills.copy" => toast("It is no part of a pack: edit it where it is."),
+            "skills.trust" if row.state != SkillUse::Untrusted => toast("It needs no decision."),
+            "skills.trust" => {
+                let pack = (!row.pack.is_empty()).then_some(row.pack);
+                let ask = Effect::Task(Task::Suspend(External::Trust { pack }));
+                Outcome::Stay { effects: vec![ask], reload: false }
+            }
             "skills.edit" => {
                 let file = PathBuf::from(&row.file);
                 let edit = Effect::Task(Task::Suspend(External::Editor { file, line: None }));
@@ -273,8 +320,10 @@ impl Source for SkillList {
                 }
                 SkillUse::Hidden => toast("Another skill of this name is used. Turn that one off first."),
                 SkillUse::Broken => toast("It is not used already. Edit the file to correct it."),
+                SkillUse::Untrusted => toast("It is not used before you trust its files."),
             },
-            _ if row.file.is_empty() => toast("A built-in skill has one version only."),
+            _ if row.fixed => toast(format!("{} It has no versions here.", stays(&row))),
+            _ if row.file.is_empty() => toast("It has no file on this machine."),
             _ => {
                 let push = Effect::Push(Box::new(Picker::new(Versions::new(row.name, row.project))));
                 Outcome::Stay { effects: vec![push], reload: false }
@@ -292,7 +341,8 @@ impl Source for SkillList {
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let all = ["skills.edit", "skills.try", "skills.switch", "skills.versions"];
+        let all =
+            ["skills.trust", "skills.copy", "skills.edit", "skills.try", "skills.switch", "skills.versions"];
         all.into_iter().filter(|id| any && self.available(Action(id))).map(Hint::of).collect()
     }
 

@@ -9,6 +9,7 @@ fn rows() -> Vec<SkillRow> {
         name: name.into(),
         description: description.into(),
         source: source.into(),
+        fixed: source == "built in",
         file: if source == "built in" {
             String::new()
         } else {
@@ -68,6 +69,50 @@ fn only_what_a_skill_can_do_is_offered_and_a_change_names_it() {
     assert!(r.screen().contains("The skill deploy is turned off"), "{}", r.screen());
     r.run("type zzz; wait 1");
     assert!(r.screen().contains("No skill matches"), "{}", r.screen());
+}
+
+#[test]
+fn a_skill_of_a_pack_is_copied_and_not_edited_and_one_that_is_not_trusted_says_what_to_do() {
+    let mut r = Robot::new(118, 25);
+    assert!(r.app.act(Action("skills.open")));
+    r.run("wait 1");
+    let of_pack = |name: &str, state| SkillRow {
+        name: name.into(),
+        description: format!("About {name}"),
+        source: "pack devops".into(),
+        pack: "devops".into(),
+        fixed: true,
+        file: format!("/home/u/packs/devops-1/skills/{name}/SKILL.md"),
+        state,
+        ..SkillRow::default()
+    };
+    let gone = SkillRow {
+        problems: vec!["Not used: SKILL.md changed".into(), "`tiller skills trust devops` shows it".into()],
+        ..of_pack("zeta", SkillUse::Untrusted)
+    };
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })));
+    let reply = SkillReply::Skills { rows: vec![of_pack("deploy", SkillUse::Used), gone] };
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+    r.run("ctrl-home; wait 1000");
+    assert!(r.footer().contains("copy") && !r.footer().contains("edit"), "{}", r.footer());
+    r.run("ctrl-x; e; wait 1");
+    assert!(!r.tasks.iter().any(|t| matches!(t, Task::Suspend(_))), "a suspended screen");
+    assert!(r.words().contains("It belongs to the pack devops"), "{}", r.screen());
+    r.run("wait 1000; ctrl-x; c; wait 1");
+    let copied =
+        |c: &CommandBody| matches!(c, CommandBody::Skill(SkillCommand::Copy { name }) if name == "deploy");
+    assert!(r.commands().iter().any(|c| copied(c)), "{:?}", r.commands());
+
+    r.run("down; wait 1000");
+    let screen = r.words();
+    assert!(
+        screen.contains("not trusted") && screen.contains("`tiller skills trust devops` shows it"),
+        "{screen}"
+    );
+    r.run("ctrl-x; r; wait 1");
+    let asked =
+        |t: &Task| matches!(t, Task::Suspend(External::Trust { pack: Some(pack) }) if pack == "devops");
+    assert!(r.tasks.iter().any(asked), "{}", r.screen());
 }
 
 #[test]

@@ -27,8 +27,9 @@ fn rows() -> Vec<BranchView> {
 fn opened(w: u16, h: u16) -> Robot {
     let mut r = Robot::new(w, h);
     r.run("type /branch; enter");
-    // The list of commands asks for the prompts of servers when it opens.
-    let queries = [CommandBody::Query(Query::Mcp), CommandBody::Query(Query::Branches)];
+    // The list of commands asks for the prompts of servers and for commands from files when it opens.
+    let own = Query::Skills { query: tiller_protocol::skill::SkillQuery::Commands };
+    let queries = [Query::Mcp, own, Query::Branches].map(CommandBody::Query);
     assert_eq!(r.commands(), queries.iter().collect::<Vec<_>>());
     r.reply(ReplyEvent::BranchesReply { branches: rows(), tags: Vec::new() });
     r.clear();

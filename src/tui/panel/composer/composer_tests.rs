@@ -194,7 +194,10 @@ fn prompt(name: &str, summary: &str) -> McpPromptView {
 fn prompts_of_servers_are_commands_with_their_arguments() {
     let mut r = Robot::new(118, 25);
     r.run("type /no");
-    assert!(matches!(r.commands()[..], [CommandBody::Query(Query::Mcp)]));
+    assert!(matches!(
+        r.commands()[..],
+        [CommandBody::Query(Query::Mcp), CommandBody::Query(Query::Skills { .. })]
+    ));
     let prompts = vec![prompt("review", "Reviews\u{1b}[2J a\u{202e} file"), prompt("plan", "")];
     let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Mcp)));
     r.cause(id, EventBody::Reply(Box::new(ReplyEvent::McpReply { servers: Vec::new(), prompts })));

@@ -5,6 +5,7 @@ mod draft;
 mod draw;
 mod history;
 mod moves;
+mod own_commands;
 mod panel;
 mod pictures;
 mod popup;
@@ -131,6 +132,7 @@ const FLOWS: Token = Token(6);
 const RECENT: Token = Token(7);
 const PROMPTS: Token = Token(8);
 const SKILLS: Token = Token(90);
+const COMMANDS: Token = Token(91);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -168,6 +170,8 @@ struct Reported {
     skills: Vec<SkillRow>,
     /// Prompts of MCP servers.
     prompts: Vec<McpPromptView>,
+    /// Commands from files.
+    commands: own_commands::OwnCommands,
 }
 
 /// Messages that the engine has not confirmed yet, in either direction.
@@ -254,7 +258,8 @@ impl Composer {
         match &mut self.popup {
             // The prompts are read once for each list that opens.
             Some(p) if p.kind == PopupKind::Slash && before != Some(PopupKind::Slash) => {
-                Reply::with(Effect::ask(CommandBody::Query(Query::Mcp), PROMPTS))
+                let prompts = Effect::ask(CommandBody::Query(Query::Mcp), PROMPTS);
+                Reply::Done(vec![prompts, self.reported.commands.ask()])
             }
             Some(p) if p.kind == PopupKind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
@@ -338,10 +343,7 @@ impl Composer {
             return reply;
         }
         match submit::submit(&message, mode, self.commands, model) {
-            SubmitAction::Stay(why) => {
-                self.notice = Some(why);
-                Reply::done()
-            }
+            SubmitAction::Stay(why) => self.stay(&message.text, mode, why),
             SubmitAction::Effects(effects) => {
                 self.clear();
                 Reply::Done(effects)

@@ -9,7 +9,7 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued,
 use super::content::Content;
 use super::draft::Draft;
 use super::popup::{Popup, PopupKind};
-use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, PROMPTS, RECENT, SKILLS, TAKEN};
+use super::{ARRIVED, COMMANDS, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, PROMPTS, RECENT, SKILLS, TAKEN};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -256,6 +256,9 @@ impl Composer {
                     self.popup = Popup::at(&self.content.edit, self.commands, &self.reported.prompts)
                         .filter(|p| p.kind == PopupKind::Slash);
                 }
+            }
+            (COMMANDS, ReplyEvent::SkillsReply { reply: SkillReply::Commands { rows } }) => {
+                return self.commands_reported(rows, model);
             }
             (EARLIER, ReplyEvent::HistoryReply { prompts }) => {
                 self.history.fill(prompts.iter().rev().cloned().collect());
