@@ -18,7 +18,7 @@ use crate::rig::*;
 use crate::turns::questions::permission;
 
 /// Gives an engine the command `/look` with this text, the skill `notes`, and a profile.
-fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineConfig) + use<> {
+pub(crate) fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineConfig) + use<> {
     let config = place.tmp.path().join("roles");
     let notes = "---\nname: notes\ndescription: How to write notes\n---\nWrite everything down.\n";
     for (path, text) in [("commands/look.md", text), ("skills/notes/SKILL.md", notes)] {
@@ -35,7 +35,7 @@ fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineC
 }
 
 /// The text of a request's last message.
-fn last(fake: &Fake, request: usize) -> String {
+pub(crate) fn last(fake: &Fake, request: usize) -> String {
     let request = fake.request(request);
     assert_valid(&request);
     message_text(&request, request.messages.len() - 1)

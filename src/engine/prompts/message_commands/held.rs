@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{Attachment, Message, Part, QueueId, Taint, ToolCall, ToolOutcome};
+use tiller_protocol::{Attachment, EntryId, Message, Part, QueueId, Taint, ToolCall, ToolOutcome};
 use tiller_skills::{CommandPiece, OwnCommand, Skills};
 
 use super::text::{code, filled, words};
@@ -21,9 +21,23 @@ pub(crate) struct MessageCommand {
     pub(super) mark: String,
 }
 
+/// A time that the commands of a message ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandRun {
+    pub(super) message: QueueId,
+    /// The entry that the message becomes.
+    pub(super) entry: EntryId,
+    /// The last entry before the run that a model sees.
+    pub(super) after: Option<EntryId>,
+}
+
 /// A message whose commands run. It is in the queue until it is sent.
 pub(crate) struct HeldMessage {
     pub(super) id: QueueId,
+    /// The entry that it becomes. The state of the files is kept under this id before the commands run.
+    pub(crate) entry: EntryId,
+    /// Its commands ran before, and were stopped: that state is kept already.
+    pub(crate) again: bool,
     pub(super) message: Message,
     /// With the marks.
     pub(super) content: Vec<Part>,
