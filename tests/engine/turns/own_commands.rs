@@ -123,6 +123,8 @@ async fn the_user_is_asked_about_the_filled_command_and_a_denial_is_in_the_messa
         let ask = rig.asked().await;
         let asked = permission(&ask);
         assert_eq!((asked.tool.as_str(), asked.shown.as_str()), ("terminal", "touch a.txt b.txt"));
+        let source = asked.source.as_ref().unwrap();
+        assert!(source.name == "look" && source.file.ends_with("commands/look.md"), "{source}");
         rig.answer(&ask, AskReply::Permission { decision, hash: asked.hash });
         assert_eq!(rig.finished().await.0, TurnStatus::Done);
         assert_eq!(place.work.join("b.txt").exists(), there);
