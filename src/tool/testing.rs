@@ -232,6 +232,7 @@ impl ScriptPorts for FakePorts {
                 outside: tiller_protocol::ask::OutsideAnswer::No,
                 calls: Vec::new(),
                 draft: None,
+                source: None,
             };
             return Ok(InnerReply::Waits(Box::new(WaitingCall { ask, allowed: !asks, row })));
         }

@@ -38,6 +38,7 @@ pub(crate) fn question(n: u128) -> Ask {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     };
     let id: AskId = format!("{n:032x}").parse().unwrap();
     Ask { id, agent: AgentId("a2".into()), call: None, body: AskBody::Permission(p) }

@@ -28,6 +28,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     }))
 }
 

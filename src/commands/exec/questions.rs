@@ -149,6 +149,7 @@ mod tests {
             outside: OutsideAnswer::No,
             calls: Vec::new(),
             draft: None,
+            source: None,
         })
     }
 

@@ -12,7 +12,7 @@ use crate::files::restore::undo;
 use crate::goal;
 use crate::money;
 use crate::prompts::aside;
-use crate::prompts::compose;
+use crate::prompts::go_on;
 use crate::prompts::queue;
 use crate::prompts::shell_line;
 use crate::questions::answers;
@@ -55,7 +55,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
         CommandBody::Turn(c) => match c {
             TurnCommand::Submit { message, mode } => queue::submit(core, client, id, message, mode),
             TurnCommand::Interrupt { hard } => core.interrupt(hard),
-            TurnCommand::Continue => compose::go_on(core, client, id),
+            TurnCommand::Continue => go_on::go_on(core, client, id),
             TurnCommand::SkipWait => core.child_driver().skip_retry_wait(),
             TurnCommand::Shell { line, share } => shell_line::shell_line(core, client, id, line, share),
             TurnCommand::Aside { question } => aside::aside(core, client, id, &question),

@@ -3,8 +3,11 @@
 
 use crate::bus::dispatch;
 use crate::context::side_call;
-use crate::files::record;
-use crate::prompts::titles;
+use crate::crew::msg::{CrewMsg, MemberMsg};
+use crate::files::msg::FilesMsg;
+use crate::files::{record, restore};
+use crate::prompts::msg::PromptMsg;
+use crate::prompts::{shell_line, titles};
 use crate::session::open;
 use std::time::Duration;
 
@@ -30,6 +33,21 @@ const TASKS: Duration = Duration::from_millis(600);
 const AGENTS: Duration = Duration::from_millis(1500);
 /// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_millis(800);
+
+/// Whether a message to the crew reports what an agent did, which is stored.
+fn is_record(msg: &CrewMsg) -> bool {
+    match msg {
+        CrewMsg::Member { msg, .. } => matches!(
+            **msg,
+            MemberMsg::Work(_)
+                | MemberMsg::Ended(_)
+                | MemberMsg::ProgramSession { .. }
+                | MemberMsg::ProgramModel(_)
+        ),
+        CrewMsg::Session { msg, .. } => is_record(msg),
+        CrewMsg::Request { .. } | CrewMsg::RequestEnded | CrewMsg::Queued => false,
+    }
+}
 
 impl Core {
     pub(crate) fn quit(&mut self, cause: Option<CommandId>) {
@@ -124,12 +142,17 @@ impl Core {
         }
     }
 
-    /// Handles a report after the end: only costs are recorded.
+    /// Handles a report after the end. What has happened is recorded: costs, the output of the user's own lines, restores
+    /// of files, and the work and results of agents. Requests get no answer, and nothing new begins.
     fn last_msg(&mut self, msg: Msg) {
-        if let Msg::Context(ContextMsg::SideCall(msg @ (SideMsg::SideCallCost(_) | SideMsg::ServerCost(_)))) =
-            msg
-        {
-            side_call::side_msg(self, msg);
+        match msg {
+            Msg::Context(ContextMsg::SideCall(msg @ (SideMsg::SideCallCost(_) | SideMsg::ServerCost(_)))) => {
+                side_call::side_msg(self, msg)
+            }
+            Msg::Prompt(PromptMsg::LineDone(done)) => shell_line::shell_done(self, *done),
+            Msg::Files(FilesMsg::RestoreReport(restored)) => restore::files_restored(self, *restored),
+            Msg::Crew(msg) if is_record(&msg) => self.with_crew(|crew, host| crew.message(host, msg)),
+            _ => {}
         }
     }
 

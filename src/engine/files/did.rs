@@ -6,14 +6,25 @@ use tiller_protocol::{Entry, EntryBody, EntryId};
 use tiller_snapshot::Id;
 use tiller_store::{Result, StepRow, Store};
 
+use crate::prompts::message_commands::stored;
+
 /// Most entries of one turn that are read.
 const LONG: usize = 5_000;
 /// Most files changed by others that are named.
 const NAMED: usize = 10;
 
 /// The states around a tool result's call; for other entries from the start of the turn to the entry, and to the
-/// turn's end for the message that begins it. `None`: the states were not kept.
+/// turn's end for the message that begins it. What the commands of a message changed belongs to its turn. `None`: the
+/// states were not kept.
 pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
+    if let Some(message) = stored::message_of(&entry.body) {
+        if let Some(ends) = of_result(store, entry)?.as_ref().and_then(ends) {
+            return Ok(Some(ends));
+        }
+        // It changed nothing.
+        let at = store.steps().point(message)?.and_then(|row| after(&row));
+        return Ok(at.map(|at| (at, at)));
+    }
     let begins = matches!(entry.body, EntryBody::User { .. });
     let turn = if begins { down(store, entry.id)? } else { up(store, entry)? };
     let Some(start) = turn.first() else { return Ok(None) };
@@ -30,17 +41,31 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     for id in turn.iter().skip(1).rev() {
         let there = store.entries().get(*id)?;
         let row = match &there.body {
-            EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => {
-                store.steps().of_call(there.session, call_id, there.time)?
-            }
+            // A command of another message, which follows it or was never sent.
+            body if stored::message_of(body).is_some() => None,
             EntryBody::Checkpoint { .. } => store.steps().point(*id)?,
-            _ => None,
+            _ => of_result(store, &there)?,
         };
         if let Some(to) = row.and_then(|row| after(&row)) {
             return Ok(Some((from, to)));
         }
     }
+    for result in stored::results_before(store, &store.entries().get(*start)?)? {
+        if let Some(to) = of_result(store, &result)?.and_then(|row| after(&row)) {
+            return Ok(Some((from, to)));
+        }
+    }
     Ok(Some((from, from)))
+}
+
+/// The step of the call that this entry is the result of.
+fn of_result(store: &Store, entry: &Entry) -> Result<Option<StepRow>> {
+    match &entry.body {
+        EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => {
+            store.steps().of_call(entry.session, call_id, entry.time)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Sentences about changes by others right before the entry.

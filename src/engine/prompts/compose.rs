@@ -2,7 +2,6 @@
 //! queued, or returned with a reason.
 
 use crate::context::prefix;
-use crate::core::follow_up::FollowUp;
 use crate::files::record;
 use crate::prompts::pending;
 use crate::turn::begin::{self, TurnStart};
@@ -12,8 +11,8 @@ use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Attachment, CommandId, Entry, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
-    QueueId, Queued, SendMode, StopReason, Taint,
+    Attachment, CommandId, Entry, EntryBody, EntryId, EventBody, HookEvent, Message, Notice, NoticeKind,
+    Origin, Part, QueueId, Queued, SendMode, StopReason, Taint,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -69,28 +68,6 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
         .map(|q| (Some(q.id), q.message.clone()))
         .collect();
     compose(core, Destination::Steer { turn }, waiting);
-}
-
-/// Continues a turn that was interrupted, cut off or parked.
-pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
-    let why = if core.session.read_only {
-        "this session is open read-only"
-    } else if core.occupied() {
-        "a turn is already running"
-    } else if core.session.last_message().is_some() {
-        return compose(core, Destination::Continue { cause }, Vec::new());
-    } else if !core.prompts.queue.is_empty() {
-        // The agent's first message was stopped before it was sent.
-        return core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
-    } else {
-        "there is nothing to continue"
-    };
-    let why = Notice::new(NoticeKind::User, why);
-    core.refuse(client, cause, why.clone());
-    if !core.occupied() {
-        // A child counts as running from the moment of its command.
-        core.child_driver().report_end(TurnStatus::Failed, String::new(), Some(why));
-    }
 }
 
 /// Reads attachments and waits for the prefix, away from the engine's own task.
@@ -344,8 +321,11 @@ fn commands_begin(
     let scope = core.scope_of(cause);
     let (entries, events) = prefix_entries(core, prefix, &scope);
     hold::begin(core, terms);
+    let first = (!held.again).then_some(held.entry);
     let start = TurnStart { prompt, entries, events, calls, message: Some(held), ..TurnStart::new(scope) };
     begin::begin(core, start);
+    // Requested before the commands run, so that it precedes their changes.
+    record::keep_points(core, first.into_iter().collect());
 }
 
 fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String, Vec<LayerCost>)>) {
@@ -415,13 +395,26 @@ pub(crate) fn user_entry(
     core: &mut Core,
     message: Message,
     origin: Origin,
+    (content, taint): (Vec<Part>, Option<Taint>),
+    learnings: Vec<i64>,
+) -> (Entry, EventBody) {
+    let id = EntryId::fresh(&*core.services.ids, core.services.clock.now());
+    user_entry_as(core, id, message, origin, (content, taint), learnings)
+}
+
+/// Like [`user_entry`], with an id that the caller made.
+pub(crate) fn user_entry_as(
+    core: &mut Core,
+    id: EntryId,
+    message: Message,
+    origin: Origin,
     (mut content, taint): (Vec<Part>, Option<Taint>),
     learnings: Vec<i64>,
 ) -> (Entry, EventBody) {
     let taint = taint.max(core.context.news.taint());
     content.extend(core.news_part());
     let body = EntryBody::User { message, origin, content, taint, learnings };
-    let entry = core.session.grow(&core.services, body);
+    let entry = core.session.grow_as(&core.services, id, body);
     let event = added(&entry);
     (entry, event)
 }

@@ -197,7 +197,8 @@ pub(crate) fn send_behind_job(core: &mut Core) {
     }
 }
 
-fn send_queued(core: &mut Core, id: QueueId) {
+/// Sends a message that waits, unless something runs.
+pub(crate) fn send_queued(core: &mut Core, id: QueueId) {
     if core.occupied() || core.lifecycle.quitting.is_some() || core.session.read_only {
         return;
     }

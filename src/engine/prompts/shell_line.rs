@@ -177,8 +177,9 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         core.saves.push(core.services.store.audit().record(audit), told);
         return;
     }
-    if core.occupied() {
-        // No entry may stand between a call and its result: it waits for a safe point.
+    if core.occupied() || core.lifecycle.stop {
+        // No entry may stand between a call and its result: it waits for a safe point. At the end a call may be left open
+        // for the next start.
         core.prompts.pending.push(body);
         let mut append = core.append();
         append.pending = Some(core.prompts.pending.clone());

@@ -21,6 +21,7 @@ fn permission(shown: &str) -> AskBody {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     })
 }
 

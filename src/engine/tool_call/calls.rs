@@ -138,6 +138,8 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
 
 /// A call that is ready to run.
 pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx) -> CallTask {
+    let held = core.turn.live.as_ref().and_then(|live| live.message.as_deref());
+    let command = held.and_then(|held| held.source(&cx.call_id, &core.services.workspace.root));
     CallTask {
         services: Arc::clone(&core.services),
         bus: Arc::clone(&core.bus),
@@ -149,6 +151,7 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
             scope: core.scope(),
             root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
+            command,
             reply: last_reply(core),
             branch: core.session.head.name.clone(),
             init: CallOrigin::in_init(core),

@@ -130,6 +130,7 @@ impl CallTask {
             ask.effects.extend(self.rules_for_approval().await);
             ask.effects.extend(notes.lines.iter().cloned());
             ask.draft.clone_from(&notes.draft);
+            ask.source.clone_from(&self.origin.command);
             if let Some(decided) = self.inner_consent(&ask) {
                 self.run_in(outside.map_or(CommandProfile::Workspace, |_| CommandProfile::Outside));
                 return decided;

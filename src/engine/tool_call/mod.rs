@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tiller_protocol::ask::CommandSource;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
     Access, AgentId, EntryId, Part, Profile, Provenance, SessionId, Taint, ToolOutcome, ToolVerb, Touch,
@@ -72,6 +73,8 @@ pub(crate) struct CallOrigin {
     pub(crate) root: SessionId,
     /// The user's message that the turn answers.
     pub(crate) prompt: Option<EntryId>,
+    /// The own command whose text has the call; `None`: a model made it.
+    pub(crate) command: Option<CommandSource>,
     /// The reply that made the call, and its branch.
     pub(crate) reply: Option<EntryId>,
     pub(crate) branch: String,

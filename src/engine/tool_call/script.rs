@@ -149,6 +149,7 @@ fn script_ask(waiting: &[(PermissionAsk, bool)], root: &Path, why: &str) -> Perm
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls,
         draft: None,
+        source: None,
     }
 }
 
@@ -221,6 +222,7 @@ mod tests {
             outside: OutsideAnswer::No,
             calls: Vec::new(),
             draft: None,
+            source: None,
         };
         (ask, false)
     }

@@ -97,7 +97,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
         scope,
         prompt,
         of_others,
-        root: core.session.last_prompt(),
+        root: message.as_ref().map(|held| held.entry).or_else(|| core.session.last_prompt()),
         since: core.services.clock.now(),
         tasks: TurnTasks::default(),
         calls: TurnCalls { args, ..TurnCalls::default() },

@@ -58,6 +58,7 @@ impl Call<'_> {
             outside: OutsideAnswer::No,
             calls: Vec::new(),
             draft: None,
+            source: None,
         })
     }
 

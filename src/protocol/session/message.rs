@@ -55,6 +55,20 @@ impl ToolCall {
     pub fn is_of_message(call_id: &str) -> bool {
         call_id.starts_with(Self::OF_MESSAGE)
     }
+
+    /// The id of command `number` of the message whose entry has, or will have, the id `message`. `run`: unique for each
+    /// time that the commands run.
+    pub fn id_in_message(message: EntryId, run: impl std::fmt::Display, number: usize) -> String {
+        format!("{}{message}-{run}-{number}", Self::OF_MESSAGE)
+    }
+
+    /// The message that a call of this id belongs to: it follows the results of its calls, unless it was never sent.
+    /// `None`: a model made the call.
+    pub fn message_of(call_id: &str) -> Option<EntryId> {
+        /// Length of an id of an entry.
+        const ID: usize = 36;
+        call_id.strip_prefix(Self::OF_MESSAGE)?.get(..ID)?.parse().ok()
+    }
 }
 
 /// One piece of input to a model, from a person or a tool.

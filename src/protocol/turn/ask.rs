@@ -115,6 +115,24 @@ pub struct PermissionAsk {
     /// Folder with the state that the call would make of a skill: it can be tried, and its `SKILL.md` edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<String>,
+    /// The own command whose text has the call; `None`: a model made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<CommandSource>,
+}
+
+/// An own command, and the file that it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandSource {
+    /// Without `/`.
+    pub name: String,
+    /// Relative to the workspace where it is inside.
+    pub file: String,
+}
+
+impl std::fmt::Display for CommandSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "/{}, {}", self.name, self.file)
+    }
 }
 
 /// One call of a script that waits for an approval.

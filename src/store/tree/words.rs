@@ -144,8 +144,13 @@ impl Tree<'_> {
             };
             let seq = tree.nodes[*at].seq;
             files.insert((seq, u32::try_from(step.files.len()).unwrap_or(u32::MAX)));
-            let turn = &tree.nodes[turns[*at]];
-            if turn.seq != seq {
+            let of_message = ToolCall::message_of(call);
+            let turn = match of_message {
+                // A command of a message stands before it. Where the message was never sent, no turn has it.
+                Some(message) => tree.nodes.iter().find(|n| n.id == message),
+                None => Some(&tree.nodes[turns[*at]]),
+            };
+            if let Some(turn) = turn.filter(|turn| turn.seq != seq) {
                 of_turn.entry(turn.seq).or_default().extend(step.files.iter().map(|f| f.path.as_str()));
             }
         }
@@ -168,8 +173,11 @@ impl Tree<'_> {
                 match &entry.body {
                     EntryBody::User { origin, .. } => line.origin = Some(*origin),
                     EntryBody::ToolResult { call_id, name, .. } => {
-                        let call = call_of(conn, entry.parent, call_id, &mut replies)?;
-                        let arguments = call.map_or(Value::Null, |c| shortened(&c.arguments));
+                        let arguments = match entry.body.message_call() {
+                            Some(arguments) => Some(arguments),
+                            None => call_of(conn, entry.parent, call_id, &mut replies)?.map(|c| c.arguments),
+                        };
+                        let arguments = arguments.map_or(Value::Null, |a| shortened(&a));
                         line.call = Some(TreeCall { name: name.clone(), arguments });
                     }
                     EntryBody::InnerCall { call, .. } => {

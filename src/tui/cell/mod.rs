@@ -171,7 +171,13 @@ impl CellLayout {
 /// only grew takes it up again.
 pub fn lay(cell: &Cell, sharing: &[&Cell], cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     match &cell.body {
-        Body::User { text, origin, learnings } => user::lay((text, *origin), learnings, cell.time, cx),
+        Body::User { text, origin, learnings, sent } => {
+            let mut laid = user::lay((text, *origin), learnings, cell.time, cx);
+            if let Some(sent) = sent {
+                laid.add(user::sent(sent, cx), cx);
+            }
+            laid
+        }
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
         Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
         Body::Tool(t) => {
@@ -201,8 +207,9 @@ pub fn folds(cell: &Cell) -> bool {
     match &cell.body {
         Body::Thinking { text, .. } => !text.is_empty(),
         Body::Tool(_) | Body::Shell { .. } | Body::Summary { .. } => true,
-        Body::User { origin, .. } => {
-            matches!(origin, tiller_protocol::Origin::Engine | tiller_protocol::Origin::Shell)
+        Body::User { origin, sent, .. } => {
+            sent.is_some()
+                || matches!(origin, tiller_protocol::Origin::Engine | tiller_protocol::Origin::Shell)
         }
         _ => false,
     }
@@ -275,6 +282,7 @@ pub fn search_text(cell: &Cell) -> String {
             let (verb, target) = tool::what(t);
             format!("{verb} {target}\n{}", t.output.text())
         }
+        Body::User { text, sent: Some(sent), .. } => format!("{text}\n{sent}"),
         Body::End(e) => end::words(e),
         _ => source(cell),
     }

@@ -101,9 +101,9 @@ fn all() -> Vec<Cell> {
     let lost = tool("search", json!({"pattern": "Retry-After"}), ToolState::Lost);
     let begun = tool("write_file", json!(null), ToolState::Begun);
     let bodies = vec![
-        Body::User { text: "Make the retry logic honour Retry-After and add tests, and keep the old behaviour behind a flag.".into(), origin: Origin::Prompt, learnings: Vec::new() },
-        Body::User { text: "be quick\u{200b}".into(), origin: Origin::Steer, learnings: Vec::new() },
-        Body::User { text: "src/a.rs changed\nsrc/b.rs changed".into(), origin: Origin::Engine, learnings: Vec::new() },
+        Body::User { text: "Make the retry logic honour Retry-After and add tests, and keep the old behaviour behind a flag.".into(), origin: Origin::Prompt, learnings: Vec::new(), sent: None },
+        Body::User { text: "be quick\u{200b}".into(), origin: Origin::Steer, learnings: Vec::new(), sent: None },
+        Body::User { text: "src/a.rs changed\nsrc/b.rs changed".into(), origin: Origin::Engine, learnings: Vec::new(), sent: None },
         Body::Demo,
         Body::Thinking { text: "The header may hold seconds or a date, so both forms have to be parsed and the wait capped at a limit.".into(), seconds: Some(3.2) },
         Body::Thinking { text: String::new(), seconds: None },
@@ -219,7 +219,7 @@ fn u1_no_look_lets_a_control_through() {
         }],
     });
     let bodies = [
-        Body::User { text: bad.into(), origin: Origin::Prompt, learnings: Vec::new() },
+        Body::User { text: bad.into(), origin: Origin::Prompt, learnings: Vec::new(), sent: None },
         Body::Reply { text: bad.into() },
         Body::Thinking { text: bad.into(), seconds: None },
         Body::Tool(Box::new(t)),

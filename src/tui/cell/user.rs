@@ -61,6 +61,16 @@ pub(super) fn banded(mut all: Vec<Line>, right: &str, cx: &CellCx<'_>) -> CellLa
     CellLayout::wide(all, cx, 0, room.max(1))
 }
 
+/// The text that was sent in the place of the typed one: its length, unless unfolded.
+pub(super) fn sent(text: &str, cx: &CellCx<'_>) -> Vec<Line> {
+    if cx.unfolded {
+        return super::output_lines(text, Role::Dim, cx);
+    }
+    let mut line = Line::default();
+    line.push(&format!("  sent text +{} {}", lines(text).count(), cx.unfold_key()), Look::of(Role::Dim));
+    vec![line]
+}
+
 /// What the engine or a shell line says to the model: one dim line, unless unfolded.
 fn quiet(text: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut all: Vec<Line> = Vec::new();

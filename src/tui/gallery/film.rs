@@ -139,6 +139,7 @@ fn approve(film: &mut Film<'_>, call: &Call) {
             outside: tiller_protocol::ask::OutsideAnswer::No,
             calls: Vec::new(),
             draft: None,
+            source: None,
         }),
     };
     film.stage

@@ -60,6 +60,7 @@ fn permission(verb: &str, shown: &str, risk: Risk) -> PermissionAsk {
         outside: if verb == "shell" { OutsideAnswer::Offered } else { OutsideAnswer::No },
         calls: Vec::new(),
         draft: None,
+        source: None,
     }
 }
 

@@ -24,6 +24,9 @@ impl Plain {
                 if let Some(diff) = &p.diff {
                     self.say(diff);
                 }
+                if let Some(source) = &p.source {
+                    self.say(&format!("From: {source}"));
+                }
                 for e in &p.effects {
                     self.say(&format!("Effect: {e}"));
                 }

@@ -21,9 +21,10 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tiller_protocol::command::{AskCommand, ContextCommand, Query, TurnCommand};
-use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
+    AgentId, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SendMode,
+    SessionSummary,
 };
 
 use crate::app::inbox::{Inbox, Post};
@@ -87,6 +88,8 @@ struct Progress {
     said: Duration,
     /// The person's own shell line that runs.
     shell: Option<shell::ShellLine>,
+    /// The last turn ended so that messages which wait are not sent by themselves.
+    stopped: bool,
 }
 
 /// The question that was printed last.
@@ -224,6 +227,9 @@ impl Plain {
                 if !self.looked(&event) {
                     self.event(&event);
                 }
+                if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = &event.body {
+                    self.progress.stopped = !matches!(status, TurnStatus::Done | TurnStatus::Refused);
+                }
                 match (ran, self.model.agent.turn.running) {
                     (false, true) => self.progress.started = Some(self.model.mono),
                     (true, false) => self.progress.started = None,
@@ -334,11 +340,20 @@ impl Plain {
             self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
         }
         let m = &self.model;
+        let kept = m.agent.queue.len();
+        let by_itself = !self.progress.stopped || m.agent.queue.iter().any(|q| q.mode == SendMode::Now);
         let rests = m.engine.ready
             && !m.agent.turn.running
-            && m.agent.queue.is_empty()
+            && (kept == 0 || !by_itself)
             && m.questions.open.is_empty();
         if rests && self.requests.unanswered.is_empty() && self.requests.waiting.is_empty() {
+            match kept {
+                0 => {}
+                1 => self.say("1 message was not sent. It stays in the queue of this session."),
+                n => {
+                    self.say(&format!("{n} messages were not sent. They stay in the queue of this session."))
+                }
+            }
             self.leave();
             self.input.ended = false;
         }

@@ -6,7 +6,9 @@ use tiller_protocol::notice::sentence;
 use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::skill::SkillReply;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, Origin, TodoStatus, ToolOutcome, Who};
+use tiller_protocol::{
+    ChangeKind, Effort, Event, EventBody, Notice, Origin, TodoStatus, ToolCall, ToolOutcome, Who,
+};
 
 use super::Plain;
 use super::shell::ShellLine;
@@ -165,9 +167,12 @@ impl Plain {
 
     fn tool(&mut self, e: &ToolEvent) {
         match e {
-            ToolEvent::ToolStarted { verb, target, .. } => {
+            ToolEvent::ToolStarted { call_id, verb, target, .. } => {
                 self.end_words();
-                self.say(&format!("Tool: {verb} {target}"));
+                // It runs before its message is sent.
+                let of =
+                    if ToolCall::is_of_message(call_id) { "Tool, for the waiting message" } else { "Tool" };
+                self.say(&format!("{of}: {verb} {target}"));
             }
             ToolEvent::ToolFinished { name, outcome, seconds, display, output, .. } => {
                 let word = match outcome {

@@ -71,6 +71,7 @@ fn permission(n: u128) -> Ask {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     };
     let id = AskId(format!("{n:032x}").parse().unwrap());
     Ask { id, agent: AgentId::main(), call: Default::default(), body: AskBody::Permission(p) }

@@ -40,7 +40,7 @@ pub(crate) async fn messages(rig: &mut Rig) -> Vec<EntryId> {
     entries.iter().filter(|e| matches!(e.body, EntryBody::User { .. })).map(|e| e.id).collect()
 }
 
-async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
+pub(crate) async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
     match rig.query(Query::RestorePreview { entry }).await {
         ReplyEvent::RestorePreviewReply { preview, .. } => preview,
         other => panic!("{other:?}"),

@@ -15,14 +15,14 @@ async fn ask(rig: &mut Rig, query: TreeQuery) -> TreeReply {
     }
 }
 
-async fn tree(rig: &mut Rig) -> SessionTree {
+pub(crate) async fn tree(rig: &mut Rig) -> SessionTree {
     match ask(rig, TreeQuery::Nodes { session: None }).await {
         TreeReply::Nodes { tree } => *tree,
         other => panic!("{other:?}"),
     }
 }
 
-async fn preview(rig: &mut Rig, entry: EntryId) -> EntryPreview {
+pub(crate) async fn preview(rig: &mut Rig, entry: EntryId) -> EntryPreview {
     match ask(rig, TreeQuery::Preview { entry }).await {
         TreeReply::Preview { preview } => *preview,
         other => panic!("{other:?}"),
@@ -30,7 +30,7 @@ async fn preview(rig: &mut Rig, entry: EntryId) -> EntryPreview {
 }
 
 /// Marks follow the thread of the snapshots.
-async fn marks(rig: &mut Rig, session: tiller_protocol::SessionId, files: usize) -> TreeMarks {
+pub(crate) async fn marks(rig: &mut Rig, session: tiller_protocol::SessionId, files: usize) -> TreeMarks {
     let end = std::time::Instant::now() + DEADLINE;
     loop {
         let TreeReply::Marks { marks, .. } = ask(rig, TreeQuery::Marks { session }).await else { panic!() };

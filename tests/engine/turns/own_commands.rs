@@ -18,7 +18,7 @@ use crate::rig::*;
 use crate::turns::questions::permission;
 
 /// Gives an engine the command `/look` with this text, the skill `notes`, and a profile.
-fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineConfig) + use<> {
+pub(crate) fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineConfig) + use<> {
     let config = place.tmp.path().join("roles");
     let notes = "---\nname: notes\ndescription: How to write notes\n---\nWrite everything down.\n";
     for (path, text) in [("commands/look.md", text), ("skills/notes/SKILL.md", notes)] {
@@ -35,7 +35,7 @@ fn look(place: &Place, text: &str, profile: Profile) -> impl FnOnce(&mut EngineC
 }
 
 /// The text of a request's last message.
-fn last(fake: &Fake, request: usize) -> String {
+pub(crate) fn last(fake: &Fake, request: usize) -> String {
     let request = fake.request(request);
     assert_valid(&request);
     message_text(&request, request.messages.len() - 1)
@@ -123,6 +123,8 @@ async fn the_user_is_asked_about_the_filled_command_and_a_denial_is_in_the_messa
         let ask = rig.asked().await;
         let asked = permission(&ask);
         assert_eq!((asked.tool.as_str(), asked.shown.as_str()), ("terminal", "touch a.txt b.txt"));
+        let source = asked.source.as_ref().unwrap();
+        assert!(source.name == "look" && source.file.ends_with("commands/look.md"), "{source}");
         rig.answer(&ask, AskReply::Permission { decision, hash: asked.hash });
         assert_eq!(rig.finished().await.0, TurnStatus::Done);
         assert_eq!(place.work.join("b.txt").exists(), there);

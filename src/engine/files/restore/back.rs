@@ -17,6 +17,7 @@ use tiller_store::{Result, StepOf, StepRow, Store};
 
 use crate::files::crew;
 use crate::files::restore::hunks;
+use crate::prompts::message_commands::stored;
 use crate::undo;
 
 /// Entries that are searched for the last known state.
@@ -50,11 +51,25 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
             false => Ok(None),
         };
     let (mut found, mut passed, mut until) = (None, HashSet::new(), None);
+    // A message below. Its own state is that before its commands, which stand above it.
+    let mut message: Option<EntryId> = None;
     for e in store.paths().tail_at(entry, UP)?.entries.iter().rev() {
         until = until.or(Some(e.time));
+        if let Some(below) = message.filter(|below| !stored::may_precede(&e.body, *below)) {
+            found = store.steps().point(below)?;
+            if found.is_some() {
+                break;
+            }
+            message = None;
+        }
         found = match &e.body {
             EntryBody::ToolResult { call_id, .. } | EntryBody::InnerCall { call_id, .. } => {
+                message = message.or_else(|| stored::message_of(&e.body));
                 of_call(call_id, e.time)?
+            }
+            EntryBody::User { .. } if e.id != entry && message.is_none() => {
+                message = Some(e.id);
+                continue;
             }
             _ => store.steps().point(e.id)?,
         };
@@ -62,6 +77,9 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
             break;
         }
         passed.insert(e.id);
+    }
+    if let Some(below) = message.filter(|_| found.is_none()) {
+        found = store.steps().point(below)?;
     }
     let (Some(mut row), Some(until)) = (found, until) else { return Ok(None) };
     let crew = crew::of(store, session)?;

@@ -27,7 +27,7 @@ pub(crate) fn deliver(core: &mut Core) {
     let learnings = std::mem::take(&mut held.learnings);
     let prompt = queued.message.text.clone();
     let (entry, event) =
-        compose::user_entry(core, queued.message, queued.origin, (content, taint), learnings);
+        compose::user_entry_as(core, held.entry, queued.message, queued.origin, (content, taint), learnings);
     events.push((scope.clone(), event));
     events.extend(core.child_driver().take_receipt(held.id));
     entries.push(entry);
@@ -35,7 +35,9 @@ pub(crate) fn deliver(core: &mut Core) {
     events.push((scope, EventBody::State(StateEvent::QueueChanged { queue: queue.clone() })));
     let root = core.session.last_prompt();
     core.with_live(|live| live.root = root);
-    let spoken = record::spoken(&entries);
+    let mut spoken = record::spoken(&entries);
+    // Its own state is that before its commands ran.
+    spoken.retain(|id| *id != held.entry);
     let mut append = core.append().entries(entries);
     append.queue = Some(queue);
     append.pending = Some(core.prompts.pending.clone());

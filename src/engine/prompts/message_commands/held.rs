@@ -1,8 +1,10 @@
 //! A message whose commands run, and the text that it has until they have run.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tiller_protocol::{Attachment, Message, Part, QueueId, Taint, ToolCall, ToolOutcome};
+use tiller_protocol::ask::CommandSource;
+use tiller_protocol::{Attachment, EntryId, Message, Part, QueueId, Taint, ToolCall, ToolOutcome};
 use tiller_skills::{CommandPiece, OwnCommand, Skills};
 
 use super::text::{code, filled, words};
@@ -15,15 +17,31 @@ pub(crate) struct MessageCommand {
     pub(super) line: String,
     /// It stands in a line of text.
     pub(super) inline: bool,
+    /// The name of the own command, and its file.
+    pub(super) source: (String, PathBuf),
     /// Why it cannot run with its arguments.
     pub(super) refused: Option<&'static str>,
     /// Stands in the text until the command has run.
     pub(super) mark: String,
 }
 
+/// A time that the commands of a message ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandRun {
+    pub(super) message: QueueId,
+    /// The entry that the message becomes.
+    pub(super) entry: EntryId,
+    /// The last entry before the run that a model sees.
+    pub(super) after: Option<EntryId>,
+}
+
 /// A message whose commands run. It is in the queue until it is sent.
 pub(crate) struct HeldMessage {
     pub(super) id: QueueId,
+    /// The entry that it becomes. The state of the files is kept under this id before the commands run.
+    pub(crate) entry: EntryId,
+    /// Its commands ran before, and were stopped: that state is kept already.
+    pub(crate) again: bool,
     pub(super) message: Message,
     /// With the marks.
     pub(super) content: Vec<Part>,
@@ -39,6 +57,14 @@ pub(crate) struct HeldMessage {
 }
 
 impl HeldMessage {
+    /// The own command that a call comes from. `root`: the folder of the workspace.
+    pub(crate) fn source(&self, call_id: &str, root: &Path) -> Option<CommandSource> {
+        let at = self.calls.iter().position(|id| id == call_id)?;
+        let (name, file) = &self.commands.get(at)?.source;
+        let file = tiller_protocol::names::written(file.strip_prefix(root).unwrap_or(file));
+        Some(CommandSource { name: name.clone(), file })
+    }
+
     /// Notes the output of a command that has ended. The stored result begins with the command: no reply has it.
     pub(crate) fn ended(&mut self, call_id: &str, result: &mut CallResult) {
         let Some(at) = self.calls.iter().position(|id| id == call_id) else { return };
@@ -93,7 +119,8 @@ pub(crate) fn marked(
             CommandPiece::Run { line, inline, refused } => {
                 let mark = format!("{begin}command {}]", commands.len() + 1);
                 text.push_str(&mark);
-                commands.push(MessageCommand { line, inline, refused, mark });
+                let source = (command.name.clone(), command.file.clone());
+                commands.push(MessageCommand { line, inline, source, refused, mark });
             }
         }
     }

@@ -10,6 +10,7 @@
 //! | the arguments are filled in, quoted for the shell; a mark stands in the text for each command | [`held::marked`] |
 //! | files, skills, hooks and learnings of the message are read, before there is any output | `compose` |
 //! | the message waits in the queue, so an interrupt loses nothing; the turn begins with the commands | [`waiting::hold`] |
+//! | the state of the files is kept under the id that the entry of the message will have, before the commands run | `compose` |
 //! | the output of a command, or the reason why it did not run, is noted | [`held::HeldMessage::ended`] |
 //! | the outputs take the places of the marks; the message leaves the queue and is stored | [`deliver::deliver`] |
 //!
@@ -19,5 +20,6 @@
 
 pub(crate) mod deliver;
 pub(crate) mod held;
+pub(crate) mod stored;
 mod text;
 pub(crate) mod waiting;

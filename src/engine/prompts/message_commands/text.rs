@@ -71,7 +71,8 @@ mod tests {
     use super::*;
 
     fn command(line: &str, inline: bool, n: usize) -> MessageCommand {
-        MessageCommand { line: line.into(), inline, refused: None, mark: format!("[{n}]") }
+        let source = ("look".into(), "look.md".into());
+        MessageCommand { line: line.into(), inline, source, refused: None, mark: format!("[{n}]") }
     }
 
     fn result(outcome: ToolOutcome, text: &str) -> CallResult {

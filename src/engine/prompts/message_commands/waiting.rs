@@ -3,10 +3,12 @@
 use serde_json::json;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CommandId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall, ToolOutcome,
+    CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall,
+    ToolOutcome,
 };
 
-use super::held::{HeldMessage, MessageCommand, called};
+use super::held::{CommandRun, HeldMessage, MessageCommand, called};
+use super::stored;
 use crate::core::Core;
 use crate::core::services::Human;
 use crate::prompts::msg::PreparedItem;
@@ -63,9 +65,12 @@ pub(crate) fn hold(
     content: Vec<Part>,
 ) -> Option<(Box<HeldMessage>, Vec<MessageCall>)> {
     let id = wait_in_queue(core, cause, item.id, &item.message)?;
-    let calls = calls(core, &item.commands);
+    let (entry, again) = entry_of(core, id);
+    let calls = calls(core, entry, &item.commands);
     let held = HeldMessage {
         id,
+        entry,
+        again,
         message: item.message,
         content,
         taint: item.taint,
@@ -75,6 +80,19 @@ pub(crate) fn hold(
         calls: calls.iter().map(|(call, _)| call.id.clone()).collect(),
     };
     Some((Box::new(held), calls))
+}
+
+/// The entry that the message becomes, and whether its commands ran before. Those that run again belong to the same entry,
+/// unless the conversation went on in between: the state of the files before it is that before their first run.
+fn entry_of(core: &mut Core, message: QueueId) -> (EntryId, bool) {
+    let after = core.session.last_message().map(|e| e.id);
+    let again = |run: &CommandRun| run.message == message && run.after == after;
+    if let Some(run) = core.prompts.last_run.filter(again) {
+        return (run.entry, true);
+    }
+    let entry = EntryId::fresh(&*core.services.ids, core.services.clock.now());
+    core.prompts.last_run = Some(CommandRun { message, entry, after });
+    (entry, false)
 }
 
 /// Puts the message at the front of the queue, or finds it there. `None`: it was removed or edited while its files were
@@ -106,7 +124,7 @@ fn wait_in_queue(
 }
 
 /// The calls of the commands. One that cannot run has its result already.
-fn calls(core: &Core, commands: &[MessageCommand]) -> Vec<MessageCall> {
+fn calls(core: &Core, entry: EntryId, commands: &[MessageCommand]) -> Vec<MessageCall> {
     let fresh = QueueId::fresh(&*core.services.ids, core.services.clock.now());
     let no_tool = core.services.tool(TERMINAL).is_none();
     let call = |(at, command): (usize, &MessageCommand)| {
@@ -118,7 +136,7 @@ fn calls(core: &Core, commands: &[MessageCommand]) -> Vec<MessageCall> {
             (at >= MOST).then(|| format!("Denied: at most {MOST} commands of a message are run."))
         };
         let call = ToolCall {
-            id: format!("{}{fresh}-{}", ToolCall::OF_MESSAGE, at + 1),
+            id: ToolCall::id_in_message(entry, fresh, at + 1),
             name: TERMINAL.into(),
             arguments: json!({ "command": command.line }),
             malformed: None,
@@ -127,6 +145,22 @@ fn calls(core: &Core, commands: &[MessageCommand]) -> Vec<MessageCall> {
         (call, why.map(|why| CallResult::text(ToolOutcome::Denied, why)))
     };
     commands.iter().enumerate().map(call).collect()
+}
+
+/// The message whose commands ran in the last turn and that was not sent: it waits in the queue. `ended_well`: the last
+/// entry that a model sees is the end of a reply, so an interrupted turn after it had sent nothing.
+pub(crate) fn kept_back(core: &Core, ended_well: bool) -> Option<QueueId> {
+    let queue = &core.prompts.queue;
+    if let Some(run) = core.prompts.last_run {
+        let after = core.session.last_message().map(|e| e.id);
+        return queue.iter().find(|q| q.id == run.message && run.after == after).map(|q| q.id);
+    }
+    // An earlier process ran them.
+    let last = core.session.history.tail.iter().rev().find(|e| !matches!(e.body, EntryBody::Note { .. }));
+    let unsent = last.is_some_and(|e| stored::message_of(&e.body).is_some());
+    let stopped = ended_well && (unsent || core.session.interrupted.is_some());
+    let own = |q: &&Queued| q.taint.is_none() && has_commands(core, &q.message);
+    queue.iter().find(own).filter(|_| stopped).map(|q| q.id)
 }
 
 /// Whether the commands of this message run.
@@ -151,5 +185,8 @@ pub(crate) fn turn_ends(core: &mut Core) {
         core.prompts.queue.retain(|q| q.id != id);
         return queue_changed(core, None);
     }
-    core.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
+    core.notice(
+        Notice::new(NoticeKind::Info, "stopped: the message stays in the queue")
+            .hint("continue to run its commands again and send it, or edit or remove it"),
+    );
 }

@@ -23,6 +23,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
 use crate::prompts::doing::JobKind;
+use crate::prompts::message_commands::stored;
 use crate::session::load::blocking;
 use crate::session::msg::BranchChange;
 use crate::session::msg::{ForkOptions, ForkReport, ForkedBranch, SessionMsg};
@@ -172,10 +173,17 @@ fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<ForkedBranc
     if node.session != session {
         return Err(StoreError::Conflict(format!("entry {entry} belongs to another session")));
     }
-    let (head, draft) = match node.body {
-        EntryBody::User { origin: Origin::Task, .. } => (node.parent, None),
-        EntryBody::User { message, .. } => (node.parent, Some(message)),
-        _ => (Some(node.id), None),
+    let head = match &node.body {
+        // The commands of the message run again when it is sent again.
+        EntryBody::User { .. } => {
+            stored::results_before(store, &node)?.last().map_or(node.parent, |first| first.parent)
+        }
+        _ => Some(node.id),
+    };
+    let draft = match node.body {
+        EntryBody::User { origin: Origin::Task, .. } => None,
+        EntryBody::User { message, .. } => Some(message),
+        _ => None,
     };
     match head {
         Some(at) => read_at(store, at, draft),

@@ -10,6 +10,7 @@ use tiller_protocol::{
 };
 
 use super::cell::{ResultEntry, shortened};
+use super::message_lines;
 use super::{Body, Cell, Conversation, FirstEntry, ReplyEnd, TextTail, ToolCell, ToolState, TurnSummary};
 
 /// A result whose call is not (yet) known here.
@@ -81,9 +82,13 @@ impl Builder {
             &node.body,
             EntryBody::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. }
         );
-        if !self.live && prompt {
+        let lines = message_lines::first(self.cells.iter(), node.id);
+        let first_line = matches!(&node.body, EntryBody::ToolResult { call_id, .. }
+            if !self.live && message_lines::begins(self.cells.iter(), call_id));
+        if !self.live && ((prompt && lines.is_none()) || first_line) {
             self.turn_finished();
         }
+        self.turn += i64::from(first_line);
         self.last = node.time;
         if let Some(body) = shell(&node.body) {
             self.turn += i64::from(matches!(node.body, EntryBody::User { .. }));
@@ -92,14 +97,16 @@ impl Builder {
         match &node.body {
             EntryBody::Prefix { .. } => {}
             EntryBody::User { message, origin, content, learnings, .. } => {
-                if matches!(origin, Origin::Prompt | Origin::Task | Origin::Shell) {
+                if prompt && lines.is_none() {
                     self.turn += 1;
                 }
                 let mut text = message.text.clone();
                 if text.is_empty() {
                     text = words(content);
                 }
-                self.add(node, Body::User { text, origin: *origin, learnings: learnings.clone() });
+                let sent = message_lines::sent(&node.body);
+                self.add(node, Body::User { text, origin: *origin, learnings: learnings.clone(), sent });
+                message_lines::put_above(&mut self.cells, lines);
             }
             EntryBody::Assistant { blocks, stop, model, .. } => {
                 self.demo = is_demo(model);

@@ -39,6 +39,8 @@ pub enum Body {
         origin: Origin,
         /// The numbers of the learnings that were added to it for the model.
         learnings: Vec<i64>,
+        /// The text that was sent, where it is not the typed one.
+        sent: Option<String>,
     },
     /// The model's words, Markdown.
     Reply {
@@ -376,7 +378,7 @@ pub(super) fn shortened(v: &Value) -> Value {
     }
 }
 
-fn cut(s: &mut String, max: usize) {
+pub(super) fn cut(s: &mut String, max: usize) {
     if s.len() > max {
         let at = s.floor_char_boundary(max);
         s.truncate(at);

@@ -10,6 +10,7 @@ mod cell;
 mod change;
 pub(crate) mod learned;
 mod lines;
+mod message_lines;
 #[cfg(test)]
 pub(crate) mod script;
 mod stream;
@@ -358,9 +359,19 @@ impl Conversation {
             return;
         }
         self.close_open();
-        let mut built = build::Builder::new(self.turn, &self.model, true, &self.tools);
+        let lines = message_lines::first(self.cells.iter(), node.id);
+        // They began its turn.
+        let turn = self.turn - i64::from(lines.is_some());
+        let mut built = build::Builder::new(turn, &self.model, true, &self.tools);
         built.entry(node);
         self.append(built);
+        if let Some(at) = lines
+            && let Some(mut cell) = self.cells.pop_back()
+        {
+            cell.turn = self.cells[at].turn;
+            self.cells.insert(at, cell);
+            self.epoch += 1;
+        }
     }
 }
 

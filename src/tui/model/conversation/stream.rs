@@ -2,7 +2,7 @@
 
 use tiller_protocol::Time;
 
-use super::{Body, Cell, Conversation, ToolCell, ToolState};
+use super::{Body, Cell, Conversation, ToolCell, ToolState, message_lines};
 
 impl Conversation {
     /// More of the reply. Costs its own length.
@@ -89,6 +89,7 @@ impl Conversation {
             if name.is_empty() {
                 return None; // progress of something that was never announced
             }
+            self.turn += i64::from(message_lines::begins(self.cells.iter(), call_id));
             let tool = ToolCell::new(call_id, name, &self.tools);
             self.push(now, Body::Tool(Box::new(tool)));
         }

@@ -54,6 +54,9 @@ pub(crate) fn content(p: &PermissionAsk, e: Elsewhere<'_>, colours: &mut impl Hi
         text.push(effects);
     }
     text.push(asked(p));
+    if let Some(source) = &p.source {
+        text.push(labelled("From: ", &source.to_string(), Role::Strong));
+    }
     if !p.why.is_empty() {
         text.push(labelled("The agent's reason: ", &p.why, Role::Text));
     }

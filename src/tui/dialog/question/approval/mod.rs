@@ -474,6 +474,7 @@ pub(crate) fn sample() -> Approval {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     };
     let agent = tiller_protocol::AgentId("main/a2".into());
     let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };

@@ -26,6 +26,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         outside: tiller_protocol::ask::OutsideAnswer::No,
         calls: Vec::new(),
         draft: None,
+        source: None,
     }
 }
 
