@@ -55,8 +55,12 @@ const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
     ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
     ActionSpec::key_only("memory.archive", "archive", "Archive the entry, or bring it back").deciding(),
-    ActionSpec::key_only("memory.restore", "restore", "Restore the entry that was removed outside Tiller")
-        .deciding(),
+    ActionSpec::key_only(
+        "memory.restore",
+        "restore",
+        "Restore the entry that was removed or changed outside Tiller",
+    )
+    .deciding(),
     ActionSpec::key_only(
         "memory.restore-all",
         "restore all",
