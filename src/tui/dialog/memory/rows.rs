@@ -1,5 +1,7 @@
 //! The rows of the memory browser.
 
+use std::collections::HashMap;
+
 use tiller_protocol::RuleReceipts;
 use tiller_protocol::memory::{ChangeDetails, MemoryPage};
 use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint, Time};
@@ -38,13 +40,39 @@ pub(super) fn sorted(mut page: MemoryPage) -> MemoryPage {
     page
 }
 
-/// Identifies an entry, whatever stands before it in the list: one with another text is another one.
-pub(super) fn id(entry: &MemoryEntry) -> String {
-    let change = entry.change.unwrap_or_default();
-    format!("{} {:?} {change} {}\n{}", entry.target.label(), entry.state, entry.text, entry.replaces)
+/// The ids of entries, in their order. They say what an entry is, whatever stands before it in the list: one that waits or
+/// that is missing with another text is another one. One in a file keeps its id when it is accepted or archived.
+pub(super) fn ids(entries: &[MemoryEntry]) -> Vec<String> {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    let unique = |entry: &MemoryEntry| {
+        let id = id(entry);
+        let time = times.entry(id.clone()).or_default();
+        *time += 1;
+        if *time == 1 { id } else { format!("{id}\n{time}") }
+    };
+    entries.iter().map(unique).collect()
 }
 
-pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
+fn id(entry: &MemoryEntry) -> String {
+    match entry.state {
+        MemoryState::Kept | MemoryState::Archived => id_of_text(entry.target, &entry.text),
+        state => {
+            let change = entry.change.unwrap_or_default();
+            format!("{} {state:?} {change} {}\n{}", entry.target.label(), entry.text, entry.replaces)
+        }
+    }
+}
+
+/// The id of the first entry with this text in a file. The mark of its origin, which accepting it takes away, is no part of it.
+pub(super) fn id_of_text(target: MemoryTarget, text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = lines.join("\n");
+    let marks = [Taint::Web.mark(), Taint::ToolOutput.mark()];
+    let bare = marks.iter().fold(text.as_str(), |text, mark| text.strip_suffix(mark).unwrap_or(text));
+    format!("{} {bare}", target.label())
+}
+
+pub(super) fn item(entry: &MemoryEntry, id: &str, _model: &Model) -> Item {
     let line = entry.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let pending = entry.state == MemoryState::Pending;
     let group = match entry.state {
@@ -64,7 +92,7 @@ pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
         Cell::new(format!("{}/{}/{}", counts.shown, counts.followed, counts.violated), role)
     };
     let more = format!("{} {}", entry.target.label(), entry.date);
-    Item { more, decides: pending, ..Item::new(id(entry), text) }
+    Item { more, decides: pending, ..Item::new(id, text) }
         .group(group)
         .cell(source(entry, pending))
         .cell(rule)
