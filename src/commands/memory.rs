@@ -138,10 +138,16 @@ fn list(
         return say(&entries.map(json_line).collect::<String>());
     }
     let line = |e: &MemoryEntry| {
-        let state =
-            if e.state == MemoryState::Kept { String::new() } else { format!(" ({})", e.state.word()) };
+        let became = Entry::of_line(&e.details.became).text;
+        let state = match e.state {
+            MemoryState::Kept => String::new(),
+            MemoryState::Removed if !became.is_empty() => {
+                format!(" (changed outside Tiller into: {})", one_line(&became))
+            }
+            state => format!(" ({})", state.word()),
+        };
         let date = if e.date.is_empty() { "-         " } else { e.date.as_str() };
-        let from = e.from.as_ref().map_or("editor", |from| from.taint.label());
+        let from = e.writer();
         format!("{}  {:18}  {:11}  {}{state}\n", one_line(date), e.target.label(), from, one_line(&e.text))
     };
     let text: String = entries.map(line).collect();
@@ -174,15 +180,18 @@ fn import(
     let text = String::from_utf8(bytes)
         .map_err(|_| Notice::new(NoticeKind::User, format!("{} is not UTF-8.", file.display())))?;
     let (mut added, mut waiting, mut known, mut refused) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let mut accepted = 0_usize;
+    let source = source_name(file);
     let (entries, unreadable) = entries(&text, usual, chosen);
     for line in &unreadable {
         say_beside(&format!("not imported: line {line} is no entry of an export"));
     }
     refused += unreadable.len();
     for entry in entries {
-        match memory.import(&entry, mine) {
+        match memory.import(&entry, mine, &source) {
             Ok(Imported::Added) => added += 1,
             Ok(Imported::Pending) => waiting += 1,
+            Ok(Imported::Accepted) => accepted += 1,
             Ok(Imported::Removed) => {}
             Err(MemoryError::Known { .. }) => known += 1,
             Err(MemoryError::Refused(why)) => {
@@ -193,8 +202,17 @@ fn import(
         }
     }
     let waits = if waiting > 0 { format!("{waiting} waiting in /memory, ") } else { String::new() };
-    say(&format!("{added} added, {waits}{known} already there, {refused} refused.\n"))?;
+    let yours = if accepted > 0 { format!("{accepted} there and now yours, ") } else { String::new() };
+    say(&format!("{added} added, {waits}{yours}{known} already there, {refused} refused.\n"))?;
     Ok(if refused > 0 { Exit::Refused } else { Exit::Done })
+}
+
+/// The file of an import, as its entries name it.
+fn source_name(file: &Path) -> String {
+    if file == Path::new("-") {
+        return "standard input".into();
+    }
+    std::path::absolute(file).unwrap_or(file.to_owned()).to_string_lossy().into_owned()
 }
 
 /// The entries of an export (JSON lines), with the numbers of the lines that cannot be read, or of a Markdown file. Those of an

@@ -231,6 +231,11 @@ impl Document {
         self.entries().any(|own| own == entry)
     }
 
+    /// Whether an entry with the same text is in the same part of the file, whatever its date: in the archive or outside of it.
+    pub fn has_text_of(&self, entry: &Entry) -> bool {
+        self.entries().any(|own| own.archived == entry.archived && own.text == entry.text)
+    }
+
     /// The entry with this text, or the only one that contains it. Entries outside of the archive come first.
     ///
     /// # Errors
@@ -297,20 +302,30 @@ impl Document {
         true
     }
 
-    /// Puts an entry in the place of another one. False: the other one is not there.
+    /// Puts an entry in the place of another one; where its text is there already, the other one only goes. False: the other
+    /// one is not there.
     pub fn replace(&mut self, old: &Entry, new: &Entry) -> bool {
         let Some(at) = self.place(old) else { return false };
         let new = Entry { archived: old.archived, ..new.clone() };
+        let same = |own: &Entry| own.archived == new.archived && own.text == new.text;
+        let mut others = self.pieces.iter().enumerate().filter(|(n, _)| *n != at);
+        if others.any(|(_, piece)| matches!(piece, Piece::Entry { entry, .. } if same(entry))) {
+            self.pieces.remove(at);
+            return true;
+        }
         self.pieces[at] = Piece::Entry { raw: new.raw(self.end()), entry: new };
         true
     }
 
-    /// Moves an entry into the archive, or out of it. False: it is not there.
+    /// Moves an entry into the archive, or out of it; where its text is there already, it only goes. False: it is not there.
     pub fn archive(&mut self, entry: &Entry, archived: bool) -> bool {
         if !self.remove(entry) {
             return false;
         }
-        self.add(&Entry { archived, ..entry.clone() }, None);
+        let moved = Entry { archived, ..entry.clone() };
+        if !self.has_text_of(&moved) {
+            self.add(&moved, None);
+        }
         true
     }
 

@@ -12,6 +12,9 @@ use super::power::is_line;
 use super::taints::unmarked;
 use super::{Memory, MemoryError};
 
+/// Most changes that are named because they cannot be undone.
+const NAMED: usize = 3;
+
 /// Entries of memory that went along with a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
@@ -86,7 +89,9 @@ impl Memory {
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
         let line = added.as_ref().map(Entry::recorded);
-        self.change(target, edit, |()| Ok(vec![RecordStep::Accept { id, added: line.clone(), own }]))?;
+        let accept = RecordStep::Accept { id, added: line.clone(), own };
+        // It is the last change from now on: what was undone before cannot be redone.
+        self.change(target, edit, |()| Ok(vec![self.gives_up_undone(), accept.clone()]))?;
         Ok(format!("kept in {}", target.label()))
     }
 
@@ -101,37 +106,43 @@ impl Memory {
         Ok(if document.contains(&moved) && !document.contains(&entry) { moved } else { entry })
     }
 
-    /// Undoes the last change of the files in use, or redoes the one that was undone last. Returns a sentence.
+    /// Undoes the last change of the files in use, or redoes the one that was undone last. A change whose entry was edited since
+    /// stays as it is, and the one before it is taken. Returns a sentence, which names the changes that stay.
     ///
     /// # Errors
-    /// When there is none, or the file was changed since.
+    /// When there is none, or all of them stay.
     pub fn undo(&self, redo: bool) -> Result<String, MemoryError> {
         if self.store.get().is_none() {
             return Err(MemoryError::Store("there is no database".into()));
         }
         let changes = self.changes(&[ChangeState::Done, ChangeState::Undone])?;
         // A change of a file that Tiller only reads cannot be undone here, and one that only records a line changed nothing.
-        let changes: Vec<MemoryChange> =
+        let mut changes: Vec<MemoryChange> =
             changes.into_iter().filter(|c| self.target_of(&c.path).is_some() && !is_line(c)).collect();
-        let last = changes.iter().rev().find(|c| c.state == ChangeState::Done);
-        let found = if redo {
-            let after = last.map_or(0, |c| c.id);
-            changes.iter().find(|c| c.state == ChangeState::Undone && c.id > after)
-        } else {
-            last
+        let first_undone = changes.iter().find(|c| c.state == ChangeState::Undone).map(|c| c.id);
+        let (from, to) = match redo {
+            true => (ChangeState::Undone, ChangeState::Done),
+            false => (ChangeState::Done, ChangeState::Undone),
         };
-        let Some(change) = found else {
-            let what = if redo { "redo" } else { "undo" };
-            return Err(MemoryError::Refused(format!("there is no change of memory to {what}")));
-        };
-        let state = if redo { ChangeState::Done } else { ChangeState::Undone };
-        if !self.turn(change, redo, state)? {
-            return Err(MemoryError::Refused(format!(
-                "the entry was edited since, so this change stays: {}",
-                words(change)
-            )));
+        changes.retain(|c| c.state == from);
+        if !redo {
+            changes.reverse();
         }
-        Ok(format!("{}: {}", if redo { "redone" } else { "undone" }, words(change)))
+        let mut stay = Vec::new();
+        for change in &changes {
+            if self.turn(change, redo, to)? {
+                // Those that an earlier undo has passed were named then.
+                stay.retain(|c: &&MemoryChange| redo || first_undone.is_none_or(|undone| c.id < undone));
+                let done = format!("{}: {}", if redo { "redone" } else { "undone" }, words(change));
+                return Ok(if stay.is_empty() { done } else { format!("{done}; {}", edited(&stay)) });
+            }
+            stay.push(change);
+        }
+        Err(MemoryError::Refused(if stay.is_empty() {
+            format!("there is no change of memory to {}", if redo { "redo" } else { "undo" })
+        } else {
+            edited(&stay)
+        }))
     }
 
     /// Does a recorded change to its file (`forward`), or takes it back, and stores its new state. False: the user edited the
@@ -226,6 +237,17 @@ fn apply_if_there(
         Some(entry) if !document.contains(entry) => Ok(false),
         _ => apply(document, removed, added, target).map(|()| true),
     }
+}
+
+/// Says which changes stay as they are, the first ones by their text.
+fn edited(stay: &[&MemoryChange]) -> String {
+    let named: Vec<String> = stay.iter().take(NAMED).map(|change| words(change)).collect();
+    let more = match stay.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let what = if stay.len() == 1 { "this change stays" } else { "these changes stay" };
+    format!("edited since, so {what}: {}{more}", named.join(", "))
 }
 
 /// The text that a change is about.

@@ -1,7 +1,7 @@
 //! Entries of an export or of another file. A file cannot say by itself that its text is the user's: only what is recorded here
 //! keeps its origin.
 
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{ChangeDetails, ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint};
 
 use super::document::Entry;
@@ -31,6 +31,8 @@ pub enum Imported {
     Added,
     /// It waits for the user.
     Pending,
+    /// It was there as text of others, and is the user's from now on.
+    Accepted,
     /// It was removed where the file was made: it stays out.
     Removed,
 }
@@ -43,12 +45,13 @@ impl From<MemoryEntry> for ImportedEntry {
 }
 
 impl Memory {
-    /// Adds an entry in the state that the file says. What waits or was set aside there waits here. Unless the user says that the
-    /// file is `mine`, an entry that is not recorded here counts as text of others, whatever the file says.
+    /// Adds an entry of `file` in the state that the file says. What waits or was set aside there waits here. Unless the user says
+    /// that the file is `mine`, an entry that is not recorded here counts as text of others, whatever the file says. One that is
+    /// here as text of others becomes the user's where the file is theirs and says so.
     ///
     /// # Errors
     /// [`MemoryError::Known`] when it is there; else when its text is refused, or a file cannot be read or written.
-    pub fn import(&self, entry: &ImportedEntry, mine: bool) -> Result<Imported, MemoryError> {
+    pub fn import(&self, entry: &ImportedEntry, mine: bool, file: &str) -> Result<Imported, MemoryError> {
         let target = entry.target;
         let archived = match entry.state {
             MemoryState::Removed => return Ok(Imported::Removed),
@@ -72,12 +75,16 @@ impl Memory {
         let added = Entry { archived, ..Entry::new(&date, &text) };
         let same = |own: &&Entry| unmarked(&own.text).0 == unmarked(&added.text).0;
         if let Some(known) = before.entries().find(same) {
+            if mine && !claimed.is_untrusted() && self.accept_known(target, known)? {
+                return Ok(Imported::Accepted);
+            }
             return Err(MemoryError::Known { target, archived: known.archived });
         }
         let from = Provenance { agent: AgentId::main(), taint, ..Provenance::default() };
+        let details = ChangeDetails { imported: file.to_owned(), ..ChangeDetails::default() };
         let mut planned = Planned { target, removed: None, added: Some(added), from, diff: String::new() };
         if matches!(entry.state, MemoryState::Kept | MemoryState::Archived) {
-            self.carry_out(&planned)?;
+            self.carry_out_with(&planned, &details)?;
             return Ok(Imported::Added);
         }
         planned.removed = before.find(&entry.replaces).ok().filter(|found| found.text == entry.replaces);
@@ -87,8 +94,19 @@ impl Memory {
         if waiting.iter().any(|c| c.added == line && Some(&c.path) == path.as_ref()) {
             return Err(MemoryError::Known { target, archived: false });
         }
-        self.pend(&planned)?;
+        self.pend_with(&planned, details)?;
         Ok(Imported::Pending)
+    }
+
+    /// Makes an entry of a file the user's that is recorded as text of others. False: it is none.
+    fn accept_known(&self, target: MemoryTarget, known: &Entry) -> Result<bool, MemoryError> {
+        let (Some(store), Some(path)) = (self.store.get(), self.path(target)) else { return Ok(false) };
+        let changes = store.memory_changes().of_lines(&name(&path), &known.forms())?;
+        let mut done = changes.into_iter().rev().filter(|c| c.state == ChangeState::Done);
+        let added = done.find(|c| known.is_in(&c.added));
+        let Some(change) = added.filter(|c| c.from.taint.is_untrusted()) else { return Ok(false) };
+        self.accept_kept(&change, target)?;
+        Ok(true)
     }
 
     /// Recorded changes that added or removed this very entry, oldest first.

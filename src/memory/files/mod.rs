@@ -12,6 +12,7 @@
 //! | `history` | undoing changes, deciding about pending ones, following branches |
 //! | `page` | what clients see |
 //! | `seen` | what vanishes from the files by another hand than Tiller's |
+//! | `restore` | what an edited entry became, and bringing entries back |
 //! | `power` | which entries may be rules |
 //! | `taints` | the recorded origins of entries, and what they pass on |
 //! | `import` | entries of an export or of another file |
@@ -27,6 +28,7 @@ mod merge;
 mod page;
 mod plan;
 mod power;
+mod restore;
 mod screen;
 mod seen;
 mod taints;

@@ -160,6 +160,7 @@ impl Memory {
             fault: String::new(),
             replaces: change.removed.as_deref().map(|line| Entry::of_line(line).text).unwrap_or_default(),
             counts: RuleReceipts::default(),
+            details: change.details.clone(),
         })
     }
 }
@@ -199,5 +200,6 @@ fn entry(target: MemoryTarget, own: &Entry, sources: &HashMap<String, &MemoryCha
         fault: String::new(),
         replaces: String::new(),
         counts: RuleReceipts::default(),
+        details: source.map(|c| c.details.clone()).unwrap_or_default(),
     }
 }

@@ -2,7 +2,7 @@
 //! carried out or waits for the user.
 
 use tiller_config::schema::MemoryApproval;
-use tiller_protocol::memory::{ChangeState, MemoryChange, has_matcher};
+use tiller_protocol::memory::{ChangeDetails, ChangeState, MemoryChange, has_matcher};
 use tiller_protocol::{MemoryTarget, Provenance, Taint};
 use tiller_store::RecordStep;
 
@@ -120,10 +120,19 @@ impl Memory {
     /// # Errors
     /// When the file was changed so that it no longer applies, or cannot be written.
     pub fn carry_out(&self, planned: &Planned) -> Result<(), MemoryError> {
+        self.carry_out_with(planned, &ChangeDetails::default())
+    }
+
+    /// As [`Self::carry_out`], with what is shown about the change.
+    pub(super) fn carry_out_with(
+        &self,
+        planned: &Planned,
+        details: &ChangeDetails,
+    ) -> Result<(), MemoryError> {
         let edit = |document: &mut _| {
             apply(document, planned.removed.as_ref(), planned.added.as_ref(), planned.target)
         };
-        self.change(planned.target, edit, |()| Ok(self.steps(planned, None)))
+        self.change(planned.target, edit, |()| Ok(self.detailed_steps(planned, details)))
     }
 
     /// Keeps a change for the user, who decides in the memory browser. Returns its number.
@@ -131,6 +140,11 @@ impl Memory {
     /// # Errors
     /// When it cannot be stored.
     pub fn pend(&self, planned: &Planned) -> Result<i64, MemoryError> {
+        self.pend_with(planned, ChangeDetails::default())
+    }
+
+    /// As [`Self::pend`], with what is shown about the change.
+    pub(super) fn pend_with(&self, planned: &Planned, details: ChangeDetails) -> Result<i64, MemoryError> {
         let same = |c: &MemoryChange| {
             c.added == planned.added.as_ref().map(Entry::recorded)
                 && c.removed == planned.removed.as_ref().map(Entry::recorded)
@@ -139,6 +153,7 @@ impl Memory {
             return Ok(waiting.id);
         }
         let change = self.recorded(planned, ChangeState::Pending, None);
+        let change = change.map(|change| MemoryChange { details, ..change });
         let (Some(store), Some(change)) = (self.store.get(), change) else {
             return Err(MemoryError::Store("there is no database".into()));
         };
@@ -182,13 +197,16 @@ impl Memory {
                 Some(entry) => entry,
                 None => document.find(old).map_err(|e| not_found(e, document, target, old))?,
             };
+            // Where the other part of the file has its text, the entry is only removed.
+            let double = document.has_text_of(&Entry { archived, ..entry.clone() });
             let moved = entry.archived != archived && document.archive(&entry, archived);
-            Ok((entry, moved))
+            Ok((entry, moved, double))
         };
-        let (entry, _) = self.change(target, edit, |(entry, moved)| {
+        let (entry, ..) = self.change(target, edit, |(entry, moved, double)| {
             let (removed, from) = (Some(entry.clone()), from.clone());
             let planned = Planned { target, removed, added: None, from, diff: String::new() };
-            Ok(if *moved { self.steps(&planned, Some(archived)) } else { Vec::new() })
+            let to = Some(archived).filter(|_| !double);
+            Ok(if *moved { self.steps(&planned, to) } else { Vec::new() })
         })?;
         Ok(entry)
     }
@@ -196,9 +214,24 @@ impl Memory {
     /// What is recorded of a change that is done. `archived`: it moves the entry that it names as removed into the archive, or
     /// out of it.
     pub(super) fn steps(&self, planned: &Planned, archived: Option<bool>) -> Vec<RecordStep> {
-        let paths = self.rule_files().iter().map(|file| name(&file.path)).collect();
         let change = self.recorded(planned, ChangeState::Done, archived).map(RecordStep::Add);
-        [RecordStep::GiveUpUndone(paths)].into_iter().chain(change).collect()
+        [self.gives_up_undone()].into_iter().chain(change).collect()
+    }
+
+    /// The step of each new change that gives up those that were undone before it.
+    pub(super) fn gives_up_undone(&self) -> RecordStep {
+        RecordStep::GiveUpUndone(self.rule_files().iter().map(|file| name(&file.path)).collect())
+    }
+
+    /// As [`Self::steps`], of a change that adds an entry, with what is shown about it.
+    pub(super) fn detailed_steps(&self, planned: &Planned, details: &ChangeDetails) -> Vec<RecordStep> {
+        let mut steps = self.steps(planned, None);
+        for step in &mut steps {
+            if let RecordStep::Add(change) = step {
+                change.details = details.clone();
+            }
+        }
+        steps
     }
 
     /// A change as it is stored; `None`: its file is not in use.
@@ -217,6 +250,7 @@ impl Memory {
             archived,
             state,
             from: planned.from.clone(),
+            details: ChangeDetails::default(),
         })
     }
 }
@@ -241,7 +275,7 @@ pub(super) fn apply(
         (Some(removed), Some(added)) => document.replace(removed, added).then_some(()).ok_or_else(gone),
         (Some(removed), None) => document.remove(removed).then_some(()).ok_or_else(gone),
         (None, Some(added)) => {
-            if !document.contains(added) {
+            if !document.has_text_of(added) {
                 document.add(added, None);
             }
             Ok(())

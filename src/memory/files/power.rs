@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{Acceptance, ChangeDetails, ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, MemoryFile, MemoryScope, MemoryTarget, Provenance, SessionId, Taint, Time};
 use tiller_store::{RecordStep, Store, UnfinishedChange};
 
@@ -254,7 +254,8 @@ impl Memory {
         for change in changes {
             self.screened(change.added.as_deref().unwrap_or_default(), Taint::Person)?;
             let from = Provenance { taint: Taint::Person, ..change.from.clone() };
-            let accepted = MemoryChange { id: 0, time: self.clock.now(), from, ..change.clone() };
+            let details = self.accepted(change);
+            let accepted = MemoryChange { id: 0, time: self.clock.now(), from, details, ..change.clone() };
             steps.push(RecordStep::Add(accepted));
         }
         let change = UnfinishedChange { steps, ..UnfinishedChange::default() };
@@ -277,8 +278,14 @@ impl Memory {
         let from =
             Provenance { entry: None, branch: String::new(), taint: Taint::Person, ..change.from.clone() };
         let planned = Planned { target, removed: Some(old), added: Some(new), from, diff: String::new() };
-        self.carry_out(&planned)?;
+        self.carry_out_with(&planned, &self.accepted(change))?;
         Ok(format!("accepted in {}", target.label()))
+    }
+
+    /// What is shown about an entry that the user accepts now: who wrote it.
+    fn accepted(&self, change: &MemoryChange) -> ChangeDetails {
+        let accepted = Acceptance { time: self.clock.now(), from: change.from.clone() };
+        ChangeDetails { accepted: Some(accepted), ..change.details.clone() }
     }
 }
 
@@ -292,5 +299,6 @@ pub(super) fn is_line(change: &MemoryChange) -> bool {
 pub(super) fn found(part: Part<'_>, time: Time, path: &str, from: Provenance) -> MemoryChange {
     let removed = matches!(part, Part::Line(_)).then(|| NO_ENTRY.to_owned());
     let (path, added) = (path.to_owned(), Some(part.line()));
-    MemoryChange { id: 0, time, path, removed, added, archived: None, state: ChangeState::Done, from }
+    let (archived, state, details) = (None, ChangeState::Done, ChangeDetails::default());
+    MemoryChange { id: 0, time, path, removed, added, archived, state, from, details }
 }

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use tiller_fs::lock::LockFile;
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{ChangeDetails, ChangeState, MemoryChange};
 use tiller_protocol::{MemoryTarget, Provenance, SessionId, Taint, Time};
 use tiller_store::{MemoryLook, MemoryRun, Process, RecordStep, Store, Ticket, UnfinishedChange};
 
 use super::disk::Slot;
 use super::document::{Document, Entry, Part};
 use super::power::found;
+use super::restore::replaced_entries;
 use super::{Memory, MemoryError, SETTINGS, name};
 
 /// Size, inode and times of a file, by which a change is noticed; `None`: there is no file. A program cannot set the last time.
@@ -211,61 +212,6 @@ impl Memory {
         Ok(Some((before, after)))
     }
 
-    /// Brings back an entry that vanished, or with `all` those that were found missing at the same time. Returns a sentence.
-    ///
-    /// # Errors
-    /// When it was brought back or put away already, or the file cannot be written.
-    pub fn restore(&self, id: i64, all: bool) -> Result<String, MemoryError> {
-        let changes = self.changes(&[ChangeState::Outside])?;
-        let gone = || MemoryError::Refused("this entry is not missing any more".into());
-        let chosen = changes.iter().find(|c| c.id == id).ok_or_else(gone)?;
-        let with = |c: &&MemoryChange| c.id == id || (all && c.time == chosen.time);
-        let mut restored = 0;
-        for change in changes.iter().filter(with) {
-            self.restore_one(change)?;
-            restored += 1;
-        }
-        Ok(match restored {
-            1 => format!("brought back to {}", self.target_of(&chosen.path).map_or("", MemoryTarget::label)),
-            n => format!("{n} entries brought back"),
-        })
-    }
-
-    fn restore_one(&self, change: &MemoryChange) -> Result<(), MemoryError> {
-        let store = self.store.get().ok_or_else(|| MemoryError::Store("there is no database".into()))?;
-        let (Some(target), Some(line)) = (self.target_of(&change.path), change.removed.as_deref()) else {
-            return Err(MemoryError::Refused(format!("{} is not in use here", change.path)));
-        };
-        let entry = Entry::of_line(line);
-        let archived = Entry { archived: true, ..entry.clone() };
-        let edit = |document: &mut Document| {
-            let there = document.contains(&entry) || document.archive(&archived, false);
-            if !there {
-                document.add(&entry, None);
-            }
-            Ok(!there)
-        };
-        let put_away = RecordStep::Set { id: change.id, state: ChangeState::Declined };
-        self.change(target, edit, |added| {
-            let mut steps = Vec::new();
-            if *added {
-                let change = MemoryChange {
-                    id: 0,
-                    time: self.clock.now(),
-                    removed: None,
-                    added: Some(line.to_owned()),
-                    state: ChangeState::Done,
-                    from: origin_of(store, &change.path, &entry)?,
-                    ..change.clone()
-                };
-                steps.push(RecordStep::Add(change));
-            }
-            steps.push(put_away.clone());
-            Ok(steps)
-        })?;
-        Ok(())
-    }
-
     fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -383,19 +329,26 @@ impl Memory {
         let mut look = MemoryLook { path: watched.key.clone(), text, ..MemoryLook::default() };
         let (Some(seen), Some(path)) = (seen, self.path(watched.target)) else { return Ok(look) };
         let (before, path) = (Document::parse(seen), name(&path));
+        let own_lines = own.map(|(before, after)| new_lines(before, after)).unwrap_or_default();
         let own = own.map(|(before, after)| vanished(before, after)).unwrap_or_default();
-        let lines = vanished(&before, &now).into_iter().filter(|line| !own.contains(line));
+        let lines: Vec<String> =
+            vanished(&before, &now).into_iter().filter(|line| !own.contains(line)).collect();
+        let mut edited = replaced_entries(&before, &now, &lines, &own_lines);
         let change = |line: String| MemoryChange {
             id: 0,
             time,
             path: path.clone(),
+            details: ChangeDetails {
+                became: edited.remove(&line).unwrap_or_default(),
+                ..ChangeDetails::default()
+            },
             removed: Some(line),
             added: None,
             archived: None,
             state: ChangeState::Outside,
             from: by.cloned().unwrap_or_default(),
         };
-        look.changes = lines.map(change).collect();
+        look.changes = lines.into_iter().map(change).collect();
         let outside = store.memory_changes().in_states(&[path], &[ChangeState::Outside])?;
         let back = outside.iter().filter(|c| c.removed.as_deref().is_some_and(|line| is_back(&now, line)));
         look.back = back.map(|c| c.id).collect();
@@ -436,23 +389,6 @@ impl Memory {
         }
         Ok(added)
     }
-}
-
-/// The origin of what is brought back: it is as trusted as it was. The lines of a text that is no entry were recorded one by
-/// one, and the least trusted of them counts.
-fn origin_of(store: &Store, path: &str, entry: &Entry) -> Result<Provenance, MemoryError> {
-    let last = |entry: &Entry| -> Result<Option<Provenance>, MemoryError> {
-        let recorded = store.memory_changes().of_lines(path, &entry.forms())?;
-        let mut done = recorded.into_iter().rev().filter(|c| c.state == ChangeState::Done);
-        Ok(done.find(|c| entry.is_in(&c.added)).map(|c| c.from))
-    };
-    if let Some(from) = last(entry)? {
-        return Ok(from);
-    }
-    let lines: Vec<Entry> = entry.line().lines().map(Entry::of_line).collect();
-    let found: Vec<Option<Provenance>> = lines.iter().map(last).collect::<Result<_, _>>()?;
-    let least = found.into_iter().flatten().max_by_key(|from| from.taint);
-    Ok(least.unwrap_or(Provenance { taint: Taint::Person, ..Provenance::default() }))
 }
 
 /// What a change does to the entries of a file, and what is to be recorded of it.
@@ -507,7 +443,7 @@ fn vanished(before: &Document, after: &Document) -> Vec<String> {
 }
 
 /// Whether what vanished is in the file again, outside of its archive.
-fn is_back(now: &Document, line: &str) -> bool {
+pub(super) fn is_back(now: &Document, line: &str) -> bool {
     let others: HashSet<&str> = now.other_lines().collect();
     now.contains(&Entry::of_line(line)) || line.lines().all(|part| others.contains(part))
 }

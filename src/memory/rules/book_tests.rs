@@ -293,6 +293,7 @@ fn a_call_costs_the_same_whatever_vanished_from_the_files_before() {
             archived: None,
             state,
             from: tiller_protocol::Provenance { taint, ..Default::default() },
+            details: tiller_protocol::memory::ChangeDetails::default(),
         }
     };
     use tiller_protocol::memory::ChangeState::{Declined, Done};

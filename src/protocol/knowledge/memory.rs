@@ -238,6 +238,8 @@ pub struct MemoryEntry {
     /// Why a matcher in it has no power over calls; empty: it has, or there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fault: String,
+    #[serde(default, skip_serializing_if = "ChangeDetails::is_none")]
+    pub details: ChangeDetails,
 }
 
 impl MemoryEntry {
@@ -247,6 +249,16 @@ impl MemoryEntry {
         // What a program wrote beside Tiller has no mark in its file.
         let mark = taint.filter(|_| Taint::marked_in(&self.text).is_none()).map_or("", Taint::mark);
         format!("{}{mark}", self.text)
+    }
+
+    /// Who wrote it, in a word for people: the user's consent and an import do not change it.
+    pub fn writer(&self) -> &'static str {
+        let written = self.details.accepted.as_ref().map(|accepted| &accepted.from).or(self.from.as_ref());
+        match written {
+            _ if !self.details.imported.is_empty() => "import",
+            Some(from) => from.taint.label(),
+            None => "editor",
+        }
     }
 
     /// Whether the text names calls as a rule does: `[when: ...]`, `[never: ...]`.
@@ -339,6 +351,37 @@ pub struct MemoryChange {
     /// The entry in `removed` was moved: into the archive of its file (true), or out of it. Nothing was taken away.
     pub archived: Option<bool>,
     pub state: ChangeState,
+    pub from: Provenance,
+    #[serde(default, skip_serializing_if = "ChangeDetails::is_none")]
+    pub details: ChangeDetails,
+}
+
+/// What is shown about a change of memory. Nothing is decided by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeDetails {
+    /// The person accepted the entry; `None`: they did not, or it was before this was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
+    /// The file that an import read the entry from; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub imported: String,
+    /// The entry that another program than Tiller put in the place of the one in `removed`, with its date; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub became: String,
+}
+
+impl ChangeDetails {
+    /// There is nothing to show.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The person's consent to an entry that an agent or another program wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acceptance {
+    pub time: Time,
+    /// Who wrote it, and how far it could be trusted before.
     pub from: Provenance,
 }
 

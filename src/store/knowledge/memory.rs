@@ -1,7 +1,7 @@
 //! Changes of memory files, with their origin.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tiller_protocol::memory::{ChangeState, MemoryChange};
+use tiller_protocol::memory::{Acceptance, ChangeDetails, ChangeState, MemoryChange};
 use tiller_protocol::{AgentId, EntryId, Provenance, SessionId, Taint, Time};
 
 use crate::error::Result;
@@ -18,7 +18,8 @@ pub struct AddedLine {
     pub taint: Taint,
 }
 
-const COLUMNS: &str = "id, time, path, removed, added, state, session, entry, branch, agent, taint, archived";
+const COLUMNS: &str =
+    "id, time, path, removed, added, state, session, entry, branch, agent, taint, archived, details";
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
     Ok(MemoryChange {
@@ -36,14 +37,24 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<MemoryChange> {
             agent: AgentId(row.get(9)?),
             taint: Taint::of(&row.get::<_, String>(10)?),
         },
+        // What cannot be read is not shown.
+        details: row
+            .get::<_, Option<String>>(12)?
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default(),
     })
+}
+
+/// The details of a change as they are stored.
+fn stored_details(details: &ChangeDetails) -> Result<Option<String>> {
+    Ok(if details.is_none() { None } else { Some(serde_json::to_string(details)?) })
 }
 
 /// Adds a row for a change that was made at `time`. Returns its id.
 pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Result<i64> {
     conn.prepare_cached(
-        "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint, archived)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO memory_changes(time, path, removed, added, state, session, entry, branch, agent, taint, archived, details)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         time.millis(),
@@ -57,6 +68,7 @@ pub(crate) fn insert(conn: &Connection, time: Time, change: &MemoryChange) -> Re
         change.from.agent.0,
         change.from.taint.word(),
         change.archived,
+        stored_details(&change.details)?,
     ])?;
     Ok(conn.last_insert_rowid())
 }
@@ -72,8 +84,8 @@ pub(crate) fn insert_missing(conn: &Connection, change: &MemoryChange) -> Result
         .optional()?;
     let Some(id) = known else { return insert(conn, change.time, change).map(drop) };
     conn.prepare_cached(
-        "UPDATE memory_changes SET time = ?2, state = ?3, session = ?4, entry = ?5, branch = ?6, agent = ?7, taint = ?8
-         WHERE id = ?1",
+        "UPDATE memory_changes SET time = ?2, state = ?3, session = ?4, entry = ?5, branch = ?6, agent = ?7, taint = ?8,
+           details = ?9 WHERE id = ?1",
     )?
     .execute(params![
         id,
@@ -84,8 +96,16 @@ pub(crate) fn insert_missing(conn: &Connection, change: &MemoryChange) -> Result
         change.from.branch,
         change.from.agent.0,
         change.from.taint.word(),
+        stored_details(&change.details)?,
     ])?;
     Ok(())
+}
+
+fn get(conn: &Connection, id: i64) -> Result<Option<MemoryChange>> {
+    Ok(conn
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM memory_changes WHERE id = ?1"))?
+        .query_row([id], from_row)
+        .optional()?)
 }
 
 /// The work of [`MemoryChanges::set`].
@@ -96,14 +116,25 @@ pub(crate) fn set(conn: &Connection, id: i64, state: ChangeState, added: Option<
 }
 
 /// The work of [`MemoryChanges::accept`].
-pub(crate) fn accept(conn: &Connection, id: i64, added: Option<&str>, own: bool) -> Result<()> {
+pub(crate) fn accept(conn: &Connection, now: Time, id: i64, added: Option<&str>, own: bool) -> Result<()> {
+    let Some(before) = get(conn, id)? else { return Ok(()) };
+    let accepted = Some(Acceptance { time: now, from: before.from });
+    let details = ChangeDetails { accepted, ..before.details };
     conn.prepare_cached(
         "UPDATE memory_changes SET state = ?2, added = coalesce(?3, added),
            id = (SELECT max(id) + 1 FROM memory_changes),
-           taint = iif(?4, ?5, taint), entry = iif(?4, NULL, entry), branch = iif(?4, '', branch)
+           taint = iif(?4, ?5, taint), entry = iif(?4, NULL, entry), branch = iif(?4, '', branch),
+           details = ?6
          WHERE id = ?1",
     )?
-    .execute(params![id, ChangeState::Done.word(), added, own, Taint::Person.word()])?;
+    .execute(params![
+        id,
+        ChangeState::Done.word(),
+        added,
+        own,
+        Taint::Person.word(),
+        stored_details(&details)?
+    ])?;
     Ok(())
 }
 
@@ -135,7 +166,8 @@ impl MemoryChanges<'_> {
     /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
     /// `own`: it is the user's from now on, and belongs to no branch.
     pub fn accept(&self, id: i64, added: Option<String>, own: bool) -> Ticket<()> {
-        self.store.write(move |conn| accept(conn, id, added.as_deref(), own))
+        let now = self.store.now();
+        self.store.write(move |conn| accept(conn, now, id, added.as_deref(), own))
     }
 
     /// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
@@ -148,12 +180,7 @@ impl MemoryChanges<'_> {
     /// # Errors
     /// When the database cannot be read.
     pub fn get(&self, id: i64) -> Result<Option<MemoryChange>> {
-        self.store.read(|conn| {
-            Ok(conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM memory_changes WHERE id = ?1"))?
-                .query_row([id], from_row)
-                .optional()?)
-        })
+        self.store.read(|conn| get(conn, id))
     }
 
     /// The changes of these files, oldest first.
@@ -333,7 +360,22 @@ mod tests {
                 taint: Taint::Web,
                 ..Provenance::default()
             },
+            details: ChangeDetails::default(),
         }
+    }
+
+    #[test]
+    fn who_wrote_an_accepted_entry_stays_recorded() {
+        let (_dir, store) = scratch();
+        let changes = store.memory_changes();
+        let details = ChangeDetails { imported: "/x/export.jsonl".into(), ..ChangeDetails::default() };
+        let waits = MemoryChange { details, ..change("/a", "x", ChangeState::Pending) };
+        let id = changes.add(waits.clone()).wait().unwrap();
+        changes.accept(id, Some("y".into()), true).wait().unwrap();
+        let all = changes.of_files(&["/a".into()]).unwrap();
+        let accepted = all[0].details.accepted.clone().unwrap();
+        assert_eq!((all[0].from.taint, &accepted.from), (Taint::Person, &waits.from));
+        assert_eq!(all[0].details.imported, "/x/export.jsonl");
     }
 
     #[test]

@@ -144,6 +144,8 @@ fn set_text(conn: &Connection, path: &str, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tiller_protocol::memory::ChangeDetails;
+
     use super::*;
     use crate::testing::*;
 
@@ -194,6 +196,7 @@ mod tests {
             archived: None,
             state: ChangeState::Outside,
             from: by,
+            details: ChangeDetails::default(),
         };
         changes.look(MemoryLook { changes: vec![removed], ..look("") }).wait().unwrap();
         assert_eq!(changes.seen("/a").unwrap().as_deref(), Some(""));
@@ -219,6 +222,7 @@ mod tests {
             archived: None,
             state: ChangeState::Outside,
             from: Provenance { session: Some(session_id(1)), ..Provenance::default() },
+            details: ChangeDetails::default(),
         };
         let look = MemoryLook { path: "/a".into(), ..MemoryLook::default() };
         for time in 1..=3 {

@@ -75,7 +75,9 @@ impl MemoryChanges<'_> {
                 match step {
                     RecordStep::Add(change) => insert(conn, now, change).map(drop)?,
                     RecordStep::GiveUpUndone(paths) => give_up_undone(conn, paths)?,
-                    RecordStep::Accept { id, added, own } => accept(conn, *id, added.as_deref(), *own)?,
+                    RecordStep::Accept { id, added, own } => {
+                        accept(conn, now, *id, added.as_deref(), *own)?;
+                    }
                     RecordStep::Set { id, state } => set(conn, *id, *state, None)?,
                 }
             }

@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0021_memory_runs.sql"),
     include_str!("../schema/0022_imported.sql"),
     include_str!("../schema/0023_learning_matchers.sql"),
+    include_str!("../schema/0024_memory_details.sql"),
 ];
 
 /// A version this far ahead is damage, not a newer program.

@@ -368,6 +368,7 @@ fn changes_of_memory_can_be_recorded_in_a_database_of_version_12() {
         archived: None,
         state: tiller_protocol::memory::ChangeState::Done,
         from: tiller_protocol::Provenance::default(),
+        details: tiller_protocol::memory::ChangeDetails::default(),
     };
     store.memory_changes().add(change).wait().unwrap();
     assert_eq!(store.memory_changes().of_files(&["/m".into()]).unwrap().len(), 1);

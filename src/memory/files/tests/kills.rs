@@ -303,7 +303,7 @@ fn of_an_entry_of_an_export_that_is_imported() {
             taint: None,
             replaces: String::new(),
         };
-        assert_eq!(memory.import(&entry, false).unwrap(), Imported::Added);
+        assert_eq!(memory.import(&entry, false, "/x/export.jsonl").unwrap(), Imported::Added);
     };
     killed_at_each_step(name, two_entries, change, untouched);
 }

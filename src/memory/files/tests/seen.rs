@@ -166,6 +166,55 @@ fn an_entry_that_is_hidden_in_the_archive_vanished_too() {
     assert_eq!(text(dir.path()).matches("a rule").count(), 1);
 }
 
+/// The old and the new text of the entries that another program changed; of those that it removed the new one is empty.
+fn edited(memory: &Memory) -> Vec<(String, String)> {
+    let removed = page(memory).entries.into_iter().filter(|e| e.state == MemoryState::Removed);
+    let mut all: Vec<_> = removed.map(|e| (e.text, Entry::of_line(&e.details.became).text)).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn an_entry_that_was_edited_is_one_change_with_both_texts() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
+    write(dir.path(), "- tests run with cargo nextest\n- tabs\n- last\n- the port is 80\n");
+    assert_eq!(edited(&memory), []);
+    // By its place, by its words also at another place, and one that is gone.
+    write(dir.path(), "- the port is 8080\n- tests run with cargo nextest\n- four blanks\n");
+    assert_eq!(
+        edited(&memory),
+        [pair("last", ""), pair("tabs", ""), pair("the port is 80", "the port is 8080")],
+        "two went where one came"
+    );
+    write(dir.path(), "- the port is 8080\n- all tests run with cargo nextest\n- four blanks\n");
+    let tests = pair("tests run with cargo nextest", "all tests run with cargo nextest");
+    assert!(edited(&memory).contains(&tests), "{:?}", edited(&memory));
+    write(dir.path(), "- the port is 8080\n- all tests run with cargo nextest\n- tabs of 4\n");
+    assert!(edited(&memory).contains(&pair("four blanks", "tabs of 4")), "{:?}", edited(&memory));
+    // The old text comes back in the place of the new one, which an undo brings back.
+    let before = text(dir.path());
+    memory.restore(id_of(&memory, "tests run with cargo nextest"), false).unwrap();
+    assert_eq!(text(dir.path()), before.replace("all tests", "tests"));
+    memory.undo(false).unwrap();
+    assert_eq!(text(dir.path()), before);
+}
+
+#[test]
+fn what_is_there_on_another_day_is_not_brought_back_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "- 2026-01-01: one\n- 2026-01-01: two\n");
+    page(&memory);
+    write(dir.path(), "");
+    page(&memory);
+    write(dir.path(), "- one\n");
+    let said = memory.restore(id_of(&memory, "one"), true).unwrap();
+    assert_eq!(said, "1 entry brought back, 1 entry already there");
+    assert_eq!(text(dir.path()), "- one\n- 2026-01-01: two\n");
+}
+
 #[test]
 fn a_file_that_changes_back_and_forth_keeps_one_row_for_each_entry() {
     let dir = tempfile::tempdir().unwrap();

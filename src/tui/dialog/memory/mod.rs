@@ -55,8 +55,12 @@ const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("memory.edit", "edit", "Edit the entry; one that waits is kept with the new text"),
     ActionSpec::key_only("memory.delete", "delete", "Delete the entry; undo brings it back").deciding(),
     ActionSpec::key_only("memory.archive", "archive", "Archive the entry, or bring it back").deciding(),
-    ActionSpec::key_only("memory.restore", "restore", "Restore the entry that was removed outside Tiller")
-        .deciding(),
+    ActionSpec::key_only(
+        "memory.restore",
+        "restore",
+        "Restore the entry that was removed or changed outside Tiller",
+    )
+    .deciding(),
     ActionSpec::key_only(
         "memory.restore-all",
         "restore all",
@@ -84,7 +88,11 @@ const KEYS: &[DefaultKey] = &[
 #[derive(Default)]
 struct Browser {
     page: MemoryPage,
+    /// The ids of the rows of `page`.
+    ids: Vec<String>,
     state: ListState,
+    /// The row that the last action was about, and the id that it has once the action is done.
+    renamed: Option<(String, String)>,
     /// The entry that the list starts on: the name of its file, and a part of its text in one line.
     start: Option<(String, String)>,
 }
@@ -96,7 +104,9 @@ pub(crate) fn open_at(label: &str, part: &str) -> Picker {
 
 /// With rows, for the tests that visit all dialogs.
 fn sample() -> Picker {
-    Picker::new(Browser { page: rows::sample(), state: ListState::loaded(), start: None })
+    let mut browser = Browser { state: ListState::loaded(), ..Browser::default() };
+    browser.set_page(rows::sample());
+    Picker::new(browser)
 }
 
 impl Browser {
@@ -106,7 +116,19 @@ impl Browser {
     }
 
     fn by_id(&self, id: &str) -> Option<&MemoryEntry> {
-        self.page.entries.iter().find(|entry| rows::id(entry) == id)
+        let at = self.ids.iter().position(|own| own == id)?;
+        self.page.entries.get(at)
+    }
+
+    fn set_page(&mut self, page: MemoryPage) {
+        self.ids = rows::ids(&page.entries);
+        self.page = page;
+    }
+
+    /// The cursor follows the row to the entry with this text.
+    fn follow(&mut self, item: Option<&Item>, entry: &MemoryEntry, text: &str) {
+        let now = rows::id_of_text(entry.target, text);
+        self.renamed = item.map(|item| (item.id.clone(), now));
     }
 
     /// The entry under the cursor.
@@ -203,7 +225,7 @@ impl Source for Browser {
         let EventBody::Reply(reply) = &event.body else { return None };
         match reply.as_ref() {
             ReplyEvent::MemoryReply { page } => {
-                self.page = rows::sorted((**page).clone());
+                self.set_page(rows::sorted((**page).clone()));
                 self.state.loaded = true;
                 Some(Vec::new())
             }
@@ -214,6 +236,10 @@ impl Source for Browser {
         }
     }
 
+    fn renamed(&self, id: &str) -> Option<String> {
+        self.renamed.as_ref().filter(|(was, _)| was == id).map(|(_, now)| now.clone())
+    }
+
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.state.hover(item)
     }
@@ -222,9 +248,10 @@ impl Source for Browser {
         self.page
             .entries
             .iter()
-            .map(|entry| {
+            .zip(&self.ids)
+            .map(|(entry, id)| {
                 let enter = source(entry).map(|_| TO_SOURCE).into();
-                let item = rows::item(entry, model);
+                let item = rows::item(entry, id, model);
                 let starts = |(label, part): &(String, String)| {
                     let kept = matches!(entry.state, MemoryState::Kept | MemoryState::Archived);
                     let text = || one_line(&entry.marked_text());
@@ -246,7 +273,7 @@ impl Source for Browser {
             "memory.redo" => return Some(Self::send(MemoryCommand::Undo { redo: true })),
             _ => {}
         }
-        let entry = self.entry(item)?;
+        let entry = &self.entry(item)?.clone();
         let (target, old) = (entry.target, entry.text.clone());
         let pending = entry.state == MemoryState::Pending;
         let aside = entry.state == MemoryState::Aside;
@@ -268,7 +295,10 @@ impl Source for Browser {
             }),
             "memory.edit" | "memory.archive" if removed => Some(toast("Restore the entry first")),
             "memory.delete" if removed => Some(Self::decide(entry, false, None)),
-            "memory.accept" => Some(Self::decide(entry, true, None)),
+            "memory.accept" => {
+                self.follow(item, entry, &old);
+                Some(Self::decide(entry, true, None))
+            }
             "memory.decline" => Some(Self::decide(entry, false, None)),
             "memory.edit" | "memory.delete" | "memory.archive" if aside => {
                 Some(toast("It belongs to another branch: open that branch to change it"))
@@ -291,6 +321,7 @@ impl Source for Browser {
         };
         let old = entry.text.clone();
         let Some(text) = self.state.edited(&old, text) else { return Outcome::none() };
+        self.follow(Some(item), &entry, &text);
         if entry.state == MemoryState::Pending {
             return Self::decide(&entry, true, Some(text));
         }

@@ -1,7 +1,9 @@
 //! The rows of the memory browser.
 
+use std::collections::HashMap;
+
 use tiller_protocol::RuleReceipts;
-use tiller_protocol::memory::MemoryPage;
+use tiller_protocol::memory::{ChangeDetails, MemoryPage};
 use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint, Time};
 
 use crate::cell::thousands;
@@ -27,23 +29,50 @@ pub(super) fn sorted(mut page: MemoryPage) -> MemoryPage {
         MemoryState::Kept => 1,
         MemoryState::Archived => 2,
         MemoryState::Aside => 3,
-        MemoryState::Removed => 4,
+        MemoryState::Removed if !e.details.became.is_empty() => 4,
+        MemoryState::Removed => 5,
     };
     let place = |e: &MemoryEntry| MemoryTarget::ALL.iter().position(|t| *t == e.target);
     page.entries.sort_by_key(|e| match state(e) {
-        n @ (0 | 3 | 4) => (n, None, 0),
+        n @ (0 | 3..) => (n, None, 0),
         n => (1, place(e), n),
     });
     page
 }
 
-/// Identifies an entry, whatever stands before it in the list: one with another text is another one.
-pub(super) fn id(entry: &MemoryEntry) -> String {
-    let change = entry.change.unwrap_or_default();
-    format!("{} {:?} {change} {}\n{}", entry.target.label(), entry.state, entry.text, entry.replaces)
+/// The ids of entries, in their order. They say what an entry is, whatever stands before it in the list: one that waits or
+/// that is missing with another text is another one. One in a file keeps its id when it is accepted or archived.
+pub(super) fn ids(entries: &[MemoryEntry]) -> Vec<String> {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    let unique = |entry: &MemoryEntry| {
+        let id = id(entry);
+        let time = times.entry(id.clone()).or_default();
+        *time += 1;
+        if *time == 1 { id } else { format!("{id}\n{time}") }
+    };
+    entries.iter().map(unique).collect()
 }
 
-pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
+fn id(entry: &MemoryEntry) -> String {
+    match entry.state {
+        MemoryState::Kept | MemoryState::Archived => id_of_text(entry.target, &entry.text),
+        state => {
+            let change = entry.change.unwrap_or_default();
+            format!("{} {state:?} {change} {}\n{}", entry.target.label(), entry.text, entry.replaces)
+        }
+    }
+}
+
+/// The id of the first entry with this text in a file. The mark of its origin, which accepting it takes away, is no part of it.
+pub(super) fn id_of_text(target: MemoryTarget, text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = lines.join("\n");
+    let marks = [Taint::Web.mark(), Taint::ToolOutput.mark()];
+    let bare = marks.iter().fold(text.as_str(), |text, mark| text.strip_suffix(mark).unwrap_or(text));
+    format!("{} {bare}", target.label())
+}
+
+pub(super) fn item(entry: &MemoryEntry, id: &str, _model: &Model) -> Item {
     let line = entry.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let pending = entry.state == MemoryState::Pending;
     let group = match entry.state {
@@ -51,6 +80,7 @@ pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
         MemoryState::Kept => entry.target.label().to_owned(),
         MemoryState::Archived => format!("{}, archive", entry.target.label()),
         MemoryState::Aside => "Of another branch".to_owned(),
+        MemoryState::Removed if !entry.details.became.is_empty() => "Changed outside Tiller".to_owned(),
         MemoryState::Removed => "Removed outside Tiller".to_owned(),
     };
     let text = if line.is_empty() { "(removes an entry)".to_owned() } else { line };
@@ -62,7 +92,7 @@ pub(super) fn item(entry: &MemoryEntry, _model: &Model) -> Item {
         Cell::new(format!("{}/{}/{}", counts.shown, counts.followed, counts.violated), role)
     };
     let more = format!("{} {}", entry.target.label(), entry.date);
-    Item { more, decides: pending, ..Item::new(id(entry), text) }
+    Item { more, decides: pending, ..Item::new(id, text) }
         .group(group)
         .cell(source(entry, pending))
         .cell(rule)
@@ -81,9 +111,8 @@ fn source(entry: &MemoryEntry, pending: bool) -> Cell {
             Cell::new(if from.entry.is_some() { "call" } else { "turn" }, Role::Waiting)
         }
         None if entry.state == MemoryState::Removed => Cell::dim("outside"),
-        None => Cell::dim("editor"),
-        Some(from) if pending => Cell::new(from.taint.label(), Role::Waiting),
-        Some(from) => Cell::dim(from.taint.label()),
+        Some(_) if pending => Cell::new(entry.writer(), Role::Waiting),
+        _ => Cell::dim(entry.writer()),
     }
 }
 
@@ -94,9 +123,12 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
         lines.push(format!("Replaces: {}", entry.replaces));
     }
     lines.push(match entry.removed_at {
-        Some(time) => missing(entry.from.as_ref(), time),
-        None => origin(entry.from.as_ref()),
+        Some(time) => missing(entry, time),
+        None => written(entry),
     });
+    if !entry.details.became.is_empty() {
+        lines.push(format!("Changed into: {}", entry.details.became));
+    }
     if !entry.fault.is_empty() {
         lines.push(entry.fault.clone());
     } else if is_of_others(entry) && entry.has_matcher() {
@@ -117,16 +149,33 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
 }
 
 /// When an entry was found missing, and what ran meanwhile.
-fn missing(from: Option<&Provenance>, time: Time) -> String {
+fn missing(entry: &MemoryEntry, time: Time) -> String {
     let time = crate::zone::minutes(time);
+    let edited = !entry.details.became.is_empty();
+    let done = if edited { "Changed" } else { "Removed" };
     let agent = |from: &Provenance| match from.agent.parent() {
         Some(_) => from.agent.name().to_owned(),
         None => "the agent".to_owned(),
     };
-    match from {
+    match &entry.from {
+        None if edited => format!("Changed {time}; no agent was at work"),
         None => format!("Missing since {time}; no agent was at work"),
-        Some(from) if from.entry.is_some() => format!("Removed while a call of {} ran, {time}", agent(from)),
-        Some(from) => format!("Removed while a turn of {} ran, {time}", agent(from)),
+        Some(from) if from.entry.is_some() => format!("{done} while a call of {} ran, {time}", agent(from)),
+        Some(from) => format!("{done} while a turn of {} ran, {time}", agent(from)),
+    }
+}
+
+/// Who wrote an entry, which import brought it, and since when it is the user's.
+fn written(entry: &MemoryEntry) -> String {
+    let details = &entry.details;
+    let by = match &details.accepted {
+        _ if !details.imported.is_empty() => format!("Imported from {}", details.imported),
+        Some(accepted) => origin(Some(&accepted.from)),
+        None => origin(entry.from.as_ref()),
+    };
+    match &details.accepted {
+        Some(accepted) => format!("{by}; you accepted it {}", crate::zone::minutes(accepted.time)),
+        None => by,
     }
 }
 
@@ -175,6 +224,7 @@ pub(crate) fn sample() -> MemoryPage {
         counts: RuleReceipts::default(),
         removed_at: None,
         fault: String::new(),
+        details: ChangeDetails::default(),
     };
     let mut removed =
         entry(mine, MemoryState::Removed, "2026-11-19", "Never push by hand", from(Taint::ToolOutput));

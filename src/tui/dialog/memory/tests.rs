@@ -236,6 +236,62 @@ fn what_changed_while_it_was_read_is_not_accepted() {
     assert_eq!(sent(&r), []);
 }
 
+/// The last change is done, and the list is read again.
+fn answered(r: &mut Robot, page: MemoryPage) {
+    r.reply(ReplyEvent::DoneReply { said: "done".into() });
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
+    r.run("wait 1000");
+}
+
+/// The cursor is known by the next action: it is about the entry that the last one was about, or the nearest one.
+#[test]
+fn the_cursor_stays_at_its_entry_after_an_action() {
+    let target = MemoryTarget::default();
+    let reviews = "Reviews are short: two sentences and the risky lines".to_owned();
+    // Archived, it is still the same entry.
+    let mut r = open(118, 32);
+    r.run("ctrl-x v");
+    let mut page = rows::sample();
+    page.entries.iter_mut().filter(|e| e.text == reviews).for_each(|e| e.state = MemoryState::Archived);
+    answered(&mut r, page);
+    r.run("ctrl-x v");
+    let last = |r: &Robot| sent(r).pop();
+    let back = MemoryCommand::Archive { target, old: reviews.clone(), archived: false };
+    assert_eq!(last(&r), Some(back));
+    // Edited, too.
+    let mut r = open(118, 32);
+    r.run("ctrl-x e; ctrl-u; type Reviews are long; enter");
+    let mut page = rows::sample();
+    let edited = page.entries.iter_mut().find(|e| e.text == reviews).unwrap();
+    (edited.text, edited.change) = ("Reviews are long".into(), Some(7));
+    let edited = edited.clone();
+    page.entries.retain(|e| e.text != edited.text);
+    page.entries.push(edited);
+    answered(&mut r, page);
+    r.run("ctrl-x d");
+    assert_eq!(last(&r), Some(MemoryCommand::Delete { target, old: "Reviews are long".into() }));
+    // Deleted, the next one of its file takes its place.
+    let mut r = open(118, 32);
+    r.run("ctrl-x d");
+    let mut page = rows::sample();
+    page.entries.retain(|e| e.text != reviews);
+    answered(&mut r, page);
+    r.run("ctrl-x d");
+    let next = "Release notes are written before the tag is made".to_owned();
+    assert_eq!(last(&r), Some(MemoryCommand::Delete { target, old: next }));
+    // Accepted, it is followed into its file.
+    let mut r = open(118, 32);
+    r.run("ctrl-home; ctrl-x a");
+    let mut page = rows::sample();
+    let accepted = page.entries.iter_mut().find(|e| e.state == MemoryState::Pending).unwrap();
+    (accepted.state, accepted.change) = (MemoryState::Kept, Some(8));
+    let text = accepted.text.clone();
+    answered(&mut r, page);
+    r.run("ctrl-x d");
+    assert_eq!(last(&r), Some(MemoryCommand::Delete { target, old: text }));
+}
+
 /// Rows are known by what they hold: one that comes before them moves no edit to another entry.
 #[test]
 fn an_edit_is_of_the_entry_that_it_began_with() {

@@ -3,7 +3,7 @@
 use tiller_protocol::Event;
 use unicode_width::UnicodeWidthStr;
 
-use super::{EngineQuery, Picker};
+use super::{EngineQuery, Item, Picker};
 use crate::app::effect::{Effect, Task, Token};
 use crate::model::Model;
 use crate::panel::Reply;
@@ -11,8 +11,19 @@ use crate::widget::table::Widths;
 
 /// Names the work of a source at opening.
 const WORK: Token = Token(u64::MAX);
+/// Rows above and below the cursor that may take its place.
+const NEIGHBOURS: usize = 200;
 /// Rows that are asked whether they have a preview.
 const ASKED: usize = 50;
+
+/// Where the cursor is in a list.
+#[derive(Default)]
+pub(super) struct CursorPlace {
+    /// The row under it; `None`: there are no rows.
+    id: Option<String>,
+    /// The rows around it, by their ids: those that take its place when it is gone, the best first.
+    near: Vec<String>,
+}
 
 impl Picker {
     /// Reads the rows of the source.
@@ -88,12 +99,37 @@ impl Picker {
         Reply::Done(effects)
     }
 
-    /// Keeps the row with this id selected, though rows came or went.
-    pub(super) fn keep(&mut self, id: Option<String>) {
-        if let Some(at) = id.filter(|_| self.moved).and_then(|id| self.rows.position(&id)) {
-            self.list.chosen = at;
+    /// Where the cursor is now.
+    pub(super) fn place(&self) -> CursorPlace {
+        let at = self.list.chosen;
+        let Some(item) = self.rows.get(at) else { return CursorPlace::default() };
+        let below = (at + 1..self.rows.len()).take(NEIGHBOURS);
+        let above = (0..at).rev().take(NEIGHBOURS);
+        let near = below.chain(above).filter_map(|n| self.rows.get(n));
+        // Those of the same group come first.
+        let (same, others): (Vec<&Item>, Vec<&Item>) = near.partition(|near| near.group == item.group);
+        let near = same.into_iter().chain(others).map(|near| near.id.clone()).collect();
+        CursorPlace { id: Some(item.id.clone()), near }
+    }
+
+    /// Keeps the row of the cursor selected, though rows came or went: that row by its id, or by the id that it has now, or else
+    /// the nearest one that is still there.
+    pub(super) fn keep(&mut self, place: CursorPlace) {
+        if let Some(id) = place.id.filter(|_| self.moved) {
+            let same = self.rows.position(&id);
+            let renamed = || self.source.renamed(&id).and_then(|id| self.rows.position(&id));
+            let near = || place.near.iter().find_map(|id| self.rows.position(id));
+            if let Some(at) = same.or_else(renamed).or_else(near) {
+                self.list.chosen = at;
+            }
         }
         self.list.show(self.page);
+    }
+
+    /// Rows change that the user has seen: the cursor stays where it is, unless the list shows what is in force.
+    pub(super) fn seen(&mut self) {
+        let mut rows = self.rows.all().iter();
+        self.moved |= self.rows.len() > 0 && !rows.any(|item| item.current);
     }
 
     /// Begins everything that the source needs when the dialog opens.
@@ -109,9 +145,9 @@ impl Picker {
     /// An answer of the engine to a question of the source.
     pub(super) fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         let Some(queries) = self.source.reply(token, event, model) else { return Reply::Ignored };
-        let id = self.chosen().map(|i| i.id.clone());
+        let place = self.place();
         self.load(model);
-        self.keep(id);
+        self.keep(place);
         let mut effects = Self::asked(queries);
         effects.extend(self.hover());
         Reply::Done(effects)

@@ -130,9 +130,9 @@ impl Picker {
         match outcome {
             Outcome::Stay { effects, reload } => {
                 if reload {
-                    let id = self.chosen().map(|i| i.id.clone());
+                    let place = self.place();
                     self.load(model);
-                    self.keep(id);
+                    self.keep(place);
                 }
                 Reply::Done(effects)
             }
@@ -225,6 +225,8 @@ impl Panel for Picker {
             return reply;
         }
         if let Some(outcome) = self.source.act(action, item.as_ref(), model) {
+            // What the action changes does not move the cursor to the row that the list began with.
+            self.moved |= item.is_some();
             return self.come_of(outcome, model);
         }
         let moved = match action.0 {
@@ -271,17 +273,18 @@ impl Panel for Picker {
             PanelEvent::Opened => Reply::Done(self.on_open(model)),
             PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
             PanelEvent::Engine(event) if (self.source.spec().changed_by)(event) => {
-                let id = self.chosen().map(|i| i.id.clone());
+                self.seen();
+                let place = self.place();
                 self.load(model);
-                self.keep(id);
+                self.keep(place);
                 Reply::Done(Self::asked(self.source.queries()))
             }
             PanelEvent::JobDone(_, result) => {
                 let Some(late) = self.source.late() else { return Reply::Ignored };
                 let outcome = late.worked(result, model);
-                let id = self.chosen().map(|i| i.id.clone());
+                let place = self.place();
                 self.load(model);
-                self.keep(id);
+                self.keep(place);
                 self.come_of(outcome, model)
             }
             PanelEvent::Edited(_) => {

@@ -230,6 +230,11 @@ pub trait Source: Any {
         None
     }
 
+    /// The id that the row `id` has now; `None`: it has that one, or is gone.
+    fn renamed(&self, _id: &str) -> Option<String> {
+        None
+    }
+
     /// Another row is selected (live preview), or an answer came; `None`: no row, or the list was closed without choosing.
     fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
         Vec::new()

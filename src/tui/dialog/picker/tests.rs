@@ -57,6 +57,57 @@ fn what_may_let_more_rows_in_looks_at_all() {
     }
 }
 
+/// Rows in groups, one of which an action takes away.
+struct Shrinking(Vec<(&'static str, &'static str)>);
+
+impl Source for Shrinking {
+    fn title(&self) -> String {
+        "shrinking".into()
+    }
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.0.iter().map(|(id, group)| Item::new(*id, *id).group(*group)).collect()
+    }
+    fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
+        Vec::new()
+    }
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        let id = &item?.id;
+        match action.0 {
+            "test.remove" => self.0.retain(|(own, _)| own != id),
+            "test.last" => {
+                let at = self.0.iter().position(|(own, _)| own == id)?;
+                let row = self.0.remove(at);
+                self.0.push((row.0, "other"));
+            }
+            "test.rename" => self.0.iter_mut().filter(|(own, _)| own == id).for_each(|row| row.0 = "renamed"),
+            _ => return None,
+        }
+        Some(Outcome::reload(Vec::new()))
+    }
+    fn renamed(&self, _id: &str) -> Option<String> {
+        Some("renamed".into())
+    }
+}
+
+#[test]
+fn the_cursor_stays_at_its_row_or_at_the_nearest_one_after_an_action() {
+    let model = Model::default();
+    let rows = vec![("a", "one"), ("b", "one"), ("c", "one"), ("d", "two"), ("e", "two")];
+    let mut p = Picker::new(Shrinking(rows));
+    p.handle(PanelEvent::Opened, &model);
+    let mut after = |action: &'static str| {
+        p.act(Action(action), &model);
+        p.chosen().map(|i| i.id.clone()).unwrap_or_default()
+    };
+    assert_eq!(after("picker.down"), "b");
+    assert_eq!(after("test.remove"), "c", "the next one");
+    assert_eq!(after("test.remove"), "a", "the last of its group: the one before");
+    assert_eq!(after("test.last"), "a", "the same entry at another place");
+    assert_eq!(after("test.rename"), "renamed");
+    assert_eq!(after("picker.first"), "d");
+    assert_eq!(after("test.remove"), "e");
+}
+
 #[test]
 fn without_rows_nothing_is_offered_for_one() {
     let model = Model::default();
