@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tiller_permit::{grows, undecided};
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
+use tiller_protocol::{Addition, Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
 use crate::core::services::{Redact, Redaction};
@@ -34,8 +34,13 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
             parts(redact, content);
         }
         EntryBody::Assistant { blocks: b, .. } => blocks(redact, b),
-        EntryBody::ToolResult { content, display, .. } => {
+        EntryBody::ToolResult { content, display, added, .. } => {
             parts(redact, content);
+            for what in &mut added.after {
+                if let Addition::Rule(rule) = what {
+                    text(redact, rule);
+                }
+            }
             match display {
                 Some(Display::Diff { files }) => files.iter_mut().for_each(|f| text(redact, &mut f.diff)),
                 Some(Display::Measure { text: t } | Display::Output { tail: t, .. }) => text(redact, t),

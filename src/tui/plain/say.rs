@@ -169,7 +169,7 @@ impl Plain {
                 self.end_words();
                 self.say(&format!("Tool: {verb} {target}"));
             }
-            ToolEvent::ToolFinished { name, outcome, seconds, display, output, .. } => {
+            ToolEvent::ToolFinished { name, outcome, seconds, display, output, node, .. } => {
                 let word = match outcome {
                     ToolOutcome::Ok => "ok",
                     ToolOutcome::Error => "failed",
@@ -192,7 +192,8 @@ impl Plain {
                 };
                 self.say(&format!("Tool: {name} {word}{measure}, {seconds:.1} s"));
                 if !outcome.ok() {
-                    let output = denied_for_person(output);
+                    let own = node.body.own_text();
+                    let output = denied_for_person(own.as_deref().unwrap_or(output));
                     let first: Vec<&str> = output.lines().take(3).collect();
                     self.say(&first.join("\n"));
                 }
