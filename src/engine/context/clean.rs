@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tiller_permit::{grows, undecided};
 use tiller_protocol::tool::{Display, InnerCall};
+use tiller_protocol::view::LayerCost;
 use tiller_protocol::{Addition, Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
@@ -28,7 +29,7 @@ fn text(redact: &Redact, text: &mut String) {
 /// Redacts an entry. Signed thinking and data that only its vendor reads stay.
 pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
     match &mut body {
-        EntryBody::Prefix { system, .. } => text(redact, system),
+        EntryBody::Prefix { system, layers, .. } => prefix(redact, system, layers),
         EntryBody::User { message: m, content, .. } => {
             message(redact, m);
             parts(redact, content);
@@ -59,6 +60,15 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
         EntryBody::Checkpoint { name: t } | EntryBody::Note { text: t } => text(redact, t),
     }
     body
+}
+
+/// Redacts a system prompt. Where that changes it, its layers are not found in it any more.
+pub(crate) fn prefix(redact: &Redact, system: &mut String, layers: &mut [LayerCost]) {
+    let clean = redact(system);
+    if clean != *system {
+        layers.iter_mut().for_each(|layer| layer.part = None);
+        *system = clean;
+    }
 }
 
 /// Redacts a call of a script.
