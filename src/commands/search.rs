@@ -55,7 +55,8 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
             h.role.name(),
             one_line(&h.title)
         ));
-        text.push_str(&format!("    {}\n    entry {}\n", marked(&h.preview, h.mark), h.entry));
+        let around = if h.mark.0 < h.mark.1 { "" } else { NO_MATCH };
+        text.push_str(&format!("    {}\n    entry {}{around}\n", marked(&h.preview, h.mark), h.entry));
     }
     for d in &page.documents {
         let entry = d.entry.map_or_else(String::new, |entry| format!(", entry {entry}"));
@@ -74,6 +75,9 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
     }
     say(&text)
 }
+
+/// What is said of a hit without a match of its own.
+const NO_MATCH: &str = ", found by the entries before or after it, another spelling, or meaning";
 
 /// What may have kept hits away, where nothing was found.
 fn wider(search: &Search) -> &'static str {

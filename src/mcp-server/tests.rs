@@ -153,6 +153,7 @@ fn result(text: &str) -> EntryBody {
         seconds: 1.0,
         learnings: Vec::new(),
         taint: None,
+        added: tiller_protocol::Additions::default(),
     }
 }
 

@@ -16,6 +16,7 @@
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
 //! | [`effort`] | how much a model thinks |
 //! | [`entry`] | one node of the session tree |
+//! | [`additions`] | parts of a result that its tool did not say |
 //! | [`op`] | one row of the operation log |
 //! | [`compare`] | two branches side by side |
 //! | [`branch`] | branches and tags |
@@ -55,7 +56,7 @@ pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, secret_paths, usage};
 pub use bus::{command, event, queue, view};
 pub use knowledge::{learning, memory, skill};
-pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
+pub use session::{additions, branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{
     access, ask, catalog, feed, goal, hook, mcp, permission, process, review, sandbox, todo, tool,
 };
@@ -86,6 +87,7 @@ pub use knowledge::memory::{
     MemoryCommand, MemoryEntry, MemoryFile, MemoryPage, MemoryQuery, MemoryRights, MemoryScope, MemoryState,
     MemoryTarget, Provenance, Taint,
 };
+pub use session::additions::{Addition, Additions};
 pub use session::branch::{BranchName, BranchView, TagView};
 pub use session::effort::{Effort, EffortView};
 pub use session::entry::{Entry, EntryBody, ShellRecord};

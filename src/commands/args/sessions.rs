@@ -101,7 +101,7 @@ pub struct Search {
     /// Only entries before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Maximum number of results
+    /// Maximum number of results of sessions, and of memory, learnings and skills
     #[arg(long, default_value_t = 20)]
     pub limit: u32,
     /// Skip this many results

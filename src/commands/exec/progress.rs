@@ -34,8 +34,9 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Tool(ToolEvent::InnerCall { call, most, .. }) if call.outcome.is_some() => {
             format!("~ {}/{most} {} {}", call.number, call.verb, one_line(&call.target))
         }
-        EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, .. }) => {
-            format!("x {name}: {}", one_line(output))
+        EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, node, .. }) => {
+            let own = node.body.own_text();
+            format!("x {name}: {}", one_line(own.as_deref().unwrap_or(output)))
         }
         EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
             format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))

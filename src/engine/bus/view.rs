@@ -1,12 +1,13 @@
 //! Whole states for clients: the snapshot, the summary of the session, the use of the context.
 
 use crate::bus::agent_view;
+use crate::context::clean;
 use crate::context::compaction;
 use crate::context::effort;
 use crate::session::model;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::{ContextReport, LayerCost};
-use tiller_protocol::{CommandId, EntryBody, SessionSummary, Snapshot};
+use tiller_protocol::{CommandId, EntryBody, SessionSummary, Snapshot, ToolSpec};
 
 use crate::bus::ClientId;
 use crate::context::compaction::compact;
@@ -78,7 +79,7 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
     let live = request::live(&core.session.history.path);
     let (used, exact) = tokens::of_path(&live);
     let frozen = live.first().and_then(|e| match &e.body {
-        EntryBody::Prefix { tools, layers, .. } => Some((layers.clone(), tokens::of_tools(tools))),
+        EntryBody::Prefix { system, tools, layers } => Some((system.clone(), layers.clone(), tools.clone())),
         _ => None,
     });
     let messages: u64 = live.iter().skip(1).map(|e| tokens::of_entry(e)).sum();
@@ -87,7 +88,9 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
         window: model::window(core),
         used,
         layers: Vec::new(),
+        system: String::new(),
         tools: 0,
+        tool_texts: String::new(),
         messages,
         exact,
     };
@@ -98,22 +101,33 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
             layers::add_learnings(layers, &settings.context);
         }
     };
-    if let Some((layers, tools)) = frozen {
-        report.layers = layers;
+    if let Some((system, layers, tools)) = frozen {
+        (report.system, report.layers) = (system, layers);
         add(&mut report.layers);
-        report.tools = tools;
+        (report.tools, report.tool_texts) = (tokens::of_tools(&tools), tool_texts(&tools));
         return core.bus.reply(client, &core.scope_of(Some(cause)), ReplyEvent::ContextReply { report });
     }
     let specs = core.services.tools.specs.of(&core.services.tools.visible);
-    report.tools = tokens::of_tools(&specs);
+    (report.tools, report.tool_texts) = (tokens::of_tools(&specs), tool_texts(&specs));
+    let redact = std::sync::Arc::clone(&core.services.redaction.redact);
     let (prefix, bus, scope) =
         (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     core.spawn(async move {
-        report.layers = prefix.await.render().1;
+        (report.system, report.layers) = prefix.await.render();
+        clean::prefix(&redact, &mut report.system, &mut report.layers);
         add(&mut report.layers);
         report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
         bus.reply(client, &scope, ReplyEvent::ContextReply { report });
     });
+}
+
+/// The tools as a person reads them: name, description and schema of each.
+fn tool_texts(specs: &[ToolSpec]) -> String {
+    let text = |spec: &ToolSpec| {
+        let schema = serde_json::to_string_pretty(&spec.schema).unwrap_or_default();
+        format!("{}\n{}\n{schema}", spec.name, spec.description.trim_end())
+    };
+    specs.iter().map(text).collect::<Vec<_>>().join("\n\n")
 }
 
 pub(crate) fn compact_preview(core: &mut Core, client: ClientId, cause: CommandId) {

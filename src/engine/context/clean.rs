@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tiller_permit::{grows, undecided};
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
+use tiller_protocol::view::LayerCost;
+use tiller_protocol::{Addition, Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
 use crate::core::services::{Redact, Redaction};
@@ -28,14 +29,19 @@ fn text(redact: &Redact, text: &mut String) {
 /// Redacts an entry. Signed thinking and data that only its vendor reads stay.
 pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
     match &mut body {
-        EntryBody::Prefix { system, .. } => text(redact, system),
+        EntryBody::Prefix { system, layers, .. } => prefix(redact, system, layers),
         EntryBody::User { message: m, content, .. } => {
             message(redact, m);
             parts(redact, content);
         }
         EntryBody::Assistant { blocks: b, .. } => blocks(redact, b),
-        EntryBody::ToolResult { content, display, .. } => {
+        EntryBody::ToolResult { content, display, added, .. } => {
             parts(redact, content);
+            for what in &mut added.after {
+                if let Addition::Rule(rule) = what {
+                    text(redact, rule);
+                }
+            }
             match display {
                 Some(Display::Diff { files }) => files.iter_mut().for_each(|f| text(redact, &mut f.diff)),
                 Some(Display::Measure { text: t } | Display::Output { tail: t, .. }) => text(redact, t),
@@ -54,6 +60,15 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
         EntryBody::Checkpoint { name: t } | EntryBody::Note { text: t } => text(redact, t),
     }
     body
+}
+
+/// Redacts a system prompt. Where that changes it, its layers are not found in it any more.
+pub(crate) fn prefix(redact: &Redact, system: &mut String, layers: &mut [LayerCost]) {
+    let clean = redact(system);
+    if clean != *system {
+        layers.iter_mut().for_each(|layer| layer.part = None);
+        *system = clean;
+    }
 }
 
 /// Redacts a call of a script.

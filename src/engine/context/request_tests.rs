@@ -75,6 +75,7 @@ impl Path {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         })
     }
 

@@ -9,7 +9,8 @@ use tiller_memory::rules::{ActionRule, BookRule, RuleHit};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    Access, EventBody, Learning, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet, ToolVerb, Touch,
+    Access, Addition, EventBody, Learning, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet,
+    ToolVerb, Touch,
 };
 
 use crate::bus::{Bus, EventScope};
@@ -121,8 +122,10 @@ impl CallTask {
                 (attached, texts, rules, pending)
             })
         };
-        let (attached, mut texts, rules, pending) = looked.await.ok()?;
-        texts.extend(attached.texts);
+        let (attached, texts, rules, pending) = looked.await.ok()?;
+        let of_rules = rules.iter().cloned().map(Addition::Rule).zip(texts);
+        let of_learnings = attached.texts.into_iter().map(|text| (Addition::Learning, text));
+        let texts: Vec<(Addition, String)> = of_rules.chain(of_learnings).collect();
         let numbers = attached.learnings.iter().map(|l| l.id).collect();
         let taint = least_trusted(&attached.learnings);
         if !texts.is_empty() {
@@ -141,7 +144,9 @@ impl CallTask {
         } else {
             let mut notes = Notes { texts, learnings: numbers };
             notes.add(learnings.take_for(&self.cx.call_id), usize::MAX);
-            result.content.extend(notes.texts.into_iter().map(|text| Part::Text { text }));
+            for (what, text) in notes.texts {
+                result.put_behind(what, Part::Text { text });
+            }
             result.learnings = notes.learnings;
             result.taint = result.taint.max(taint);
         }

@@ -258,6 +258,7 @@ mod tests {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         }
     }
 

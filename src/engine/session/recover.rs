@@ -51,6 +51,7 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: r.added,
         };
         entries.push(core.session.grow(&core.services, body));
     }

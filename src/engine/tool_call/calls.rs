@@ -12,7 +12,8 @@ use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
-    Entry, EntryBody, EntryId, EventBody, Part, Taint, TodoItem, ToolCall, ToolOutcome, ToolVerb, Touch,
+    Addition, Additions, Entry, EntryBody, EntryId, EventBody, Part, Taint, TodoItem, ToolCall, ToolOutcome,
+    ToolVerb, Touch,
 };
 use tiller_tool::{Tool, ToolCx};
 use tokio::sync::{mpsc, oneshot};
@@ -246,6 +247,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         seconds: result.seconds,
         learnings: result.learnings,
         taint: result.taint,
+        added: result.added,
     };
     let (entry, event) = call.enter(core);
     let scope = core.scope();
@@ -260,10 +262,12 @@ fn add_news(core: &mut Core, name: &str, result: &mut CallResult) {
     if !core.services.tools.all.find(name).is_some_and(|t| t.verb() == ToolVerb::Todo)
         && let Some(hint) = lock(&core.context.todo).called(result.outcome)
     {
-        result.content.push(Part::Text { text: hint });
+        result.put_behind(Addition::Reminder, Part::Text { text: hint });
     }
     result.taint = result.taint.max(core.context.news.taint());
-    result.content.extend(core.news_part());
+    if let Some(news) = core.news_part() {
+        result.put_behind(Addition::News, news);
+    }
 }
 
 /// A call that has ended, of the engine's tools or of an external program.
@@ -280,13 +284,15 @@ pub(crate) struct FinishedCall {
     pub(crate) learnings: Vec<i64>,
     /// As that of its entry.
     pub(crate) taint: Option<Taint>,
+    /// As that of its entry.
+    pub(crate) added: Additions,
 }
 
 impl FinishedCall {
     /// Adds its result to the session; the entry, which is not saved yet, and the event of the finished call. Its output
     /// and display are those of the entry: redacted.
     pub(crate) fn enter(self, core: &mut Core) -> (Entry, ToolEvent) {
-        let Self { id, name, arguments, outcome, content, display, seconds, learnings, taint } = self;
+        let Self { id, name, arguments, outcome, content, display, seconds, learnings, taint, added } = self;
         let body = EntryBody::ToolResult {
             call_id: id.clone(),
             name: name.clone(),
@@ -296,6 +302,7 @@ impl FinishedCall {
             seconds,
             learnings,
             taint,
+            added,
         };
         let entry = core.session.grow(&core.services, body);
         let (output, display) = stored(&entry);

@@ -5,11 +5,11 @@ use tiller_hooks::{HOOK_INPUT, HookScene};
 use tiller_permit::Rule;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::notice::sentence;
-use tiller_protocol::{EventBody, HookEvent, Notice, Part, PermissionOutcome, Taint, ToolOutcome};
+use tiller_protocol::{Addition, EventBody, HookEvent, Notice, Part, PermissionOutcome, Taint, ToolOutcome};
 
 use super::decide::{CallDecision, Refusal};
 use super::{CHANGED, CallTask, cut, text_of};
-use crate::core::hooks::with_texts;
+use crate::core::hooks::added_text;
 use crate::questions::permission::Question;
 use crate::turn::CallResult;
 
@@ -101,14 +101,15 @@ impl CallTask {
         if !self.hooked.changed_by.is_empty() {
             let (by, args) = (self.hooked.changed_by.join(", "), cut(&self.args.to_string(), CHANGED));
             let text = format!("[The hook {by} changed the arguments to: {args}]");
-            result.content.insert(0, Part::Text { text });
+            result.put_before(text);
             result.taint = result.taint.max(OF_HOOKS);
         }
         if !self.hooked.add.is_empty() {
             result.taint = result.taint.max(OF_HOOKS);
         }
-        let content = std::mem::take(&mut result.content);
-        result.content = with_texts(content, std::mem::take(&mut self.hooked.add));
+        for (hook, text) in std::mem::take(&mut self.hooked.add) {
+            result.put_behind(Addition::Hook, Part::Text { text: added_text(&hook, &text) });
+        }
     }
 
     fn scene(&self, event: HookEvent) -> HookScene<'_> {

@@ -243,7 +243,7 @@ impl CallTask {
         if let Some(text) = &self.changed {
             let what = if self.tool.touch() == Touch::Execute { "command" } else { "text" };
             let text = format!("[The user changed the {what} to: {}]", cut(text, CHANGED));
-            result.content.insert(0, Part::Text { text });
+            result.put_before(text);
         }
         self.hooked_words(&mut result);
         let note = self.attach(&mut result).await;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::memory::has_matcher;
-use tiller_protocol::{Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint};
+use tiller_protocol::{
+    Addition, Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint,
+};
 use tiller_store::Store;
 
 use super::consolidate::consolidate;
@@ -47,7 +49,8 @@ pub struct Attached {
 /// Texts of rules and learnings for the end of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    pub texts: Vec<String>,
+    /// Each with what it is.
+    pub texts: Vec<(Addition, String)>,
     /// The numbers of the learnings among them.
     pub learnings: Vec<i64>,
 }
@@ -55,9 +58,9 @@ pub struct Notes {
 impl Notes {
     /// Adds what is not there yet, up to `most` texts.
     pub fn add(&mut self, other: Self, most: usize) {
-        for text in other.texts {
-            if self.texts.len() < most && !self.texts.contains(&text) {
-                self.texts.push(text);
+        for (what, text) in other.texts {
+            if self.texts.len() < most && self.texts.iter().all(|(_, known)| *known != text) {
+                self.texts.push((what, text));
             }
         }
         for number in other.learnings {

@@ -244,7 +244,7 @@ impl RuleBook {
     }
 
     /// Takes note that these rules concern a call that was made: the texts for the end of its result, and the counts that
-    /// are to be stored.
+    /// are to be stored. Counts of rules that are shown are in the order of the texts.
     pub fn note(&self, session: SessionId, hits: &[RuleHit]) -> (Vec<String>, Vec<(String, RuleReceipts)>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = shown.entry(session).or_default();

@@ -125,6 +125,10 @@ pub struct LayerCost {
     /// True when it was shortened to fit.
     #[serde(default)]
     pub shortened: bool,
+    /// Its text in the system prompt, with its heading: start and end in bytes. `None`: it has none, or is of an earlier
+    /// version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<(usize, usize)>,
 }
 
 /// The report of `/context`: use of the context window.
@@ -135,7 +139,13 @@ pub struct ContextReport {
     pub window: Option<u64>,
     pub used: u64,
     pub layers: Vec<LayerCost>,
+    /// The system prompt as it is sent.
+    #[serde(default)]
+    pub system: String,
     pub tools: u64,
+    /// Names, descriptions and schemas of the tools.
+    #[serde(default)]
+    pub tool_texts: String,
     pub messages: u64,
     /// Whether `used` is the provider's own count rather than an estimate.
     pub exact: bool,

@@ -7,6 +7,7 @@ use crate::base::ids::{AgentId, EntryId, SessionId};
 use crate::base::usage::{Cost, Usage};
 use crate::bus::view::{LayerCost, ModelRef};
 use crate::knowledge::memory::Taint;
+use crate::session::additions::Additions;
 use crate::session::message::{Block, Message, Origin, Part, StopReason, ToolCall};
 use crate::turn::tool::{FileDiff, InnerCall, ToolOutcome, ToolSpec};
 
@@ -85,6 +86,9 @@ pub enum EntryBody {
         /// hooks, learnings. `None`: there is none, or the entry is of an earlier version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<Taint>,
+        /// The parts of `content` that the tool did not say.
+        #[serde(default, skip_serializing_if = "Additions::is_empty")]
+        added: Additions,
     },
     /// A call that the running call `of` made: of a script. It stands between the reply and the result of that call, is
     /// written when it ends, and is never sent to a model.
@@ -164,6 +168,12 @@ impl EntryBody {
         }
     }
 
+    /// The text that the tool of a result said, without what stands around it. `None`: it is no result.
+    pub fn own_text(&self) -> Option<String> {
+        let Self::ToolResult { content, added, .. } = self else { return None };
+        Some(words(added.own(content)))
+    }
+
     /// Whether it begins a turn of the agent's: a message of the user's, or a task of Tiller's.
     pub fn begins_turn(&self) -> bool {
         matches!(self, Self::User { origin, .. } if origin.begins_turn())
@@ -171,16 +181,6 @@ impl EntryBody {
 
     /// The text of the entry, for search and previews.
     pub fn search_text(&self) -> String {
-        let parts = |content: &[Part]| {
-            content
-                .iter()
-                .filter_map(|p| match p {
-                    Part::Text { text } => Some(text.as_str()),
-                    Part::Image { .. } => None,
-                })
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
         match self {
             Self::Prefix { .. } => String::new(),
             Self::User { message, .. } => message.text.clone(),
@@ -193,13 +193,25 @@ impl EntryBody {
                 })
                 .collect::<Vec<_>>()
                 .join("\n"),
-            Self::ToolResult { content, .. } => parts(content),
+            Self::ToolResult { content, .. } => words(content),
             Self::InnerCall { call, .. } => format!("{} {}\n{}", call.verb, call.target, call.output),
             Self::Compaction { summary, .. } | Self::BranchSummary { summary, .. } => summary.clone(),
             Self::Checkpoint { name } => name.clone(),
             Self::Note { text } => text.clone(),
         }
     }
+}
+
+/// The texts of parts, one below the other.
+fn words(content: &[Part]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Image { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
 }
 
 /// A line that the person ran in the shell themselves, with what it wrote, as an entry of the conversation.

@@ -1,5 +1,6 @@
 //! A session: its entries and operations, branches, and ways to look through and restore it.
 
+pub mod additions;
 pub mod branch;
 pub mod compare;
 pub mod effort;

@@ -103,6 +103,9 @@ impl SearchRole {
     }
 }
 
+/// Stands at the ends of a preview where the text goes on.
+pub const CUT: char = '…';
+
 /// One entry that holds the words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchHit {
@@ -113,7 +116,7 @@ pub struct SearchHit {
     pub role: SearchRole,
     pub agent: AgentId,
     pub time: Time,
-    /// Text around the first match, in one line.
+    /// Text around the first match, in one line, from word to word, with [`CUT`] where it goes on.
     pub preview: String,
     /// The match in `preview`: start and end in bytes; equal when the text of the match is spelled differently there.
     pub mark: (usize, usize),
@@ -167,7 +170,7 @@ pub struct DocumentHit {
     /// What its part of the program knows it by: the id of an entry, the name of a skill.
     pub key: String,
     pub title: String,
-    /// Text around the first match, in one line.
+    /// Text around the first match, in one line, from word to word, with [`CUT`] where it goes on.
     pub preview: String,
     /// The match in `preview`, as in [`SearchHit::mark`].
     pub mark: (usize, usize),

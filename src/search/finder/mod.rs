@@ -183,8 +183,9 @@ impl Finder {
     fn add_documents(&self, query: &SearchQuery, wanted: Option<&[u8]>, page: &mut SearchPage) -> bool {
         let library = self.library().narrowed(query);
         let found = self.ranked(&library.texts(self.now()), &query.text, wanted);
+        let most = DOCUMENTS.min(query.limit as usize);
         page.documents =
-            found.best.iter().take(DOCUMENTS).filter_map(|at| library.hit(*at, &query.text)).collect();
+            found.best.iter().take(most).filter_map(|at| library.hit(*at, &query.text)).collect();
         // A word that a document contains is no typing error; a word that is in neither may be one of the documents'.
         let nothing = page.hits.is_empty() && page.documents.is_empty();
         page.suggestion = match page.suggestion.take() {

@@ -77,6 +77,19 @@ async fn what_is_remembered_learned_and_written_down_is_found_with_its_source() 
 }
 
 #[tokio::test]
+async fn the_limit_of_a_query_is_one_of_documents_too() {
+    let (_dir, store) = scratch();
+    let finder = Arc::new(Finder::new(store, None));
+    let list = (0..9).map(|n| document(&format!("d{n}"), &format!("use the staging bucket {n}"))).collect();
+    finder.add(Arc::new(List(DocumentKind::Skill, Mutex::new(list))));
+    for (limit, found) in [(0, 0), (1, 1), (3, 3), (50, 5)] {
+        let query = tiller_protocol::SearchQuery { limit, ..ask("staging bucket") };
+        let page = finder.search(query, Lookup::most(u64::MAX), None).await.unwrap();
+        assert_eq!(page.documents.len(), found, "limit {limit}");
+    }
+}
+
+#[tokio::test]
 async fn old_documents_come_later_unless_they_last() {
     let (_dir, store) = scratch();
     let old = Some(Time(NOW.millis() - 400 * 86_400_000));

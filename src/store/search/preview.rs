@@ -1,10 +1,14 @@
 //! The part of a text that shows why it was found.
 
+use tiller_protocol::search::CUT;
+
 use crate::search::stem::{stem, words};
 use crate::search::words::{Part, is_stop};
 
 /// Characters of a preview on each side of the match.
 const AROUND: usize = 60;
+/// Most characters of a word that is left out whole.
+const WORD: usize = 24;
 /// Bytes of a text that are searched for a form of a word.
 const FORMS: usize = 64 << 10;
 
@@ -23,12 +27,32 @@ pub(crate) fn preview(text: &str, parts: &[Part]) -> (String, (usize, usize)) {
     }
     // Spelled differently (accents), or found by its neighbours: the beginning.
     let (first, end) = found(&lower, parts).map_or((0, 0), |(at, long)| (from[at], from[at + long - 1] + 1));
-    let (begin, stop) = (first.saturating_sub(AROUND), (end + AROUND).min(chars.len()));
-    let before: String = chars[begin..first].iter().collect();
+    let (begin, stop) = (begin(&chars, first), stop(&chars, end));
+    let mut before: String = chars[begin..first].iter().collect();
     let found: String = chars[first..end].iter().collect();
-    let after: String = chars[end..stop].iter().collect();
+    let mut after: String = chars[end..stop].iter().collect();
+    if begin > 0 {
+        before.insert(0, CUT);
+    }
+    if stop < chars.len() {
+        after.push(CUT);
+    }
     let mark = (before.len(), before.len() + found.len());
     (format!("{before}{found}{after}"), mark)
+}
+
+/// Where the preview of a match from `first` on begins: with a word, if there is one.
+fn begin(chars: &[char], first: usize) -> usize {
+    let from = first.saturating_sub(AROUND);
+    let word = |at: &usize| !chars[*at].is_whitespace() && chars[at - 1].is_whitespace();
+    if from == 0 { 0 } else { (from..first).take(WORD).find(word).unwrap_or(from) }
+}
+
+/// Where the preview of a match that ends at `end` stops: behind a word, if there is one.
+fn stop(chars: &[char], end: usize) -> usize {
+    let to = (end + AROUND).min(chars.len());
+    let behind = |at: &usize| chars[*at].is_whitespace() && !chars[at - 1].is_whitespace();
+    if to == chars.len() { to } else { (end + 1..=to).rev().take(WORD).find(behind).unwrap_or(to) }
 }
 
 /// Start and length of the match in a text in lower case.
@@ -56,4 +80,37 @@ fn found(lower: &str, parts: &[Part]) -> Option<(usize, usize)> {
         let form = words(head).find(|(a, b)| inner.contains(&stem(&head[*a..*b]))).map(|(a, b)| (a, b - a));
         form.or_else(|| lower.find(word.as_str()).map(|at| (at, word.len())))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::words::Words;
+
+    fn of(text: &str, query: &str) -> (String, String) {
+        let (preview, (from, to)) = preview(text, &Words::parse(query).with);
+        let marked = preview[from..to].to_owned();
+        (preview, marked)
+    }
+
+    #[test]
+    fn a_preview_goes_from_word_to_word_and_says_where_it_is_cut() {
+        let text = format!("{} the tunnel was closed {}", "before it ".repeat(20), "and after ".repeat(20));
+        let (preview, marked) = of(&text, "tunnel");
+        assert_eq!(marked, "tunnel");
+        let inner = preview.strip_prefix(CUT).and_then(|p| p.strip_suffix(CUT)).unwrap();
+        assert!(text.contains(inner), "{preview}");
+        assert!(inner.split(' ').all(|w| text.split(' ').any(|known| known == w)), "{preview}");
+        assert!(inner.chars().count() > AROUND, "{preview}");
+        assert_eq!(of("the tunnel", "tunnel"), ("the tunnel".into(), "tunnel".into()));
+    }
+
+    #[test]
+    fn a_text_without_words_is_cut_anywhere() {
+        let text = format!("{}tunnel{}", "日".repeat(200), "本".repeat(200));
+        let (preview, marked) = of(&text, "tunnel");
+        assert_eq!((marked.as_str(), preview.chars().count()), ("tunnel", 2 * AROUND + 6 + 2));
+        let (preview, marked) = of(&"word ".repeat(100), "nothing");
+        assert!(marked.is_empty() && preview.ends_with("word…"), "{preview}");
+    }
 }

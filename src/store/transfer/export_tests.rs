@@ -138,6 +138,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 seconds: 0.1 * f64::from(*kind),
                 learnings: Vec::new(),
                 taint: None,
+                added: tiller_protocol::Additions::default(),
             },
             3 => EntryBody::Prefix { system: text.clone(), tools: vec![], layers: vec![] },
             _ => EntryBody::Note { text: text.clone() },
@@ -476,6 +477,7 @@ fn a_file_brings_no_numbers_of_learnings() {
             seconds: 0.5,
             learnings,
             taint: None,
+            added: tiller_protocol::Additions::default(),
         };
         let parent = (id > 1).then(|| entry_id(id - 1));
         let entries = vec![entry(s, entry_id(id), parent, body)];

@@ -151,6 +151,7 @@ fn a_tool_result_is_found_by_its_call() {
             seconds: 0.25,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         };
         entry(session, entry_id(n), (n > 1).then(|| entry_id(n - 1)), body)
     };

@@ -43,6 +43,7 @@ fn result(session: SessionId, n: u128, call: &str, outcome: ToolOutcome) -> till
         seconds: 0.1,
         learnings: Vec::new(),
         taint: None,
+        added: tiller_protocol::Additions::default(),
     };
     entry(session, entry_id(n), Some(entry_id(n - 1)), body)
 }

@@ -88,6 +88,7 @@ mod tests {
                 seconds: 0.0,
                 learnings: Vec::new(),
                 taint: None,
+                added: tiller_protocol::Additions::default(),
             };
             let result =
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };

@@ -187,6 +187,55 @@ fn the_output_of_a_shell_line_folds_at_twenty_lines() {
     }
 }
 
+/// What the engine adds to a result hides no reason: the row of a failed call says why, its mark says that there is a rule, and the
+/// opened row has all of it.
+#[test]
+fn the_row_of_a_failed_call_says_the_reason_and_that_a_rule_concerns_it() {
+    use crate::model::conversation::ResultEntry;
+    use tiller_protocol::Addition;
+
+    let behind = vec![
+        (Addition::Rule("Ask before a push.".into()), "[A rule of MEMORY.md forbids this call: ...]".into()),
+        (Addition::Reminder, "[10 calls since the todo list was updated: review the plan.]".into()),
+    ];
+    let id = tiller_protocol::EntryId::fresh(&tiller_protocol::SeqIds::default(), Time(0));
+    let result = ResultEntry { id, learnings: vec![4], behind };
+    for outcome in [ToolOutcome::Denied, ToolOutcome::Error] {
+        let mut t = tool("edit_file", json!({"path": "src/a.rs"}), ToolState::Done(outcome));
+        t.output = TextTail::of("The file changed since it was read.\n-assert!(old)\n+error: new\n");
+        t.result = Some(result.clone());
+        let c = cell(Body::Tool(Box::new(t)));
+        let folded = shown(&lay(&c, &[], &cx(80), None), 80);
+        assert!(folded.contains("rule, learning 4"), "{folded}");
+        assert!(folded.contains("| The file changed since it was read."), "{folded}");
+        assert!(!folded.contains("Ask before") && !folded.contains("review the plan"), "{folded}");
+        let whole = shown(&lay(&c, &[], &CellCx { unfolded: true, ..cx(80) }, None), 80);
+        assert!(whole.contains("+error: new") && whole.contains("| rule: Ask before a push."), "{whole}");
+        assert!(whole.contains("review the plan"), "{whole}");
+    }
+    // A program ends with the reason.
+    let mut t = tool("terminal", json!({"command": "make"}), ToolState::Done(ToolOutcome::Error));
+    t.display = Some(Display::Output { tail: String::new(), exit: Some(2), full: None });
+    t.output = TextTail::of("begin\nthe end\n");
+    t.result = Some(result);
+    let folded = shown(&lay(&cell(Body::Tool(Box::new(t))), &[], &cx(80), None), 80);
+    assert!(folded.contains("| the end"), "{folded}");
+}
+
+/// A mark stands on the row of its own call.
+#[test]
+fn calls_with_a_mark_share_no_row() {
+    use crate::model::conversation::ResultEntry;
+    use tiller_protocol::Addition;
+
+    let read = || tool("read_file", json!({"path": "src/a.rs"}), ToolState::Done(ToolOutcome::Ok));
+    assert!(tool::joins(&read(), &read()));
+    let id = tiller_protocol::EntryId::fresh(&tiller_protocol::SeqIds::default(), Time(0));
+    let behind = vec![(Addition::Rule("Ask.".into()), "[A rule: Ask.]".into())];
+    let marked = ToolCell { result: Some(ResultEntry { id, learnings: Vec::new(), behind }), ..read() };
+    assert!(!tool::joins(&read(), &marked) && !tool::joins(&marked, &read()));
+}
+
 #[test]
 fn nothing_is_wider_than_its_room() {
     for columns in [1, 2, 5, 10, 20, 30, 40, 60, 80, 118, 160, 220] {

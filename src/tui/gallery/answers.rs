@@ -426,13 +426,16 @@ fn context() -> ContextReport {
         tokens,
         budget,
         shortened: false,
+        part: None,
     };
     ContextReport {
         model: ModelRef(MODEL.into()),
         window: Some(200_000),
         used: 24_800,
         layers: vec![layer("base", "built in", 1_900, 4_000), layer("project", "AGENTS.md", 640, 8_000)],
+        system: "You are a good pair.\n\n# Project\nUse tabs.".into(),
         tools: 6_100,
+        tool_texts: "read_file\nReads a file.".into(),
         messages: 16_160,
         exact: true,
     }

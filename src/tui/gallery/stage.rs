@@ -323,6 +323,7 @@ impl Stage {
             seconds: call.seconds,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         });
         self.event(EventBody::Tool(ToolEvent::ToolFinished {
             call_id: id.into(),

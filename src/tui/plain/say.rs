@@ -174,7 +174,7 @@ impl Plain {
                     if ToolCall::is_of_message(call_id) { "Tool, for the waiting message" } else { "Tool" };
                 self.say(&format!("{of}: {verb} {target}"));
             }
-            ToolEvent::ToolFinished { name, outcome, seconds, display, output, .. } => {
+            ToolEvent::ToolFinished { name, outcome, seconds, display, output, node, .. } => {
                 let word = match outcome {
                     ToolOutcome::Ok => "ok",
                     ToolOutcome::Error => "failed",
@@ -197,7 +197,8 @@ impl Plain {
                 };
                 self.say(&format!("Tool: {name} {word}{measure}, {seconds:.1} s"));
                 if !outcome.ok() {
-                    let output = denied_for_person(output);
+                    let own = node.body.own_text();
+                    let output = denied_for_person(own.as_deref().unwrap_or(output));
                     let first: Vec<&str> = output.lines().take(3).collect();
                     self.say(&first.join("\n"));
                 }

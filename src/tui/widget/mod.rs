@@ -7,6 +7,7 @@
 //! | [`list`] | which row is chosen and which rows are visible, with names of groups; the actions `list.*` |
 //! | `line_list` | lines of which one is chosen; each may wrap |
 //! | [`table`] | rows in columns, the figures at the right |
+//! | `excerpt` | the part of a text around a match |
 //! | [`buttons`] | labels with keys, wrapped |
 //! | [`field`] | a field of several rows, drawn through the cleaner |
 //! | [`scroll`] | scrolled lines that know what has been seen |
@@ -20,6 +21,7 @@ pub mod buttons;
 pub mod diff;
 pub mod draw;
 pub mod edit;
+pub(crate) mod excerpt;
 pub mod field;
 pub mod input;
 pub(crate) mod line_list;

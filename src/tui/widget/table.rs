@@ -11,6 +11,7 @@ use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::excerpt::excerpt;
 
 /// Columns between two columns.
 const GAP: usize = 2;
@@ -105,6 +106,8 @@ pub struct Cell {
     /// Dimmed, behind the text: `k`, `ms`, `tokens`.
     pub unit: &'static str,
     pub role: Role,
+    /// A part of the text that stays in sight where the text is cut: start and end in bytes.
+    mark: Option<(usize, usize)>,
 }
 
 impl Default for Cell {
@@ -116,7 +119,7 @@ impl Default for Cell {
 impl Cell {
     /// Text in this role. It may be foreign: it is drawn clean, on one line.
     pub fn new(text: impl Into<String>, role: Role) -> Self {
-        Self { text: text.into(), unit: "", role }
+        Self { text: text.into(), unit: "", role, mark: None }
     }
 
     /// Less important text.
@@ -144,6 +147,19 @@ impl Cell {
     #[must_use]
     pub fn role(self, role: Role) -> Self {
         Self { role, ..self }
+    }
+
+    /// The same cell with a part of its text marked. What is cut is cut around it, between words.
+    #[must_use]
+    pub fn marked(self, mark: Option<(usize, usize)>) -> Self {
+        Self { mark, ..self }
+    }
+
+    /// The text before the marked part, this, and the text behind it, clean; `None`: nothing is marked.
+    fn pieces(&self) -> Option<(String, String, String)> {
+        let (from, to) = self.mark?;
+        let piece = |text: Option<&str>| text.map(draw::clean);
+        Some((piece(self.text.get(..from))?, piece(self.text.get(from..to))?, piece(self.text.get(to..))?))
     }
 
     fn shown(&self) -> String {
@@ -303,6 +319,15 @@ impl Fit {
         for (n, part) in parts.iter().enumerate() {
             let next = starts.get(n + 1).map_or(self.room, |s| s.saturating_sub(GAP));
             let left = if n == 0 { 0 } else { width(line.text()) + GAP };
+            if let (Kind::Text, Some((before, marked, behind))) = (part.kind, part.cell.pieces()) {
+                let room = next.saturating_sub(part.start);
+                let (before, marked, behind) = excerpt((&before, &marked, &behind), room, draw::ellipsis());
+                line.pad_to(part.start, Look::of(Role::Text));
+                line.push_strict(&before, Look::of(part.cell.role));
+                line.push_strict(&marked, Look::of(Role::Match));
+                line.push_strict(&behind, Look::of(part.cell.role));
+                continue;
+            }
             let text = match part.kind {
                 Kind::Path => shorten_middle(&part.text, next.saturating_sub(part.start), draw::ascii()),
                 Kind::Text => shorten_end(&part.text, next.saturating_sub(part.start), draw::ascii()),

@@ -1,12 +1,14 @@
 //! Rules at the point of action: the one of many that matters is attached to the call that it concerns.
 
+use serde_json::json;
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{LEARNING_TOKENS, SavedLearning};
 use tiller_protocol::command::Query;
-use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::event::{ReplyEvent, ToolEvent};
 use tiller_protocol::{
-    AskReply, CommandBody, Decision, LearningCommand, LearningState, LearningsQuery, MemoryCommand,
-    MemoryTarget, Profile, PromotionKind, Provenance, RuleReceipts, RuleView, Taint,
+    Addition, AskReply, CommandBody, Decision, EntryBody, EventBody, LearningCommand, LearningState,
+    LearningsQuery, MemoryCommand, MemoryTarget, Profile, PromotionKind, Provenance, RuleReceipts, RuleView,
+    Taint,
 };
 
 use super::{Bench, run};
@@ -66,6 +68,36 @@ async fn the_answer_to_a_note_says_why_its_matcher_is_no_rule() {
         let rest = said.strip_prefix("kept in MEMORY.md").unwrap();
         assert!(rest.starts_with(end) && rest.is_empty() == end.is_empty(), "{said}");
     }
+    rig.quit().await;
+}
+
+/// The entry of a result tells what the tool said from the rule and the reminder behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_and_a_reminder_behind_a_result_are_told_from_what_the_tool_said() {
+    let bench = Bench::new(false);
+    bench.memory("- Ask first. [when: terminal \"git push*\"]\n");
+    bench.result("git push", false, "error: no remote");
+    let fake = Fake::new([]);
+    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
+    let todos = json!({"merge": false, "todos": [{"id": "a", "content": "push", "status": "pending"}]});
+    fake.push(calls(&[("c0", "todo_write", todos)]));
+    fake.push(run("c1", "git push"));
+    fake.push(says("Done."));
+    rig.submit("go on");
+    let node = rig
+        .until("the result of the push", |e| match e {
+            EventBody::Tool(ToolEvent::ToolFinished { call_id, node, .. }) if call_id == "c1" => {
+                Some(node.clone())
+            }
+            _ => None,
+        })
+        .await;
+    rig.finished().await;
+    assert_eq!(node.body.own_text().as_deref(), Some("error: no remote\n[exit 1]"));
+    let EntryBody::ToolResult { added, content, .. } = &node.body else { panic!("{node:?}") };
+    assert_eq!(added.after, [Addition::Rule("Ask first.".into()), Addition::Reminder]);
+    let behind: Vec<&str> = added.behind(content).map(|(_, text)| text).collect();
+    assert!(behind[0].contains("concerns this call: Ask first.") && behind[1].contains("plan"), "{behind:?}");
     rig.quit().await;
 }
 

@@ -68,6 +68,7 @@ fn result(call_id: &str, text: &str) -> EntryBody {
         seconds: 0.25,
         learnings: Vec::new(),
         taint: None,
+        added: tiller_protocol::Additions::default(),
     }
 }
 

@@ -309,6 +309,7 @@ fn no_result(reply: &Item, call_id: String, name: String) -> Item {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         },
         kept: None,
     }

@@ -105,6 +105,7 @@ impl Claude {
                 seconds: 0.0,
                 learnings: Vec::new(),
                 taint: None,
+                added: tiller_protocol::Additions::default(),
             };
             keys.push((key, body));
         }

@@ -218,6 +218,7 @@ impl Codex {
                     seconds: 0.0,
                     learnings: Vec::new(),
                     taint: None,
+                    added: tiller_protocol::Additions::default(),
                 };
                 self.put(talk, key, body);
                 true

@@ -94,6 +94,7 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         },
         "bashExecution" => {
             let (line, output) = (text(message, "command"), text(message, "output"));

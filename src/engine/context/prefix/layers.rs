@@ -242,24 +242,27 @@ impl Layers {
         let mut text = String::new();
         let mut costs = Vec::new();
         for p in &self.0 {
+            let mut part = None;
+            if !p.text.is_empty() {
+                if !text.is_empty() {
+                    text.push_str("\n\n");
+                }
+                let from = text.len();
+                if !p.heading.is_empty() {
+                    text.push_str(&p.heading);
+                    text.push('\n');
+                }
+                text.push_str(&p.text);
+                part = Some((from, text.len()));
+            }
             costs.push(LayerCost {
                 name: p.layer.name().into(),
                 source: p.source.clone(),
                 tokens: tokens::of_text(&p.text),
                 budget: p.budget,
                 shortened: p.shortened,
+                part,
             });
-            if p.text.is_empty() {
-                continue;
-            }
-            if !text.is_empty() {
-                text.push_str("\n\n");
-            }
-            if !p.heading.is_empty() {
-                text.push_str(&p.heading);
-                text.push('\n');
-            }
-            text.push_str(&p.text);
         }
         (text, costs)
     }
@@ -279,6 +282,7 @@ pub(crate) fn add_learnings(report: &mut Vec<LayerCost>, settings: &Context) {
             tokens: 0,
             budget: budget(Layer::Learnings, settings),
             shortened: false,
+            part: None,
         },
     );
 }

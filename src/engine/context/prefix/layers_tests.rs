@@ -31,6 +31,22 @@ fn layers_stand_in_order_of_priority_and_each_is_counted() {
     assert!(costs.iter().all(|c| c.tokens > 0 && !c.shortened));
 }
 
+/// `/context` shows each layer as it is sent.
+#[test]
+fn each_layer_is_found_in_the_prompt() {
+    let (_tmp, f) = setup("use tabs", "likes short answers");
+    let (mut text, mut costs) = system(&f, &Context::default());
+    let part = |at: usize| costs[at].part.and_then(|(from, to)| text.get(from..to)).unwrap();
+    assert!(part(0).starts_with("You are Tiller") && !part(0).contains("use tabs"), "{costs:?}");
+    assert!(part(1).ends_with("use tabs") && part(2).ends_with("likes short answers"), "{costs:?}");
+    let whole: Vec<&str> = (0..costs.len()).map(part).collect();
+    assert_eq!(whole.join("\n\n"), text);
+    // Redaction moves what stands behind it.
+    let redact: crate::core::services::Redact = Arc::new(|text: &str| text.replace("short", "[x]"));
+    crate::context::clean::prefix(&redact, &mut text, &mut costs);
+    assert!(text.contains("likes [x] answers") && costs.iter().all(|c| c.part.is_none()), "{costs:?}");
+}
+
 #[test]
 fn a_layer_over_its_budget_keeps_head_and_tail_with_a_mark() {
     let (_tmp, f) = setup(&format!("HEAD {} TAIL", "é".repeat(30_000)), "u");

@@ -185,6 +185,7 @@ impl ExternalDriver<'_> {
             seconds,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         };
         let (entry, event) = call.enter(self.core);
         let scope = self.core.scope();

@@ -72,7 +72,7 @@ impl HeldMessage {
         *output = words(command, result);
         let own = (result.outcome != ToolOutcome::Denied).then_some(Taint::ToolOutput);
         self.taint = self.taint.max(own).max(result.taint);
-        result.content.insert(0, Part::Text { text: format!("{}{}", ToolCall::MESSAGE_LINE, command.line) });
+        result.put_before(format!("{}{}", ToolCall::MESSAGE_LINE, command.line));
     }
 
     /// The content with the outputs of the commands.

@@ -160,6 +160,7 @@ fn close_calls(core: &mut Core) {
             seconds: 0.0,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         };
         entries.push(core.session.grow(&core.services, body));
     }

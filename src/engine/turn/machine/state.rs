@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Part, Taint, ToolCall, ToolOutcome, Touch};
+use tiller_protocol::{Addition, Additions, Part, Taint, ToolCall, ToolOutcome, Touch};
 use tiller_provider::ProviderError;
 
 use super::repeats::Repeats;
@@ -67,6 +67,8 @@ pub struct CallResult {
     pub learnings: Vec<i64>,
     /// The least trusted text of others in `content` besides what the tool itself says; `None`: there is none.
     pub taint: Option<Taint>,
+    /// The parts of `content` that the tool did not say.
+    pub added: Additions,
 }
 
 impl CallResult {
@@ -80,7 +82,20 @@ impl CallResult {
             unanswered: false,
             learnings: Vec::new(),
             taint: None,
+            added: Additions::default(),
         }
+    }
+
+    /// Adds a text before what the tool said.
+    pub(crate) fn put_before(&mut self, text: String) {
+        self.content.insert(0, Part::Text { text });
+        self.added.before += 1;
+    }
+
+    /// Adds a part behind all others.
+    pub(crate) fn put_behind(&mut self, what: Addition, part: Part) {
+        self.content.push(part);
+        self.added.after.push(what);
     }
 
     /// The result of a call that the user stopped before it was done.

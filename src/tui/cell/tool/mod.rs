@@ -149,6 +149,10 @@ pub(crate) fn joins(above: &ToolCell, below: &ToolCell) -> bool {
     if above.asking || below.asking || kind(above) != kind(below) {
         return false;
     }
+    // A mark stands on the row of its own call.
+    if [above, below].iter().any(|t| !learned::mark(t).is_empty()) {
+        return false;
+    }
     let calm = |t: &ToolCell| {
         matches!(t.state, ToolState::Running | ToolState::Done(ToolOutcome::Ok)) && !what(t).1.is_empty()
     };
@@ -369,16 +373,25 @@ fn tail(t: &ToolCell, room: usize, cx: &CellCx<'_>, all: &mut DiffText) {
     }
 }
 
+/// Whether the output of a call that failed is that of a program, of Tiller's or of another agent's.
+fn ran(t: &ToolCell) -> bool {
+    let denied = matches!(t.state, ToolState::Done(ToolOutcome::Denied));
+    let program = matches!(t.display, Some(Display::Output { .. } | Display::Calls { .. }));
+    !denied && (program || t.info.is_none())
+}
+
 /// Why a call failed, where that came from, and how many lines there are besides.
 fn failure(t: &ToolCell, room: usize, cx: &CellCx<'_>, all: &mut DiffText) {
     let lines: Vec<&str> = clean::lines(t.output.text()).filter(|l| !l.trim().is_empty()).collect();
-    let Some(last) = lines.last() else { return };
-    let cause = cause(&lines);
+    let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
+    let cause = if ran(t) { cause(&lines) } else { None };
+    // A refusal, and the error of a tool, begin with the reason; a program ends with it.
+    let reason = if ran(t) { last } else { first };
     let stands = cause.as_ref().map_or(1, |c| c.lines);
     let note = unfold_note(lines.len().saturating_sub(stands) as u64 + t.output.dropped(), cx);
     let mut origin = cause.as_ref().and_then(|c| c.origin.clone()).unwrap_or_default();
     origin = clean::plain(&origin).into_owned();
-    let said = clean::plain(cause.as_ref().map_or(last, |c| &c.text)).into_owned();
+    let said = clean::plain(cause.as_ref().map_or(reason, |c| &c.text)).into_owned();
     // The origin stands behind the cause, or goes when there is no room.
     let room_for = room.saturating_sub(width(&note) + 4);
     if !origin.is_empty() && width(&said).min(room_for / 2) + width(&origin) + 3 > room_for {
@@ -440,7 +453,7 @@ fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut DiffText) {
             let whole = if files.len() == 1 { diff::body } else { diff::file };
             all.append(whole(f, layout, &mut Uncoloured));
         }
-        return;
+        return behind(t, cx, all);
     }
     let lines: Vec<&str> = clean::lines(t.output.text()).collect();
     let from = lines.len().saturating_sub(SHOWN);
@@ -455,5 +468,13 @@ fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut DiffText) {
         output_lines(&lines[from..].join("\n"), Role::Text, cx).into_iter().for_each(|l| all.push(l));
     } else if matches!(t.state, ToolState::Done(_)) {
         output_lines("no output", Role::Dim, cx).into_iter().for_each(|l| all.push(l));
+    }
+    behind(t, cx, all);
+}
+
+/// Adds what the model reads behind the result: rules, learnings, reminders.
+fn behind(t: &ToolCell, cx: &CellCx<'_>, all: &mut DiffText) {
+    for text in learned::behind(t) {
+        output_lines(&text, Role::Dim, cx).into_iter().for_each(|l| all.push(l));
     }
 }

@@ -271,7 +271,7 @@ fn row_line(item: &Item, fit: &Fit) -> Line {
         Some(why) => fit.row_with_reason(&first, why),
         None => {
             let mut cells = Vec::with_capacity(item.cells.len() + 1);
-            cells.push(first);
+            cells.push(first.marked(item.mark));
             cells.extend(item.cells.iter().cloned());
             fit.row(&cells)
         }

@@ -29,7 +29,7 @@ pub struct Item {
     pub more: String,
     /// Why it cannot be chosen; shown in place of the other columns.
     pub disabled: Option<String>,
-    /// The part of the preview's first line that is marked: start and end in bytes.
+    /// The part of the preview's first line, and of the text where this is the same, that is marked: start and end in bytes.
     pub mark: Option<(usize, usize)>,
     /// What is in force now: the list starts on it.
     pub current: bool,
@@ -83,7 +83,7 @@ impl Item {
         self
     }
 
-    /// With a part of the preview's first line marked, unless it is empty.
+    /// With a part of its text and of the preview's first line, which are the same, marked, unless it is empty.
     #[must_use]
     pub fn marked(mut self, mark: (usize, usize)) -> Self {
         self.mark = (mark.0 < mark.1).then_some(mark);

@@ -159,14 +159,16 @@ fn row_id(document: &DocumentHit) -> String {
     format!("{} {}", document.kind.name(), document.key)
 }
 
-/// A preview in which the match stands near the beginning, after a whole word; a mark says where something was cut.
-fn from_match(preview: &str, mark: (usize, usize)) -> String {
-    let before = &preview[..mark.0];
-    let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
-    let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
-    let cut = if from == 0 { "" } else { draw::ellipsis() };
-    format!("{cut}{}", preview[from..].trim_start())
+/// What the preview says of a hit without a match of its own.
+const NO_MATCH: &str = "in the entries before or after it, in another spelling, or by meaning";
+
+/// The fact about where the match of a hit is; empty: it is marked.
+fn where_matched((from, to): (usize, usize)) -> String {
+    if from < to { String::new() } else { format!("\nMatch    {NO_MATCH}") }
 }
+
+/// Rows of the preview: the text in two, a blank one and the facts.
+const PREVIEW: u16 = 8;
 
 /// The action that opens the list of these documents.
 fn list_of(kind: DocumentKind) -> Action {
@@ -229,6 +231,7 @@ impl Source for Search {
             scope: "search",
             verb: "show",
             columns: COLUMNS,
+            table: Some(PREVIEW),
             prompt: "Type words, \"a phrase\" or -excluded",
             empty: self.empty_text(),
             filtered: false,
@@ -264,7 +267,7 @@ impl Source for Search {
             let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };
             let (glyph, role) = mark(h.role);
             let title = if self.scope == SearchScope::Session { "" } else { h.title.as_str() };
-            Item::new(h.entry.to_string(), from_match(&h.preview, h.mark))
+            Item::new(h.entry.to_string(), h.preview.as_str())
                 .sign(glyph, role)
                 .cell(Cell::dim(title))
                 .cell(Cell::dim(folder))
@@ -272,7 +275,7 @@ impl Source for Search {
                 .marked(h.mark)
         };
         let documents = self.page.documents.iter().map(|d| {
-            Item::new(row_id(d), from_match(&d.preview, d.mark))
+            Item::new(row_id(d), d.preview.as_str())
                 .sign(draw::sign(sign::DOT), Role::Dim)
                 .cell(Cell::dim(d.title.as_str()))
                 .cell(Cell::dim(""))
@@ -295,7 +298,8 @@ impl Source for Search {
             (None, Some(document)) if document.kind == DocumentKind::Memory => {
                 vec![Effect::Push(Box::new(crate::dialog::memory::open_at(
                     &document.title,
-                    &document.preview,
+                    // The text of the entry, without the signs where it is cut.
+                    document.preview.trim_matches(tiller_protocol::search::CUT),
                 )))]
             }
             (None, Some(document)) => vec![Effect::Act(list_of(document.kind))],
@@ -347,16 +351,18 @@ impl Source for Search {
 
     fn preview(&self, item: &Item) -> Option<String> {
         if let Some(d) = self.document(item) {
-            return Some(format!("{}\n\nSource   {}\nTitle    {}", d.preview, d.kind.name(), d.title));
+            let by = where_matched(d.mark);
+            return Some(format!("{}\n\nSource   {}\nTitle    {}{by}", d.preview, d.kind.name(), d.title));
         }
         let h = self.hit(item)?;
         let when = h.time.to_rfc3339()[..16].replace('T', " ");
         let who = if h.agent.is_main() { String::new() } else { format!(" ({})", h.agent) };
         let facts = format!(
-            "Session  {}\nFolder   {}\nWhen     {when}\nAuthor   {}{who}",
+            "Session  {}\nFolder   {}\nWhen     {when}\nAuthor   {}{who}{}",
             h.title,
             h.project,
-            h.role.name()
+            h.role.name(),
+            where_matched(h.mark)
         );
         Some(format!("{}\n\n{facts}", h.preview))
     }

@@ -280,3 +280,29 @@ fn a_hit_of_memory_opens_the_list_at_its_entry_and_offers_no_branch() {
         CommandBody::Memory(tiller_protocol::MemoryCommand::Delete { target: entry.target, old: entry.text });
     assert!(r.commands().contains(&&deleted), "{:?}", r.commands());
 }
+
+/// A row shows the match with what stands around it, and the preview says where the match of a hit without one is.
+#[test]
+fn a_row_has_the_match_in_its_sentence_and_a_hit_without_one_says_why_it_is_there() {
+    let mut all = hits();
+    all[0].preview = format!("{} the tunnel was closed {}", "before it ".repeat(9), "and after ".repeat(9));
+    let at = all[0].preview.find("tunnel").unwrap();
+    all[0].mark = (at, at + 6);
+    all[1].mark = (0, 0);
+    for (w, h) in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(w, h);
+        r.run("ctrl-x F; paste tunnel");
+        let query = asked(&r).pop().unwrap();
+        r.reply(ReplyEvent::SearchReply {
+            query,
+            page: SearchPage { hits: all.clone(), ..SearchPage::default() },
+        });
+        let screen = r.screen();
+        let row = screen.lines().find(|l| l.contains('●')).unwrap();
+        assert!(row.contains("the tunnel was closed"), "{screen}");
+        assert!(row.contains("…before") || row.contains("…it"), "words are whole: {screen}");
+        assert!(!screen.contains("Match  "), "{screen}");
+        r.run("down");
+        assert!(r.screen().contains("Match    in the entries before or after it"), "{}", r.screen());
+    }
+}

@@ -112,12 +112,12 @@ impl Builder {
                 self.demo = is_demo(model);
                 self.blocks(node, blocks, stop);
             }
-            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, .. } => {
+            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds, added, .. } => {
                 let mut tool = ToolCell::new(call_id, name, &self.tools);
                 if let Some(arguments) = node.body.message_call() {
                     tool.arguments = shortened(&arguments);
                 }
-                tool.finish(*outcome, &words(content), *seconds, display.as_ref());
+                tool.finish(*outcome, &words(added.own(content)), *seconds, display.as_ref());
                 tool.result = Some(ResultEntry::of(node));
                 self.results.push(UnmatchedResult {
                     entry: node.id,

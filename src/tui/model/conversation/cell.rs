@@ -4,7 +4,9 @@ use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::permission::denied_for_person;
 use tiller_protocol::tool::{Display, InnerCall};
-use tiller_protocol::{Entry, EntryBody, EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
+use tiller_protocol::{
+    Addition, Entry, EntryBody, EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome,
+};
 
 /// Bytes of output that a cell keeps; the full text is asked for when it is looked at.
 const TAIL: usize = 16 << 10;
@@ -186,16 +188,18 @@ pub struct ResultEntry {
     pub id: EntryId,
     /// The numbers of the learnings at its end.
     pub learnings: Vec<i64>,
+    /// The texts behind what the tool said, each with what it is.
+    pub behind: Vec<(Addition, String)>,
 }
 
 impl ResultEntry {
     /// Of a stored entry. The learnings are a field of it: text of a result that looks like a learning is none.
     pub(super) fn of(entry: &Entry) -> Self {
-        let learnings = match &entry.body {
-            EntryBody::ToolResult { learnings, .. } => learnings.clone(),
-            _ => Vec::new(),
+        let EntryBody::ToolResult { learnings, added, content, .. } = &entry.body else {
+            return Self { id: entry.id, learnings: Vec::new(), behind: Vec::new() };
         };
-        Self { id: entry.id, learnings }
+        let behind = added.behind(content).map(|(what, text)| (what.clone(), text.to_owned())).collect();
+        Self { id: entry.id, learnings: learnings.clone(), behind }
     }
 }
 
@@ -251,6 +255,11 @@ impl ToolCell {
     /// The numbers of the learnings at the end of its result.
     pub fn learnings(&self) -> &[i64] {
         self.result.as_ref().map_or(&[], |result| &result.learnings)
+    }
+
+    /// The texts behind what the tool said, each with what it is.
+    pub fn behind(&self) -> &[(Addition, String)] {
+        self.result.as_ref().map_or(&[], |result| &result.behind)
     }
 
     /// Notes that the call began to run.
@@ -322,7 +331,7 @@ impl ToolCell {
         }
     }
 
-    /// Notes that the call ended. The result replaces the live tail.
+    /// Notes that the call ended. The result, without what the tool did not say, replaces the live tail.
     pub(super) fn finish(
         &mut self,
         outcome: ToolOutcome,
@@ -338,6 +347,8 @@ impl ToolCell {
             _ => output.into(),
         };
         self.output = TextTail::of(&output);
+        // What came before a refusal does not say why.
+        let denied = outcome == ToolOutcome::Denied;
         self.display = display.map(|d| match d {
             Display::Diff { files } => {
                 let mut files = files.clone();
@@ -347,11 +358,15 @@ impl ToolCell {
                 Display::Diff { files }
             }
             Display::Output { tail, exit, full } => {
-                self.output = TextTail::of(tail);
+                if !denied {
+                    self.output = TextTail::of(tail);
+                }
                 Display::Output { tail: String::new(), exit: *exit, full: full.clone() }
             }
             Display::Calls { calls, most, tail } => {
-                self.output = TextTail::of(tail);
+                if !denied {
+                    self.output = TextTail::of(tail);
+                }
                 let mut inner = InnerCalls::default();
                 calls.iter().for_each(|call| inner.take(call.clone(), *most));
                 self.take_inner(Some(Box::new(inner)));

@@ -213,8 +213,10 @@ impl Conversation {
                 self.with_tool(now, call_id, "", |t| t.makes(now, call, *most));
             }
             ToolEvent::ToolFinished { call_id, name, outcome, output, seconds, display, node, .. } => {
+                let own = node.body.own_text();
+                let said = own.as_deref().unwrap_or(output);
                 let key = self.with_tool(now, call_id, name, |t| {
-                    t.finish(*outcome, output, *seconds, display.as_ref());
+                    t.finish(*outcome, said, *seconds, display.as_ref());
                     t.result = Some(ResultEntry::of(node));
                 });
                 if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {

@@ -79,6 +79,7 @@ impl Script {
             seconds: 0.1,
             learnings: Vec::new(),
             taint: None,
+            added: tiller_protocol::Additions::default(),
         })
     }
 

@@ -323,3 +323,43 @@ fn a_denial_is_addressed_to_the_person() {
     assert_eq!(said(ToolOutcome::Ok, &file), file);
     assert_eq!(denied_for_person(&format!("{DENIED_BY_USER}s")), format!("{DENIED_BY_USER}s"));
 }
+
+/// What the engine adds around what a tool said is no output of the tool, live and after a restart.
+#[test]
+fn additions_to_a_result_are_no_output_of_the_tool() {
+    use tiller_protocol::{Addition, Additions, EntryBody, Part};
+
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let mut node = s.result("c1", "Denied by the rule terminal(rm *).");
+    if let EntryBody::ToolResult { content, added, outcome, .. } = &mut node.body {
+        *outcome = ToolOutcome::Denied;
+        content.insert(0, Part::Text { text: "[The user changed the command to: rm b]".into() });
+        content.push(Part::Text { text: "[A rule of MEMORY.md forbids this call: Ask.]".into() });
+        content
+            .push(Part::Text { text: "[10 calls since the todo list was updated: review the plan.]".into() });
+        *added = Additions { before: 1, after: vec![Addition::Rule("Ask.".into()), Addition::Reminder] };
+    }
+    let e = s.event(EventBody::Tool(ToolEvent::ToolFinished {
+        call_id: "c1".into(),
+        name: "terminal".into(),
+        arguments: json!({}),
+        ok: false,
+        outcome: ToolOutcome::Denied,
+        output: "all of it".into(),
+        seconds: 0.0,
+        // The calls of a script up to the one that was denied.
+        display: Some(Display::Output { tail: "begin\n".into(), exit: None, full: None }),
+        node: Box::new(node.clone()),
+    }));
+    c.apply(&e);
+    let mut again = Conversation::default();
+    let e = s.snapshot(vec![node], 0, false);
+    again.apply(&e);
+    for c in [&c, &again] {
+        let t = c.tool("c1").unwrap();
+        assert_eq!(t.output.text(), "Denied by the rule terminal(rm *).");
+    }
+    let t = c.tool("c1").unwrap();
+    assert_eq!(learned::mark(t), "  rule");
+    assert_eq!(learned::behind(t).next().as_deref(), Some("rule: Ask."));
+}

@@ -1,4 +1,5 @@
-//! `/context`: what takes up the model's context, layer by layer. Enter edits the file of a layer; a key sets its budget.
+//! `/context`: what takes up the model's context, layer by layer. Enter shows the text that is sent; keys edit the file of a layer and
+//! set its budget.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 use crate::app::effect::{Effect, External, Job, SettingEdit, Task, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::picker::{EngineQuery, Item, LateRows, ListSpec, Outcome, Picker, Source};
+use crate::dialog::reader::text::Text;
+use crate::dialog::reader::viewer;
 use crate::keymap::action::{Action, ActionSpec, Menu};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -29,13 +32,16 @@ pub(crate) const DIALOG: Dialog = Dialog {
     })
     .menu(Menu::Go)],
     groups: &[("Context", ACTIONS)],
-    scopes: &[Scope::new("context", Some("picker"), "Context", true).keys(&[("ctrl-b", "context.budget")])],
+    scopes: &[Scope::new("context", Some("picker"), "Context", true)
+        .keys(&[("ctrl-b", "context.budget"), ("leader e", "context.edit")])],
     ..Dialog::NONE
 };
 
-/// Its action, besides those of a picker.
-pub(crate) const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::key_only("context.budget", "budget", "Set the budget of this layer")];
+/// Its actions, besides those of a picker.
+pub(crate) const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("context.budget", "budget", "Set the budget of this layer"),
+    ActionSpec::key_only("context.edit", "edit", "Edit the file of this layer"),
+];
 
 /// Largest budget that can be set, in tokens.
 const LARGEST: u64 = 1_000_000;
@@ -104,6 +110,8 @@ struct ContextSource {
     rows: Vec<Row>,
     /// The row under the cursor is a layer, which has a budget.
     has_budget: bool,
+    /// The row under the cursor has a file.
+    has_file: bool,
 }
 
 impl ContextSource {
@@ -124,7 +132,7 @@ impl ContextSource {
         match self.row(item) {
             Row::Layer(_) => self.layer(item).and_then(file_of),
             Row::Missing(at) => self.own(&FILES[at]),
-            Row::Other => None,
+            Row::Tools | Row::Messages | Row::Other => None,
         }
     }
 
@@ -133,7 +141,46 @@ impl ContextSource {
         match self.row(item) {
             Row::Layer(_) => self.layer(item).map(|l| l.name.clone()),
             Row::Missing(at) => Some(FILES[at].layer.to_owned()),
+            Row::Tools | Row::Messages | Row::Other => None,
+        }
+    }
+
+    /// The text of a layer as it is sent.
+    fn text(&self, layer: &LayerCost) -> String {
+        let system = self.report.as_ref().map_or("", |report| report.system.as_str());
+        match layer.part.and_then(|(from, to)| system.get(from..to)) {
+            Some(text) => text.to_owned(),
+            None if layer.tokens == 0 || system.is_empty() => {
+                format!("The prompt has no text of this layer. Source: {}", layer.source)
+            }
+            None => format!("This prompt is not divided into its layers. The whole of it:\n\n{system}"),
+        }
+    }
+
+    /// Shows what a row stands for; a file that is not sent yet is edited.
+    fn show(&self, item: &Item, model: &Model) -> Outcome {
+        let read = |text: &str| Effect::Push(Box::new(Text::prose(&item.text, text)));
+        let effect = match self.row(item) {
+            Row::Missing(_) => return self.edit(item),
+            Row::Layer(_) => self.layer(item).map(|layer| read(&self.text(layer))),
+            Row::Tools => self.report.as_ref().map(|report| read(&report.tool_texts)),
+            Row::Messages => Some(viewer::open(model).map_or_else(say, Effect::Push)),
             Row::Other => None,
+        };
+        Outcome::Stay { effects: effect.into_iter().collect(), reload: false }
+    }
+
+    /// Opens the file of a row in the editor.
+    fn edit(&self, item: &Item) -> Outcome {
+        match self.file(item) {
+            Some(file) => {
+                let editor = Effect::Task(Task::Suspend(External::Editor { file, line: None }));
+                Outcome::Close(vec![say(WHEN), editor])
+            }
+            None => Outcome::Stay {
+                effects: vec![say(format!("{} has no file to edit", item.text))],
+                reload: false,
+            },
         }
     }
 
@@ -184,7 +231,11 @@ fn say(text: impl Into<String>) -> Effect {
 impl ContextSource {
     /// Whether one of its own actions can be done now, for the row under the cursor.
     fn available(&self, action: Action) -> bool {
-        action.0 != "context.budget" || self.has_budget
+        match action.0 {
+            "context.budget" => self.has_budget,
+            "context.edit" => self.has_file,
+            _ => true,
+        }
     }
 }
 
@@ -200,7 +251,7 @@ impl Source for ContextSource {
     fn spec(&self) -> ListSpec {
         ListSpec {
             scope: "context",
-            verb: "edit",
+            verb: "read",
             columns: COLUMNS,
             table: Some(2),
             refused: ListSpec::refused(ACTIONS, |action| self.available(action)),
@@ -229,25 +280,26 @@ impl Source for ContextSource {
         self.rows = kinds;
         let with = |(at, item): (usize, Item)| {
             let item = Item { id: at.to_string(), ..item };
-            let made = matches!(self.row(&item), Row::Missing(at) if !self.written[at]);
-            let verb = self.file(&item).map(|_| if made { "make" } else { "edit" });
+            let verb = match self.row(&item) {
+                Row::Layer(_) | Row::Tools | Row::Messages => Some("read"),
+                Row::Missing(at) => self.file(&item).map(|_| if self.written[at] { "edit" } else { "make" }),
+                Row::Other => None,
+            };
             Item { enter: verb.into(), ..item }
         };
         items.into_iter().enumerate().map(with).collect()
     }
 
-    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        match self.file(item) {
-            Some(file) => {
-                vec![say(WHEN), Effect::Task(Task::Suspend(External::Editor { file, line: None }))]
-            }
-            None => vec![say(format!("{} has no file to edit", item.text))],
-        }
+    fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
+        Vec::new()
     }
 
-    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
-        if action.0 != "context.budget" {
-            return None;
+    fn act(&mut self, action: Action, item: Option<&Item>, model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "picker.choose" => return item.map(|item| self.show(item, model)),
+            "context.edit" => return item.map(|item| self.edit(item)),
+            "context.budget" => {}
+            _ => return None,
         }
         let name = item.and_then(|i| self.name(i));
         Some(match (item, name) {
@@ -281,11 +333,14 @@ impl Source for ContextSource {
 
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.has_budget = item.and_then(|item| self.name(item)).is_some();
+        self.has_file = item.and_then(|item| self.file(item)).is_some();
         Vec::new()
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        (any && self.has_budget).then(|| Hint::of("context.budget")).into_iter().collect()
+        let edit = (any && self.has_file).then(|| Hint::of("context.edit"));
+        let budget = (any && self.has_budget).then(|| Hint::of("context.budget"));
+        edit.into_iter().chain(budget).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

@@ -30,7 +30,9 @@ pub(super) enum Row {
     Layer(usize),
     /// A file of [`super::FILES`] that is not in the report: it does not exist yet, or was made since the session began.
     Missing(usize),
-    /// Tools, messages, sums.
+    Tools,
+    Messages,
+    /// Sums.
     Other,
 }
 
@@ -70,15 +72,16 @@ pub(super) fn of_report(r: &ContextReport) -> Vec<(Row, Item)> {
         (Row::Layer(at), row(title(l), l.tokens, Some(l.budget), format!("From {}{cut}", l.source)))
     };
     let mut rows: Vec<(Row, Item)> = r.layers.iter().enumerate().map(layer).collect();
-    let plain = |name: &str, n, note: String| (Row::Other, row(capital(name), n, None, note));
-    rows.push(plain("tools", r.tools, "Descriptions and schemas of the tools".into()));
-    rows.push(plain("messages", r.messages, "The conversation since the last compaction".into()));
+    let plain = |kind, name: &str, n, note: String| (kind, row(capital(name), n, None, note));
+    rows.push(plain(Row::Tools, "tools", r.tools, "Descriptions and schemas of the tools".into()));
+    let messages = "The conversation since the last compaction".into();
+    rows.push(plain(Row::Messages, "messages", r.messages, messages));
     let all = if r.exact { "total, counted by the provider" } else { "total, estimated" };
     let of = r.window.map_or("The model's context window is not known".into(), |w| {
         format!("The model's context window has {} tokens", grouped(w))
     });
-    let (kind, sum) = plain(all, r.used, of.clone());
+    let (kind, sum) = plain(Row::Other, all, r.used, of.clone());
     rows.push((kind, sum.strong()));
-    rows.extend(r.window.map(|w| plain("free", w.saturating_sub(r.used), of)));
+    rows.extend(r.window.map(|w| plain(Row::Other, "free", w.saturating_sub(r.used), of)));
     rows
 }

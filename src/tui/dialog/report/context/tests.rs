@@ -12,6 +12,7 @@ fn report() -> ContextReport {
         tokens,
         budget,
         shortened: name == "project",
+        part: (name == "prompt").then_some((0, 19)),
     };
     ContextReport {
         model: ModelRef("fake/m".into()),
@@ -21,7 +22,9 @@ fn report() -> ContextReport {
             layer("prompt", "built in", 700, 4_000),
             layer("project", "/w/AGENTS.md", 9_000, 12_000),
         ],
+        system: "You are a good pair.\n\n# Project\nUse tabs.".into(),
         tools: 2_000,
+        tool_texts: "read_file\nReads a file.".into(),
         messages: 8_300,
         exact: false,
     }
@@ -71,6 +74,7 @@ fn files_of_one_name_are_told_apart_and_one_made_since_says_when_it_counts() {
         tokens: 10,
         budget: 3_000,
         shortened: false,
+        part: None,
     };
     report.layers.push(memory(tmp.path().join("MEMORY.md").display().to_string()));
     report.layers.push(memory("/w/.tiller/MEMORY.md".into()));
@@ -92,6 +96,28 @@ fn files_of_one_name_are_told_apart_and_one_made_since_says_when_it_counts() {
     assert!(r.footer().contains("Enter edit"), "{}", r.footer());
 }
 
+/// Each row opens the text that is sent, and the list stays below it.
+#[test]
+fn enter_reads_what_is_sent_and_the_list_stays() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = opened(width, height);
+        assert!(r.footer().contains("Enter read"), "{}", r.footer());
+        r.run("enter");
+        let screen = r.screen();
+        assert!(screen.contains("You are a good pair") && !screen.contains("Use tabs"), "{screen}");
+        // A prompt of an earlier version is not divided.
+        r.run("esc; down; enter");
+        let screen = r.screen();
+        assert!(screen.contains("not divided into its layers") && screen.contains("Use tabs"), "{screen}");
+        r.run("esc; type Tools; enter");
+        assert!(r.screen().contains("Reads a file."), "{}", r.screen());
+        r.run("esc");
+        assert!(r.screen().contains("Context"), "{}", r.screen());
+        r.run("ctrl-u; type Total; enter");
+        assert!(r.screen().contains("Context"), "a sum has no text, and the list stays: {}", r.screen());
+    }
+}
+
 #[test]
 fn a_budget_that_cannot_be_used_stays_in_its_field() {
     let mut r = opened(118, 25);
@@ -107,9 +133,9 @@ fn a_budget_that_cannot_be_used_stays_in_its_field() {
 }
 
 #[test]
-fn enter_edits_the_file_of_a_layer_and_says_when_the_change_shows() {
+fn a_key_edits_the_file_of_a_layer_and_says_when_the_change_shows() {
     let mut r = opened(118, 25);
-    r.run("down; enter");
+    r.run("down; ctrl-x e");
     assert_eq!(editor(&r), Some(Path::new("/w/AGENTS.md")));
     assert!(r.screen().contains("takes effect in the next session"), "{}", r.screen());
     // A file that does not exist yet is made by the editor.
@@ -124,11 +150,10 @@ fn enter_edits_the_file_of_a_layer_and_says_when_the_change_shows() {
     let mut r = opened(118, 25);
     assert!(!r.footer().contains("edit"), "what is built in has no file: {}", r.footer());
     r.run("down");
-    assert!(r.footer().contains("Enter edit"), "{}", r.footer());
+    assert!(r.footer().contains("edit"), "{}", r.footer());
     let mut r = opened(118, 25);
-    r.run("enter");
+    r.run("ctrl-x e");
     assert_eq!(editor(&r), None);
-    assert!(r.screen().contains("Prompt has no file to edit"), "{}", r.screen());
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! The part of a text around a marked piece that fits into some columns, with whole words.
+
+use crate::text::{shorten_end, width};
+
+/// What is shown before the marked piece, the piece, and what is shown behind it. `dots` stands where something is left out.
+pub(crate) fn excerpt(
+    (before, marked, behind): (&str, &str, &str),
+    room: usize,
+    dots: &str,
+) -> (String, String, String) {
+    let (left, middle, right) = (width(before), width(marked), width(behind));
+    if left + middle + right <= room {
+        return (before.to_owned(), marked.to_owned(), behind.to_owned());
+    }
+    let Some(spare) = room.checked_sub(middle) else {
+        return (String::new(), shorten_end(marked, room, dots.is_ascii()), String::new());
+    };
+    // Each side has half of the room, and what the other one leaves.
+    let half = spare / 2;
+    let for_left = left.min(half.max(spare.saturating_sub(right)));
+    let start = end_of(before, for_left, dots);
+    let rest = room.saturating_sub(width(&start) + middle);
+    (start, marked.to_owned(), beginning_of(behind, rest, dots))
+}
+
+/// The longest end of a text that begins with a word.
+fn end_of(text: &str, room: usize, dots: &str) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let Some(room) = room.checked_sub(width(dots)) else { return String::new() };
+    let begins = |at: usize, c: char| !c.is_whitespace() && text[..at].ends_with(char::is_whitespace);
+    let mut words = text.char_indices().filter(|(at, c)| begins(*at, *c)).map(|(at, _)| &text[at..]);
+    format!("{dots}{}", words.find(|end| width(end) <= room).unwrap_or_default())
+}
+
+/// The longest beginning of a text that ends with a word.
+fn beginning_of(text: &str, room: usize, dots: &str) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let Some(room) = room.checked_sub(width(dots)) else { return String::new() };
+    let ends = |at: usize, c: char| c.is_whitespace() && !text[..at].ends_with(char::is_whitespace);
+    let words = text.char_indices().filter(|(at, c)| ends(*at, *c)).map(|(at, _)| &text[..at]);
+    let whole = words.take_while(|beginning| width(beginning) <= room).last();
+    format!("{}{dots}", whole.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, marked: &str, room: usize) -> String {
+        let at = text.find(marked).unwrap();
+        let parts = (&text[..at], marked, &text[at + marked.len()..]);
+        let (before, piece, behind) = excerpt(parts, room, "…");
+        format!("{before}[{piece}]{behind}")
+    }
+
+    #[test]
+    fn words_stay_whole_and_the_marked_piece_stays() {
+        let text = "The deploy failed since the tunnel on bastion was closed by the night job.";
+        assert_eq!(shown(text, "tunnel", 200), text.replace("tunnel", "[tunnel]"));
+        assert_eq!(shown(text, "tunnel", 40), "…since the [tunnel] on bastion was closed…");
+        // At an end the other side has the room.
+        assert_eq!(shown(text, "The", 30), "[The] deploy failed since the…");
+        assert_eq!(shown(text, "job", 30), "…was closed by the night [job].");
+        assert_eq!(shown(text, "tunnel", 6), "[tunnel]");
+        assert_eq!(shown(text, "tunnel", 4), "[tun…]");
+    }
+
+    #[test]
+    fn it_is_never_wider_than_its_room() {
+        for text in [
+            "a match b",
+            "日本語の match テキスト です",
+            "  match",
+            "xmatchx yyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
+            "match",
+        ] {
+            for room in 0..40 {
+                let at = text.find("match").unwrap();
+                let parts = (&text[..at], "match", &text[at + 5..]);
+                let (before, piece, behind) = excerpt(parts, room, "…");
+                assert!(width(&before) + width(&piece) + width(&behind) <= room, "{text} in {room}");
+            }
+        }
+    }
+}
