@@ -301,3 +301,16 @@ fn u1_no_look_lets_a_control_through() {
         }
     }
 }
+
+#[test]
+fn the_text_that_was_sent_is_shown_when_its_message_is_unfolded() {
+    let sent = Some("Look.\nthe output".into());
+    let c = cell(Body::User { text: "/look".into(), origin: Origin::Prompt, learnings: Vec::new(), sent });
+    assert!(folds(&c));
+    let folded = shown(&lay(&c, &[], &cx(80), None), 80);
+    assert!(folded.contains("/look") && folded.contains("sent text +2 Ctrl-O"), "{folded}");
+    assert!(!folded.contains("the output"), "{folded}");
+    let whole = shown(&lay(&c, &[], &CellCx { unfolded: true, ..cx(80) }, None), 80);
+    assert!(whole.contains("/look") && whole.contains("the output"), "{whole}");
+    assert!(search_text(&c).contains("the output"));
+}

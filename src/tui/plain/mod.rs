@@ -88,7 +88,7 @@ struct Progress {
     said: Duration,
     /// The person's own shell line that runs.
     shell: Option<shell::ShellLine>,
-    /// The last turn ended so that messages which wait are not sent by themselves.
+    /// Messages that wait are not sent by themselves: no turn ran yet, or the last one was stopped.
     stopped: bool,
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn run(
 
 impl Plain {
     pub(crate) fn new(out: Box<dyn Write + Send>, clock: Arc<dyn Clock>) -> Self {
-        let progress = Progress { said: clock.mono(), ..Progress::default() };
+        let progress = Progress { said: clock.mono(), stopped: true, ..Progress::default() };
         let mut plain = Self {
             model: Model::default(),
             out,
@@ -227,8 +227,15 @@ impl Plain {
                 if !self.looked(&event) {
                     self.event(&event);
                 }
-                if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = &event.body {
-                    self.progress.stopped = !matches!(status, TurnStatus::Done | TurnStatus::Refused);
+                match &event.body {
+                    EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
+                        self.progress.stopped = !matches!(status, TurnStatus::Done | TurnStatus::Refused);
+                    }
+                    // A message that was refused begins no turn.
+                    EventBody::Reply(r) if matches!(**r, ReplyEvent::ErrorReply { .. }) && !ran => {
+                        self.progress.stopped = true;
+                    }
+                    _ => {}
                 }
                 match (ran, self.model.agent.turn.running) {
                     (false, true) => self.progress.started = Some(self.model.mono),
@@ -374,6 +381,9 @@ impl Plain {
             CommandBody::Context(c) => matches!(c, ContextCommand::Report | ContextCommand::CompactPreview),
             _ => false,
         };
+        if matches!(body, CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Continue)) {
+            self.progress.stopped = false;
+        }
         if answered && agent.is_none() {
             self.requests.unanswered.push(CommandId(self.requests.last));
         }

@@ -4,8 +4,8 @@ use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::command::{AskCommand, TurnCommand};
 use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, PermissionOutcome, Risk,
-    SendMode, SeqIds, SessionId, Usage,
+    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, PermissionOutcome,
+    QueueId, Queued, Risk, SendMode, SeqIds, SessionId, Usage,
 };
 
 use super::*;
@@ -305,6 +305,29 @@ fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
     };
     assert!(matches!(decision, Decision::Deny { comment: Some(why) } if why.contains("within 60 s")));
     assert!(r.text().contains("no answer within 60 s"), "{}", r.text());
+}
+
+#[test]
+fn a_script_ends_though_a_message_that_was_stopped_waits() {
+    let mut r = Reader::new();
+    r.plain.model.engine.ready = true;
+    r.plain.input.script = true;
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    let queued = Queued::new(QueueId(Default::default()), Message::text("/look"), SendMode::Queue);
+    r.event(EventBody::State(StateEvent::QueueChanged { queue: vec![queued] }));
+    r.plain.take(Msg::Line(None));
+    assert!(r.plain.waiting().is_empty(), "a turn runs");
+    let end = TurnEvent::TurnFinished {
+        status: TurnStatus::Interrupted,
+        text: String::new(),
+        usage: Usage::default(),
+        cost_usd: None,
+        error: None,
+    };
+    r.event(EventBody::Turn(end));
+    let quit = CommandBody::Session(tiller_protocol::command::SessionCommand::Quit);
+    assert_eq!(r.plain.waiting(), [quit]);
+    assert!(r.text().contains("1 message was not sent. It stays in the queue"), "{}", r.text());
 }
 
 impl Reader {

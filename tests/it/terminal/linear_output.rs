@@ -1,9 +1,11 @@
 //! Linear text: through a pipe and at a terminal; also the screen after the end, and the screen without colours.
 
+use std::io::Write;
+
 use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, run};
+use crate::common::{Place, finish, run, wait};
 use crate::scenario::Model;
 use crate::screen::{answer, idle, say};
 
@@ -261,4 +263,27 @@ fn no_color_takes_colours_away_and_nothing_else() {
             assert!(!colour, "a colour: {attributes}");
         }
     }
+}
+
+/// The message of a command that was stopped waits: nothing else comes that could end the wait.
+#[test]
+fn a_pipe_ends_after_the_command_of_a_message_was_stopped() {
+    let model = Model::new(Wire::Anthropic);
+    let place = place(&model);
+    let folder = place.home.join("config/commands");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("hold.md"), "!echo on > ran.txt; sleep 600\nSay so.\n").unwrap();
+    let mut command = place.tiller(&["--plain", "--profile", "full"]);
+    let (read, write) = (std::process::Stdio::piped(), std::process::Stdio::piped());
+    let mut child = command.stdin(read).stdout(write).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // As a message: its text calls the command.
+    stdin.write_all(b" /hold\n").unwrap();
+    wait("the command to run", || place.work.join("ran.txt").exists());
+    stdin.write_all(b"/stop\n").unwrap();
+    drop(stdin);
+    let out = finish(child);
+    assert_eq!((out.code, model.server.count()), (Some(0), 0), "{out:?}");
+    assert!(out.stdout.contains("Tool, for the waiting message: "), "{}", out.stdout);
+    assert!(out.stdout.contains("1 message was not sent. It stays in the queue"), "{}", out.stdout);
 }

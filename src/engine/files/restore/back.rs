@@ -71,12 +71,16 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
                 message = Some(e.id);
                 continue;
             }
+            // The state of the message below is a later one.
+            _ if message.is_some() => None,
             _ => store.steps().point(e.id)?,
         };
         if found.is_some() {
             break;
         }
-        passed.insert(e.id);
+        if message.is_none() || stored::message_of(&e.body).is_some() {
+            passed.insert(e.id);
+        }
     }
     if let Some(below) = message.filter(|_| found.is_none()) {
         found = store.steps().point(below)?;

@@ -151,11 +151,12 @@ fn calls(core: &Core, entry: EntryId, commands: &[MessageCommand]) -> Vec<Messag
 /// entry that a model sees is the end of a reply, so an interrupted turn after it had sent nothing.
 pub(crate) fn kept_back(core: &Core, ended_well: bool) -> Option<QueueId> {
     let queue = &core.prompts.queue;
-    if let Some(run) = core.prompts.last_run {
-        let after = core.session.last_message().map(|e| e.id);
-        return queue.iter().find(|q| q.id == run.message && run.after == after).map(|q| q.id);
+    let after = core.session.last_message().map(|e| e.id);
+    let run = core.prompts.last_run.filter(|run| run.after == after);
+    if let Some(waits) = run.and_then(|run| queue.iter().find(|q| q.id == run.message)) {
+        return Some(waits.id);
     }
-    // An earlier process ran them.
+    // They may have run in an earlier process.
     let last = core.session.history.tail.iter().rev().find(|e| !matches!(e.body, EntryBody::Note { .. }));
     let unsent = last.is_some_and(|e| stored::message_of(&e.body).is_some());
     let stopped = ended_well && (unsent || core.session.interrupted.is_some());

@@ -182,8 +182,7 @@ fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<ForkedBranc
         _ => Some(node.id),
     };
     let draft = match node.body {
-        EntryBody::User { origin: Origin::Task, .. } => None,
-        EntryBody::User { message, .. } => Some(message),
+        EntryBody::User { message, origin, .. } if origin != Origin::Task => Some(message),
         _ => None,
     };
     match head {

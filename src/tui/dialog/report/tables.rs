@@ -115,7 +115,7 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
         let about = if row.estimated > 0 { "~" } else { "" };
         let tokens = |n: u64| {
             let cell = Cell::count(n);
-            Cell { text: format!("{about}{}", cell.text), ..cell }
+            Cell::number(format!("{about}{}", cell.text), cell.unit)
         };
         Item { more: unsure(row.calls, row.estimated, row.unpriced), ..item }
             .cell(Cell::number(row.calls.to_string(), ""))

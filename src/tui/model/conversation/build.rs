@@ -82,7 +82,7 @@ impl Builder {
             &node.body,
             EntryBody::User { origin: Origin::Prompt | Origin::Task | Origin::Shell, .. }
         );
-        let lines = message_lines::first(self.cells.iter(), node.id);
+        let lines = message_lines::first_of(self.cells.iter(), node);
         let first_line = matches!(&node.body, EntryBody::ToolResult { call_id, .. }
             if !self.live && message_lines::begins(self.cells.iter(), call_id));
         if !self.live && ((prompt && lines.is_none()) || first_line) {

@@ -1,6 +1,6 @@
 //! The commands of a message: their rows stand directly below it, and begin its turn. Their results come before it.
 
-use tiller_protocol::{EntryBody, EntryId, Part, ToolCall};
+use tiller_protocol::{Entry, EntryBody, EntryId, Part, ToolCall};
 
 use super::{Body, Cell};
 
@@ -18,12 +18,20 @@ fn message_of(cell: &Cell) -> Option<EntryId> {
 }
 
 /// Where the first row of the commands of `message` stands.
-pub(super) fn first<'c>(
+fn first<'c>(
     cells: impl DoubleEndedIterator<Item = &'c Cell> + ExactSizeIterator,
     message: EntryId,
 ) -> Option<usize> {
     let near = cells.enumerate().rev().take(NEAR);
     near.filter(|(_, cell)| message_of(cell) == Some(message)).map(|(at, _)| at).min()
+}
+
+/// Where the first row of the commands of this entry stands, if it is a message with commands.
+pub(super) fn first_of<'c>(
+    cells: impl DoubleEndedIterator<Item = &'c Cell> + ExactSizeIterator,
+    node: &Entry,
+) -> Option<usize> {
+    if matches!(node.body, EntryBody::User { .. }) { first(cells, node.id) } else { None }
 }
 
 /// Whether a call is the first of its message.

@@ -361,7 +361,7 @@ impl Conversation {
             return;
         }
         self.close_open();
-        let lines = message_lines::first(self.cells.iter(), node.id);
+        let lines = message_lines::first_of(self.cells.iter(), node);
         // They began its turn.
         let turn = self.turn - i64::from(lines.is_some());
         let mut built = build::Builder::new(turn, &self.model, true, &self.tools);

@@ -1,7 +1,7 @@
 use serde_json::json;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Block, NoticeKind, StopReason, ToolOutcome, Usage};
+use tiller_protocol::{Block, NoticeKind, Part, StopReason, ToolCall, ToolOutcome, Usage};
 
 use super::script::{Script, call, text};
 use super::*;
@@ -362,4 +362,41 @@ fn additions_to_a_result_are_no_output_of_the_tool() {
     let t = c.tool("c1").unwrap();
     assert_eq!(learned::mark(t), "  rule");
     assert_eq!(learned::behind(t).next().as_deref(), Some("rule: Ask."));
+}
+
+/// Their results come before the message, while it waits.
+#[test]
+fn the_commands_of_a_message_stand_below_it_live_and_after_a_restart() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let first = s.user("hi");
+    let reply = s.assistant(vec![text("Hello.")], StopReason::EndTurn);
+    let mut message = s.user("/look");
+    if let EntryBody::User { content, .. } = &mut message.body {
+        *content = vec![Part::Text { text: "Look.\nmore".into() }];
+    }
+    let id = ToolCall::id_in_message(message.id, "run", 1);
+    for node in [&first, &reply] {
+        let e = s.added(node.clone());
+        c.apply(&e);
+    }
+    for e in s.tool(&id, "terminal", "run", "echo more", "more", None) {
+        c.apply(&e);
+    }
+    assert_eq!(kinds(&c), ["user", "reply", "tool"]);
+    let e = s.added(message.clone());
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["user", "reply", "user", "tool"]);
+    let sent = |c: &Conversation| match &c.cells()[2].body {
+        Body::User { sent, .. } => sent.clone(),
+        other => panic!("{other:?}"),
+    };
+    let turns = |c: &Conversation| c.cells().iter().take(4).map(|c| c.turn).collect::<Vec<_>>();
+    assert_eq!((turns(&c), sent(&c).as_deref()), (vec![1, 1, 2, 2], Some("Look.\nmore")));
+    assert!(matches!(&c.cells()[0].body, Body::User { sent: None, .. }), "it was sent as typed");
+
+    let result = s.result(&id, "$ echo more\nmore");
+    let e = s.snapshot(vec![first, reply, result, message], 0, false);
+    c.apply(&e);
+    assert_eq!(kinds(&c)[..4], ["user", "reply", "user", "tool"]);
+    assert_eq!((turns(&c), sent(&c).as_deref()), (vec![1, 1, 2, 2], Some("Look.\nmore")));
 }

@@ -1,6 +1,7 @@
 //! The approval dialog, driven by the robot.
 
 use tiller_protocol::EventBody;
+use tiller_protocol::ask::CommandSource;
 use tiller_protocol::event::{AskEvent, ReplyEvent};
 use tiller_protocol::{AgentId, Notice, NoticeKind, PermissionOutcome, SeqIds, ToolVerb};
 
@@ -291,6 +292,14 @@ fn without_an_honest_rule_neither_session_nor_always_is_there() {
     assert_eq!(decided(&r), None);
     r.run("y");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once));
+}
+
+#[test]
+fn the_command_file_of_a_line_is_named() {
+    let source = CommandSource { name: "deploy".into(), file: ".tiller/commands/deploy.md".into() };
+    let p = PermissionAsk { source: Some(source), ..permission("make deploy", Risk::Low) };
+    let (r, _) = listening(118, 25, p);
+    assert!(r.screen().contains("From: /deploy, .tiller/commands/deploy.md"), "{}", r.screen());
 }
 
 /// Everything that can be scrolled to at this size, as the rows between frame and status line.
