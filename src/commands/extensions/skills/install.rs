@@ -283,7 +283,7 @@ pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {
 }
 
 /// Reads a pack by its name and folder, beside the skills of all other places.
-fn read(setup: &Setup, (name, folder): (&str, &Path), before: Option<&Pack>) -> Result<Contents, Notice> {
+fn read(setup: &Setup, name: &str, folder: &Path, before: Option<&Pack>) -> Result<Contents, Notice> {
     let home = packs::home(setup);
     let (mut used, _) = home.verified().unwrap_or_default();
     if let Some(before) = before {
