@@ -161,7 +161,11 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
 /// time of the version stands beside it.
 fn author(store: &tiller_store::Store, by: &str) -> String {
     let Some((agent, id)) = by.split_once(" in session ") else { return by.to_owned() };
-    let title = id.parse().ok().and_then(|id| store.sessions().get(id).ok()).map(|row| row.summary.title);
+    let title = id
+        .parse::<tiller_protocol::SessionId>()
+        .ok()
+        .and_then(|id| store.sessions().get(id).ok())
+        .map(|row| row.summary.title);
     match title.filter(|title| !title.is_empty()) {
         Some(title) => format!("{agent} in \"{title}\""),
         None => agent.to_owned(),
