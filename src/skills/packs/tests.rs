@@ -215,6 +215,25 @@ fn what_a_pack_hides_is_named_or_refused() {
     }
 }
 
+/// Packs stand over each other in the order of their names: what is said at the question is what is used then.
+#[test]
+fn what_a_pack_replaces_is_said_by_the_order_of_names() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    let other = bench.tmp.path().join("other");
+    put(&other, "skills/deploy/SKILL.md", &skill("deploy", ""));
+    let (_into, staged) = bench.staged().unwrap();
+    for (own, expected) in [
+        ("alpha", "not used: the one of the pack middle has this name"),
+        ("zeta", "replaces the one of the pack middle"),
+    ] {
+        let names = [(other.clone(), "middle".to_owned()), (staged.folder.clone(), own.to_owned())];
+        let others = Sources { packs: vec![other.clone()], pack_names: names.into(), ..Sources::default() };
+        let contents = Contents::read(&staged.folder, &others).unwrap();
+        assert_eq!(contents.skills[0].clash.as_deref(), Some(expected), "{own}");
+    }
+}
+
 #[test]
 fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
     let bench = Bench::new();
