@@ -32,12 +32,15 @@ type Named = BTreeMap<String, Arc<Skill>>;
 /// Checks the skills in these folders. They may require skills of `known`, and those in the folders beside them. Nothing is said
 /// of a folder whose file is no skill. Blocks.
 pub fn relations(folders: &[PathBuf], known: &Skills) -> Vec<Relations> {
+    let mut known = known.with_unmet();
+    let given = folders.iter().filter_map(|folder| skill_in(folder));
+    known.extend(given.map(|(_, skill)| (skill.name.clone(), Arc::new(skill))));
     let mut around: BTreeMap<PathBuf, Named> = BTreeMap::new();
     let check = |folder: &PathBuf| {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
         let Some((bytes, skill)) = skill_in(&folder) else { return Relations::default() };
         let place = folder.parent().unwrap_or(&folder).to_path_buf();
-        let all = around.entry(place).or_insert_with_key(|place| beside(place, known));
+        let all = around.entry(place).or_insert_with_key(|place| beside(place, known.clone()));
         all.insert(skill.name.clone(), Arc::new(skill.clone()));
         Relations {
             errors: requirements(all, &skill, &bytes).into_iter().collect(),
@@ -56,9 +59,8 @@ fn skill_in(folder: &Path) -> Option<(Vec<u8>, Skill)> {
     Some((bytes, skill))
 }
 
-/// The skills in the folders below `place`, and all that are known besides.
-fn beside(place: &Path, known: &Skills) -> Named {
-    let mut all = known.with_unmet();
+/// The skills in the folders below `place`, and `all` besides.
+fn beside(place: &Path, mut all: Named) -> Named {
     for entry in std::fs::read_dir(place).into_iter().flatten().take(ENTRIES).flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;

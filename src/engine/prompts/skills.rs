@@ -136,7 +136,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                     version: v.number,
                     time: Time(i64::try_from(v.time).unwrap_or_default()),
                     action: v.action,
-                    by: v.by,
+                    by: author(&store, &v.by),
                 };
                 let rows = versions.into_iter().take(VERSIONS).map(row).collect();
                 SkillReply::Versions { rows, name }
@@ -155,6 +155,21 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         };
         Ok(ReplyEvent::SkillsReply { reply })
     });
+}
+
+/// Who replaced a version, with the title of the session in place of its id. Of a session that is gone the agent is named alone: the
+/// time of the version stands beside it.
+fn author(store: &tiller_store::Store, by: &str) -> String {
+    let Some((agent, id)) = by.split_once(" in session ") else { return by.to_owned() };
+    let title = id
+        .parse::<tiller_protocol::SessionId>()
+        .ok()
+        .and_then(|id| store.sessions().get(id).ok())
+        .map(|row| row.summary.title);
+    match title.filter(|title| !title.is_empty()) {
+        Some(title) => format!("{agent} in \"{title}\""),
+        None => agent.to_owned(),
+    }
 }
 
 /// All own commands by name, also those that the user has not agreed to.

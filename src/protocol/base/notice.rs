@@ -46,6 +46,11 @@ pub fn says_continue(hint: &str) -> bool {
     CONTINUE.iter().any(|begin| hint.starts_with(begin))
 }
 
+/// A number of things in words: `1 time`, `2 times`. `one`: the word for one, to which an s makes several.
+pub fn counted(n: u64, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A message or hint as a sentence: with a capital and, when it is one line, an end mark. Messages are kept without both,
 /// because others quote them within a sentence.
 pub fn sentence(text: &str) -> String {

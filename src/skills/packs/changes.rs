@@ -6,6 +6,7 @@ use std::time::Duration;
 use tiller_tool::text::is_binary;
 
 use super::contents::{content, first_line, is_script, pin};
+use super::lock::PinnedFile;
 
 /// Bytes of a file that is compared line by line. Scripts are compared whatever their size.
 const LARGEST: usize = 256 << 10;
@@ -42,8 +43,10 @@ pub struct Change {
     pub script: bool,
     /// Lines with `+`, `-` or a blank before them, all of them. Empty where only the mode differs, or where it is unshown.
     pub diff: String,
-    /// Its lines are not compared: it is not text, or too large.
+    /// Its lines are not compared: it is not text, or too large, or [`Self::gone`].
     pub unshown: bool,
+    /// Its earlier content is not there any more.
+    pub gone: bool,
 }
 
 /// What differs between two folders, by path.
@@ -52,8 +55,23 @@ pub struct Change {
 /// A sentence, when a file cannot be read.
 pub fn changes(before: &Path, after: &Path) -> Result<Vec<Change>, String> {
     let (old, new) = (pin(before)?, pin(after)?);
+    let of = |folder: &Path, file: &PinnedFile| Some(content(&folder.join(&file.path)));
+    let (earlier, later) = (|file: &PinnedFile| of(before, file), |file: &PinnedFile| of(after, file));
+    Ok(compare(&old, &earlier, &new, &later))
+}
+
+/// Gives the content of a file; `None`: it is not there any more.
+type Content<'a> = &'a dyn Fn(&PinnedFile) -> Option<Vec<u8>>;
+
+/// What differs between two sets of files, by path.
+pub(super) fn compare(
+    old: &[PinnedFile],
+    before: Content<'_>,
+    new: &[PinnedFile],
+    after: Content<'_>,
+) -> Vec<Change> {
     let mut all = Vec::new();
-    for path in super::home::differing(&old, &new) {
+    for path in super::home::differing(old, new) {
         let was = old.iter().find(|file| file.path == path);
         let is = new.iter().find(|file| file.path == path);
         let kind = match (was, is) {
@@ -61,24 +79,26 @@ pub fn changes(before: &Path, after: &Path) -> Result<Vec<Change>, String> {
             (None, _) => ChangeKind::Added,
             (Some(_), None) => ChangeKind::Removed,
         };
-        let bytes =
-            |folder: &Path, there: bool| if there { content(&folder.join(&path)) } else { Vec::new() };
-        let sides = [bytes(before, was.is_some()), bytes(after, is.is_some())];
+        let earlier = was.map_or_else(|| Some(Vec::new()), before);
+        let later = is.map_or_else(|| Some(Vec::new()), after);
+        let gone = earlier.is_none() || later.is_none();
+        let sides = [earlier.unwrap_or_default(), later.unwrap_or_default()];
         let script = [was, is].iter().zip(&sides).any(|(file, bytes)| {
             file.is_some_and(|file| is_script(&path, file.executable, &first_line(bytes)))
         });
-        let diff = diff(&sides, script);
+        let diff = diff(&sides, script).filter(|_| !gone);
         all.push(Change {
             executable: is.or(was).is_some_and(|file| file.executable),
             script,
             path,
             kind,
+            gone,
             unshown: diff.is_none(),
             diff: diff.unwrap_or_default(),
         });
     }
     all.dedup_by(|a, b| a.path == b.path);
-    Ok(all)
+    all
 }
 
 /// The difference of two files; `None`: it is not text, or too large.

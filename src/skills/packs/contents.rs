@@ -10,7 +10,7 @@ use tiller_tool::text::is_binary;
 
 use super::lock::PinnedFile;
 use super::stage::{LIMITS, SKILLS};
-use crate::skill::is_hidden;
+use crate::skill::{Skill, is_hidden};
 use crate::{Skills, Sources};
 
 /// Odd lines of one file that are listed; the others are counted.
@@ -186,21 +186,22 @@ impl Contents {
 
     fn read_skills(&mut self, folder: &Path, others: &Sources<'_>) {
         let mut sources = others.clone();
-        sources.packs.push(folder.to_owned());
+        let at = position(others, folder);
+        sources.packs.insert(at, folder.to_owned());
         let (all, _) = Skills::load(&sources);
         self.read_extras(folder);
         let below = folder.join(SKILLS);
         let ours = |file: &Path| file.starts_with(&below);
         let alone = Skills::load(&Sources { packs: vec![folder.to_owned()], ..Sources::default() }).0;
-        let mut hidden: BTreeMap<&str, &'static str> = BTreeMap::new();
+        let mut hidden: BTreeMap<&str, String> = BTreeMap::new();
         for skill in all.hidden().iter().filter(|skill| !ours(&skill.file)) {
-            hidden.insert(&skill.name, place(skill.from));
+            hidden.insert(&skill.name, place(skill));
         }
         let mut seen = Vec::new();
         for skill in all.iter().chain(all.hidden()).filter(|skill| ours(&skill.file)) {
             let clash = match all.get(&skill.name) {
                 Some(winner) if !ours(&winner.file) => {
-                    Some(format!("not used: {} has this name", place(winner.from)))
+                    Some(format!("not used: {} has this name", place(winner)))
                 }
                 _ => hidden.get(skill.name.as_str()).map(|what| format!("replaces {what}")),
             };
@@ -294,12 +295,23 @@ fn short(line: &str) -> String {
     line.trim().chars().take(100).collect()
 }
 
-fn place(from: Origin) -> &'static str {
-    match from {
-        Origin::BuiltIn => "a built-in skill",
-        Origin::Plugin => "a skill of another pack or plugin",
-        Origin::User => "your own skill",
-        Origin::Project => "the skill of this project",
+/// Where the pack in `folder` stands among the others: a later one takes the place of an earlier one. They are in the order of
+/// their names, behind the plugins. One without a name is the last.
+fn position(others: &Sources<'_>, folder: &Path) -> usize {
+    let own = others.pack_names.get(folder);
+    let later = |pack: &std::path::PathBuf| {
+        own.is_some_and(|own| others.pack_names.get(pack).is_some_and(|name| name > own))
+    };
+    others.packs.iter().position(later).unwrap_or(others.packs.len())
+}
+
+fn place(skill: &Skill) -> String {
+    match (skill.from, &skill.pack) {
+        (_, Some(pack)) => format!("the one of the pack {pack}"),
+        (Origin::BuiltIn, _) => "a built-in skill".into(),
+        (Origin::Plugin, _) => "the one of a plugin".into(),
+        (Origin::User, _) => "your own skill".into(),
+        (Origin::Project, _) => "the skill of this project".into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The installed packs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const KEPT: i64 = 30 * 24 * 3600;
 #[derive(Clone)]
 pub struct Packs {
     home: PathBuf,
-    lock: PathBuf,
+    pub(super) lock: PathBuf,
     /// Called between two writes; tests end the process there.
     step: std::sync::Arc<dyn Fn() + Send + Sync>,
 }
@@ -99,6 +99,12 @@ impl Packs {
     /// The folder of a pack.
     pub fn folder(&self, pack: &Pack) -> PathBuf {
         self.home.join(&pack.folder)
+    }
+
+    /// The names of the installed packs, by their folders.
+    pub fn names(&self) -> BTreeMap<PathBuf, String> {
+        let named = |pack: Pack| (self.folder(&pack), pack.name);
+        self.list().unwrap_or_default().into_iter().map(named).collect()
     }
 
     /// Compares a pack with what was agreed to. Reads all of its files.
@@ -214,6 +220,7 @@ impl Packs {
         lock.removed.retain(|pack| now - pack.time <= KEPT);
         lock.write(&self.lock, &*self.step)?;
         (self.step)();
+        self.keep(&lock);
         // Under the lock: no other installation has a folder here that it needs.
         let named: BTreeSet<&str> =
             lock.packs.iter().chain(&lock.removed).map(|pack| pack.folder.as_str()).collect();

@@ -14,6 +14,7 @@
 //! | `contents` | what a pack brings, for the question: scripts, skills, what is odd about them |
 //! | `lock` | the lock file |
 //! | `home` | the installed packs: add, remove, restore, verify |
+//! | `kept` | the contents of files as they were agreed to |
 //! | `changes` | the differences between two versions |
 //! | `template` | a new skill |
 
@@ -21,6 +22,7 @@ mod built_in;
 mod changes;
 mod contents;
 mod home;
+mod kept;
 mod lock;
 mod registry;
 mod source;

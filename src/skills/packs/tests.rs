@@ -215,6 +215,59 @@ fn what_a_pack_hides_is_named_or_refused() {
     }
 }
 
+/// Packs stand over each other in the order of their names: what is said at the question is what is used then.
+#[test]
+fn what_a_pack_replaces_is_said_by_the_order_of_names() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    let other = bench.tmp.path().join("other");
+    put(&other, "skills/deploy/SKILL.md", &skill("deploy", ""));
+    let (_into, staged) = bench.staged().unwrap();
+    for (own, expected) in [
+        ("alpha", "not used: the one of the pack middle has this name"),
+        ("zeta", "replaces the one of the pack middle"),
+    ] {
+        let names = [(other.clone(), "middle".to_owned()), (staged.folder.clone(), own.to_owned())];
+        let others = Sources { packs: vec![other.clone()], pack_names: names.into(), ..Sources::default() };
+        let contents = Contents::read(&staged.folder, &others).unwrap();
+        assert_eq!(contents.skills[0].clash.as_deref(), Some(expected), "{own}");
+    }
+}
+
+#[test]
+fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    put(&bench.source(), "skills/deploy/run.sh", "echo safe\n");
+    let pack = bench.install().unwrap();
+    assert_eq!(bench.packs.changes_since_consent(&pack).unwrap(), []);
+    let folder = bench.packs.folder(&pack);
+    put(&folder, "skills/deploy/run.sh", "echo other\n");
+    put(&folder, "skills/deploy/new.md", "new\n");
+    let all = bench.packs.changes_since_consent(&pack).unwrap();
+    let diff = |path: &str| &all.iter().find(|change| change.path == path).unwrap().diff;
+    assert!(diff("skills/deploy/run.sh").contains("-echo safe\n+echo other\n"), "{all:?}");
+    assert!(diff("skills/deploy/new.md").contains("+new\n") && all.len() == 2, "{all:?}");
+    // What was agreed to is not there any more.
+    std::fs::remove_dir_all(bench.tmp.path().join("data/packs.files")).unwrap();
+    let all = bench.packs.changes_since_consent(&pack).unwrap();
+    let run = all.iter().find(|change| change.path == "skills/deploy/run.sh").unwrap();
+    assert!(run.gone && run.unshown && run.diff.is_empty() && run.script, "{run:?}");
+    // A skill of the pack is listed as not used, with what to do.
+    let state = bench.packs.state(&pack);
+    let withheld = vec![crate::Withheld {
+        pack: Some(pack.name.clone()),
+        from: tiller_config::agents::Origin::Plugin,
+        files: crate::WithheldFiles::Folder(folder),
+        why: state.why().unwrap(),
+        remedy: state.remedy(&pack.name).unwrap(),
+    }];
+    let all = Skills::load(&Sources { withheld, ..Sources::default() }).0;
+    let [item] = all.withheld() else { panic!("{:?}", all.withheld()) };
+    assert_eq!((item.name.as_str(), item.description.as_str()), ("deploy", "Does deploy"));
+    assert!(all.get("deploy").is_none() && all.no_such("deploy").contains("`tiller skills trust team`"));
+}
+
 /// A skill with one more file of these bytes.
 fn with_file(bytes: &[u8]) -> Contents {
     let bench = Bench::new();

@@ -106,7 +106,8 @@ impl Tool for SkillView {
         };
         let said = tokio::task::spawn_blocking(work).await;
         let said = said.map_err(|e| ToolError::Tell(e.to_string()))?.map_err(ToolError::Tell)?;
-        let measure = format!("{} lines", said.lines().count());
+        let lines = said.lines().count();
+        let measure = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
         Ok(ToolOutput::text(output::bound(said, cx)).show(Display::Measure { text: measure }))
     }
 }

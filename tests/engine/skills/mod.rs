@@ -3,6 +3,9 @@
 //!
 //! A case is a file of `cases/`, named after its skill. `run` must stand in the skill word for word; its words in capitals are
 //! replaced by `vars`.
+//!
+//! `withheld` is about what the user has not agreed to, and about packs.
 
 mod case;
 mod shipped;
+mod withheld;

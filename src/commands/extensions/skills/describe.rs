@@ -120,7 +120,9 @@ pub(super) fn differences(all: &[Change], command: &str) -> String {
             (false, false) => "",
         };
         text.push_str(&format!("{} {}{mark}\n", change.kind.word(), one_line(&change.path)));
-        if change.unshown {
+        if change.gone {
+            text.push_str("  (its earlier text was not kept: read the file before you agree)\n");
+        } else if change.unshown {
             text.push_str("  (not text, or too large: its lines are not shown)\n");
         }
         let most = if change.script { usize::MAX } else { DIFFERENCE };
@@ -139,10 +141,15 @@ pub(super) fn differences(all: &[Change], command: &str) -> String {
     text
 }
 
+/// The differences for programs.
+pub(super) fn differences_json(differ: &[Change]) -> Value {
+    differ.iter().map(change_json).collect()
+}
+
 /// A new version of a pack for programs: what it brings, and what differs.
 pub(super) fn changes_json(name: &str, origin: &Origin, contents: &Contents, differ: &[Change]) -> Value {
     let mut all = contents_json(name, origin, contents);
-    all["changes"] = differ.iter().map(change_json).collect();
+    all["changes"] = differences_json(differ);
     all
 }
 

@@ -7,7 +7,9 @@ use tiller_protocol::Notice;
 use tiller_skills::Sources;
 use tiller_skills::packs::{Change, Contents, Origin, Pack, PackState, Packs, Source, changes};
 
-use super::describe::{LINES, body, changes_json, contents_json, describe, differences, short};
+use super::describe::{
+    LINES, body, changes_json, contents_json, describe, differences, differences_json, short,
+};
 use super::fetch::{self, Candidate, Interrupt, shown};
 use super::user;
 use crate::app::Setup;
@@ -54,7 +56,7 @@ pub(super) fn install(
         }
         return renew(setup, before, &fetched, consent);
     }
-    let contents = read(setup, &fetched.staged.folder, None)?;
+    let contents = read(setup, &fetched.staged.name, &fetched.staged.folder, None)?;
     refuse(&contents, &fetched.staged.name)?;
     let head = describe(&fetched.staged.name, &fetched.origin, &contents);
     show(&fetched.staged.name, &fetched.origin, &contents, &head, consent)?;
@@ -110,7 +112,7 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Candidate, consent: Consent) ->
         }
         return say(&format!("{name} is up to date.\n"));
     }
-    let contents = read(setup, &fetched.staged.folder, Some(before))?;
+    let contents = read(setup, name, &fetched.staged.folder, Some(before))?;
     refuse(&contents, name)?;
     let mut head = describe(name, &fetched.origin, &contents);
     if let (Some(old), Some(new)) = (&before.origin.commit, &fetched.origin.commit) {
@@ -184,11 +186,13 @@ pub(super) fn trust(setup: &Setup, name: &str, consent: Consent) -> Result<Exit,
         }
         PackState::Changed(files) => files,
     };
-    let contents = read(setup, &home.folder(pack), Some(pack))?;
+    let contents = read(setup, name, &home.folder(pack), Some(pack))?;
     refuse(&contents, name)?;
+    let differ = home.changes_since_consent(pack).map_err(|why| user(format!("{name}: {why}.")))?;
     if consent.json {
         let mut shown = contents_json(name, &pack.origin, &contents);
         shown["changed"] = json!(files);
+        shown["changes"] = differences_json(&differ);
         say(&json_line(&shown))?;
     } else {
         let list = files.iter().map(|file| format!("  {}\n", one_line(file))).take(LINES).collect::<String>();
@@ -196,7 +200,8 @@ pub(super) fn trust(setup: &Setup, name: &str, consent: Consent) -> Result<Exit,
             "Changed since you agreed to {name}:\n{list}{}",
             describe(name, &pack.origin, &contents)
         ))?;
-        say(&body(&contents))?;
+        let command = format!("tiller skills trust {name}");
+        say(&format!("{}What differs\n{}", body(&contents), differences(&differ, &command)))?;
     }
     if !ask("Use exactly these files?", consent)? {
         return unchanged(name, &format!("{name} is not used."), consent);
@@ -244,7 +249,7 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
     // Where nothing is replaced, the files are those that were agreed to once.
     if let Some(now) = all.iter().find(|pack| pack.name == name) {
         let differ = compare(&home, now, &home.folder(earlier))?;
-        let contents = read(setup, &home.folder(earlier), Some(now))?;
+        let contents = read(setup, name, &home.folder(earlier), Some(now))?;
         if consent.json {
             say(&json_line(&changes_json(name, &earlier.origin, &contents, &differ)))?;
         } else {
@@ -277,16 +282,19 @@ pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {
     }
 }
 
-/// Reads a pack, beside the skills of all other places.
-fn read(setup: &Setup, folder: &Path, before: Option<&Pack>) -> Result<Contents, Notice> {
+/// Reads a pack by its name and folder, beside the skills of all other places.
+fn read(setup: &Setup, name: &str, folder: &Path, before: Option<&Pack>) -> Result<Contents, Notice> {
     let home = packs::home(setup);
     let (mut used, _) = home.verified().unwrap_or_default();
     if let Some(before) = before {
         used.retain(|folder| *folder != home.folder(before));
     }
+    let mut pack_names = home.names();
+    pack_names.insert(folder.to_owned(), name.to_owned());
     let others = Sources {
         built_in: true,
         packs: used,
+        pack_names,
         config: Some(setup.places.config.clone()),
         ..Sources::default()
     };

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
-use tiller_protocol::notice::capital;
+use tiller_protocol::notice::{capital, sentence};
 use tiller_protocol::skill::{SkillRecord, SkillTrial};
 use tiller_skills::packs::{Contents, Pack, PackState, Packs};
-use tiller_skills::{Skill, Skills, Sources};
+use tiller_skills::{Skill, Skills, Sources, WithheldKind};
 
 use super::describe::{body, contents_json, count, describe, short};
 use super::fetch::{self, Interrupt, shown};
@@ -56,15 +56,7 @@ fn pack_of<'a>(home: &Packs, all: &'a [Pack], file: &Path) -> Option<&'a str> {
 
 /// The state of a pack, for people.
 fn state(state: &PackState) -> String {
-    match state {
-        PackState::Used => "used".into(),
-        PackState::Changed(files) => {
-            let first = files.first().map(|file| one_line(file)).unwrap_or_default();
-            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            format!("not used: {first}{more} changed since you agreed to it")
-        }
-        PackState::Broken(why) => format!("not used: {}", one_line(why)),
-    }
+    state.why().map_or_else(|| "used".into(), |why| format!("not used: {}", one_line(&why)))
 }
 
 /// Prints all skills, then all packs.
@@ -112,6 +104,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             false => text.push_str(&format!("left out: {why}\n")),
         }
     }
+    text.push_str(&withheld(&all, json));
     for pack in &installed {
         let now = home.state(pack);
         let files = pack.files.len();
@@ -129,12 +122,49 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             true => "built in".to_owned(),
             false => format!("from {}", shown(&pack.origin.source)),
         };
-        text.push_str(&format!("pack {name}: {}, {from}{commit}, {}\n", count(files, "file"), state(&now)));
+        let remedy = now.remedy(&pack.name).map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        text.push_str(&format!(
+            "pack {name}: {}, {from}{commit}, {}{remedy}\n",
+            count(files, "file"),
+            state(&now)
+        ));
     }
     if rows.is_empty() && installed.is_empty() && !json {
         text.push_str("No skills. `tiller skills new NAME` makes one, `tiller skills install SOURCE` installs a pack.\n");
     }
     say(&text)
+}
+
+/// The skills, commands and styles that the user has not agreed to, with what to do.
+fn withheld(all: &Skills, json: bool) -> String {
+    let line = |item: &tiller_skills::WithheldItem| {
+        let kind = match item.kind {
+            WithheldKind::Skill => "skill",
+            WithheldKind::Command => "command",
+            WithheldKind::Style => "style",
+            // It has a line of its own.
+            WithheldKind::Pack => return String::new(),
+        };
+        let from = match &item.pack {
+            Some(pack) => format!("pack {pack}"),
+            None => item.from.word().to_owned(),
+        };
+        if json {
+            return json_line(&json!({
+                "kind": kind, "name": item.name, "description": item.description, "from": from, "pack": item.pack,
+                "file": item.file.display().to_string(), "used": false, "state": format!("not trusted: {}", item.why),
+                "remedy": item.remedy,
+            }));
+        }
+        format!(
+            "{kind} {}, {}: not trusted: {}; {}\n",
+            one_line(&item.name),
+            one_line(&from),
+            one_line(&item.why),
+            one_line(&item.remedy)
+        )
+    };
+    all.withheld().iter().map(line).collect()
 }
 
 /// Prints what the registry has.
@@ -184,7 +214,7 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
                 shown(name),
                 one_line(&flaw.problem.to_string())
             )),
-            None => user(format!("{}.", capital(&all.no_such(name)))),
+            None => user(sentence(&all.no_such(name))),
         });
     };
     let (mut used, _) = home.verified().map_err(|why| user(format!("{why}.")))?;
@@ -192,6 +222,7 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     let others = Sources {
         built_in: true,
         packs: used,
+        pack_names: home.names(),
         config: Some(setup.places.config.clone()),
         ..Sources::default()
     };

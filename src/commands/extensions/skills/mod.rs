@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tiller_config::Problem;
 use tiller_protocol::{Notice, NoticeKind};
+use tiller_skills::Relations;
 use tiller_skills::packs::{is_unfilled, new_skill};
 
 use crate::app::Setup;
@@ -55,13 +56,22 @@ pub(in crate::commands) fn run(setup: &Setup, args: &SkillsArgs) -> Result<Exit,
     }
 }
 
+/// What the user can mend. A sentence that ends with a question gets no full stop behind it.
 fn user(why: impl Into<String>) -> Notice {
+    let mut why: String = why.into();
+    if why.ends_with("?.") {
+        why.pop();
+    }
     Notice::new(NoticeKind::User, why)
 }
 
 /// Makes a skill from a template.
 fn new(setup: &Setup, name: &str, project: bool, at: Option<&Path>, json: bool) -> Result<Exit, Notice> {
     let above = match (project, at) {
+        (_, Some(at)) if at.starts_with(setup.places.pack_folder()) => {
+            return Err(user("Packs stay as you agreed to them: a file in one turns it off.")
+                .hint("Make the skill in another folder; without --at it is one of yours."));
+        }
         (_, Some(at)) => at.to_owned(),
         (true, None) => setup.project.join(".tiller/skills"),
         (false, None) => setup.places.config.join("skills"),
@@ -110,14 +120,24 @@ fn validate(setup: &Setup, path: &Path, json: bool) -> Result<Exit, Notice> {
         return Err(user(format!("There is no SKILL.md in {}, nor in a folder below it.", path.display()))
             .hint("`tiller skills new NAME` makes a skill."));
     }
+    // Without them the skills beside it are known, and those that are built in with the program.
+    let known = list::skills(setup).unwrap_or_default();
+    let mut related = tiller_skills::relations(&folders, &known).into_iter();
     let mut wrong = 0;
     let mut text = String::new();
     for folder in &folders {
-        let problems = tiller_skills::validate(folder);
+        let mut problems = tiller_skills::validate(folder);
+        let Relations { errors, warnings } = related.next().unwrap_or_default();
+        problems.extend(errors);
         wrong += usize::from(!problems.is_empty());
         let shown = one_line(&folder.display().to_string());
         if json {
-            let all: Vec<_> = problems.iter().map(problem_json).collect();
+            let mut all: Vec<_> = problems.iter().map(problem_json).collect();
+            all.extend(warnings.iter().map(|problem| {
+                let mut json = problem_json(problem);
+                json["warning"] = true.into();
+                json
+            }));
             text.push_str(&json_line(&json!({
                 "folder": folder.display().to_string(), "valid": problems.is_empty(), "problems": all,
             })));
@@ -128,13 +148,10 @@ fn validate(setup: &Setup, path: &Path, json: bool) -> Result<Exit, Notice> {
         } else if problems.is_empty() {
             text.push_str(&format!("{shown} is valid.\n"));
         } else {
-            for problem in problems {
-                let (line, _) = problem.at.unwrap_or((1, 1));
-                text.push_str(&format!("{shown}/SKILL.md:{line}: {}\n", one_line(&problem.message)));
-                if let Some(hint) = &problem.hint {
-                    text.push_str(&format!("    {}\n", one_line(hint)));
-                }
-            }
+            problems.iter().for_each(|problem| text.push_str(&problem_text(&shown, "", problem)));
+        }
+        if !json {
+            warnings.iter().for_each(|problem| text.push_str(&problem_text(&shown, "warning: ", problem)));
         }
     }
     if !json && folders.len() > 1 {
@@ -142,6 +159,13 @@ fn validate(setup: &Setup, path: &Path, json: bool) -> Result<Exit, Notice> {
     }
     say(&text)?;
     Ok(if wrong == 0 { Exit::Done } else { Exit::Usage })
+}
+
+/// A problem of the file in `folder`, with what to do in a line below.
+fn problem_text(folder: &str, mark: &str, problem: &Problem) -> String {
+    let (line, _) = problem.at.unwrap_or((1, 1));
+    let hint = problem.hint.iter().map(|hint| format!("    {}\n", one_line(hint))).collect::<String>();
+    format!("{folder}/SKILL.md:{line}: {mark}{}\n{hint}", one_line(&problem.message))
 }
 
 fn problem_json(problem: &Problem) -> serde_json::Value {

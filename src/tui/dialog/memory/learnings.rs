@@ -3,6 +3,7 @@
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::notice::counted;
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Learning, LearningCommand, LearningState, LearningText,
     LearningsQuery, LearningsReply, PromotionKind, RuleView, SessionId,
@@ -174,9 +175,8 @@ fn about(l: &Learning) -> String {
 fn about_rule(rule: &RuleView) -> String {
     let counts = rule.receipts;
     let mut text = format!(
-        "Shown {} {}, followed {}, violated {}\nWith: {}",
-        counts.shown,
-        if counts.shown == 1 { "time" } else { "times" },
+        "Shown {}, followed {}, violated {}\nWith: {}",
+        counted(u64::from(counts.shown), "time"),
         counts.followed,
         counts.violated,
         rule.when.iter().chain(&rule.never).cloned().collect::<Vec<_>>().join(", ")

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tiller_protocol::RuleReceipts;
 use tiller_protocol::memory::{ChangeDetails, MemoryPage};
+use tiller_protocol::notice::counted;
 use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint, Time};
 
 use crate::cell::thousands;
@@ -136,7 +137,8 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     }
     if !entry.counts.is_none() {
         let RuleReceipts { shown, followed, violated } = entry.counts;
-        lines.push(format!("Shown {shown} times with a call, followed {followed}, violated {violated}"));
+        let shown = counted(u64::from(shown), "time");
+        lines.push(format!("Shown {shown} with a call, followed {followed}, violated {violated}"));
     }
     if let Some(file) = page.files.iter().find(|f| f.target == entry.target) {
         let (bytes, budget) = (thousands(file.bytes), thousands(file.budget));

@@ -13,19 +13,36 @@ const HISTORY: u32 = 3000;
 /// Bytes of a prompt that is repeated.
 const PROMPT: std::ops::RangeInclusive<usize> = 12..=8_000;
 
-/// The user's prompts in this folder, newest first, as they would be without `$NAME` of this skill.
-pub(super) fn past_prompts(setup: &Setup, store: &Store, skill: &str) -> Result<Vec<String>, Notice> {
+/// A past prompt, as it would be without `$NAME` of the skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PastPrompt {
+    pub(super) text: String,
+    /// It named the skill as `$NAME`: the skill should answer to it.
+    pub(super) named: bool,
+}
+
+/// The user's prompts in this folder, newest first.
+pub(super) fn past_prompts(setup: &Setup, store: &Store, skill: &str) -> Result<Vec<PastPrompt>, Notice> {
     let filter =
         Filter { project: Some(setup.project_name()), exec: true, archived: true, ..Filter::default() };
     let sessions = store.sessions().list(&filter).map_err(|e| e.notice())?;
     let Some(session) = sessions.first() else { return Ok(Vec::new()) };
     let all = store.prompts().list(session.id, HistoryScope::Project, "", HISTORY).map_err(|e| e.notice())?;
-    let fits = |prompt: &String| {
-        PROMPT.contains(&prompt.trim().len()) && !prompt.trim_start().starts_with(['/', '!', '#', '$'])
-    };
     let mut seen = BTreeSet::new();
-    let all = all.into_iter().filter(fits).map(|prompt| unnamed(&prompt, skill));
-    Ok(all.filter(|prompt| seen.insert(prompt.clone())).collect())
+    let all = all.iter().filter_map(|prompt| usable(prompt, skill));
+    Ok(all.filter(|prompt| seen.insert(prompt.text.clone())).collect())
+}
+
+/// A prompt that can be tried; `None`: it is a command, a note, the text of `/init`, or it loads another skill.
+fn usable(prompt: &str, skill: &str) -> Option<PastPrompt> {
+    let text = unnamed(prompt, skill);
+    let named = text != prompt;
+    let begins = if named { text.trim_start() } else { prompt.trim_start() };
+    let init = tiller_tui::slash::init_message("");
+    let fits = PROMPT.contains(&prompt.trim().len())
+        && !begins.starts_with(['/', '!', '#', '$'])
+        && !begins.starts_with(init.as_str());
+    fits.then_some(PastPrompt { text, named })
 }
 
 /// A prompt with the name of a skill in place of `$NAME`, which loads the skill: a trial compares whether its description
@@ -58,14 +75,14 @@ pub(super) fn words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The prompts that share most with the skill's words, and those that share none, each newest first.
+/// The prompts that named the skill and then those that share most with its words, and those that share none, each newest first.
 pub(super) fn choose(
     skill: &BTreeSet<String>,
-    prompts: &[String],
+    prompts: &[PastPrompt],
     meant: usize,
     others: usize,
 ) -> (Vec<String>, Vec<String>) {
-    let of: Vec<BTreeSet<String>> = prompts.iter().map(|prompt| words(prompt)).collect();
+    let of: Vec<BTreeSet<String>> = prompts.iter().map(|prompt| words(&prompt.text)).collect();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for word in of.iter().flatten() {
         *known.entry(word).or_default() += 1;
@@ -77,13 +94,14 @@ pub(super) fn choose(
     let mut all: Vec<(usize, f64)> = (0..prompts.len()).map(|at| (at, score(at))).collect();
     let apart = all
         .iter()
-        .filter(|(_, score)| *score == 0.0)
+        .filter(|(at, score)| *score == 0.0 && !prompts[*at].named)
         .take(others)
-        .map(|(at, _)| prompts[*at].clone())
+        .map(|(at, _)| prompts[*at].text.clone())
         .collect();
-    all.retain(|(_, score)| *score > 0.0);
-    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    (all.into_iter().take(meant).map(|(at, _)| prompts[at].clone()).collect(), apart)
+    all.retain(|(at, score)| *score > 0.0 || prompts[*at].named);
+    let named = |at: usize| prompts[at].named;
+    all.sort_by(|a, b| named(b.0).cmp(&named(a.0)).then(b.1.total_cmp(&a.1)).then(a.0.cmp(&b.0)));
+    (all.into_iter().take(meant).map(|(at, _)| prompts[at].text.clone()).collect(), apart)
 }
 
 #[cfg(test)]
@@ -100,20 +118,45 @@ mod tests {
     }
 
     #[test]
+    fn prompts_that_name_the_skill_are_tried_and_generated_ones_are_not() {
+        let named = usable("$deploy the service to staging", "deploy").unwrap();
+        assert_eq!((named.text.as_str(), named.named), ("deploy the service to staging", true));
+        let plain = usable("deploy the service to staging", "deploy").unwrap();
+        assert!(!plain.named);
+        for other in [
+            "$notes about the parser",
+            "$HOME is wrong here",
+            "/goal ship the release",
+            "# remember this one",
+        ] {
+            assert_eq!(usable(other, "deploy"), None, "{other}");
+        }
+        for wishes in ["", "Be brief, and name the tests."] {
+            assert_eq!(usable(&tiller_tui::slash::init_message(wishes), "deploy"), None);
+        }
+    }
+
+    #[test]
     fn prompts_are_chosen_by_the_words_of_the_skill() {
         let skill = words("deploy: Deploys the service to staging and production. Use it for releases.");
-        let prompts: Vec<String> = [
+        let prompts: Vec<PastPrompt> = [
             "rename the field in the parser",
             "please deploy the new version to staging",
             "is the service deployed?",
             "write a test for the parser",
             "release the service: deploy it to production",
         ]
-        .map(str::to_owned)
+        .map(|text| PastPrompt { text: text.to_owned(), named: false })
         .into();
         let (meant, others) = choose(&skill, &prompts, 2, 5);
-        assert_eq!(meant, [prompts[4].clone(), prompts[1].clone()]);
-        assert_eq!(others, [prompts[0].clone(), prompts[3].clone()]);
+        let text = |at: usize| prompts[at].text.clone();
+        assert_eq!(meant, [text(4), text(1)]);
+        assert_eq!(others, [text(0), text(3)]);
+        let mut prompts = prompts.clone();
+        prompts[3].named = true;
+        let (meant, others) = choose(&skill, &prompts, 2, 5);
+        assert_eq!(meant, [text(3), text(4)], "one that named the skill goes first");
+        assert_eq!(others, [text(0)]);
         assert_eq!(choose(&skill, &[], 3, 3), (Vec::new(), Vec::new()));
     }
 }
