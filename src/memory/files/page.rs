@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
-use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
+use tiller_protocol::{MemoryEntry, MemoryFile, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
 use tiller_store::Store;
 
 use super::document::{Document, Entry, Part, Shown};
@@ -77,6 +77,31 @@ impl Memory {
         }
         self.count(&mut page)?;
         Ok(page)
+    }
+
+    /// What models see beside the entries that a list has, each with the name of its file: text that is no entry, and all of the
+    /// USER.md of the user's settings. Blocks.
+    pub fn other_text(&self) -> Vec<(MemoryTarget, String, Vec<String>)> {
+        let settings = self.settings_slot().path;
+        let mut all = Vec::new();
+        for file in [MemoryFile::Memory, MemoryFile::User] {
+            for (path, text) in self.live(file) {
+                let own = self.targets().find(|target| self.path(*target).as_ref() == Some(&path));
+                let (target, label, lines): (_, _, Vec<String>) = match own {
+                    Some(target) => {
+                        let lines = Document::parse(&text).other_lines().map(str::to_owned).collect();
+                        (target, format!("{}, text that is no entry", target.label()), lines)
+                    }
+                    None => {
+                        (SETTINGS, settings.display().to_string(), text.lines().map(str::to_owned).collect())
+                    }
+                };
+                if !lines.is_empty() {
+                    all.push((target, label, lines));
+                }
+            }
+        }
+        all
     }
 
     /// What is another one after each change of the entries, by whatever program. Blocks.
