@@ -36,6 +36,29 @@ fn is_hangul(c: char) -> bool {
     matches!(c, '\u{ac00}'..='\u{d7a3}')
 }
 
+/// Signs at the end of a text that are no part of its words.
+const END: [char; 4] = ['.', ',', '!', '?'];
+/// Longest text, in characters, that can be made of a few plain words.
+const PLAIN: usize = 40;
+
+/// Whether a text is a few words in one line and nothing else: no number, address, path or name with a sign in it. It stands in
+/// many texts by chance.
+pub fn is_few_words(text: &str) -> bool {
+    let text = text.trim_end_matches(END);
+    text.chars().count() <= PLAIN
+        && text.chars().all(|c| c.is_alphabetic() || c == ' ')
+        && word_set(text).len() < WORDS
+}
+
+/// Whether a text has at least as many words of `others` as say where it comes from, or consists of them. Only those of the
+/// others count that stand in it as they are.
+pub fn is_made_of<'a>(text: &str, others: impl Iterator<Item = &'a str>) -> bool {
+    let (own, low) = (word_set(text), text.to_lowercase());
+    let within = others.filter(|other| low.contains(other.trim_end_matches(END).to_lowercase().as_str()));
+    let shared: HashSet<String> = within.flat_map(word_set).filter(|word| own.contains(word)).collect();
+    shared.len() >= WORDS || (!own.is_empty() && shared.len() == own.len())
+}
+
 /// Whether at least `least` of 100 words of a text are in another one. False for a text of a few words.
 pub fn has_words_of(text: &str, other: &str, least: usize) -> bool {
     let own = word_set(text);
@@ -75,6 +98,20 @@ mod tests {
         assert!(has_words_of("依赖包必须来自镜像站点", "所有依赖包必须来自镜像站点,不要使用别的", 80));
         // Words of Korean with other endings.
         assert!(has_words_of("패키지는 미러에서 받는다", "패키지를 미러에서 받는다고 했다", 60));
+    }
+
+    #[test]
+    fn a_few_words_say_nothing_until_there_are_more_of_them() {
+        assert!(is_few_words("Python") && is_few_words("use the mirror.") && is_few_words("依赖"));
+        for told in ["left-pad", "evil.example", "port 8080", "packages come from our mirror today", "a/b"] {
+            assert!(!is_few_words(told), "{told}");
+        }
+        let many = ["Python", "come from", "the mirror", "packages"];
+        let made = |text: &str, of: &[&str]| is_made_of(text, of.iter().copied());
+        assert!(!made("The tests of this project need Python", &many));
+        assert!(made("Python", &many) && made("the mirror", &many), "nothing else is there");
+        assert!(made("In this team packages come from the mirror of old", &many), "four words of them");
+        assert!(!made("pythonic", &["Python"]));
     }
 
     #[test]

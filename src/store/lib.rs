@@ -48,7 +48,7 @@ mod write;
 pub use audit::costs::{CostSum, ModelCall};
 pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
-pub use knowledge::learnings::Retirement;
+pub use knowledge::learnings::{IMPORT, Retirement};
 pub use knowledge::memory::AddedLine;
 pub use knowledge::memory_seen::{MemoryLook, MemoryRun};
 pub use knowledge::memory_unfinished::{RecordStep, UnfinishedChange};

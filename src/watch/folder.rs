@@ -29,6 +29,27 @@ impl Folder {
         matters: impl Fn(&Path) -> bool + Send + 'static,
         tell: impl Fn() + Send + 'static,
     ) -> Result<Self, String> {
+        Self::watch_as(folder, RecursiveMode::Recursive, matters, tell)
+    }
+
+    /// As [`Self::watch`], without the folders below `folder`.
+    ///
+    /// # Errors
+    /// As [`Self::watch`].
+    pub fn watch_flat(
+        folder: &Path,
+        matters: impl Fn(&Path) -> bool + Send + 'static,
+        tell: impl Fn() + Send + 'static,
+    ) -> Result<Self, String> {
+        Self::watch_as(folder, RecursiveMode::NonRecursive, matters, tell)
+    }
+
+    fn watch_as(
+        folder: &Path,
+        mode: RecursiveMode,
+        matters: impl Fn(&Path) -> bool + Send + 'static,
+        tell: impl Fn() + Send + 'static,
+    ) -> Result<Self, String> {
         // Symbolic links are resolved, as in the paths of events.
         let folder: PathBuf =
             folder.canonicalize().map_err(|e| format!("{} cannot be watched: {e}", folder.display()))?;
@@ -48,7 +69,7 @@ impl Folder {
         };
         let words = |e: notify::Error| format!("{} cannot be watched: {e}", folder.display());
         let mut watcher = notify::recommended_watcher(hear).map_err(words)?;
-        watcher.watch(&folder, RecursiveMode::Recursive).map_err(words)?;
+        watcher.watch(&folder, mode).map_err(words)?;
         let thread = std::thread::Builder::new()
             .name("tiller-folder".into())
             .spawn(move || run(&rx, tell))

@@ -666,3 +666,30 @@ async fn a_file_over_its_budget_is_shortened_by_the_fast_tier_or_without_it_and_
         rig.quit().await;
     }
 }
+
+/// A client that lists memory is told when an editor changes a file, and when something waits in the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lists_memory_is_told_of_each_change() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let fake = Fake::new([]);
+    let mut rig = place.start_with(&fake, with(&memory)).await;
+    assert_eq!(page(&mut rig).await.entries, []);
+    let changed = |body: &tiller_protocol::EventBody| {
+        matches!(body, tiller_protocol::EventBody::State(StateEvent::MemoryChanged {})).then_some(())
+    };
+    // An editor.
+    let file = memory.path(MemoryTarget::default()).unwrap();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    page(&mut rig).await;
+    std::fs::write(&file, "- by hand\n").unwrap();
+    rig.until("the change of an editor", changed).await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept), ["by hand"]);
+    // Another user of the same database: what waits is in no file.
+    let from = tiller_protocol::Provenance { taint: Taint::Web, ..Default::default() };
+    let edit = tiller_memory::files::Edit::Append("it waits".into());
+    let planned = memory.plan(MemoryTarget::default(), &edit, from).unwrap();
+    memory.pend(&planned).unwrap();
+    rig.until("the entry that waits", changed).await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Pending).len(), 1);
+}

@@ -88,24 +88,31 @@ fn import(setup: &Setup, store: &Store, file: &Path, mine: bool, json: bool) -> 
     }
     let found = learnings.len();
     let proposed = learnings.iter().any(|l| l.state == LearningState::Proposed);
-    let new = store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?;
+    let (new, taken) = match mine {
+        true => store.learnings().add_own(learnings).wait().map_err(|e| e.notice())?,
+        false => (store.learnings().add_all(learnings).wait().map_err(|e| e.notice())?, 0),
+    };
+    let known = found - new - taken;
     let exit = if read.left_out > 0 { Exit::Refused } else { Exit::Done };
     if json {
         let refused: Vec<_> =
             read.refused.iter().map(|(line, why)| json!({"line": line, "why": why})).collect();
-        let row = json!({"new": new, "known": found - new, "left_out": read.left_out, "refused": refused});
+        let row = json!({
+            "new": new, "taken_over": taken, "known": known, "left_out": read.left_out, "refused": refused
+        });
         say(&json_line(&row))?;
         return Ok(exit);
     }
     for (line, why) in &read.refused {
         say_beside(&format!("line {line}: {why}"));
     }
+    let taken = if taken > 0 { format!("{taken} taken over as yours, ") } else { String::new() };
     let waits = match new > 0 && proposed {
         true if mine => " Those that are proposed wait for you in /learnings.",
         true => " They wait for you in /learnings.",
         false => "",
     };
-    say(&format!("{} new, {} known, {} left out.{waits}\n", new, found - new, read.left_out))?;
+    say(&format!("{new} new, {taken}{known} known, {} left out.{waits}\n", read.left_out))?;
     Ok(exit)
 }
 

@@ -8,6 +8,7 @@ use tiller_protocol::SessionId;
 use crate::context::news::News;
 use crate::context::todo::Todo;
 use crate::memory::msg::LateChances;
+use crate::memory::watching::MemoryWatch;
 
 /// State of the context: what models see beside the entries, and side calls.
 #[derive(Default)]
@@ -17,6 +18,8 @@ pub(crate) struct ContextPart {
     pub(crate) news: News,
     /// The last entry that the model was asked about what to keep in memory.
     pub(crate) saved: Option<tiller_protocol::EntryId>,
+    /// Tells clients that list memory when it changes.
+    pub(crate) memory_watch: Arc<MemoryWatch>,
     /// Sessions that ended without their chance to save.
     pub(crate) late: LateChances,
     /// The output style that the user chose in this session (`None` in it: none); else that of the settings holds.

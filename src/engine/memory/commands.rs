@@ -32,7 +32,11 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
 /// Lists memory.
 pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: MemoryQuery) {
     let learnings = core.services.user.learnings.clone();
+    let (watch, bus) = (Arc::clone(&core.context.memory_watch), Arc::clone(&core.bus));
+    let scope = core.scope_of(None);
     answer(core, client, cause, move |memory| {
+        // Before the entries are read: what changes after that is told.
+        watch.begin(memory, &bus, &scope);
         let mut page = Box::new(memory.page(&query)?);
         if let Some(rules) = learnings.as_ref().and_then(|learnings| learnings.rules()) {
             rules.mark(&mut page);
@@ -88,7 +92,7 @@ fn answer(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    work: impl FnOnce(&Memory) -> Result<ReplyEvent, MemoryError> + Send + 'static,
+    work: impl FnOnce(&Arc<Memory>) -> Result<ReplyEvent, MemoryError> + Send + 'static,
 ) {
     let Some(memory) = core.services.user.memory.clone() else {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, "there is no memory here"));

@@ -11,6 +11,7 @@
 //! | `claim` | of several windows one takes the chance of a session |
 //! | `late` | that request for sessions that ended without it, at the next start |
 //! | `unconfined`, `unconfined_programs` | what programs that nothing confines write into memory files |
+//! | `watching` | clients that list memory are told when it changes |
 //! | `msg`, `handle` | messages of this room to the engine's loop, and what they do |
 
 pub(crate) mod branches;
@@ -24,3 +25,4 @@ pub(crate) mod origin;
 pub(crate) mod save;
 pub(crate) mod unconfined;
 pub(crate) mod unconfined_programs;
+pub(crate) mod watching;

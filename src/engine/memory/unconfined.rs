@@ -9,7 +9,7 @@ use tiller_memory::files::UnconfinedCall;
 use tiller_protocol::{Notice, NoticeKind, Provenance, SessionId};
 
 /// What brings removed entries back.
-pub(super) const BRINGS_BACK: &str = "/memory lists what was removed, and brings it back";
+pub(super) const BRINGS_BACK: &str = "/memory lists what was removed or changed, and brings it back";
 
 /// A program that nothing confines, before it starts.
 pub(crate) struct UnconfinedStart {
@@ -68,7 +68,7 @@ impl UnconfinedProgram {
             notices.push(notice(entries(written, "written"), hint));
         }
         if removed > 0 {
-            notices.push(notice(entries(removed, "removed"), BRINGS_BACK));
+            notices.push(notice(entries(removed, "removed or changed"), BRINGS_BACK));
         }
         if let Some(first) = changed.first() {
             let name = first.file_name().unwrap_or_default().to_string_lossy();

@@ -92,7 +92,7 @@ pub(crate) fn turn_over(core: &mut Core) {
             bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
         };
         if removed > 0 {
-            show(format!("{} while the agent worked", entries(removed, "removed")), BRINGS_BACK);
+            show(format!("{} while the agent worked", entries(removed, "removed or changed")), BRINGS_BACK);
         }
         if archived > 0 {
             let moved = entries(archived, "moved into the archive");

@@ -49,6 +49,7 @@ pub use document::{Document, Entry};
 pub use history::Moved;
 pub use import::{Imported, ImportedEntry};
 pub use merge::merge;
+pub use page::MemoryMark;
 pub use plan::{Edit, Planned, Route};
 pub use power::RuleFilePlace;
 pub use screen::screen;

@@ -1,13 +1,17 @@
 //! What clients see of memory.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use tiller_protocol::memory::{ChangeState, MemoryChange, MemoryPage, MemoryUse};
-use tiller_protocol::{MemoryEntry, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
+use tiller_protocol::{MemoryEntry, MemoryFile, MemoryQuery, MemoryState, MemoryTarget, RuleReceipts};
+use tiller_store::Store;
 
 use super::document::{Document, Entry, Part, Shown};
-use super::power::{ByOthers, is_line};
+use super::power::{ByOthers, RuleFilePlace, is_line};
+use super::seen::{Stamp, stamp};
 use super::{Memory, MemoryError, SETTINGS, name};
 use crate::rules::matcher::without_matchers;
 
@@ -18,6 +22,13 @@ const NOT_SENT: &str = "It is in no prompt until you accept it: a program wrote 
 /// The same at lines that are no entry.
 const NOT_SENT_LINE: &str =
     "It is in no prompt until you accept it: a program wrote it into the file, and it is no entry";
+
+/// The state of the entries of memory, to be compared with a later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryMark {
+    files: Vec<Stamp>,
+    changes: (i64, i64),
+}
 
 impl Memory {
     /// All entries: pending ones first, then those of the files, then those that were set aside, then what vanished. With words in the query those
@@ -66,6 +77,65 @@ impl Memory {
         }
         self.count(&mut page)?;
         Ok(page)
+    }
+
+    /// What models see beside the entries that a list has, each with the name of its file: text that is no entry, and all of the
+    /// USER.md of the user's settings. Blocks.
+    pub fn other_text(&self) -> Vec<(MemoryTarget, String, Vec<String>)> {
+        let settings = self.settings_slot().path;
+        let mut all = Vec::new();
+        for file in [MemoryFile::Memory, MemoryFile::User] {
+            for (path, text) in self.live(file) {
+                let own = self.targets().find(|target| self.path(*target).as_ref() == Some(&path));
+                let (target, label, lines): (_, _, Vec<String>) = match own {
+                    Some(target) => {
+                        let lines = Document::parse(&text).other_lines().map(str::to_owned).collect();
+                        (target, format!("{}, text that is no entry", target.label()), lines)
+                    }
+                    None => {
+                        (SETTINGS, settings.display().to_string(), text.lines().map(str::to_owned).collect())
+                    }
+                };
+                if !lines.is_empty() {
+                    all.push((target, label, lines));
+                }
+            }
+        }
+        all
+    }
+
+    /// What is another one after each change of the entries, by whatever program. Blocks.
+    pub fn mark(&self) -> MemoryMark {
+        let files = self.rule_files().iter().map(|file| stamp(&file.path)).collect();
+        // What cannot be read has not changed.
+        let changes = self.store.get().and_then(|store| store.memory_changes().mark().ok());
+        MemoryMark { files, changes: changes.unwrap_or_default() }
+    }
+
+    /// The folders of the files in which a change of the entries is seen, links resolved, and the names of those files. Folders
+    /// that do not exist are left out. Blocks.
+    pub fn folders(&self) -> Vec<(PathBuf, Vec<OsString>)> {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for RuleFilePlace { path, .. } in self.rule_files() {
+            paths.extend(path.canonicalize());
+            paths.push(path);
+        }
+        // What waits for the user is in the database only.
+        if let Some(database) = self.store.get().map(Store::path) {
+            let mut log = database.clone().into_os_string();
+            log.push("-wal");
+            paths.extend([database, log.into()]);
+        }
+        let mut folders: Vec<(PathBuf, Vec<OsString>)> = Vec::new();
+        for path in paths {
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+            let (Some(folder), Some(name)) = (folder, path.file_name()) else { continue };
+            match folders.iter_mut().find(|(known, _)| *known == folder) {
+                Some((_, names)) => names.push(name.to_owned()),
+                None => folders.push((folder, vec![name.to_owned()])),
+            }
+        }
+        folders
     }
 
     /// How many changes wait for the user.

@@ -93,12 +93,13 @@ impl Memory {
     }
 }
 
-/// Puts an entry back, unless its text is there: an edited one in the place of what it `became`.
+/// Puts an entry back, unless its text is there: an edited one in the place of what it `became`, if that has its words.
 fn put_back(document: &mut Document, line: &str, entry: &Entry, became: Option<&Entry>) -> Restored {
     if is_back(document, line) {
         return Restored::There;
     }
-    if let Some(edited) = became
+    // Another entry that was written at its place stays.
+    if let Some(edited) = became.filter(|edited| likeness(&entry.text, &edited.text) >= LIKE)
         && document.replace(edited, entry)
     {
         return Restored::InPlaceOf(edited.clone());

@@ -1,7 +1,6 @@
 //! How far the entries of memory can be trusted, as it is recorded, and what they pass on to a text that is made of them.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::memory::ChangeState;
@@ -10,7 +9,8 @@ use tiller_store::AddedLine;
 
 use super::document::Entry;
 use super::{Memory, MemoryError, name};
-use crate::likeness::repeats;
+use crate::likeness::{is_few_words, is_made_of, repeats};
+use crate::screen::instructs;
 
 /// Percentage of the words of a text or an entry in the other one from which on the text repeats the entry.
 const SAME: usize = 80;
@@ -26,8 +26,40 @@ pub(super) struct Origins {
     pub(super) others: Arc<HashSet<(String, String)>>,
     /// Texts that the user wrote or accepted, without the mark at their end.
     accepted: HashSet<String>,
-    /// Texts that are not trusted, without the mark at their end; each with the text in one line.
-    texts: BTreeMap<String, (Taint, String)>,
+    /// Texts that are not trusted, without the mark at their end.
+    texts: BTreeMap<String, KnownText>,
+}
+
+/// A text that is not trusted.
+#[derive(Debug)]
+struct KnownText {
+    taint: Taint,
+    /// The text in one line.
+    line: String,
+    /// It is a few plain words, which stand in other texts by chance: it is known only where nothing else stands beside it, or
+    /// together with others. One that reads like an instruction is never taken for this.
+    few: bool,
+}
+
+impl KnownText {
+    fn new(text: &str, taint: Taint) -> Self {
+        Self { taint, line: one_line(text), few: is_few_words(text) && !instructs(text) }
+    }
+
+    /// Whether a text shows it word for word. `line`: that text in one line.
+    fn is_in(&self, text: &str, line: &str) -> bool {
+        if !self.few {
+            return line.contains(&self.line);
+        }
+        line.contains(&self.line) && text.lines().any(|shown| is_item(shown, &self.line))
+    }
+}
+
+/// Whether a line of a text is `item`, behind a mark of a list, a number or a date, and before a note in brackets.
+fn is_item(line: &str, item: &str) -> bool {
+    let Some(at) = line.find(item) else { return false };
+    let (before, after) = (&line[..at], line[at + item.len()..].trim());
+    !before.chars().any(char::is_alphabetic) && (after.is_empty() || after.starts_with(['(', '[']))
 }
 
 impl Origins {
@@ -50,9 +82,9 @@ impl Origins {
 
     fn note(&mut self, text: String, taint: Taint) {
         if taint.is_untrusted() && !self.accepted.contains(&text) {
-            let line = one_line(&text);
-            let known = self.texts.entry(text).or_insert((taint, line));
-            known.0 = taint.max(known.0);
+            let new = KnownText::new(&text, taint);
+            let known = self.texts.entry(text).or_insert(new);
+            known.taint = taint.max(known.taint);
         }
     }
 }
@@ -61,32 +93,39 @@ impl Origins {
 pub(super) struct Taints {
     recorded: Arc<Origins>,
     /// Texts whose origin could not be stored, without the mark at their end: output of a tool.
-    unstored: BTreeSet<String>,
+    unstored: BTreeMap<String, KnownText>,
 }
 
 impl Taints {
-    /// Texts that are not trusted, each as it is and in one line.
-    fn texts(&self) -> impl Iterator<Item = (&str, Cow<'_, str>, Taint)> {
-        let recorded = self.recorded.texts.iter();
-        let recorded = recorded.map(|(text, (taint, line))| (text.as_str(), Cow::from(line), *taint));
-        let unstored = self.unstored.iter();
-        recorded.chain(unstored.map(|text| (text.as_str(), Cow::from(one_line(text)), Taint::ToolOutput)))
+    /// Texts that are not trusted, each with its text as it is.
+    fn texts(&self) -> impl Iterator<Item = (&str, &KnownText)> {
+        self.recorded.texts.iter().chain(&self.unstored).map(|(text, known)| (text.as_str(), known))
     }
 
     /// The origin of an entry of a file: as it is recorded, and as it says in its text.
     pub(super) fn of_entry(&self, entry: &Entry) -> Taint {
         let (text, marked) = unmarked(&entry.text);
-        let recorded = self.recorded.texts.get(&text).map(|(taint, _)| *taint);
-        let unstored = self.unstored.contains(&text).then_some(Taint::ToolOutput);
+        let recorded = self.recorded.texts.get(&text).map(|known| known.taint);
+        let unstored = self.unstored.get(&text).map(|known| known.taint);
         marked.max(recorded).max(unstored).unwrap_or(Taint::Agent)
     }
 
-    /// The least trusted entry whose words a text has.
+    /// The least trusted entry whose words a text has. Of entries of a few words all are taken together: what is made of many
+    /// of them is known as what is made of a long one.
     fn of_text(&self, text: &str) -> Taint {
         let own = one_line(text);
-        let same = |known: &str, line: &str| repeats(&own, known, SAME) || own.contains(line);
-        let found = self.texts().filter(|(known, line, _)| same(known, line)).map(|(.., taint)| taint);
-        found.max().unwrap_or(Taint::Agent)
+        let (few, long): (Vec<_>, Vec<_>) = self.texts().partition(|(_, known)| known.few);
+        let same = |text: &str, known: &KnownText| repeats(&own, text, SAME) || own.contains(&known.line);
+        let found = long.into_iter().filter(|(text, known)| same(text, known)).map(|(_, known)| known.taint);
+        let shown = few.iter().filter(|(_, known)| known.is_in(text, &own));
+        let shown = shown.map(|(_, known)| known.taint).max();
+        let made = |taint: &Taint| {
+            let of = few.iter().filter(|(_, known)| known.taint >= *taint);
+            is_made_of(&own, of.map(|(_, known)| known.line.as_str()))
+        };
+        // Of less trusted ones alone, or of all together.
+        let made = [Taint::Web, Taint::ToolOutput].into_iter().find(made);
+        found.max().max(shown).max(made).unwrap_or(Taint::Agent)
     }
 }
 
@@ -112,7 +151,12 @@ impl Memory {
         let since = self.since_unconfined.lock().unwrap_or_else(PoisonError::into_inner);
         let unstored = since.iter().flat_map(|since| since.unstored_lines());
         let unstored = unstored.map(|line| unmarked(&Entry::of_line(&line).text).0);
-        let unstored = unstored.filter(|text| !recorded.accepted.contains(text)).collect();
+        let unstored = unstored.filter(|text| !recorded.accepted.contains(text));
+        let unstored = unstored.map(|text| {
+            let known = KnownText::new(&text, Taint::ToolOutput);
+            (text, known)
+        });
+        let unstored = unstored.collect();
         Ok(Taints { recorded, unstored })
     }
 
@@ -120,9 +164,9 @@ impl Memory {
     pub fn taint_in(&self, text: &str) -> Taint {
         // What cannot be read is not trusted.
         let Ok(taints) = self.taints() else { return Taint::Web };
-        let text = one_line(text);
-        let shown = taints.texts().filter(|(_, line, _)| text.contains(line.as_ref()));
-        shown.map(|(.., taint)| taint).max().unwrap_or(Taint::Agent)
+        let line = one_line(text);
+        let shown = taints.texts().filter(|(_, known)| known.is_in(text, &line));
+        shown.map(|(_, known)| known.taint).max().unwrap_or(Taint::Agent)
     }
 
     /// The origin of a text that an agent writes: at most as trusted as the entry that it replaces, and as an entry that it

@@ -180,7 +180,7 @@ fn learning(line: &str, now: Time, mine: bool) -> Result<Learning, String> {
         source: LearningSource {
             session: None,
             entry: None,
-            agent: "import".into(),
+            agent: tiller_store::IMPORT.into(),
             branch: String::new(),
             taint: Taint::Web,
         },

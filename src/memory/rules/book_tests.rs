@@ -300,7 +300,7 @@ fn a_call_costs_the_same_whatever_vanished_from_the_files_before() {
     store.memory_changes().add(change(None, Some("of a page".into()), Done, Taint::Web)).wait().unwrap();
     let call = || {
         assert_eq!(book.rules(&store).len(), 1);
-        assert_eq!(book.memory.taint_in("it says: of a page"), Taint::Web);
+        assert_eq!(book.memory.taint_in("1. of a page"), Taint::Web);
     };
     call();
     let few = least(call);
@@ -316,7 +316,7 @@ fn a_call_costs_the_same_whatever_vanished_from_the_files_before() {
     assert!(many < few * 10, "{few:?} with one change recorded, {many:?} with 100,000 removals");
     // What is recorded later counts at once.
     store.memory_changes().add(change(None, Some("of a page".into()), Done, Taint::Person)).wait().unwrap();
-    assert_eq!(book.memory.taint_in("it says: of a page"), Taint::Agent);
+    assert_eq!(book.memory.taint_in("1. of a page"), Taint::Agent);
     store
         .memory_changes()
         .add(change(None, Some("mine [when: read]".into()), Done, Taint::Web))

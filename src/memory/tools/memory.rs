@@ -215,7 +215,7 @@ impl MemoryTool {
 
 const NO_RIGHTS: &str = "this agent may not do this: its definition does not say `memory: write` (or `read`)";
 
-/// The entries of files in their order, and their number.
+/// The entries of files in their order with their number, and what else of the files models see.
 fn listed(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
     let page = memory.page(&MemoryQuery::default())?;
     let mut out = faults(&page, args);
@@ -235,6 +235,10 @@ fn listed(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> 
             entries.iter().for_each(|e| out.push_str(&format!("- {}\n", line(e))));
             count += entries.len();
         }
+    }
+    for (_, label, lines) in memory.other_text().into_iter().filter(|(target, ..)| args.is_of(*target)) {
+        out.push_str(&format!("{label}:\n"));
+        lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
     }
     let said = if out.is_empty() { "no entries" } else { out.trim_end() };
     Ok((said.to_owned(), count))

@@ -343,6 +343,8 @@ pub enum StateEvent {
     LearningNews {
         news: Box<LearningNews>,
     },
+    /// Entries of memory changed, by whatever program: a list of them is read again.
+    MemoryChanged {},
     Notice {
         notice: Notice,
     },

@@ -14,6 +14,9 @@ const COLUMNS: &str = "id, tool, subject, error_type, details, pattern, fix, con
 /// Bytes that the largest learning of the database may have; larger ones were written by another program.
 const LARGEST: usize = 64 << 10;
 
+/// The agent of a learning that a file of others brought.
+pub const IMPORT: &str = "import";
+
 /// A learning that a consolidation retires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retirement {
@@ -120,6 +123,56 @@ fn put(conn: &Connection, l: &Learning) -> Result<(i64, bool)> {
     Ok((id, again > 0))
 }
 
+/// Whether a file of others brought it, and the user has not accepted it.
+fn is_of_import(l: &Learning) -> bool {
+    l.source.agent == IMPORT && l.source.session.is_none() && l.source.taint.is_untrusted()
+}
+
+/// The learning that an import made of the same text; `None`: there is none, or one with this kind and fix is the user's.
+fn imported(conn: &Connection, own: &Learning) -> Result<Option<Learning>> {
+    let kind = &own.kind;
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM learnings WHERE tool = ?1 AND fix = ?2 AND (pattern = ?3 OR (subject = ?4 AND error_type = ?5))
+         ORDER BY id"
+    ))?;
+    let rows = statement
+        .query_map(params![kind.tool, own.fix, own.pattern, kind.subject, kind.error_type], from_row)?
+        .collect::<rusqlite::Result<Vec<Learning>>>()?;
+    // Plain imports derive subject and error from the text, so that they may be others there.
+    let same = |l: &&Learning| l.kind.subject == kind.subject && l.kind.error_type == kind.error_type;
+    let found = rows.iter().find(same).or_else(|| rows.iter().find(|l| is_of_import(l)));
+    Ok(found.filter(|l| is_of_import(l)).cloned())
+}
+
+/// A learning of an import as it is with what the line of the user's own file says. One that was retired here stays so.
+fn owned(known: &Learning, own: &Learning) -> Learning {
+    let state = if known.state == LearningState::Proposed { own.state.clone() } else { known.state.clone() };
+    Learning {
+        id: known.id,
+        state,
+        last_used_at: known.last_used_at.max(own.last_used_at),
+        times_used: known.times_used.max(own.times_used),
+        ..own.clone()
+    }
+}
+
+/// Writes what a change by the user leaves as it is.
+fn write_kind(conn: &Connection, l: &Learning) -> Result<()> {
+    conn.prepare_cached(
+        "UPDATE learnings SET subject = ?2, error_type = ?3, details = ?4, error = ?5, tags = ?6, created = ?7 WHERE id = ?1",
+    )?
+    .execute(params![
+        l.id,
+        l.kind.subject,
+        l.kind.error_type,
+        serde_json::to_string(&l.kind.details)?,
+        l.error,
+        serde_json::to_string(&l.tags)?,
+        l.created_at.millis(),
+    ])?;
+    Ok(())
+}
+
 impl Learnings<'_> {
     /// Adds a learning, unless there is one with the same kind and fix. Its number, and whether it is new.
     pub fn add(&self, learning: Learning) -> Ticket<(i64, bool)> {
@@ -134,6 +187,27 @@ impl Learnings<'_> {
                 new += usize::from(put(conn, learning)?.1);
             }
             Ok(new)
+        })
+    }
+
+    /// As [`Self::add_all`], for those of a file of the user's own: one that is here from an import, and that waits or was never
+    /// the user's, gets the state, the uses and the origin of the file. The numbers of new and of taken over ones.
+    pub fn add_own(&self, learnings: Vec<Learning>) -> Ticket<(usize, usize)> {
+        self.store.write(move |conn| {
+            let (mut new, mut taken) = (0, 0);
+            for learning in &learnings {
+                let Some(known) = imported(conn, learning)? else {
+                    new += usize::from(put(conn, learning)?.1);
+                    continue;
+                };
+                let after = owned(&known, learning);
+                if after != known {
+                    write(conn, &after, Some(&known))?;
+                    write_kind(conn, &after)?;
+                    taken += 1;
+                }
+            }
+            Ok((new, taken))
         })
     }
 

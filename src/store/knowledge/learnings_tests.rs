@@ -175,3 +175,37 @@ fn one_that_was_set_aside_comes_back_with_the_texts_of_now() {
     let kept = store.learnings().get(id).unwrap();
     assert_eq!((kept.state, kept.context.as_str(), kept.pattern), (LearningState::Active, "", again.pattern));
 }
+
+/// What a plain import brought is the user's once they say that the file is theirs.
+#[test]
+fn an_import_of_the_users_own_file_takes_over_what_a_plain_import_brought() {
+    let (_dir, store) = scratch();
+    let l = store.learnings();
+    let brought = |own: &Learning| {
+        let mut learning = own.clone();
+        learning.state = LearningState::Proposed;
+        learning.source.agent = crate::IMPORT.into();
+        (learning.source.session, learning.source.entry) = (None, None);
+        learning.source.taint = Taint::Web;
+        (learning.times_used, learning.last_used_at) = (0, None);
+        learning
+    };
+    let mut own = learning("git push", "rejected", "git pull first");
+    (own.state, own.times_used) = (LearningState::Active, 7);
+    own.source.taint = Taint::Person;
+    let mut other = learning("cargo test", "no such package", "-p store");
+    other.source.taint = Taint::Person;
+    let mut derived = brought(&other);
+    derived.kind.subject = "cargo".into();
+    assert_eq!(l.add_all(vec![brought(&own), derived]).wait().unwrap(), 2);
+    let third = learning("npm ci", "no lock file", "npm install");
+    let file = vec![own.clone(), other.clone(), third];
+    assert_eq!(l.add_own(file.clone()).wait().unwrap(), (1, 2));
+    assert_eq!(l.add_own(file).wait().unwrap(), (0, 0), "once");
+    let all = l.list("", None, 9).unwrap();
+    assert_eq!(all.len(), 3, "none is there twice");
+    for wanted in [own, other] {
+        let found = all.iter().find(|l| l.fix == wanted.fix).unwrap();
+        assert_eq!(*found, Learning { id: found.id, ..wanted });
+    }
+}

@@ -246,6 +246,21 @@ impl MemoryChanges<'_> {
         })
     }
 
+    /// Numbers of which one is another one after each change that was added, accepted, declined, undone or redone, by whatever
+    /// process. A removal that only changes its state is not counted.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn mark(&self) -> Result<(i64, i64)> {
+        self.store.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT number, (SELECT coalesce(max(id), 0) FROM memory_changes) FROM revisions
+                 WHERE name = 'memory_origins'",
+            )?;
+            Ok(statement.query_row([], |r| Ok((r.get(0)?, r.get(1)?)))?)
+        })
+    }
+
     /// The lines that changes of these files added, those that were added last at the end.
     ///
     /// # Errors

@@ -393,6 +393,24 @@ fn changes_of_memory_of_version_17_moved_nothing() {
     assert_eq!((changes.len(), changes[0].archived), (1, None));
 }
 
+/// Changes of version 23 have no details.
+#[test]
+fn changes_of_memory_of_version_23_have_no_details() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..23], NOW).unwrap();
+    conn.execute_batch(
+        "INSERT INTO memory_changes(time, path, removed, added, state, branch, agent, taint)
+         VALUES(1, '/m', NULL, 'x', 'done', '', 'main', 'person')",
+    )
+    .unwrap();
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let changes = store.memory_changes().of_files(&["/m".into()]).unwrap();
+    assert!(changes.len() == 1 && changes[0].details.is_none(), "{changes:?}");
+}
+
 /// Up to version 19 an entry had a row for each time that it vanished.
 #[test]
 fn removals_that_were_recorded_again_and_again_become_one() {

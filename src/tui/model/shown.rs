@@ -247,6 +247,7 @@ fn is_global(event: &Event) -> bool {
                 | StateEvent::GitChanged { .. }
                 | StateEvent::SandboxTested { .. }
                 | StateEvent::Saving { .. }
+                | StateEvent::MemoryChanged { .. }
         ),
         _ => false,
     }

@@ -116,4 +116,12 @@ fn learnings_move_to_another_home_as_they_are() {
         assert_eq!((&row["state"], &row["source"]["taint"]), (&json!("proposed"), &json!("web")), "{row}");
         assert_eq!((&row["times_used"], &row["last_used_at"]), (&json!(0), &Value::Null), "{row}");
     }
+    // They say later that the file is theirs.
+    let out = run(of_another.tiller(&["learnings", "import", "--mine", "-"]), text.as_bytes());
+    assert_eq!(out.stdout, "0 new, 3 taken over as yours, 0 known, 0 left out.\n", "{out:?}");
+    let (mut own, mut wanted) = (exported(&of_another), before);
+    for rows in [&mut own, &mut wanted] {
+        rows.sort_by_key(|row| row["fix"].to_string());
+    }
+    assert_eq!(own, wanted);
 }

@@ -391,7 +391,7 @@ fn removed_by_a_script(cols: u16, rows: u16) {
     model.push(Script::new().call("c1", "terminal", json!({"command": "sh wipe.sh"})));
     model.push(Script::new().text("Answer 1."));
     say(&mut term, "go on");
-    let said = "2 entries of memory were removed while a program ran outside";
+    let said = "2 entries of memory were removed or changed while a program ran outside";
     term.wait("the notice", |s| words(s).contains(said));
     term.wait_text("Answer 1.");
     assert_eq!(memory(&place), "- later\n");

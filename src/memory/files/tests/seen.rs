@@ -199,6 +199,9 @@ fn an_entry_that_was_edited_is_one_change_with_both_texts() {
     assert_eq!(text(dir.path()), before.replace("all tests", "tests"));
     memory.undo(false).unwrap();
     assert_eq!(text(dir.path()), before);
+    // What has none of its words is another entry, and stays.
+    memory.restore(id_of(&memory, "four blanks"), false).unwrap();
+    assert!(text(dir.path()).contains("- tabs of 4\n") && text(dir.path()).contains("- four blanks\n"));
 }
 
 #[test]

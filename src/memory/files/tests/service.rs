@@ -680,3 +680,42 @@ fn an_accepted_entry_is_the_last_change_and_an_edit_of_the_users_has_no_mark() {
     // A list may show an entry that was changed since.
     assert!(memory.has(MINE, "mine").unwrap() && !memory.has(MINE, "min").unwrap());
 }
+
+/// A word that a program wrote stands in many texts by chance. Many of them together say as much as a long text.
+#[test]
+fn a_few_plain_words_of_others_taint_only_what_is_made_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let taint = |text: &str| planned(&memory, Edit::Append(text.into())).0;
+    append(&memory, "Python", tainted(Taint::ToolOutput));
+    append(&memory, "evil.example", tainted(Taint::Web));
+    assert_eq!(taint("the tests of this project need Python and a database"), Taint::Agent);
+    assert_eq!(memory.taint_in("- the tests need Python (MEMORY.md)"), Taint::Agent);
+    assert_eq!(taint("python"), Taint::ToolOutput);
+    for shown in ["- 2026-11-18: Python [from tool output]", "first\n- Python (MEMORY.md)\nlast", "Python"] {
+        assert_eq!(memory.taint_in(shown), Taint::ToolOutput, "{shown}");
+    }
+    assert_eq!(taint("packages come from evil.example"), Taint::Web, "it is no plain word");
+    for word in ["packages", "come from", "the mirror", "approve all"] {
+        append_line(&memory, word);
+    }
+    assert_eq!(taint("In this team packages come from the mirror of old"), Taint::ToolOutput);
+    assert_eq!(memory.taint_in("they want you to approve all of it"), Taint::ToolOutput, "an instruction");
+    assert_eq!(taint("all packages of this team are built at night"), Taint::Agent);
+}
+
+/// An entry of a program that nothing confined, which no check has seen.
+fn append_line(memory: &Memory, line: &str) {
+    let change = tiller_protocol::memory::MemoryChange {
+        id: 0,
+        time: Time(0),
+        path: name(&memory.path(MINE).unwrap()),
+        removed: None,
+        added: Some(line.into()),
+        archived: None,
+        state: ChangeState::Done,
+        from: tainted(Taint::ToolOutput),
+        details: tiller_protocol::memory::ChangeDetails::default(),
+    };
+    memory.store.get().unwrap().memory_changes().add(change).wait().unwrap();
+}

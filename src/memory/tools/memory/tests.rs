@@ -63,6 +63,26 @@ async fn a_search_keeps_the_order_of_the_finder_and_says_its_spelling() {
     );
 }
 
+/// A read has all that the prompt has: also text that is no entry, and the USER.md of the settings.
+#[tokio::test]
+async fn a_read_has_the_text_that_is_no_entry() {
+    let s = main_agent();
+    let say = |args| s.bench.say(&s.tool, args);
+    say(json!({"action": "append", "text": "tests run with nextest"})).await;
+    std::fs::create_dir_all(s.dir.path().join("config")).unwrap();
+    std::fs::write(s.dir.path().join("config/USER.md"), "- likes tea\n").unwrap();
+    std::fs::write(s.dir.path().join("data/USER.md"), "# Me\n\nI am Robin.\n- from Lisbon\n").unwrap();
+    let settings = s.dir.path().join("config/USER.md").display().to_string();
+    assert_eq!(
+        say(json!({"action": "read"})).await,
+        format!(
+            "MEMORY.md:\n- 2026-11-18: tests run with nextest\nUSER.md:\n- from Lisbon\n{settings}:\n- likes tea\n\
+             USER.md, text that is no entry:\nI am Robin."
+        )
+    );
+    assert!(!say(json!({"action": "read", "file": "memory"})).await.contains("Robin"));
+}
+
 #[tokio::test]
 async fn entries_are_written_read_replaced_and_removed() {
     let s = main_agent();

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::fix::{passed, plan};
-use super::look::tail;
 use super::shorten;
 use crate::demo::Step;
 use crate::demo::turn::Turn;
@@ -37,8 +36,13 @@ pub(super) fn remember(turn: &Turn<'_>, text: &str) -> Step {
 pub(super) fn remembered(turn: &Turn<'_>) -> Step {
     match turn.last("memory") {
         None => Step::call("", "memory", json!({"action": "read"})),
-        Some(done) => Step::say(format!("This is remembered:\n\n{}", tail(&done.text, true))),
+        Some(done) => Step::say(format!("This is remembered:\n\n{}", all_lines(&done.text))),
     }
+}
+
+/// All lines of a result, as a block of code.
+fn all_lines(text: &str) -> String {
+    text.lines().filter(|line| !line.trim().is_empty()).map(|line| format!("    {line}\n")).collect()
 }
 
 /// Makes a mistake and corrects it, unless a learning of an earlier one names the correction.
@@ -98,4 +102,19 @@ pub(super) fn skill(turn: &Turn<'_>, name: &str) -> Step {
         "The skill `{name}` is in the conversation, and its parts are in the todo list. A real model would follow them now; \
          the demo stops here."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A summary would leave out entries that the prompt has.
+    #[test]
+    fn what_is_remembered_is_listed_whole() {
+        let entry = |n: usize| format!("- 2026-11-18: entry {n} {}\n", "word ".repeat(40).trim());
+        let result: String = (0..30).map(entry).collect();
+        let said = all_lines(&format!("MEMORY.md:\n{result}\nUSER.md:\n- last\n"));
+        assert_eq!(said.lines().count(), 33);
+        assert!((0..30).all(|n| said.contains(entry(n).trim_end())) && said.ends_with("    - last\n"));
+    }
 }

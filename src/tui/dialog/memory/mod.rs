@@ -8,7 +8,7 @@ mod rows;
 pub(crate) use rows::sample as sample_page;
 
 use tiller_protocol::command::Query;
-use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, MemoryCommand, MemoryEntry, MemoryQuery, MemoryState, SessionId,
@@ -208,6 +208,7 @@ impl Source for Browser {
             } else {
                 &["memory.accept", "memory.restore"]
             },
+            changed_by: |event| matches!(&event.body, EventBody::State(StateEvent::MemoryChanged { .. })),
             empty: match (self.state.loaded, self.page.entries.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "Nothing is kept yet: a message that begins with # is kept here",

@@ -69,7 +69,7 @@ pub(super) fn id_of_text(target: MemoryTarget, text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let text = lines.join("\n");
     let marks = [Taint::Web.mark(), Taint::ToolOutput.mark()];
-    let bare = marks.iter().fold(text.as_str(), |text, mark| text.strip_suffix(mark).unwrap_or(text));
+    let bare = marks.iter().fold(text.as_str(), |text, mark| text.strip_suffix(*mark).unwrap_or(text));
     format!("{} {bare}", target.label())
 }
 

@@ -292,6 +292,23 @@ fn the_cursor_stays_at_its_entry_after_an_action() {
     assert_eq!(last(&r), Some(MemoryCommand::Delete { target, old: text }));
 }
 
+/// The list is read again, and the cursor stays.
+#[test]
+fn an_open_list_shows_what_changes_meanwhile() {
+    let mut r = open(118, 32);
+    r.event(EventBody::State(StateEvent::MemoryChanged {}));
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Memory(_))));
+    let mut page = rows::sample();
+    let mut new = page.entries[1].clone();
+    (new.text, new.change) = ("It came meanwhile".into(), Some(9));
+    page.entries.insert(1, new);
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::MemoryReply { page: Box::new(page) })));
+    r.run("wait 1000; ctrl-x d");
+    assert!(r.screen().contains("It came meanwhile"), "{}", r.screen());
+    let old = "Reviews are short: two sentences and the risky lines".into();
+    assert_eq!(sent(&r), [MemoryCommand::Delete { target: MemoryTarget::default(), old }]);
+}
+
 /// Rows are known by what they hold: one that comes before them moves no edit to another entry.
 #[test]
 fn an_edit_is_of_the_entry_that_it_began_with() {
