@@ -129,7 +129,8 @@ impl Engine {
         match loaded {
             Some(mut loaded) => {
                 if let Some(model) = model {
-                    loaded.session.model = model;
+                    // Chosen for this start: where it cannot be used, that is an error.
+                    (loaded.session.model, loaded.replaced) = (model, None);
                 }
                 if let Some(effort) = effort {
                     loaded.session.effort = effort;
