@@ -164,6 +164,7 @@ impl Core {
         });
         open::leave(&mut self);
         let hooks = hooks::last(&self);
+        let permit = self.services.permit.clone();
         let writes = tokio::time::timeout(WRITES, async {
             while !self.saves.is_empty() {
                 let saved = self.saves.next().await;
@@ -176,7 +177,6 @@ impl Core {
                 }
             }
         });
-        let permit = self.services.permit.clone();
         let rules = async {
             if owned {
                 permit.writes().wait(RULES).await;
