@@ -140,7 +140,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
             _ => Exit::Model,
         })
     });
-    engine.stop();
+    engine.stop().iter().for_each(|unsaved| drop(crate::commands::fail(unsaved)));
     exit
 }
 

@@ -382,13 +382,14 @@ impl Running {
         self.runtime.block_on(f)
     }
 
-    /// Saves, ends all children, and stops.
-    pub fn stop(self) {
-        self.runtime.block_on(self.engine.shutdown());
+    /// Saves, ends all children, and stops. Returns what could not be saved and no event says.
+    pub fn stop(self) -> Vec<Notice> {
+        let unsaved = self.runtime.block_on(self.engine.shutdown());
         if let Some(hub) = &self.mcp {
             self.runtime.block_on(hub.end());
         }
         self.runtime.shutdown_timeout(Duration::from_millis(200));
+        unsaved
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> R
         };
         follow.run(&mut events).await
     });
-    engine.stop();
+    engine.stop().iter().for_each(|unsaved| drop(crate::commands::fail(unsaved)));
     if let Some((store, folders)) = discarded {
         match store.trash().discard(session).wait() {
             Ok(_) => crate::app::spill::discard(&folders, session),

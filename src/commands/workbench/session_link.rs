@@ -196,8 +196,12 @@ impl SessionLink {
             tell(sender, EventBody::State(StateEvent::Notice { notice }));
         }
         self.wait(|s| s.ended.then_some(()));
-        engine.stop();
-        if broke.load(Ordering::Acquire) { Err(broken()) } else { Ok(()) }
+        let unsaved = engine.stop().into_iter().next();
+        match unsaved {
+            _ if broke.load(Ordering::Acquire) => Err(broken()),
+            Some(unsaved) => Err(unsaved),
+            None => Ok(()),
+        }
     }
 
     fn start(

@@ -25,6 +25,7 @@ use crate::files::part::FilesPart;
 use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
 use crate::questions::asks::Asks;
+use crate::questions::rule_writes::RuleWrites;
 use crate::session::Session;
 use crate::session::load::{self, SessionData};
 use crate::turn::part::TurnPart;
@@ -33,7 +34,7 @@ use crate::watching::Watching;
 use crate::{money, money::budget, prompts::compose};
 
 /// Longest time that [`Engine::shutdown`] takes.
-const LAST: Duration = Duration::from_millis(3500);
+const LAST: Duration = Duration::from_millis(4500);
 
 /// Why it could not start.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -60,6 +61,8 @@ pub struct Engine {
     handle: EngineHandle,
     task: JoinHandle<()>,
     session: SessionId,
+    /// The rules of answers that are being written.
+    rules: Arc<RuleWrites>,
 }
 
 impl Engine {
@@ -126,7 +129,8 @@ impl Engine {
         match loaded {
             Some(mut loaded) => {
                 if let Some(model) = model {
-                    loaded.session.model = model;
+                    // Chosen for this start: where it cannot be used, that is an error.
+                    (loaded.session.model, loaded.replaced) = (model, None);
                 }
                 if let Some(effort) = effort {
                     loaded.session.effort = effort;
@@ -167,12 +171,13 @@ impl Engine {
             finder.refresh();
         }
         let session = core.session.id;
+        let rules = Arc::clone(core.services.permit.writes());
         let closing = Closing(Arc::clone(&core.bus));
         let task = tokio::spawn(async move {
             let _closing = closing;
             core.run(commands, inbox).await;
         });
-        Ok((Self { handle, task, session }, events))
+        Ok((Self { handle, task, session, rules }, events))
     }
 
     /// A handle for clients.
@@ -192,8 +197,9 @@ impl Engine {
         let _ = self.task.await;
     }
 
-    /// Saves, ends every child process, and ends. Takes a few seconds at most, usually milliseconds.
-    pub async fn shutdown(self) {
+    /// Saves, ends every child process, and ends. Takes a few seconds at most, usually milliseconds. Returns what could not be
+    /// saved and no event says.
+    pub async fn shutdown(self) -> Vec<Notice> {
         let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
         // When the queue of commands is full, the task is aborted below.
         let _ = self.handle.send(quit);
@@ -201,6 +207,7 @@ impl Engine {
         if tokio::time::timeout(LAST, &mut task).await.is_err() {
             task.abort();
         }
+        self.rules.unsaved()
     }
 }
 

@@ -31,6 +31,8 @@ const WRITES: Duration = Duration::from_millis(1000);
 const TASKS: Duration = Duration::from_millis(600);
 /// Time limit for the tasks of agents.
 const AGENTS: Duration = Duration::from_millis(1500);
+/// Time limit for rules of answers: another process may hold their file.
+const RULES: Duration = Duration::from_millis(1500);
 /// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_millis(800);
 
@@ -185,6 +187,7 @@ impl Core {
         });
         open::leave(&mut self);
         let hooks = hooks::last(&self);
+        let permit = self.services.permit.clone();
         let writes = tokio::time::timeout(WRITES, async {
             while !self.saves.is_empty() {
                 let saved = self.saves.next().await;
@@ -197,7 +200,12 @@ impl Core {
                 }
             }
         });
-        let (children, writes, ()) = tokio::join!(children, writes, hooks);
+        let rules = async {
+            if owned {
+                permit.writes().wait(RULES).await;
+            }
+        };
+        let (children, writes, (), ()) = tokio::join!(children, writes, hooks, rules);
         if children.is_err() {
             tracing::error!("children did not end in time");
         }

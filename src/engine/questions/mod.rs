@@ -9,5 +9,6 @@ pub mod keys;
 pub(crate) mod msg;
 pub(crate) mod permission;
 pub(crate) mod planning;
+pub(crate) mod rule_writes;
 pub(crate) mod skill_offer;
 pub mod trust;

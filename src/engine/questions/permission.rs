@@ -16,6 +16,8 @@ use tiller_protocol::{
 };
 use tiller_tool::shell::Deletion;
 
+use super::rule_writes::RuleWrites;
+
 /// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
@@ -32,6 +34,8 @@ pub struct Permit {
     /// The rules without those of the session.
     base: Arc<RwLock<RuleSet>>,
     always: AlwaysWriter,
+    /// What `always` is writing, for any agent.
+    writes: Arc<RuleWrites>,
     reader: Option<RulesReader>,
     /// Rules that restrict this agent further.
     narrow: Arc<Vec<Rule>>,
@@ -77,6 +81,7 @@ impl Permit {
             base: Arc::new(RwLock::new(policy.rules.clone())),
             policy: Arc::new(RwLock::new(policy)),
             always,
+            writes: Arc::default(),
             reader: None,
             narrow: Arc::default(),
             moved: None,
@@ -293,9 +298,19 @@ impl Permit {
     /// Allows `patterns` (one, or several joined by ` && `) for good. The file is written on a thread that may block: another
     /// process may hold it for a moment, and events go on meanwhile.
     pub(crate) async fn allow_always(&self, patterns: &str) -> Result<(), String> {
-        let (permit, patterns) = (self.clone(), patterns.to_owned());
-        let written = tokio::task::spawn_blocking(move || permit.write_always(&patterns)).await;
-        written.unwrap_or_else(|_| Err("the file could not be written".to_owned()))
+        let (permit, write) = (self.clone(), self.writes.begin(patterns));
+        let job = move || write.run(|patterns| permit.write_always(patterns));
+        let written = tokio::task::spawn_blocking(job).await;
+        let written = written.unwrap_or_else(|_| Err("the file could not be written".to_owned()));
+        if written.is_err() {
+            self.writes.reported(patterns);
+        }
+        written
+    }
+
+    /// The rules of answers that are being written.
+    pub(crate) fn writes(&self) -> &Arc<RuleWrites> {
+        &self.writes
     }
 
     /// As [`Self::allow_always`]; blocks.

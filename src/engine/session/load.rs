@@ -1,6 +1,6 @@
 //! Reads a stored session away from the engine's task.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
@@ -31,6 +31,23 @@ pub(crate) struct SessionData {
     pub(crate) damaged: u32,
     /// Calls that were refused because no user was present, since the user's last action in it.
     pub(crate) refused: usize,
+    /// The session's own model, where another one takes its place.
+    pub(crate) replaced: Option<ModelRef>,
+}
+
+/// The model that answers in a session with this model, and the latter where it cannot be used here: it is of another machine or
+/// program, and another one is configured.
+fn usable(services: &Services, model: ModelRef) -> (ModelRef, Option<ModelRef>) {
+    let providers = services.models.providers.read().unwrap_or_else(PoisonError::into_inner);
+    let known = |model: &ModelRef| providers.get(model.provider()).is_ok();
+    // One without a model gets the default where it is opened.
+    if model.0.is_empty() || known(&model) {
+        return (model, None);
+    }
+    match providers.default_model().filter(known) {
+        Some(other) => (other, Some(model)),
+        None => (model, None),
+    }
 }
 
 /// A new, empty session. Its row is made in the background.
@@ -114,7 +131,7 @@ fn read(
         refused += nobody(agent.session)?;
     }
     let damaged = context.damaged;
-    let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
+    let (model, replaced) = usable(services, row.summary.model.clone());
     let spent = store.costs().spent_in(id)?;
     let label = store.branches().list(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
     let foreign = row.summary.project != tiller_protocol::names::written(&services.workspace.root);
@@ -164,6 +181,7 @@ fn read(
         holder,
         damaged,
         refused,
+        replaced,
         session,
         held,
     })

@@ -153,6 +153,7 @@ pub(crate) fn enter_fresh(core: &mut Core) {
             holder: None,
             damaged: 0,
             refused: 0,
+            replaced: None,
         },
     );
     create_row(core);
@@ -203,6 +204,7 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
         holder,
         damaged,
         refused,
+        replaced,
     } = loaded;
     // A session without entries may have agents and workflows.
     let stored = session.head.id.is_some() || held.is_some();
@@ -252,6 +254,14 @@ pub(crate) fn enter(core: &mut Core, loaded: SessionData) {
     core.turn.prefix = crate::prompts::compose::prefix(&core.services, begin::facts(core));
     if foreign {
         foreign_notice(core);
+    }
+    if let Some(replaced) = replaced {
+        let model = &core.session.model;
+        let why =
+            format!("the model of this session, {replaced}, cannot be used here: {model} answers instead");
+        let notice = Notice::new(NoticeKind::Config, why)
+            .hint("/model chooses another one; a provider or its key is added in config.toml");
+        core.notice(notice);
     }
     if damaged > 0 {
         let notice = Notice::new(

@@ -107,7 +107,7 @@ pub struct Cell {
     pub unit: &'static str,
     pub role: Role,
     /// A part of the text that stays in sight where the text is cut: start and end in bytes.
-    mark: Option<(usize, usize)>,
+    pub mark: Option<(usize, usize)>,
 }
 
 impl Default for Cell {

@@ -48,6 +48,47 @@ async fn a_fork_gives_the_words_back_and_leaves_the_old_path() {
     assert_eq!(ops[0].title, "fork");
 }
 
+/// A session of another machine or program may name a model that is not known here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_whose_model_cannot_be_used_goes_on_with_the_configured_one_and_says_so() {
+    use tiller_provider::registry::{ApiFormats, build};
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let session = rig.session();
+    rig.quit().await;
+    // The provider `fake` is not there.
+    let elsewhere = |p: &mut tiller_engine::EngineConfig| {
+        p.config.model = Some("demo/demo".into());
+        let redact = tiller_provider::Redact::default();
+        p.providers = build(&p.config, &ApiFormats::built_in(), &|_| None, None, &redact);
+        p.session.model = None;
+        p.session.open = Open::Session(session);
+    };
+    let mut rig = place.start_with(&fake, elsewhere).await;
+    let notice = rig.notice("fake/m").await;
+    assert!(notice.message.contains("demo/demo answers instead"), "{notice:?}");
+    let snap = rig.snapshot().await;
+    assert_eq!(snap.model, ModelRef("demo/demo".into()));
+    let prompt = snap.entries.iter().rfind(|e| e.body.begins_turn()).unwrap().id;
+    rig.send(CommandBody::Session(SessionCommand::Fork { entry: prompt }));
+    rig.until("the branch", |e| matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(()))
+        .await;
+    assert_eq!(rig.turn("hello").await.0, TurnStatus::Done, "the first message on the branch is answered");
+    rig.quit().await;
+    // One that is asked for is not replaced.
+    let asked = |p: &mut tiller_engine::EngineConfig| {
+        elsewhere(p);
+        p.session.model = Some(ModelRef("fake/m".into()));
+    };
+    let mut rig = place.start_with(&fake, asked).await;
+    assert_eq!(rig.snapshot().await.model, ModelRef("fake/m".into()));
+    let seen = rig.quit().await;
+    assert!(!seen.iter().any(|e| format!("{:?}", e.body).contains("answers instead")));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_left_branch_brought_is_carried_over() {
     let place = Place::new();
