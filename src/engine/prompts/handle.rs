@@ -7,6 +7,7 @@ use crate::prompts::comments;
 use crate::prompts::compose;
 use crate::prompts::msg::PromptMsg;
 use crate::prompts::shell_line;
+use crate::prompts::skills;
 use crate::tool_call::calls;
 
 pub(crate) fn handle(core: &mut Core, msg: PromptMsg) {
@@ -16,6 +17,7 @@ pub(crate) fn handle(core: &mut Core, msg: PromptMsg) {
         PromptMsg::RanOnBoth(audit) => run::ran_both(core, *audit),
         PromptMsg::Comments(found) => comments::comments_found(core, found),
         PromptMsg::GoalChecked(checked) => goal::goal_checked(core, *checked),
+        PromptMsg::StylesRead { client, cause, name } => skills::style(core, client, cause, Some(name)),
         PromptMsg::Todos { items, reply } => calls::set_todos(core, items, reply),
     }
 }

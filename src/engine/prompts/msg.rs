@@ -28,6 +28,12 @@ pub(crate) enum PromptMsg {
     /// Comments in files that start a turn.
     Comments(Vec<FileComments>),
     GoalChecked(Box<GoalReport>),
+    /// The output styles were read again for a style that was not known.
+    StylesRead {
+        client: ClientId,
+        cause: CommandId,
+        name: String,
+    },
     Todos {
         items: Vec<TodoItem>,
         /// Gets its answer when the list is stored.

@@ -15,7 +15,9 @@ use tiller_skills::{Library, OwnCommand, Skill, SkillFiles, Skills, Style, Withh
 
 use crate::bus::{ClientId, read};
 use crate::core::Core;
+use crate::core::msg::Msg;
 use crate::prompts::message_commands::held::{self, MessageCommand};
+use crate::prompts::msg::PromptMsg;
 use crate::questions::skill_offer;
 use crate::turn::hold;
 use crate::turn::terms::{ToolList, TurnTerms};
@@ -30,6 +32,14 @@ const TEXT: usize = 64 * 1024;
 pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, command: SkillCommand) {
     let library = core.services.crew.roles.library().clone();
     match command {
+        SkillCommand::Style { name: Some(name) } if library.now().style(&name).is_none() => {
+            // Its file may have been made since the styles were read.
+            let tx = core.tx.clone();
+            core.spawn(async move {
+                let _ = tokio::task::spawn_blocking(move || library.reload()).await;
+                let _ = tx.send(Msg::Prompt(PromptMsg::StylesRead { client, cause, name })).await;
+            });
+        }
         SkillCommand::Style { name } => style(core, client, cause, name),
         SkillCommand::Switch { name, on } => {
             library.switch(&name, on);
@@ -81,7 +91,7 @@ fn restore(library: &Library, name: &str, scope: Scope, version: u64) -> Result<
 }
 
 /// Writes answers in another style from now on: the next message says so to the model, and the next prefix has the style.
-fn style(core: &mut Core, client: ClientId, cause: CommandId, name: Option<String>) {
+pub(crate) fn style(core: &mut Core, client: ClientId, cause: CommandId, name: Option<String>) {
     let skills = core.services.skills();
     let news = match &name {
         None => "The user turned the output style off: write answers as usual.".to_owned(),

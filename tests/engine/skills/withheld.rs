@@ -106,6 +106,12 @@ async fn what_is_not_trusted_is_listed_and_a_skill_of_a_pack_is_copied_to_be_edi
     let ReplyEvent::SkillsReply { reply: SkillReply::Commands { rows } } = reply else { panic!() };
     let told: Vec<(&str, bool)> = rows.iter().map(|row| (row.name.as_str(), row.unused.is_empty())).collect();
     assert_eq!(told, [("fresh", true), ("ship", false)]);
+    put(place.tmp.path(), "own/styles/pirate.md", "Arr.\n");
+    rig.send(CommandBody::Skill(SkillCommand::Style { name: Some("pirate".into()) }));
+    let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
+    assert!(said.contains("in the style pirate"), "{said}");
+    rig.send(CommandBody::Skill(SkillCommand::Style { name: Some("none".into()) }));
+    assert!(matches!(rig.reply().await, ReplyEvent::ErrorReply { .. }));
     rig.turn("/fresh").await;
     let request = fake.request(0);
     assert!(message_text(&request, request.messages.len() - 1).contains("Do it."));

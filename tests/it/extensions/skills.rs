@@ -102,6 +102,11 @@ fn a_pack_is_shown_before_it_is_installed_and_used_only_as_it_was_shown() {
     assert!(used(&place).is_empty());
     let list = place.ok(&["skills", "list"]);
     assert!(list.contains("not used: skills/rollback/SKILL.md changed since you agreed"), "{list}");
+    assert!(
+        list.contains("skill rollback, pack team: not trusted: ")
+            && list.contains("`tiller skills trust team`"),
+        "{list}"
+    );
     let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
     assert!(out.stderr.contains("The skills of the pack team are not used"), "{out:?}");
     refused(&place.run(&["skills", "trust", "team"]), "no terminal to ask on");
@@ -109,6 +114,7 @@ fn a_pack_is_shown_before_it_is_installed_and_used_only_as_it_was_shown() {
     refused(&out, "no terminal to ask on");
     let row = &crate::common::json_lines(&out.stdout)[0];
     assert_eq!(row["changed"], json!(["skills/rollback/SKILL.md"]), "{row}");
+    assert!(row["changes"][0]["diff"].as_str().is_some_and(|diff| diff.contains("+Delete it.")), "{row}");
     assert_eq!(row["scripts"][0]["path"], json!("skills/deploy/scripts/run.sh"), "{row}");
     // What comes after the question was asked is not agreed to.
     let mut term = place.term(&["skills", "trust", "team"], 100, 40);
