@@ -27,7 +27,7 @@ fn layers(cols: u16, rows: u16) {
     term.wait_text("Hello to you.");
     idle(&term);
 
-    // Enter edits the file of a layer.
+    // A key edits the file of a layer.
     let context = |term: &mut tiller_testkit::Term| {
         say(term, "/context");
         term.wait_text("Project: AGENTS.md");
@@ -35,7 +35,7 @@ fn layers(cols: u16, rows: u16) {
         term.wait("the row alone", |s| s.contains("Project: AGENTS.md") && !s.contains("Messages"));
     };
     context(&mut term);
-    term.keys("\r");
+    term.keys("\x18e");
     soon("the edited file", || place.read("AGENTS.md").contains("Use tabs.").then_some(()));
     term.wait("the conversation", |s| s.contains("Hello to you.") && !s.contains("Project: AGENTS.md"));
 
