@@ -89,7 +89,7 @@ fn holds(rules: usize, settings: bool, hooks: usize, used: &[(usize, &str)]) -> 
         .map(|own| format!("{own} {} from now on", if hooks == 1 { "runs" } else { "run" }));
     let used = [hooks, used].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
     match (held, used) {
-        (None, None) => "it contains no Tiller rules or settings".into(),
+        (None, None) => "what was listed can be used now".into(),
         (held, used) => held.into_iter().chain(used).collect::<Vec<_>>().join("; "),
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_a_yes_brings_in_is_told_in_a_sentence() {
         for (given, said) in [
-            ((0, false, 0, 0), "it contains no Tiller rules or settings"),
+            ((0, false, 0, 0), "what was listed can be used now"),
             ((1, false, 0, 0), "its rule applies from now on"),
             ((2, true, 0, 0), "its 2 rules and its settings apply from now on"),
             ((0, true, 0, 1), "its settings apply from now on; its workflow can be used now"),
