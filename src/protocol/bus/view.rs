@@ -140,11 +140,11 @@ pub struct ContextReport {
     pub used: u64,
     pub layers: Vec<LayerCost>,
     /// The system prompt as it is sent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
     pub tools: u64,
     /// Names, descriptions and schemas of the tools.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool_texts: String,
     pub messages: u64,
     /// Whether `used` is the provider's own count rather than an estimate.
