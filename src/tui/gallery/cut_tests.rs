@@ -1,6 +1,7 @@
 //! No text is cut while its row has room.
 
 use super::*;
+use crate::widget::excerpt::WORD;
 
 /// Blank columns that may follow a text that was cut: the gap between two columns, or the padding of a pane, and the half
 /// of a wide character that found no room.
@@ -23,9 +24,9 @@ fn scenes(size: (u16, u16), mut take: impl FnMut(&str, &Buffer)) {
     }
 }
 
-/// The texts that were cut although at least [`GAP`] blank columns of the same pane follow them, as `row: text`. A pane
+/// The texts that were cut although more than `gap` blank columns of the same pane follow them, as `row: text`. A pane
 /// ends where another background or another sign begins.
-fn cut_beside_room(cells: &Buffer) -> Vec<String> {
+fn cut_beside_room(cells: &Buffer, gap: usize) -> Vec<String> {
     let area = cells.area;
     let mut found = Vec::new();
     for y in area.top()..area.bottom() {
@@ -39,7 +40,7 @@ fn cut_beside_room(cells: &Buffer) -> Vec<String> {
             let end = (x + 1..area.right()).find(|x| is(*x, " ")).unwrap_or(area.right());
             let ground = |x: &u16| at(*x).is_some_and(|c| c.symbol() == " " && c.bg == mark.bg);
             let room = (end..area.right()).take_while(ground).count();
-            if room > GAP {
+            if room > gap {
                 let row: String = (area.left()..area.right()).filter_map(&at).map(|c| c.symbol()).collect();
                 found.push(format!("{y:2} {room:3} blank: {}", row.trim_end()));
             }
@@ -50,7 +51,7 @@ fn cut_beside_room(cells: &Buffer) -> Vec<String> {
 
 #[test]
 fn a_cut_beside_room_is_found_and_one_at_the_end_is_not() {
-    let row = |text: &str| cut_beside_room(&Buffer::with_lines([text])).len();
+    let row = |text: &str| cut_beside_room(&Buffer::with_lines([text]), GAP).len();
     assert_eq!(row("one that was cu…          7"), 1);
     assert_eq!(row("src/…/file.rs             7"), 1);
     assert_eq!(row("one that was cut…  7       "), 0);
@@ -85,7 +86,9 @@ fn nothing_is_cut_without_a_mark_or_beside_room() {
             // What is noted is noted for the thread that draws.
             let unmarked = crate::text::paint::CLIPPED.take();
             found.extend(unmarked.iter().map(|text| format!("without a mark, {from}: {text}")));
-            found.extend(cut_beside_room(cells).iter().map(|row| format!("beside room, {from}: {row}")));
+            // The rows of a search keep words whole.
+            let gap = if from.starts_with("search ") { WORD } else { GAP };
+            found.extend(cut_beside_room(cells, gap).iter().map(|row| format!("beside room, {from}: {row}")));
         });
         found
     };

@@ -312,6 +312,8 @@ fn a_script_ends_though_a_message_that_was_stopped_waits() {
     let mut r = Reader::new();
     r.plain.model.engine.ready = true;
     r.plain.input.script = true;
+    // What is asked at the start is answered.
+    r.plain.requests.unanswered.clear();
     r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
     let queued = Queued::new(QueueId(Default::default()), Message::text("/look"), SendMode::Queue);
     r.event(EventBody::State(StateEvent::QueueChanged { queue: vec![queued] }));

@@ -2,6 +2,9 @@
 
 use crate::text::{shorten_end, width};
 
+/// Columns that stay empty so that a word is whole; a longer word is cut.
+pub(crate) const WORD: usize = 12;
+
 /// What is shown before the marked piece, the piece, and what is shown behind it. `dots` stands where something is left out.
 pub(crate) fn excerpt(
     (before, marked, behind): (&str, &str, &str),
@@ -30,8 +33,11 @@ fn end_of(text: &str, room: usize, dots: &str) -> String {
     }
     let Some(room) = room.checked_sub(width(dots)) else { return String::new() };
     let begins = |at: usize, c: char| !c.is_whitespace() && text[..at].ends_with(char::is_whitespace);
-    let mut words = text.char_indices().filter(|(at, c)| begins(*at, *c)).map(|(at, _)| &text[at..]);
-    format!("{dots}{}", words.find(|end| width(end) <= room).unwrap_or_default())
+    let fits = |end: &&str| width(end) <= room;
+    let ends = || text.char_indices().map(|(at, c)| (at, c, &text[at..]));
+    let whole = ends().filter(|(at, c, _)| begins(*at, *c)).map(|(.., end)| end).find(fits).unwrap_or_default();
+    let longest = ends().map(|(.., end)| end).find(fits).unwrap_or_default();
+    format!("{dots}{}", if width(longest) > width(whole) + WORD { longest } else { whole })
 }
 
 /// The longest beginning of a text that ends with a word.
@@ -41,9 +47,12 @@ fn beginning_of(text: &str, room: usize, dots: &str) -> String {
     }
     let Some(room) = room.checked_sub(width(dots)) else { return String::new() };
     let ends = |at: usize, c: char| c.is_whitespace() && !text[..at].ends_with(char::is_whitespace);
-    let words = text.char_indices().filter(|(at, c)| ends(*at, *c)).map(|(at, _)| &text[..at]);
-    let whole = words.take_while(|beginning| width(beginning) <= room).last();
-    format!("{}{dots}", whole.unwrap_or_default())
+    let fits = |beginning: &&str| width(beginning) <= room;
+    let beginnings = || text.char_indices().map(|(at, c)| (at, c, &text[..at]));
+    let words = beginnings().filter(|(at, c, _)| ends(*at, *c)).map(|(.., beginning)| beginning);
+    let whole = words.take_while(fits).last().unwrap_or_default();
+    let longest = beginnings().map(|(.., beginning)| beginning).take_while(fits).last().unwrap_or_default();
+    format!("{}{dots}", if width(longest) > width(whole) + WORD { longest } else { whole })
 }
 
 #[cfg(test)]
@@ -67,6 +76,12 @@ mod tests {
         assert_eq!(shown(text, "job", 30), "…was closed by the night [job].");
         assert_eq!(shown(text, "tunnel", 6), "[tunnel]");
         assert_eq!(shown(text, "tunnel", 4), "[tun…]");
+    }
+
+    #[test]
+    fn a_long_word_is_cut() {
+        let text = "a/path/of/many/folders/without/any/space/before/the/match/and/behind/it/as/well";
+        assert_eq!(shown(text, "match", 40), "…/space/before/the/[match]/and/behind/it/a…");
     }
 
     #[test]

@@ -84,8 +84,8 @@ impl Source for Shrinking {
         }
         Some(Outcome::reload(Vec::new()))
     }
-    fn renamed(&self, _id: &str) -> Option<String> {
-        Some("renamed".into())
+    fn renamed(&self, id: &str) -> Option<String> {
+        (id == "a").then(|| "renamed".into())
     }
 }
 

@@ -165,6 +165,7 @@ impl Aside {
 #[cfg(test)]
 mod tests {
     use tiller_protocol::event::TurnEvent;
+    use tiller_protocol::command::{Query, SkillQuery};
     use tiller_protocol::{ModelRef, Notice, NoticeKind};
 
     use super::*;
@@ -177,9 +178,10 @@ mod tests {
         r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
         r.run("type /btw why the header?; enter");
         let ask = CommandBody::Turn(TurnCommand::Aside { question: "why the header?".into() });
-        // The list of commands asks for the prompts of servers when it opens.
-        let prompts = CommandBody::Query(tiller_protocol::command::Query::Mcp);
-        assert_eq!(r.commands(), [&prompts, &ask], "nothing else is sent");
+        // The list of commands asks for the prompts of servers and for the user's own commands when it opens.
+        let prompts = CommandBody::Query(Query::Mcp);
+        let own = CommandBody::Query(Query::Skills { query: SkillQuery::Commands });
+        assert_eq!(r.commands(), [&prompts, &own, &ask], "nothing else is sent");
         assert!(r.screen().contains("why the header?") && r.screen().contains("asking..."), "{}", r.screen());
         let answer = "Because **servers** say so.\n\n- one\n- two\n".to_owned();
         let (question, model) = ("why the header?".into(), ModelRef("a/b".into()));
