@@ -59,19 +59,20 @@ impl Core {
         let Some(busy) = self.prompts.busy.take() else { return };
         let turn = busy.doing.begins();
         match busy.doing {
-            JobKind::Message { client: Some((client, cause)), .. } => {
-                self.no_turn(cause);
+            JobKind::Message { client: Some((client, cause)), queued: None, .. } => {
+                self.no_turn(Some(cause), TurnStatus::Interrupted, None);
                 let notice = Notice::new(NoticeKind::User, "stopped before the message was sent");
                 self.refuse(client, cause, notice);
             }
-            JobKind::Message { client: None, queued, message } => {
+            JobKind::Message { client, queued, message } => {
                 // An agent's first message comes from its task and not from the queue.
                 if queued.is_none() {
                     self.keep_message(message);
                 }
                 self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
+                self.no_turn(client.map(|(_, cause)| cause), TurnStatus::Interrupted, None);
             }
-            JobKind::Continue { cause } => self.no_turn(cause),
+            JobKind::Continue { cause } => self.no_turn(Some(cause), TurnStatus::Interrupted, None),
             JobKind::Goal { cancel } => {
                 cancel.cancel();
                 goal::stop_goal(self, "stopped by you");
@@ -97,9 +98,10 @@ impl Core {
         }
     }
 
-    fn no_turn(&self, cause: CommandId) {
-        let event = driver::finished_event(self, TurnStatus::Interrupted, String::new(), None);
-        self.bus.publish(&self.scope_of(Some(cause)), event);
+    /// The end of a turn that did not begin: its message was not sent. Clients that wait for its end have it.
+    pub(crate) fn no_turn(&self, cause: Option<CommandId>, status: TurnStatus, error: Option<Notice>) {
+        let event = driver::finished_event(self, status, String::new(), error);
+        self.bus.publish(&self.scope_of(cause), event);
     }
 
     /// At the end of the engine: a message that was being prepared waits in the queue until the next start.
@@ -107,7 +109,8 @@ impl Core {
         let Some(busy) = &mut self.prompts.busy else { return };
         // The result is dropped. The task is ended with all others, and its cost is recorded.
         busy.no = STOPPED;
-        let JobKind::Message { client: Some(_), message, .. } = &busy.doing else { return };
+        // One that was in the queue is there still.
+        let JobKind::Message { client: Some(_), queued: None, message } = &busy.doing else { return };
         let message = message.clone();
         if self.services.user.human == Human::Absent {
             return;

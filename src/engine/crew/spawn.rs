@@ -159,7 +159,7 @@ impl ChildEngine {
     /// Opens its session as it was stored.
     pub fn resume(&mut self, loaded: LoadedSession) {
         let profile = self.core.session.profile;
-        open::enter(&mut self.core, *loaded.0);
+        open::enter(&mut self.core, loaded.0.with_own_model());
         self.core.session.profile = profile;
     }
 

@@ -255,38 +255,40 @@ fn prompt_composed(
 ) {
     let Some(item) = items.into_iter().next() else { return };
     if item.content.is_ok() && !item.commands.is_empty() {
-        return commands_begin(core, client.map(|(_, cause)| cause), item, prefix);
+        return commands_begin(core, client, item, prefix);
     }
+    let cause = client.map(|(_, cause)| cause);
     let content = match item.content {
         Ok(content) => content,
         Err(notice) => {
             core.child_driver().report_end(TurnStatus::Failed, String::new(), Some(notice.clone()));
-            match client {
+            return match (client, item.id) {
                 // The client still holds the draft.
-                Some((client, cause)) => core.refuse(client, cause, notice),
-                // It stays in the queue, where it can be edited.
-                None => core.notice(notice),
-            }
-            return;
+                (Some((client, cause)), None) => core.refuse(client, cause, notice),
+                (None, _) if core.identity.is_child() => core.notice(notice),
+                // It stays in the queue, where it can be edited. Nothing more is sent by itself.
+                _ => core.no_turn(cause, TurnStatus::Failed, Some(notice)),
+            };
         }
     };
     let (mut origin, mut taint, mut of_others) = (Origin::Prompt, item.taint, false);
     if let Some(id) = item.id {
-        // It was removed or edited while its files were read.
         let same = |q: &Queued| q.id == id && q.message == item.message;
-        let Some(at) = core.prompts.queue.iter().position(same) else { return };
+        let Some(at) = core.prompts.queue.iter().position(same) else {
+            return prepare_again(core, client, id);
+        };
         let queued = core.prompts.queue.remove(at);
         (origin, taint, of_others) = (queued.origin, taint.max(queued.taint), queued.taint.is_some());
     }
-    let cause = client.map(|(_, cause)| cause);
     let scope = core.scope_of(cause);
     let (mut entries, mut events) = prefix_entries(core, prefix, &scope);
-    let message = item.message;
-    let prompt = message.text.clone();
+    let (prompt, message) = (item.message.text.clone(), item.message);
     let (entry, event) = user_entry(core, message, origin, (content, taint), item.learnings);
     events.push((scope.clone(), event));
-    let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
-    events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
+    events.extend(match item.id {
+        Some(id) => core.child_driver().take_receipt(id),
+        None => cause.and_then(|cause| core.child_driver().receipt(cause)),
+    });
     entries.push(entry);
     if item.id.is_some() {
         events.push((
@@ -308,16 +310,27 @@ fn prompt_composed(
     begin::begin(core, start);
 }
 
+/// A waiting message was edited or removed while its files were read: they are read again, or no turn begins.
+fn prepare_again(core: &mut Core, client: Option<(ClientId, CommandId)>, id: QueueId) {
+    match core.prompts.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()) {
+        Some(message) => compose(core, Destination::Prompt { client }, vec![(Some(id), message)]),
+        None => core.no_turn(client.map(|(_, cause)| cause), TurnStatus::Interrupted, None),
+    }
+}
+
 /// Begins a turn with the commands of a message, which is sent after them.
 fn commands_begin(
     core: &mut Core,
-    cause: Option<CommandId>,
+    client: Option<(ClientId, CommandId)>,
     mut item: PreparedItem,
     prefix: Option<&(String, Vec<LayerCost>)>,
 ) {
     let Ok(content) = std::mem::replace(&mut item.content, Ok(Vec::new())) else { return };
     let (prompt, terms) = (item.message.text.clone(), std::mem::take(&mut item.terms));
-    let Some((held, calls)) = waiting::hold(core, cause, item, content) else { return };
+    let (queued, cause) = (item.id, client.map(|(_, cause)| cause));
+    let Some((held, calls)) = waiting::hold(core, cause, item, content) else {
+        return queued.into_iter().for_each(|id| prepare_again(core, client, id));
+    };
     let scope = core.scope_of(cause);
     let (entries, events) = prefix_entries(core, prefix, &scope);
     hold::begin(core, terms);

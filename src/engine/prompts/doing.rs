@@ -15,10 +15,11 @@ pub(crate) struct RunningJob {
 
 /// The kind of a job, and the client that gets its result.
 pub(crate) enum JobKind {
-    /// A message is being prepared. `client`: the client that sent it; `None`: it stays in the queue until it is sent.
+    /// A message is being prepared. `client`: the client that sent it, or asked to continue with a waiting one; `None`: the
+    /// queue goes on by itself, or an agent begins its task.
     Message {
         client: Option<(ClientId, CommandId)>,
-        /// Its place in the queue, if it has one.
+        /// Its place in the queue, if it has one: it stays there until it is sent.
         queued: Option<QueueId>,
         message: Message,
     },

@@ -5,7 +5,6 @@ use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, StopReason};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::follow_up::FollowUp;
 use crate::prompts::compose;
 use crate::prompts::message_commands::waiting;
 use crate::prompts::msg::Destination;
@@ -19,12 +18,12 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
     } else if core.occupied() {
         "a turn is already running"
     } else if let Some(message) = waiting::kept_back(core, ended_well(core)) {
-        return queue::send_queued(core, message);
+        return queue::send_queued(core, message, Some((client, cause)));
     } else if core.session.last_message().is_some() {
         return compose::compose(core, Destination::Continue { cause }, Vec::new());
-    } else if !core.prompts.queue.is_empty() {
+    } else if let Some(first) = core.prompts.queue.first().map(|q| q.id) {
         // The agent's first message was stopped before it was sent.
-        return core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
+        return queue::send_queued(core, first, Some((client, cause)));
     } else {
         "there is nothing to continue"
     };

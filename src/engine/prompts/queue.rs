@@ -170,7 +170,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
     }
     match mode {
         Some(m) if core.occupied() => send_by_mode(core, m),
-        Some(SendMode::Steer | SendMode::Now) => send_queued(core, id),
+        Some(SendMode::Steer | SendMode::Now) => send_queued(core, id, None),
         _ => {}
     }
     let steering = core.prompts.steering();
@@ -184,7 +184,7 @@ pub(crate) fn next_queued(core: &mut Core, status: TurnStatus) {
     let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
     let next = core.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
     if let Some(id) = next {
-        send_queued(core, id);
+        send_queued(core, id, None);
     }
 }
 
@@ -193,17 +193,18 @@ pub(crate) fn next_queued(core: &mut Core, status: TurnStatus) {
 pub(crate) fn send_behind_job(core: &mut Core) {
     let behind = std::mem::take(&mut core.prompts.behind_job);
     if let Some(id) = behind.into_iter().find(|id| core.prompts.queue.iter().any(|q| q.id == *id)) {
-        send_queued(core, id);
+        send_queued(core, id, None);
     }
 }
 
-/// Sends a message that waits, unless something runs.
-pub(crate) fn send_queued(core: &mut Core, id: QueueId) {
+/// Sends a message that waits, unless something runs. `client`: the client that asked for it, with its command; events of the
+/// turn have that command.
+pub(crate) fn send_queued(core: &mut Core, id: QueueId, client: Option<(ClientId, CommandId)>) {
     if core.occupied() || core.lifecycle.quitting.is_some() || core.session.read_only {
         return;
     }
     if let Some(q) = core.prompts.queue.iter().find(|q| q.id == id) {
         let message = q.message.clone();
-        compose::compose(core, Destination::Prompt { client: None }, vec![(Some(id), message)]);
+        compose::compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
     }
 }

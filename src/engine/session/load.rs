@@ -35,6 +35,17 @@ pub(crate) struct SessionData {
     pub(crate) replaced: Option<ModelRef>,
 }
 
+impl SessionData {
+    /// The session with its own model, also where that cannot be used: it was chosen for the agent, or names a program of
+    /// another vendor, which is no provider.
+    pub(crate) fn with_own_model(mut self) -> Self {
+        if let Some(model) = self.replaced.take() {
+            self.session.model = model;
+        }
+        self
+    }
+}
+
 /// The model that answers in a session with this model, and the latter where it cannot be used here: it is of another machine or
 /// program, and another one is configured.
 fn usable(services: &Services, model: ModelRef) -> (ModelRef, Option<ModelRef>) {

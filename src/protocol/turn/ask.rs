@@ -20,6 +20,10 @@ pub struct Ask {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "few questions exist at a time, most of them of the largest kind"
+)]
 pub enum AskBody {
     /// Whether this call may run.
     Permission(PermissionAsk),

@@ -216,8 +216,9 @@ impl Assembler {
         }
     }
 
+    /// The id, unless it is empty, taken, or of the form of calls that messages make.
     fn unique(&mut self, id: String) -> String {
-        if !id.is_empty() && self.taken.insert(id.clone()) {
+        if !id.is_empty() && !ToolCall::is_of_message(&id) && self.taken.insert(id.clone()) {
             return id;
         }
         loop {

@@ -114,6 +114,14 @@ fn p8_missing_and_double_ids_get_ours() {
     assert_eq!(a.call_id(0), Some("call_2"), "taken by an earlier reply");
 }
 
+/// The result of such a call would not reach the model, and its changes would count to a message.
+#[test]
+fn a_model_makes_no_call_of_a_message() {
+    let mut a = Assembler::new("test", "", []);
+    a.push(begin(0, "tiller-message-00000000-0000-0000-0000-000000000001-x-1", "t"));
+    assert_eq!(a.call_id(0), Some("call_1"));
+}
+
 #[test]
 fn calls_that_never_ended_are_dropped_and_reported() {
     let mut a = Assembler::new("test", "", []);

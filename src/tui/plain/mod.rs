@@ -23,8 +23,8 @@ use std::time::Duration;
 use tiller_protocol::command::{AskCommand, ContextCommand, Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SendMode,
-    SessionSummary,
+    AgentId, AgentState, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody,
+    SendMode, SessionSummary, StepState,
 };
 
 use crate::app::inbox::{Inbox, Post};
@@ -64,7 +64,7 @@ struct Requests {
     last: u64,
     /// Commands that the engine has not taken yet, in order.
     waiting: VecDeque<Command>,
-    /// Messages and `!` lines that the engine has not taken up yet, and queries without an answer.
+    /// Messages, `!` lines and wishes to continue that the engine has not taken up yet, and queries without an answer.
     unanswered: Vec<CommandId>,
 }
 
@@ -88,8 +88,10 @@ struct Progress {
     said: Duration,
     /// The person's own shell line that runs.
     shell: Option<shell::ShellLine>,
-    /// Messages that wait are not sent by themselves: no turn ran yet, or the last one was stopped.
+    /// Messages that wait are not sent by themselves: no turn ran yet, or the last one was stopped or could not begin.
     stopped: bool,
+    /// That agents work in the background was said at the end of a script.
+    awaited: bool,
 }
 
 /// The question that was printed last.
@@ -227,16 +229,6 @@ impl Plain {
                 if !self.looked(&event) {
                     self.event(&event);
                 }
-                match &event.body {
-                    EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
-                        self.progress.stopped = !matches!(status, TurnStatus::Done | TurnStatus::Refused);
-                    }
-                    // A message that was refused begins no turn.
-                    EventBody::Reply(r) if matches!(**r, ReplyEvent::ErrorReply { .. }) && !ran => {
-                        self.progress.stopped = true;
-                    }
-                    _ => {}
-                }
                 match (ran, self.model.agent.turn.running) {
                     (false, true) => self.progress.started = Some(self.model.mono),
                     (true, false) => self.progress.started = None,
@@ -325,9 +317,34 @@ impl Plain {
             EventBody::Reply(_) => true,
             EventBody::Ask(_) => false,
         };
+        let (cause, before) = (event.cause, self.requests.unanswered.len());
         if told {
-            self.requests.unanswered.retain(|id| event.cause != Some(*id));
+            self.requests.unanswered.retain(|id| cause != Some(*id));
         }
+        match &event.body {
+            EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
+                self.progress.stopped = !matches!(status, TurnStatus::Done | TurnStatus::Refused);
+            }
+            // A message of this program waits for the end of what runs, which sends it.
+            EventBody::State(StateEvent::QueueChanged { .. }) if self.requests.unanswered.len() < before => {
+                self.progress.stopped = false;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether agents or workflows work besides the main agent. What is paused waits for the user.
+    fn others_work(&self) -> bool {
+        let crew = &self.model.crew;
+        let mut states = crew.agents.iter().filter(|a| !a.id.is_main()).map(|a| a.state);
+        let paused = states.clone().any(|state| state == AgentState::Paused);
+        let works = states.any(|state| match state {
+            AgentState::Running | AgentState::Waiting => true,
+            // It begins when there is room, which a paused agent may not leave.
+            AgentState::Queued => !paused,
+            _ => false,
+        });
+        works || crew.workflows.iter().any(|w| w.state == StepState::Running && !w.paused)
     }
 
     /// After the last line of a script: what is open is answered with no, and when nothing runs or waits any
@@ -354,6 +371,12 @@ impl Plain {
             && (kept == 0 || !by_itself)
             && m.questions.open.is_empty();
         if rests && self.requests.unanswered.is_empty() && self.requests.waiting.is_empty() {
+            if self.others_work() {
+                if !std::mem::replace(&mut self.progress.awaited, true) {
+                    self.say("Agents work in the background. Tiller quits when they have ended.");
+                }
+                return;
+            }
             match kept {
                 0 => {}
                 1 => self.say("1 message was not sent. It stays in the queue of this session."),
@@ -377,13 +400,12 @@ impl Plain {
         // The engine always answers these; the receipt reports what happens to a message to an agent.
         let answered = match &body {
             CommandBody::Query(_) => true,
-            CommandBody::Turn(t) => matches!(t, TurnCommand::Submit { .. } | TurnCommand::Shell { .. }),
+            CommandBody::Turn(t) => {
+                matches!(t, TurnCommand::Submit { .. } | TurnCommand::Continue | TurnCommand::Shell { .. })
+            }
             CommandBody::Context(c) => matches!(c, ContextCommand::Report | ContextCommand::CompactPreview),
             _ => false,
         };
-        if matches!(body, CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Continue)) {
-            self.progress.stopped = false;
-        }
         if answered && agent.is_none() {
             self.requests.unanswered.push(CommandId(self.requests.last));
         }

@@ -4,8 +4,8 @@ use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::command::{AskCommand, TurnCommand};
 use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, PermissionOutcome,
-    QueueId, Queued, Risk, SendMode, SeqIds, SessionId, Usage,
+    AgentId, AgentView, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message,
+    PermissionOutcome, QueueId, Queued, Risk, SendMode, SeqIds, SessionId, Usage,
 };
 
 use super::*;
@@ -309,30 +309,104 @@ fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
 
 #[test]
 fn a_script_ends_though_a_message_that_was_stopped_waits() {
-    let mut r = Reader::new();
-    r.plain.model.engine.ready = true;
-    r.plain.input.script = true;
-    // What is asked at the start is answered.
-    r.plain.requests.unanswered.clear();
+    let mut r = Reader::script();
     r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
     let queued = Queued::new(QueueId(Default::default()), Message::text("/look"), SendMode::Queue);
     r.event(EventBody::State(StateEvent::QueueChanged { queue: vec![queued] }));
     r.plain.take(Msg::Line(None));
     assert!(r.plain.waiting().is_empty(), "a turn runs");
-    let end = TurnEvent::TurnFinished {
-        status: TurnStatus::Interrupted,
-        text: String::new(),
-        usage: Usage::default(),
-        cost_usd: None,
-        error: None,
-    };
-    r.event(EventBody::Turn(end));
-    let quit = CommandBody::Session(tiller_protocol::command::SessionCommand::Quit);
-    assert_eq!(r.plain.waiting(), [quit]);
+    r.finished(TurnStatus::Interrupted);
+    assert_eq!(r.plain.waiting(), [quit()]);
     assert!(r.text().contains("1 message was not sent. It stays in the queue"), "{}", r.text());
 }
 
+/// The engine sends the next message after a turn that was done, unless that message cannot be sent.
+#[test]
+fn a_script_waits_for_its_queue_until_a_message_of_it_fails() {
+    let mut r = Reader::script();
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    let queued = Queued::new(QueueId(Default::default()), Message::text("see @gone.txt"), SendMode::Queue);
+    r.event(EventBody::State(StateEvent::QueueChanged { queue: vec![queued] }));
+    r.plain.take(Msg::Line(None));
+    r.finished(TurnStatus::Done);
+    assert!(r.plain.waiting().is_empty(), "it is being prepared");
+    r.finished(TurnStatus::Failed);
+    assert_eq!(r.plain.waiting(), [quit()]);
+}
+
+#[test]
+fn a_script_waits_for_what_it_continues() {
+    let mut r = Reader::script();
+    r.plain.line("/go");
+    assert_eq!(r.plain.waiting(), [CommandBody::Turn(TurnCommand::Continue)]);
+    let cause = CommandId(r.plain.requests.last);
+    r.plain.take(Msg::Line(None));
+    assert!(r.plain.waiting().is_empty(), "the turn has not begun yet");
+    r.caused(cause, EventBody::Turn(TurnEvent::TurnStarted {}));
+    assert!(r.plain.waiting().is_empty(), "the turn runs");
+    r.finished(TurnStatus::Done);
+    assert_eq!(r.plain.waiting(), [quit()]);
+    // It is refused: nothing is to come.
+    let mut r = Reader::script();
+    r.plain.line("/go");
+    r.plain.waiting();
+    let cause = CommandId(r.plain.requests.last);
+    r.plain.take(Msg::Line(None));
+    let notice =
+        tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "there is nothing to continue");
+    r.caused(cause, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+    assert_eq!(r.plain.waiting(), [quit()]);
+}
+
+#[test]
+fn a_script_waits_for_agents_and_not_for_paused_ones() {
+    let mut r = Reader::script();
+    let agent = |state| {
+        let view = AgentView { id: AgentId("main/a1".into()), state, ..AgentView::default() };
+        EventBody::State(StateEvent::AgentChanged { view })
+    };
+    r.event(agent(AgentState::Running));
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    r.plain.take(Msg::Line(None));
+    r.finished(TurnStatus::Done);
+    assert!(r.plain.waiting().is_empty(), "an agent works");
+    assert!(r.text().contains("Agents work in the background."), "{}", r.text());
+    r.event(agent(AgentState::Waiting));
+    assert!(r.plain.waiting().is_empty(), "its question gets an answer");
+    r.event(agent(AgentState::Paused));
+    assert_eq!(r.plain.waiting(), [quit()]);
+}
+
+fn quit() -> CommandBody {
+    CommandBody::Session(tiller_protocol::command::SessionCommand::Quit)
+}
+
 impl Reader {
+    /// The lines come from a file, and the engine has said what there is.
+    fn script() -> Self {
+        let mut r = Self::new();
+        r.plain.model.engine.ready = true;
+        r.plain.input.script = true;
+        r.plain.requests.unanswered.clear();
+        r
+    }
+
+    fn caused(&mut self, cause: CommandId, body: EventBody) {
+        let session = SessionId::fresh(&SeqIds::default(), START);
+        let event = Event { seq: 1, time: START, session, agent: AgentId::main(), cause: Some(cause), body };
+        self.plain.take(Msg::Engine(Box::new(event)));
+    }
+
+    fn finished(&mut self, status: TurnStatus) {
+        self.event(EventBody::Turn(TurnEvent::TurnFinished {
+            status,
+            text: String::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            error: None,
+        }));
+    }
+
     fn reply(&mut self, id: u64, reply: ReplyEvent) {
         let session = SessionId::fresh(&SeqIds::default(), START);
         let cause = Some(CommandId(id));

@@ -189,6 +189,33 @@ async fn its_time_is_counted_on_after_a_quit() {
     rig.quit().await;
 }
 
+/// The model of an agent was chosen for it: where it cannot be used, that is an error, and no other one is paid.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_whose_model_cannot_be_used_is_not_continued_by_another_one() {
+    use tiller_provider::registry::{ApiFormats, build};
+    let place = Place::new();
+    let fake = Fake::new([vec![Step::Hang]]);
+    let mut rig = place.start(&fake).await;
+    let session = rig.session();
+    rig.send(spawn("work"));
+    fake.requested(1).await;
+    rig.quit().await;
+    // The provider `fake` is not there.
+    let elsewhere = |p: &mut tiller_engine::EngineConfig| {
+        p.config.model = Some("demo/demo".into());
+        let redact = tiller_provider::Redact::default();
+        p.providers = build(&p.config, &ApiFormats::built_in(), &|_| None, None, &redact);
+        p.session.model = None;
+        p.session.open = tiller_engine::Open::Session(session);
+    };
+    let mut rig = place.start_with(&fake, elsewhere).await;
+    state(&mut rig, "main/a1", AgentState::Interrupted).await;
+    rig.send(resume());
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    assert_eq!(failed.model.0, "fake/m");
+    rig.quit().await;
+}
+
 /// A message to a waiting agent is on disk when its receipt is shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_to_one_in_line_is_heard_after_a_kill() {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
-use tiller_protocol::event::{StateEvent, TurnStatus};
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{CommandBody, EntryBody, EntryId, EventBody, Profile, RestoreWhat};
 
@@ -125,8 +125,11 @@ async fn continue_after_a_restart_sends_the_message_whose_line_was_stopped() {
     };
     let mut rig = place.start_with(&again, change).await;
     assert_eq!(rig.snapshot().await.queue.len(), 1);
-    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let cause = rig.send(CommandBody::Turn(TurnCommand::Continue));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    let began = |body: &EventBody| matches!(body, EventBody::Turn(TurnEvent::TurnStarted {}));
+    let began = rig.seen.iter().rfind(|e| began(&e.body)).unwrap();
+    assert_eq!(began.cause, Some(cause), "a client that waits for its command sees the turn begin");
     assert!(last(&again, 0).contains("```\nover\n```"), "{}", last(&again, 0));
     rig.quit().await;
 }

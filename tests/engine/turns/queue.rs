@@ -105,6 +105,30 @@ async fn waiting_messages_can_be_changed_moved_taken_back_and_survive_a_restart(
     assert_valid(&fake.request(2));
 }
 
+/// Clients that wait for its turn, as a script does, wait no longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_waits_and_cannot_be_sent_ends_as_a_turn_that_failed() {
+    let place = Place::new();
+    let gate = Arc::new(Gate::new());
+    let mut first = vec![Step::Gate(Arc::clone(&gate))];
+    first.extend(says("First."));
+    let fake = Fake::new([first]);
+    let mut rig = place.start(&fake).await;
+    rig.submit("go");
+    fake.requested(1).await;
+    let file = Attachment::File { label: "@gone.txt".into(), path: "gone.txt".into(), lines: None };
+    let message = Message { text: "see @gone.txt".into(), attachments: vec![file], ..Message::default() };
+    rig.submit_as(message, SendMode::Queue);
+    rig.until("the queue", queue_of).await;
+    gate.pass_one();
+    assert_eq!(rig.finished().await.1, "First.");
+    let (status, _, why) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Failed);
+    assert!(why.is_some_and(|why| why.message.contains("@gone.txt cannot be attached")));
+    assert_eq!(rig.snapshot().await.queue.len(), 1, "it can be edited");
+    rig.quit().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn now_stops_the_turn_and_sends() {
     let place = Place::new();

@@ -152,7 +152,7 @@ impl ExternalDriver<'_> {
             },
             said => said,
         };
-        match said {
+        match with_own_ids(said) {
             AgentEvent::Started { transport, .. } => {
                 // A program that reports no calls counts as working as long as it runs.
                 let mute = self.core.identity.external_mut().is_some_and(|o| o.adapter.is_mute(transport));
@@ -389,5 +389,37 @@ impl ExternalDriver<'_> {
         self.close(stop);
         let notice = (ending.status != Status::Done).then(|| Notice::new(NoticeKind::User, why));
         driver::finish(self.core, status, text, notice);
+    }
+}
+
+/// The event with ids of calls that no message of the user's can have made.
+fn with_own_ids(mut said: AgentEvent) -> AgentEvent {
+    let id = match &mut said {
+        AgentEvent::Tool(tool) => Some(&mut tool.id),
+        AgentEvent::ToolProgress { id, .. } | AgentEvent::ToolDone { id, .. } => Some(id),
+        AgentEvent::Ask(ask) => ask.call.as_mut(),
+        _ => None,
+    };
+    if let Some(id) = id
+        && ToolCall::is_of_message(id)
+    {
+        id.insert_str(0, "program-");
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_makes_no_call_of_a_message() {
+        let forged = format!("{}1", ToolCall::OF_MESSAGE);
+        for (id, is) in [(forged.as_str(), "program-tiller-message-1"), ("toolu_1", "toolu_1")] {
+            let said = with_own_ids(AgentEvent::ToolProgress { id: id.into(), text: "x".into() });
+            assert!(matches!(&said, AgentEvent::ToolProgress { id, .. } if id == is));
+            let tool = tiller_external::ToolUse { id: id.into(), ..Default::default() };
+            assert!(matches!(with_own_ids(AgentEvent::Tool(tool)), AgentEvent::Tool(tool) if tool.id == is));
+        }
     }
 }
