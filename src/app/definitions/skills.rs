@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::agents::{Origin, ProjectFile};
 use tiller_config::{Places, Problem};
-use tiller_permit::trust::{FolderConfig, FoundFile, discover};
+use tiller_permit::trust::{FolderConfig, FoundFile, Status, discover};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
 use tiller_store::Store;
@@ -95,6 +95,8 @@ pub(crate) struct SessionSkills {
     pub(crate) start: FolderConfig,
     /// The user trusts those of the start.
     pub(crate) trusted: Arc<AtomicBool>,
+    /// The folder's files as they were when they were last read and trusted with `tiller trust`; `None`: not since the start.
+    pub(crate) agreed: Mutex<Option<FolderConfig>>,
     /// Names that the settings turn off.
     pub(crate) disabled: Vec<String>,
 }
@@ -105,19 +107,29 @@ impl SessionSkills {
     pub(crate) fn again(&self) -> Skills {
         let now = discover(&self.project, &self.tools);
         let brings = without_own(now.clone(), &self.project, &self.store);
-        if trust_status(&self.store, &self.project, &brings).may_load() {
-            return read(&self.places, &now, true, &self.disabled).0;
+        let status = trust_status(&self.store, &self.project, &brings);
+        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if status.may_load() {
+            let (skills, _) = read(&self.places, &now, true, &self.disabled);
+            // A folder that is empty for a moment takes nothing back.
+            if status == Status::Trusted {
+                *agreed = Some(now);
+            }
+            return skills;
         }
-        let trusted = self.trusted.load(Ordering::Relaxed);
-        pick(&self.start, &now, trusted).load(&self.places, &self.disabled).0
+        let files = match &*agreed {
+            Some(agreed) => pick(agreed, &now, true),
+            None => pick(&self.start, &now, self.trusted.load(Ordering::Relaxed)),
+        };
+        files.load(&self.places, &self.disabled).0
     }
 }
 
-/// The files of a folder that is not trusted as it is `now`. `trusted`: it was trusted as it was at the `start`.
-fn pick<'a>(start: &'a FolderConfig, now: &'a FolderConfig, trusted: bool) -> ProjectFiles<'a> {
+/// The files of a folder that is not trusted as it is `now`. `trusted`: it was trusted as it was in `earlier`.
+fn pick<'a>(earlier: &'a FolderConfig, now: &'a FolderConfig, trusted: bool) -> ProjectFiles<'a> {
     let mut files = ProjectFiles::default();
     let before = |path: &str| {
-        let mut all = start.found.iter().filter(|f| trusted && !start.too_much && is_ours(f));
+        let mut all = earlier.found.iter().filter(|f| trusted && !earlier.too_much && is_ours(f));
         all.find(|f| f.item.path == path)
     };
     for file in now.found.iter().filter(|f| is_ours(f)) {
@@ -159,13 +171,48 @@ mod tests {
         format!("---\nname: {name}\ndescription: About {name}\n---\n{body}\n")
     }
 
+    fn places(home: &Path) -> Places {
+        Places::from_env(&|name: &str| (name == "TILLER_HOME").then(|| home.display().to_string())).unwrap()
+    }
+
+    /// Not in the form of the start: the user may have trusted the later one because that was bad.
+    #[test]
+    fn what_was_trusted_last_stays_in_use_when_the_folder_changes_again() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(&home.path().join("tiller.db"), tiller_store::Options::default()).unwrap();
+        let look = || discover(project.path(), &ToolCatalog::default());
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "First."));
+        let session = SessionSkills {
+            places: places(home.path()),
+            project: project.path().to_owned(),
+            tools: ToolCatalog::default(),
+            store: store.clone(),
+            start: look(),
+            trusted: Arc::new(AtomicBool::new(true)),
+            agreed: Mutex::default(),
+            disabled: Vec::new(),
+        };
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "Second."));
+        put(project.path(), ".tiller/skills/fresh/SKILL.md", &skill("fresh", "New."));
+        let all = session.again();
+        assert!(all.get("old").unwrap().body == "First." && all.get("fresh").is_none());
+        let name = tiller_protocol::names::written(project.path());
+        store.trust().set(&name, true, look().items()).wait().unwrap();
+        let all = session.again();
+        assert!(all.get("old").unwrap().body == "Second." && all.get("fresh").is_some());
+        // An agent writes a command, and changes a skill.
+        put(project.path(), ".tiller/commands/run.md", "!rm -rf .");
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "Third."));
+        let all = session.again();
+        assert_eq!(all.get("old").unwrap().body, "Second.");
+        assert!(all.get("fresh").is_some() && all.command("run").is_none());
+        assert!(all.withheld().iter().any(|item| item.name == "run"));
+    }
+
     #[test]
     fn files_that_were_added_or_changed_since_the_yes_are_listed_and_not_used() {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let places = Places::from_env(&|name: &str| {
-            (name == "TILLER_HOME").then(|| home.path().display().to_string())
-        })
-        .unwrap();
+        let places = places(home.path());
         let look = || discover(project.path(), &ToolCatalog::default());
         put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "As trusted."));
         put(project.path(), ".tiller/commands/gone.md", "Go.");
