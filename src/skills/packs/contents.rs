@@ -330,10 +330,20 @@ fn is_invisible(c: char) -> bool {
     is_hidden(c) || (c.is_control() && !matches!(c, '\t' | '\r'))
 }
 
-/// The content of a file, within the limit of a pack. Empty where it cannot be read.
+/// Opens a file to be read. A link is not followed, and a pipe is not waited for.
+fn open(path: &Path) -> std::io::Result<std::fs::File> {
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
+    std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// The content of a file, within the limit of a pack. Empty where it cannot be read, or is no regular file.
 pub(super) fn content(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
+    let regular = |file: std::fs::File| match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(std::io::Error::other("no regular file")),
+    };
+    let read = open(path).and_then(regular).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
     if read.is_err() {
         bytes.clear();
     }
@@ -405,9 +415,7 @@ fn walk(root: &Path, inside: &str, depth: usize, files: &mut Vec<PinnedFile>) ->
         if files.len() >= LIMITS.entries {
             return Err(format!("it has more than {} files", LIMITS.entries));
         }
-        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
-        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
-        let file = file.map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
+        let file = open(&entry.path()).map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
         let meta = file.metadata().map_err(fail)?;
         if !meta.is_file() || meta.len() > LIMITS.bytes {
             return Err(format!("{} is too large, or no regular file", path.escape_debug()));

@@ -248,6 +248,23 @@ fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
     let diff = |path: &str| &all.iter().find(|change| change.path == path).unwrap().diff;
     assert!(diff("skills/deploy/run.sh").contains("-echo safe\n+echo other\n"), "{all:?}");
     assert!(diff("skills/deploy/new.md").contains("+new\n") && all.len() == 2, "{all:?}");
+    // A pipe in the place of a file is not waited for, and what was kept and is cut off is kept again.
+    let kept = |text: &str| {
+        bench.tmp.path().join("data/packs.files").join(blake3::hash(text.as_bytes()).to_hex().as_str())
+    };
+    std::fs::write(kept("echo safe\n"), "").unwrap();
+    let pipe = folder.join("skills/deploy/SKILL.md");
+    let text = std::fs::read(&pipe).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::remove_file(kept(&String::from_utf8_lossy(&text))).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    put(&folder, "skills/deploy/run.sh", "echo safe\n");
+    bench.packs.keep(&super::lock::Lock::read(&bench.packs.lock).unwrap());
+    assert_eq!(std::fs::read_to_string(kept("echo safe\n")).unwrap(), "echo safe\n");
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::write(&pipe, &text).unwrap();
+    put(&folder, "skills/deploy/run.sh", "echo other\n");
     // What was agreed to is not there any more.
     std::fs::remove_dir_all(bench.tmp.path().join("data/packs.files")).unwrap();
     let all = bench.packs.changes_since_consent(&pack).unwrap();
