@@ -12,7 +12,7 @@ use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
 use tiller_store::Store;
 
-use crate::app::extensions::packs;
+use crate::app::extensions::{packs, plugins};
 use crate::app::setup::trust_status;
 use crate::app::tools::memory::without_own;
 
@@ -24,13 +24,7 @@ pub(crate) fn read(
     trusted: bool,
     disabled: &[String],
 ) -> (Skills, Vec<Problem>) {
-    let all: Vec<&FoundFile> = folder_config.found.iter().filter(|f| is_ours(f)).collect();
-    let mut files = ProjectFiles::default();
-    match trusted && !folder_config.too_much {
-        true => files.used = all,
-        false => files.withheld = all,
-    }
-    files.load(places, disabled)
+    ProjectFiles::of(folder_config, trusted).load(places, Vec::new(), disabled)
 }
 
 /// Whether it is a file of a skill, an own command or an output style.
@@ -53,10 +47,25 @@ fn parts<'a>(files: &[&'a FoundFile]) -> Vec<ProjectFile<'a>> {
     files.iter().map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() }).collect()
 }
 
-impl ProjectFiles<'_> {
-    fn load(&self, places: &Places, disabled: &[String]) -> (Skills, Vec<Problem>) {
+impl<'a> ProjectFiles<'a> {
+    /// All or none of the files, as they are.
+    fn of(folder_config: &'a FolderConfig, trusted: bool) -> Self {
+        let all = folder_config.found.iter().filter(|f| is_ours(f)).collect();
+        match trusted && !folder_config.too_much {
+            true => Self { used: all, ..Self::default() },
+            false => Self { withheld: all, ..Self::default() },
+        }
+    }
+
+    /// Reads the skills. `plugins`: those that are not as the user agreed to them.
+    fn load(
+        &self,
+        places: &Places,
+        plugins: Vec<Withheld<'static>>,
+        disabled: &[String],
+    ) -> (Skills, Vec<Problem>) {
         let packs::StartPacks { used, withheld } = packs::of_start(places);
-        let mut withheld: Vec<Withheld<'_>> = withheld;
+        let mut withheld: Vec<Withheld<'_>> = plugins.into_iter().chain(withheld).collect();
         let others = parts(&self.withheld);
         if !others.is_empty() {
             withheld.push(Withheld {
@@ -109,19 +118,20 @@ impl SessionSkills {
         let brings = without_own(now.clone(), &self.project, &self.store);
         let status = trust_status(&self.store, &self.project, &brings);
         let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        if status.may_load() {
-            let (skills, _) = read(&self.places, &now, true, &self.disabled);
-            // A folder that is empty for a moment takes nothing back.
-            if status == Status::Trusted {
-                *agreed = Some(now);
-            }
-            return skills;
-        }
         let files = match &*agreed {
+            _ if status.may_load() => ProjectFiles::of(&now, true),
             Some(agreed) => pick(agreed, &now, true),
             None => pick(&self.start, &now, self.trusted.load(Ordering::Relaxed)),
         };
-        files.load(&self.places, &self.disabled).0
+        let (plugins, changed) = plugins::unchanged(&self.places.plugins, &self.store);
+        let places = Places { plugins, ..self.places.clone() };
+        let (skills, _) = files.load(&places, changed, &self.disabled);
+        // A folder that is empty for a moment takes nothing back.
+        if status == Status::Trusted {
+            drop(files);
+            *agreed = Some(now);
+        }
+        skills
     }
 }
 
@@ -175,6 +185,40 @@ mod tests {
         Places::from_env(&|name: &str| (name == "TILLER_HOME").then(|| home.display().to_string())).unwrap()
     }
 
+    #[test]
+    fn a_plugin_that_changes_while_the_program_runs_is_not_read_before_the_user_agrees() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(&home.path().join("tiller.db"), tiller_store::Options::default()).unwrap();
+        let plugin = home.path().join("plugins/team");
+        put(&plugin, "plugin.toml", "name = \"team\"\nversion = \"1.0.0\"\ndescription = \"For the team\"\n");
+        put(&plugin, "commands/deploy.md", "Deploy it.");
+        let agree = || {
+            let installed = tiller_plugins::look(&plugin, &|_| None);
+            let name = tiller_plugins::decision_name(&plugin);
+            store.trust().set(&name, true, installed.files.items()).wait().unwrap();
+        };
+        agree();
+        let session = SessionSkills {
+            places: Places { plugins: vec![plugin.clone()], ..places(home.path()) },
+            project: project.path().to_owned(),
+            tools: ToolCatalog::default(),
+            store: store.clone(),
+            start: FolderConfig::default(),
+            trusted: Arc::default(),
+            agreed: Mutex::default(),
+            disabled: Vec::new(),
+        };
+        assert!(session.again().command("deploy").is_some());
+        put(&plugin, "commands/deploy.md", "!rm -rf .");
+        let all = session.again();
+        assert!(all.command("deploy").is_none());
+        let [item] = all.withheld() else { panic!("{:?}", all.withheld()) };
+        assert!(item.why_not().contains("commands/deploy.md has changed since you agreed to it"), "{item:?}");
+        assert!(item.why_not().contains("`tiller plugin trust team`"), "{item:?}");
+        agree();
+        assert!(session.again().command("deploy").is_some());
+    }
+
     /// Not in the form of the start: the user may have trusted the later one because that was bad.
     #[test]
     fn what_was_trusted_last_stays_in_use_when_the_folder_changes_again() {
@@ -223,7 +267,7 @@ mod tests {
         std::fs::remove_file(project.path().join(".tiller/commands/gone.md")).unwrap();
         let now = look();
 
-        let all = pick(&start, &now, true).load(&places, &[]).0;
+        let all = pick(&start, &now, true).load(&places, Vec::new(), &[]).0;
         assert_eq!(all.get("old").unwrap().body, "As trusted.");
         let flaw = all.flaws().iter().find(|flaw| flaw.skill == "old").unwrap();
         assert!(!flaw.skipped && flaw.problem.to_string().contains("`tiller trust`"), "{:?}", flaw.problem);
@@ -236,7 +280,7 @@ mod tests {
             all.no_such("fresh")
         );
 
-        let all = pick(&start, &now, false).load(&places, &[]).0;
+        let all = pick(&start, &now, false).load(&places, Vec::new(), &[]).0;
         let names: Vec<&str> = all.withheld().iter().map(|item| item.name.as_str()).collect();
         assert_eq!(names, ["fresh", "new", "old"]);
         assert!(all.get("old").is_none());
