@@ -84,7 +84,8 @@ impl<'a> ProjectFiles<'a> {
                 .cloned()
                 .chain(used.iter().map(|(folder, _)| folder.clone()))
                 .collect(),
-            pack_names: used.into_iter().collect(),
+            pack_names: used.iter().map(|(folder, pack)| (folder.clone(), pack.name.clone())).collect(),
+            pack_files: used.into_iter().map(|(folder, pack)| (folder, pack.files)).collect(),
             config: Some(places.config.clone()),
             project: parts(&self.used),
             changed: self.changed.clone(),

@@ -234,6 +234,38 @@ fn what_a_pack_replaces_is_said_by_the_order_of_names() {
     }
 }
 
+/// What is read of a pack later is what the user agreed to, too.
+#[test]
+fn a_file_that_changes_after_the_skills_were_read_is_not_read() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    put(&bench.source(), "skills/deploy/notes/hosts.md", "As agreed.\n");
+    let pack = bench.install().unwrap();
+    let folder = bench.packs.folder(&pack);
+    let load = || {
+        let pack_files = [(folder.clone(), pack.files.clone())].into();
+        Skills::load(&Sources { packs: vec![folder.clone()], pack_files, ..Sources::default() }).0
+    };
+    let all = load();
+    let files = &all.get("deploy").unwrap().files;
+    assert_eq!(files.read("notes/hosts.md").unwrap(), b"As agreed.\n");
+    put(&folder, "skills/deploy/notes/hosts.md", "Other.\n");
+    put(&folder, "skills/deploy/new.md", "New.\n");
+    assert!(files.read("notes/hosts.md").unwrap_err().contains("changed since the user agreed to it"));
+    assert!(files.read("new.md").unwrap_err().contains("has no file"));
+    let names: Vec<String> = files.list().into_iter().map(|file| file.path).collect();
+    assert_eq!(names, ["SKILL.md", "notes/hosts.md"]);
+    // It changed between the comparison of the pack and the reading.
+    put(&folder, "skills/deploy/SKILL.md", &skill("deploy", "license: MIT\n"));
+    let all = load();
+    assert!(all.get("deploy").is_none());
+    assert!(
+        all.flaws()[0].problem.to_string().contains("changed since the user agreed"),
+        "{:?}",
+        all.flaws()
+    );
+}
+
 #[test]
 fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
     let bench = Bench::new();
