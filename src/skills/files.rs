@@ -138,7 +138,8 @@ pub(crate) fn read_inside(folder: &Path, path: &str) -> Result<Vec<u8>, ReadFail
         return Err(ReadFailure::Refused(format!("is larger than {} KiB", LARGEST / 1024)));
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
+    let file =
+        tiller_fs::open_regular(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
     file.take(LARGEST)
         .read_to_end(&mut bytes)
         .map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
