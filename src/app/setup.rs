@@ -178,6 +178,7 @@ impl Setup {
                 store: store.clone(),
                 start: self.folder_config.clone(),
                 trusted: Arc::clone(trusted),
+                agreed: std::sync::Mutex::default(),
                 disabled,
             };
             self.services.skills.reload_with(Arc::new(move || session.again()));

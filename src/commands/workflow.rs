@@ -140,7 +140,9 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
             _ => Exit::Model,
         })
     });
-    engine.stop().iter().for_each(|unsaved| drop(crate::commands::fail(unsaved)));
+    for unsaved in engine.stop() {
+        crate::commands::fail(&unsaved);
+    }
     exit
 }
 

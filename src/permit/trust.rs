@@ -317,7 +317,7 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog)
         return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
     }
     let mut bytes = Vec::new();
-    let read = fs::File::open(at).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    let read = tiller_fs::open_regular(at).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
     if read.is_err() || bytes.len() as u64 > MAX_FILE {
         return refused(path, kind, "cannot be read: never loaded");
     }

@@ -238,3 +238,19 @@ fn own_commands_are_listed_with_all_that_they_run() {
     let all = discover(dir.path(), &crate::testing::tools());
     assert!(all.items().iter().all(|item| !item.detail.contains("runs")), "{:?}", all.items());
 }
+
+/// It was a file when its kind was looked at.
+#[test]
+fn what_became_a_pipe_or_a_link_is_neither_waited_for_nor_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "secret", "Do not read this.");
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let link = dir.path().join("link");
+    symlink(dir.path().join("secret"), &link).unwrap();
+    for path in [pipe, link] {
+        let found = file(&path, Path::new("x"), &TrustKind::Skill, 0, &crate::testing::tools());
+        assert_eq!(found.bytes, None, "{path:?}");
+        assert!(found.item.detail.contains("never loaded"), "{:?}", found.item);
+    }
+}

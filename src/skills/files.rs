@@ -1,5 +1,6 @@
 //! The files of a skill: listed and read within limits, never outside of its folder. Nothing is run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
@@ -19,6 +20,12 @@ pub enum SkillFiles {
     Embedded(&'static [(&'static str, &'static [u8])]),
     /// In a folder of this machine.
     Folder(PathBuf),
+    /// In a folder of this machine, of which only files in the form that the user agreed to are read.
+    Pinned {
+        folder: PathBuf,
+        /// Of blake3 as hexadecimal digits, by the path below the folder.
+        hashes: Arc<BTreeMap<String, String>>,
+    },
     /// As the person trusted them: path below the folder, content.
     InMemory(Arc<Vec<(String, Vec<u8>)>>),
 }
@@ -42,10 +49,9 @@ impl SkillFiles {
             Self::InMemory(files) => {
                 files.iter().map(|(p, b)| SkillFile { path: p.clone(), size: b.len() as u64 }).collect()
             }
-            Self::Folder(folder) => {
-                let mut all = Vec::new();
-                walk(folder, "", 0, &mut all);
-                all
+            Self::Folder(folder) => below(folder),
+            Self::Pinned { folder, hashes } => {
+                below(folder).into_iter().filter(|file| hashes.contains_key(&file.path)).collect()
             }
         };
         all.sort_by(|a, b| {
@@ -80,6 +86,22 @@ impl SkillFiles {
                 Err(ReadFailure::Refused(why)) => Err(format!("`{path}` {why}")),
                 Ok(bytes) => Ok(bytes),
             },
+            Self::Pinned { folder, hashes } => {
+                let agreed = hashes.get(path).ok_or_else(|| self.no_such(path))?;
+                let bytes = Self::Folder(folder.clone()).read(path)?;
+                match blake3::hash(&bytes).to_hex().as_str() == agreed {
+                    true => Ok(bytes),
+                    false => Err(format!("`{path}` changed since the user agreed to it")),
+                }
+            }
+        }
+    }
+
+    /// The folder on this machine that has the files; `None`: they are not read from one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) | Self::Pinned { folder, .. } => Some(folder),
+            Self::Embedded(_) | Self::InMemory(_) => None,
         }
     }
 
@@ -116,11 +138,19 @@ pub(crate) fn read_inside(folder: &Path, path: &str) -> Result<Vec<u8>, ReadFail
         return Err(ReadFailure::Refused(format!("is larger than {} KiB", LARGEST / 1024)));
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
+    let file =
+        tiller_fs::open_regular(&at).map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
     file.take(LARGEST)
         .read_to_end(&mut bytes)
         .map_err(|e| ReadFailure::Refused(format!("cannot be read: {e}")))?;
     Ok(bytes)
+}
+
+/// The files below a folder; links and special files are left out.
+fn below(folder: &Path) -> Vec<SkillFile> {
+    let mut all = Vec::new();
+    walk(folder, "", 0, &mut all);
+    all
 }
 
 /// Collects files below a folder; links and special files are left out.

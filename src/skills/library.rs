@@ -1,7 +1,7 @@
 //! The skills of a process, as they are now.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tiller_protocol::skill::SkillRecord;
 use tiller_store::Store;
@@ -21,6 +21,8 @@ pub struct Library(Arc<Shared>);
 struct Shared {
     skills: RwLock<Skills>,
     reload: RwLock<Option<Reload>>,
+    /// Held while they are read again: what was read earlier never takes the place of what was read later.
+    reloading: Mutex<()>,
     editor: RwLock<Option<Editor>>,
     store: RwLock<Option<Store>>,
     /// Names of skills that were turned off or on since the start.
@@ -42,14 +44,17 @@ impl Library {
 
     /// Replaces the skills, for all clones.
     pub fn replace(&self, skills: Skills) {
-        let skills = skills.switched(&self.0.switched.read().unwrap_or_else(PoisonError::into_inner));
-        *self.0.skills.write().unwrap_or_else(PoisonError::into_inner) = skills;
+        // In this order everywhere: a switch in between is not lost.
+        let switched = self.0.switched.read().unwrap_or_else(PoisonError::into_inner);
+        *self.0.skills.write().unwrap_or_else(PoisonError::into_inner) = skills.switched(&switched);
     }
 
     /// Turns a skill off or on until the end of the process.
     pub fn switch(&self, name: &str, on: bool) {
-        self.0.switched.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), on);
-        self.replace(self.now());
+        let mut switched = self.0.switched.write().unwrap_or_else(PoisonError::into_inner);
+        switched.insert(name.to_owned(), on);
+        let mut skills = self.0.skills.write().unwrap_or_else(PoisonError::into_inner);
+        *skills = skills.switched(&switched);
     }
 
     /// How they are read again.
@@ -82,9 +87,44 @@ impl Library {
     /// Reads them again, where that is possible, and returns them. Blocks.
     pub fn reload(&self) -> Skills {
         let reload = self.0.reload.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let _one_at_a_time = self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reload) = reload {
             self.replace(reload());
         }
         self.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::load::Sources;
+
+    #[test]
+    fn what_was_read_earlier_never_takes_the_place_of_what_was_read_later() {
+        let library = Library::default();
+        let (begun, begins) = mpsc::channel();
+        let (go_on, goes_on) = mpsc::channel::<()>();
+        let first = Mutex::new(Some(goes_on));
+        library.reload_with(Arc::new(move || {
+            let earlier = first.lock().unwrap().take();
+            let built_in = earlier.is_none();
+            if let Some(goes_on) = earlier {
+                begun.send(()).unwrap();
+                goes_on.recv().unwrap();
+            }
+            Skills::load(&Sources { built_in, ..Sources::default() }).0
+        }));
+        std::thread::scope(|scope| {
+            scope.spawn(|| library.reload());
+            begins.recv().unwrap();
+            // It may be read at once, or after the first: the result stands in both cases.
+            let later = scope.spawn(|| library.reload());
+            go_on.send(()).unwrap();
+            assert!(later.join().unwrap().iter().next().is_some());
+        });
+        assert!(library.now().iter().next().is_some());
     }
 }

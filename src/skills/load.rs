@@ -11,7 +11,7 @@ use tiller_protocol::nearest::nearest;
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
-use crate::packs::is_template;
+use crate::packs::{PinnedFile, is_template};
 use crate::read;
 use crate::skill::{FILE, Skill};
 use crate::withheld::{Withheld, WithheldFiles, WithheldItem};
@@ -47,6 +47,8 @@ pub struct Sources<'a> {
     pub packs: Vec<PathBuf>,
     /// The names of packs, by their folders.
     pub pack_names: BTreeMap<PathBuf, String>,
+    /// The files of packs as the user agreed to them, by the folders of the packs: others are not read, now or later.
+    pub pack_files: BTreeMap<PathBuf, Vec<PinnedFile>>,
     /// The person's configuration folder.
     pub config: Option<PathBuf>,
     /// Files of the project, empty until it is trusted.
@@ -101,7 +103,10 @@ impl Skills {
             loaded.layer(BUILT_IN.iter().map(|(name, files)| built_in(name, files)).collect());
         }
         for pack in &sources.packs {
-            let found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
+            let mut found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
+            if let Some(agreed) = sources.pack_files.get(pack) {
+                found.iter_mut().for_each(|candidate| candidate.pin(agreed));
+            }
             loaded.layer_of(found, sources.pack_names.get(pack));
         }
         if let Some(config) = &sources.config {
@@ -403,6 +408,19 @@ impl Loaded {
 }
 
 impl Candidate {
+    /// Binds the skill of a pack to the files of the pack that the user agreed to.
+    fn pin(&mut self, agreed: &[PinnedFile]) {
+        let SkillFiles::Folder(folder) = &self.files else { return };
+        let name = self.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let below = format!("{FOLDER}/{name}/");
+        let hash = |file: &PinnedFile| Some((file.path.strip_prefix(&below)?.to_owned(), file.hash.clone()));
+        let hashes = Arc::new(agreed.iter().filter_map(hash).collect());
+        self.files = SkillFiles::Pinned { folder: folder.clone(), hashes };
+        if self.content.is_ok() {
+            self.content = self.files.read(FILE);
+        }
+    }
+
     /// The skill of the file, and what is wrong with it nevertheless.
     fn read(self) -> Result<(Skill, Vec<Problem>), Problem> {
         let Self { from, path, content, files } = self;

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::agents::{Origin, ProjectFile};
 use tiller_config::{Places, Problem};
-use tiller_permit::trust::{FolderConfig, FoundFile, discover};
+use tiller_permit::trust::{FolderConfig, FoundFile, Status, discover};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
 use tiller_store::Store;
 
-use crate::app::extensions::packs;
+use crate::app::extensions::{packs, plugins};
 use crate::app::setup::trust_status;
 use crate::app::tools::memory::without_own;
 
@@ -24,13 +24,7 @@ pub(crate) fn read(
     trusted: bool,
     disabled: &[String],
 ) -> (Skills, Vec<Problem>) {
-    let all: Vec<&FoundFile> = folder_config.found.iter().filter(|f| is_ours(f)).collect();
-    let mut files = ProjectFiles::default();
-    match trusted && !folder_config.too_much {
-        true => files.used = all,
-        false => files.withheld = all,
-    }
-    files.load(places, disabled)
+    ProjectFiles::of(folder_config, trusted).load(places, Vec::new(), disabled)
 }
 
 /// Whether it is a file of a skill, an own command or an output style.
@@ -53,10 +47,25 @@ fn parts<'a>(files: &[&'a FoundFile]) -> Vec<ProjectFile<'a>> {
     files.iter().map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() }).collect()
 }
 
-impl ProjectFiles<'_> {
-    fn load(&self, places: &Places, disabled: &[String]) -> (Skills, Vec<Problem>) {
+impl<'a> ProjectFiles<'a> {
+    /// All or none of the files, as they are.
+    fn of(folder_config: &'a FolderConfig, trusted: bool) -> Self {
+        let all = folder_config.found.iter().filter(|f| is_ours(f)).collect();
+        match trusted && !folder_config.too_much {
+            true => Self { used: all, ..Self::default() },
+            false => Self { withheld: all, ..Self::default() },
+        }
+    }
+
+    /// Reads the skills. `plugins`: those that are not as the user agreed to them.
+    fn load(
+        &self,
+        places: &Places,
+        plugins: Vec<Withheld<'static>>,
+        disabled: &[String],
+    ) -> (Skills, Vec<Problem>) {
         let packs::StartPacks { used, withheld } = packs::of_start(places);
-        let mut withheld: Vec<Withheld<'_>> = withheld;
+        let mut withheld: Vec<Withheld<'_>> = plugins.into_iter().chain(withheld).collect();
         let others = parts(&self.withheld);
         if !others.is_empty() {
             withheld.push(Withheld {
@@ -75,7 +84,8 @@ impl ProjectFiles<'_> {
                 .cloned()
                 .chain(used.iter().map(|(folder, _)| folder.clone()))
                 .collect(),
-            pack_names: used.into_iter().collect(),
+            pack_names: used.iter().map(|(folder, pack)| (folder.clone(), pack.name.clone())).collect(),
+            pack_files: used.into_iter().map(|(folder, pack)| (folder, pack.files)).collect(),
             config: Some(places.config.clone()),
             project: parts(&self.used),
             changed: self.changed.clone(),
@@ -95,6 +105,8 @@ pub(crate) struct SessionSkills {
     pub(crate) start: FolderConfig,
     /// The user trusts those of the start.
     pub(crate) trusted: Arc<AtomicBool>,
+    /// The folder's files as they were when they were last read and trusted with `tiller trust`; `None`: not since the start.
+    pub(crate) agreed: Mutex<Option<FolderConfig>>,
     /// Names that the settings turn off.
     pub(crate) disabled: Vec<String>,
 }
@@ -105,19 +117,30 @@ impl SessionSkills {
     pub(crate) fn again(&self) -> Skills {
         let now = discover(&self.project, &self.tools);
         let brings = without_own(now.clone(), &self.project, &self.store);
-        if trust_status(&self.store, &self.project, &brings).may_load() {
-            return read(&self.places, &now, true, &self.disabled).0;
+        let status = trust_status(&self.store, &self.project, &brings);
+        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = match &*agreed {
+            _ if status.may_load() => ProjectFiles::of(&now, true),
+            Some(agreed) => pick(agreed, &now, true),
+            None => pick(&self.start, &now, self.trusted.load(Ordering::Relaxed)),
+        };
+        let (plugins, changed) = plugins::unchanged(&self.places.plugins, &self.store);
+        let places = Places { plugins, ..self.places.clone() };
+        let (skills, _) = files.load(&places, changed, &self.disabled);
+        // A folder that is empty for a moment takes nothing back.
+        if status == Status::Trusted {
+            drop(files);
+            *agreed = Some(now);
         }
-        let trusted = self.trusted.load(Ordering::Relaxed);
-        pick(&self.start, &now, trusted).load(&self.places, &self.disabled).0
+        skills
     }
 }
 
-/// The files of a folder that is not trusted as it is `now`. `trusted`: it was trusted as it was at the `start`.
-fn pick<'a>(start: &'a FolderConfig, now: &'a FolderConfig, trusted: bool) -> ProjectFiles<'a> {
+/// The files of a folder that is not trusted as it is `now`. `trusted`: it was trusted as it was in `earlier`.
+fn pick<'a>(earlier: &'a FolderConfig, now: &'a FolderConfig, trusted: bool) -> ProjectFiles<'a> {
     let mut files = ProjectFiles::default();
     let before = |path: &str| {
-        let mut all = start.found.iter().filter(|f| trusted && !start.too_much && is_ours(f));
+        let mut all = earlier.found.iter().filter(|f| trusted && !earlier.too_much && is_ours(f));
         all.find(|f| f.item.path == path)
     };
     for file in now.found.iter().filter(|f| is_ours(f)) {
@@ -159,13 +182,82 @@ mod tests {
         format!("---\nname: {name}\ndescription: About {name}\n---\n{body}\n")
     }
 
+    fn places(home: &Path) -> Places {
+        Places::from_env(&|name: &str| (name == "TILLER_HOME").then(|| home.display().to_string())).unwrap()
+    }
+
+    #[test]
+    fn a_plugin_that_changes_while_the_program_runs_is_not_read_before_the_user_agrees() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(&home.path().join("tiller.db"), tiller_store::Options::default()).unwrap();
+        let plugin = home.path().join("plugins/team");
+        put(&plugin, "plugin.toml", "name = \"team\"\nversion = \"1.0.0\"\ndescription = \"For the team\"\n");
+        put(&plugin, "commands/deploy.md", "Deploy it.");
+        let agree = || {
+            let installed = tiller_plugins::look(&plugin, &|_| None);
+            let name = tiller_plugins::decision_name(&plugin);
+            store.trust().set(&name, true, installed.files.items()).wait().unwrap();
+        };
+        agree();
+        let session = SessionSkills {
+            places: Places { plugins: vec![plugin.clone()], ..places(home.path()) },
+            project: project.path().to_owned(),
+            tools: ToolCatalog::default(),
+            store: store.clone(),
+            start: FolderConfig::default(),
+            trusted: Arc::default(),
+            agreed: Mutex::default(),
+            disabled: Vec::new(),
+        };
+        assert!(session.again().command("deploy").is_some());
+        put(&plugin, "commands/deploy.md", "!rm -rf .");
+        let all = session.again();
+        assert!(all.command("deploy").is_none());
+        let [item] = all.withheld() else { panic!("{:?}", all.withheld()) };
+        assert!(item.why_not().contains("commands/deploy.md has changed since you agreed to it"), "{item:?}");
+        assert!(item.why_not().contains("`tiller plugin trust team`"), "{item:?}");
+        agree();
+        assert!(session.again().command("deploy").is_some());
+    }
+
+    /// Not in the form of the start: the user may have trusted the later one because that was bad.
+    #[test]
+    fn what_was_trusted_last_stays_in_use_when_the_folder_changes_again() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(&home.path().join("tiller.db"), tiller_store::Options::default()).unwrap();
+        let look = || discover(project.path(), &ToolCatalog::default());
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "First."));
+        let session = SessionSkills {
+            places: places(home.path()),
+            project: project.path().to_owned(),
+            tools: ToolCatalog::default(),
+            store: store.clone(),
+            start: look(),
+            trusted: Arc::new(AtomicBool::new(true)),
+            agreed: Mutex::default(),
+            disabled: Vec::new(),
+        };
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "Second."));
+        put(project.path(), ".tiller/skills/fresh/SKILL.md", &skill("fresh", "New."));
+        let all = session.again();
+        assert!(all.get("old").unwrap().body == "First." && all.get("fresh").is_none());
+        let name = tiller_protocol::names::written(project.path());
+        store.trust().set(&name, true, look().items()).wait().unwrap();
+        let all = session.again();
+        assert!(all.get("old").unwrap().body == "Second." && all.get("fresh").is_some());
+        // An agent writes a command, and changes a skill.
+        put(project.path(), ".tiller/commands/run.md", "!rm -rf .");
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "Third."));
+        let all = session.again();
+        assert_eq!(all.get("old").unwrap().body, "Second.");
+        assert!(all.get("fresh").is_some() && all.command("run").is_none());
+        assert!(all.withheld().iter().any(|item| item.name == "run"));
+    }
+
     #[test]
     fn files_that_were_added_or_changed_since_the_yes_are_listed_and_not_used() {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let places = Places::from_env(&|name: &str| {
-            (name == "TILLER_HOME").then(|| home.path().display().to_string())
-        })
-        .unwrap();
+        let places = places(home.path());
         let look = || discover(project.path(), &ToolCatalog::default());
         put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "As trusted."));
         put(project.path(), ".tiller/commands/gone.md", "Go.");
@@ -176,7 +268,7 @@ mod tests {
         std::fs::remove_file(project.path().join(".tiller/commands/gone.md")).unwrap();
         let now = look();
 
-        let all = pick(&start, &now, true).load(&places, &[]).0;
+        let all = pick(&start, &now, true).load(&places, Vec::new(), &[]).0;
         assert_eq!(all.get("old").unwrap().body, "As trusted.");
         let flaw = all.flaws().iter().find(|flaw| flaw.skill == "old").unwrap();
         assert!(!flaw.skipped && flaw.problem.to_string().contains("`tiller trust`"), "{:?}", flaw.problem);
@@ -189,7 +281,7 @@ mod tests {
             all.no_such("fresh")
         );
 
-        let all = pick(&start, &now, false).load(&places, &[]).0;
+        let all = pick(&start, &now, false).load(&places, Vec::new(), &[]).0;
         let names: Vec<&str> = all.withheld().iter().map(|item| item.name.as_str()).collect();
         assert_eq!(names, ["fresh", "new", "old"]);
         assert!(all.get("old").is_none());

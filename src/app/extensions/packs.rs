@@ -43,8 +43,8 @@ pub(crate) fn now(setup: &Setup) -> i64 {
 /// The packs of a start.
 #[derive(Default)]
 pub(crate) struct StartPacks {
-    /// The folders of those in use, and their names.
-    pub(crate) used: Vec<(PathBuf, String)>,
+    /// Those in use, with their folders.
+    pub(crate) used: Vec<(PathBuf, Pack)>,
     /// Those that are not as the user agreed to them.
     pub(crate) withheld: Vec<Withheld<'static>>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn of_start(places: &Places) -> StartPacks {
                 why,
                 remedy,
             }),
-            _ => all.used.push((folder, pack.name)),
+            _ => all.used.push((folder, pack)),
         }
     }
     all

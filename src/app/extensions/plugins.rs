@@ -8,6 +8,7 @@ use tiller_mcp::{Origin, ServerSettings, StartCheck};
 use tiller_permit::trust::{Choice, TrustDecision};
 use tiller_plugins::{Installed, PluginState, ToolServices};
 use tiller_protocol::{Notice, NoticeKind, TrustKind};
+use tiller_skills::{Withheld, WithheldFiles};
 use tiller_store::Store;
 use tiller_tool::shell::Confiner;
 use tiller_tui::slash::PromptCommand;
@@ -36,15 +37,9 @@ pub(crate) fn load(
     let mut notices = Vec::new();
     let mut used = Vec::new();
     for plugin in installed(setup, store) {
-        let why = match (&plugin.manifest, &plugin.state) {
-            (Err(why), _) => why.clone(),
-            (Ok(_), PluginState::Trusted) => {
-                used.push(plugin);
-                continue;
-            }
-            (Ok(_), PluginState::New) => "you have not agreed to it".into(),
-            (Ok(_), PluginState::Changed(file)) => format!("{file} has changed since you agreed to it"),
-            (Ok(_), PluginState::Refused(why)) => why.clone(),
+        let Some(why) = why_not(&plugin) else {
+            used.push(plugin);
+            continue;
         };
         let text = format!("The plugin {} is not used: {why}.", plugin.name);
         let hint = format!("Run `tiller plugin trust {}` to see it and decide.", plugin.name);
@@ -71,6 +66,36 @@ pub(crate) fn load(
     }
     setup.places.plugins = used.iter().map(|plugin| plugin.folder.clone()).collect();
     (used, notices)
+}
+
+/// Why a plugin is not used, without a full stop; `None`: it is used.
+fn why_not(plugin: &Installed) -> Option<String> {
+    match (&plugin.manifest, &plugin.state) {
+        (Err(why), _) => Some(why.clone()),
+        (Ok(_), PluginState::Trusted) => None,
+        (Ok(_), PluginState::New) => Some("you have not agreed to it".into()),
+        (Ok(_), PluginState::Changed(file)) => Some(format!("{file} has changed since you agreed to it")),
+        (Ok(_), PluginState::Refused(why)) => Some(why.clone()),
+    }
+}
+
+/// Those of these plugins that are as the user agreed to them, and what the others would bring. Reads their files.
+pub(crate) fn unchanged(folders: &[PathBuf], store: &Store) -> (Vec<PathBuf>, Vec<Withheld<'static>>) {
+    let (mut used, mut others) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let plugin = tiller_plugins::look(folder, &|name| decision(store, name));
+        match why_not(&plugin) {
+            None => used.push(plugin.folder),
+            Some(why) => others.push(Withheld {
+                pack: None,
+                from: tiller_config::agents::Origin::Plugin,
+                files: WithheldFiles::Folder(plugin.folder),
+                why,
+                remedy: format!("`tiller plugin trust {}` shows it and asks", plugin.name),
+            }),
+        }
+    }
+    (used, others)
 }
 
 /// The MCP servers of plugins, and what is wrong with others. Relative paths are those of the plugin's folder; a server

@@ -94,11 +94,15 @@ pub(crate) fn run(mut setup: Setup, exec: &Exec, role: Option<&Definition>) -> R
         };
         follow.run(&mut events).await
     });
-    engine.stop().iter().for_each(|unsaved| drop(crate::commands::fail(unsaved)));
+    for unsaved in engine.stop() {
+        crate::commands::fail(&unsaved);
+    }
     if let Some((store, folders)) = discarded {
         match store.trash().discard(session).wait() {
             Ok(_) => crate::app::spill::discard(&folders, session),
-            Err(e) => drop(crate::commands::fail(&e.notice())),
+            Err(e) => {
+                crate::commands::fail(&e.notice());
+            }
         }
     }
     exit

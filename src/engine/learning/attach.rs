@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiller_config::Config;
 use tiller_memory::Learnings;
 use tiller_memory::learnings::{CallKind, Notes, kind_of};
-use tiller_memory::rules::{ActionRule, BookRule, RuleHit};
+use tiller_memory::rules::{BookRule, RuleCall, RuleHit};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -176,26 +176,24 @@ impl CallTask {
             let (learnings, tool) = (Arc::clone(learnings), self.tool.name());
             let (args, command) = (args.clone(), command.clone());
             tokio::task::spawn_blocking(move || {
-                let fits = |rule: &ActionRule| {
-                    let mut patterns = rule.when.iter().chain(&rule.never);
-                    patterns.any(|p| may_match(p, tool, &args) || is_near(p, tool, &command))
-                };
+                let call = RuleCall { tool, args: &args, command: &command };
                 let rules = learnings.rules();
-                rules.map_or_else(Vec::new, |rules| rules.rules_for(learnings.store(), fits))
+                rules.map_or_else(Vec::new, |rules| rules.rules_for(learnings.store(), &call))
             })
         };
         let all: Vec<BookRule> = all.await.unwrap_or_default();
         if all.is_empty() {
             return Vec::new();
         }
+        let call = RuleCall { tool: self.tool.name(), args: &args, command: &command };
         let catalog = self.services.tools.all.catalog();
         let matches = self.rule_check(&self.args);
         let holds = |patterns: &[String]| {
-            patterns.iter().filter(|pattern| may_match(pattern, self.tool.name(), &args)).any(|pattern| {
+            patterns.iter().filter(|pattern| call.may_match(pattern)).any(|pattern| {
                 Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
             })
         };
-        let near = |patterns: &[String]| patterns.iter().any(|p| is_near(p, self.tool.name(), &command));
+        let near = |patterns: &[String]| patterns.iter().any(|pattern| call.is_near(pattern));
         all.into_iter()
             .filter_map(|rule| {
                 let forbids = holds(&rule.rule.never);
@@ -220,42 +218,5 @@ impl CallTask {
         };
         let (forbid, concern): (Vec<&RuleHit>, Vec<&RuleHit>) = hits.iter().partition(|hit| hit.forbids);
         forbid.into_iter().chain(concern).take(ASKED).map(line).collect()
-    }
-}
-
-/// Whether a command runs the program that a pattern is about, as the first word of one of its parts. Calls of other tools are near
-/// to no pattern.
-fn is_near(pattern: &str, tool: &str, command: &str) -> bool {
-    let Some(("terminal", argument)) = pattern.split_once('(') else { return false };
-    let program: String =
-        argument.chars().take_while(|c| !c.is_whitespace() && !"*?[)".contains(*c)).collect();
-    let parts = command.split(['&', '|', ';', '\n']);
-    tool == "terminal"
-        && !program.is_empty()
-        && parts.filter_map(|part| part.split_whitespace().next()).any(|word| word == program)
-}
-
-/// Whether a pattern may match a call, before it is compared exactly: the tool, and the first fixed word of the argument.
-fn may_match(pattern: &str, tool: &str, args: &str) -> bool {
-    let (name, argument) = pattern.split_once('(').unwrap_or((pattern, ""));
-    if !name.contains('*') && name != tool {
-        return false;
-    }
-    let fixed: String =
-        argument.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
-    // A path may be written in another way; the word of a command stands in it.
-    tool != "terminal" || fixed.is_empty() || args.contains(&fixed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_near;
-
-    #[test]
-    fn a_command_is_near_to_a_rule_about_its_program() {
-        let near = |command: &str| is_near("terminal(git push*)", "terminal", command);
-        assert!(near("git status") && near("cd a && git pull") && !near("cat digits.txt") && !near("ls git"));
-        assert!(!is_near("terminal(*)", "terminal", "git status"));
-        assert!(!is_near("write_file(src/gen/**)", "write_file", "src/gen/a"));
     }
 }

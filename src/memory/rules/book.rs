@@ -1,6 +1,6 @@
 //! The rules of memory files and of learnings: which there are, and what came of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +8,7 @@ use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
 use tiller_store::Store;
 
+use super::index::{RuleCall, RuleIndex};
 use super::matcher::{ActionRule, of_others, parse};
 use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
 
@@ -84,15 +85,22 @@ type RulesRead = (Vec<(PathBuf, Stamp)>, Arc<FileRules>);
 /// Most faults that are kept and shown.
 const FAULTS: usize = 100;
 
+/// The rules of learnings, each text once, and where to find those of a call.
+#[derive(Debug, Default)]
+struct LearnedRules {
+    rules: Vec<BookRule>,
+    index: RuleIndex,
+}
+
 /// The rules of learnings, and the revision of the learnings that they were read from.
-type LearnedRules = (i64, Arc<Vec<BookRule>>);
+type LearnedRead = (i64, Arc<LearnedRules>);
 
 /// The rules of this user and project.
 pub struct RuleBook {
     memory: Arc<Memory>,
     tools: ToolCatalog,
     read: Mutex<Option<RulesRead>>,
-    learned: Mutex<Option<LearnedRules>>,
+    learned: Mutex<Option<LearnedRead>>,
     /// Rules whose text stands in the conversation of a session.
     shown: Mutex<HashMap<SessionId, HashSet<String>>>,
     /// Faults that a notice has named.
@@ -116,26 +124,32 @@ impl RuleBook {
     /// The rules of the files as they are now, and of active learnings. Entries with the same text are one rule: it is
     /// shown and counted by its text. Blocks.
     pub fn rules(&self, store: &Store) -> Vec<BookRule> {
-        self.rules_for(store, |_| true)
+        self.with_learned(store, |learned| (0..learned.rules.len()).collect())
     }
 
-    /// As [`Self::rules`], without rules of learnings that do not fit: these may be many, and are not copied. Blocks.
-    pub fn rules_for(&self, store: &Store, fits: impl Fn(&ActionRule) -> bool) -> Vec<BookRule> {
+    /// As [`Self::rules`], without rules of learnings that cannot concern the call: these may be many, and are neither compared
+    /// with it nor copied. Blocks.
+    pub fn rules_for(&self, store: &Store, call: &RuleCall<'_>) -> Vec<BookRule> {
+        self.with_learned(store, |learned| learned.index.of_call(call))
+    }
+
+    /// The rules of the files, and those of learnings at the places that `fit` gives.
+    fn with_learned(&self, store: &Store, fit: impl Fn(&LearnedRules) -> BTreeSet<usize>) -> Vec<BookRule> {
         let read = self.of_files();
         let own = &read.rules;
         let others = if own.is_empty() { Arc::default() } else { self.memory.lines_of_others() };
         let mut all: Vec<BookRule> =
             own.iter().filter(|r| !others.contains(&r.place)).map(|r| r.rule.clone()).collect();
         let learned = self.of_learnings(store);
-        let texts: HashSet<&str> = own.iter().map(|r| r.rule.rule.text.as_str()).collect();
+        let mut places = fit(&learned);
         // One with the text of an entry is a part of that entry's rule.
-        let more = learned.iter().filter(|r| texts.contains(r.rule.text.as_str()) || fits(&r.rule));
-        all.extend(more.cloned());
+        places.extend(own.iter().filter_map(|r| learned.index.of_text(&r.rule.rule.text)));
+        all.extend(places.into_iter().filter_map(|at| learned.rules.get(at)).cloned());
         one_for_each_text(all)
     }
 
     /// The rules of active learnings, each text once. They are read again when one of these has changed.
-    fn of_learnings(&self, store: &Store) -> Arc<Vec<BookRule>> {
+    fn of_learnings(&self, store: &Store) -> Arc<LearnedRules> {
         let mut read = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let known = || read.as_ref().map(|(_, rules)| Arc::clone(rules)).unwrap_or_default();
         // Before the rows: what changes in between is read with the next call.
@@ -154,9 +168,10 @@ impl RuleBook {
             let rule = parse(&text_of(learning), &self.tools).ok().flatten()?;
             Some(BookRule { rule, origin: format!("learning {}", learning.id) })
         };
-        let rules = Arc::new(one_for_each_text(learnings.iter().filter_map(rule).collect()));
-        *read = Some((revision, Arc::clone(&rules)));
-        rules
+        let rules = one_for_each_text(learnings.iter().filter_map(rule).collect());
+        let learned = Arc::new(LearnedRules { index: RuleIndex::new(&rules), rules });
+        *read = Some((revision, Arc::clone(&learned)));
+        learned
     }
 
     /// Why the matcher of a learning cannot be read, without a full stop; `None`: it can, or there is none.

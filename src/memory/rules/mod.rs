@@ -4,13 +4,16 @@
 //! | --- | --- |
 //! | `matcher` | matchers in the text of an entry |
 //! | `book` | the rules of all files and learnings, which were shown in which session, and their counts |
+//! | `index` | finds those that may concern a call without looking through all |
 //! | `promotion` | what a rule can become: a permission rule, or a hook |
 
 pub mod book;
+mod index;
 pub mod matcher;
 pub mod promotion;
 
 pub use book::{BookRule, RuleBook, RuleHit};
+pub use index::RuleCall;
 pub use matcher::ActionRule;
 pub use promotion::{Promotions, RuleFile, WriteTexts};
 

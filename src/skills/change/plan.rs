@@ -240,17 +240,17 @@ impl Editor {
         if existing(&folder)? {
             return Err(format!("there is a skill of yours in {}: edit that one", folder.display()));
         }
-        let (whole, files) = match &skill.files {
-            SkillFiles::Folder(from) => {
-                let (whole, files) = WholeChange::of(&folder, Some(from.clone()))?;
+        let (whole, files) = match skill.files.folder() {
+            Some(from) => {
+                let (whole, files) = WholeChange::of(&folder, Some(from.to_owned()))?;
                 (Some(whole), files)
             }
-            other => {
+            None => {
                 let file = |file: SkillFile| -> Result<FileChange, String> {
-                    let new = Some(other.read(&file.path)?);
+                    let new = Some(skill.files.read(&file.path)?);
                     Ok(FileChange { path: file.path, old: None, new })
                 };
-                (None, other.list().into_iter().map(file).collect::<Result<Vec<_>, String>>()?)
+                (None, skill.files.list().into_iter().map(file).collect::<Result<Vec<_>, String>>()?)
             }
         };
         let plan = Plan {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tiller_config::agents::Origin;
+use tiller_fs::open_regular;
 use tiller_tool::text::is_binary;
 
 use super::lock::PinnedFile;
@@ -330,10 +331,10 @@ fn is_invisible(c: char) -> bool {
     is_hidden(c) || (c.is_control() && !matches!(c, '\t' | '\r'))
 }
 
-/// The content of a file, within the limit of a pack. Empty where it cannot be read.
+/// The content of a file, within the limit of a pack. Empty where it cannot be read, or is no regular file.
 pub(super) fn content(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
+    let read = open_regular(path).and_then(|file| file.take(LIMITS.bytes).read_to_end(&mut bytes));
     if read.is_err() {
         bytes.clear();
     }
@@ -405,12 +406,11 @@ fn walk(root: &Path, inside: &str, depth: usize, files: &mut Vec<PinnedFile>) ->
         if files.len() >= LIMITS.entries {
             return Err(format!("it has more than {} files", LIMITS.entries));
         }
-        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
-        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
-        let file = file.map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
+        let file = open_regular(&entry.path())
+            .map_err(|e| format!("{} cannot be read: {e}", path.escape_debug()))?;
         let meta = file.metadata().map_err(fail)?;
-        if !meta.is_file() || meta.len() > LIMITS.bytes {
-            return Err(format!("{} is too large, or no regular file", path.escape_debug()));
+        if meta.len() > LIMITS.bytes {
+            return Err(format!("{} is too large", path.escape_debug()));
         }
         let mut hasher = blake3::Hasher::new();
         let bytes = std::io::copy(&mut file.take(LIMITS.bytes), &mut hasher).map_err(fail)?;

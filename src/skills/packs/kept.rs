@@ -48,9 +48,10 @@ impl Packs {
             let at = self.folder(pack);
             for file in pack.files.iter().filter(|file| file.bytes <= LARGEST) {
                 let kept = folder.join(&file.hash);
-                if !kept.exists()
-                    && let Some(bytes) = matching(&at.join(&file.path), file)
-                {
+                // One that was cut off by a loss of power is written again.
+                let whole =
+                    fs::symlink_metadata(&kept).is_ok_and(|kept| kept.is_file() && kept.len() == file.bytes);
+                if !whole && let Some(bytes) = matching(&at.join(&file.path), file) {
                     let _ = write(&folder, &kept, &bytes);
                 }
             }

@@ -234,6 +234,38 @@ fn what_a_pack_replaces_is_said_by_the_order_of_names() {
     }
 }
 
+/// What is read of a pack later is what the user agreed to, too.
+#[test]
+fn a_file_that_changes_after_the_skills_were_read_is_not_read() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    put(&bench.source(), "skills/deploy/notes/hosts.md", "As agreed.\n");
+    let pack = bench.install().unwrap();
+    let folder = bench.packs.folder(&pack);
+    let load = || {
+        let pack_files = [(folder.clone(), pack.files.clone())].into();
+        Skills::load(&Sources { packs: vec![folder.clone()], pack_files, ..Sources::default() }).0
+    };
+    let all = load();
+    let files = &all.get("deploy").unwrap().files;
+    assert_eq!(files.read("notes/hosts.md").unwrap(), b"As agreed.\n");
+    put(&folder, "skills/deploy/notes/hosts.md", "Other.\n");
+    put(&folder, "skills/deploy/new.md", "New.\n");
+    assert!(files.read("notes/hosts.md").unwrap_err().contains("changed since the user agreed to it"));
+    assert!(files.read("new.md").unwrap_err().contains("has no file"));
+    let names: Vec<String> = files.list().into_iter().map(|file| file.path).collect();
+    assert_eq!(names, ["SKILL.md", "notes/hosts.md"]);
+    // It changed between the comparison of the pack and the reading.
+    put(&folder, "skills/deploy/SKILL.md", &skill("deploy", "license: MIT\n"));
+    let all = load();
+    assert!(all.get("deploy").is_none());
+    assert!(
+        all.flaws()[0].problem.to_string().contains("changed since the user agreed"),
+        "{:?}",
+        all.flaws()
+    );
+}
+
 #[test]
 fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
     let bench = Bench::new();
@@ -248,6 +280,23 @@ fn a_file_that_is_edited_in_its_place_is_compared_with_what_was_agreed_to() {
     let diff = |path: &str| &all.iter().find(|change| change.path == path).unwrap().diff;
     assert!(diff("skills/deploy/run.sh").contains("-echo safe\n+echo other\n"), "{all:?}");
     assert!(diff("skills/deploy/new.md").contains("+new\n") && all.len() == 2, "{all:?}");
+    // A pipe in the place of a file is not waited for, and what was kept and is cut off is kept again.
+    let kept = |text: &str| {
+        bench.tmp.path().join("data/packs.files").join(blake3::hash(text.as_bytes()).to_hex().as_str())
+    };
+    std::fs::write(kept("echo safe\n"), "").unwrap();
+    let pipe = folder.join("skills/deploy/SKILL.md");
+    let text = std::fs::read(&pipe).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::remove_file(kept(&String::from_utf8_lossy(&text))).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    put(&folder, "skills/deploy/run.sh", "echo safe\n");
+    bench.packs.keep(&super::lock::Lock::read(&bench.packs.lock).unwrap());
+    assert_eq!(std::fs::read_to_string(kept("echo safe\n")).unwrap(), "echo safe\n");
+    std::fs::remove_file(&pipe).unwrap();
+    std::fs::write(&pipe, &text).unwrap();
+    put(&folder, "skills/deploy/run.sh", "echo other\n");
     // What was agreed to is not there any more.
     std::fs::remove_dir_all(bench.tmp.path().join("data/packs.files")).unwrap();
     let all = bench.packs.changes_since_consent(&pack).unwrap();

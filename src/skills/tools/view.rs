@@ -70,7 +70,7 @@ impl Tool for SkillView {
         let allowed = move |skill: &Skill, file: &str| {
             let folder = match &skill.files {
                 SkillFiles::Embedded(_) => return Ok(()),
-                SkillFiles::Folder(folder) => folder.clone(),
+                SkillFiles::Folder(folder) | SkillFiles::Pinned { folder, .. } => folder.clone(),
                 SkillFiles::InMemory(_) => root.join(skill.file.parent().unwrap_or(&skill.file)),
             };
             match forbidden(&folder.join(file)) {
@@ -159,7 +159,7 @@ pub fn shown(skills: &Skills, name: &str, arguments: &str) -> Result<String, Str
         if !others.is_empty() {
             let shown: Vec<&str> = others.iter().take(30).map(String::as_str).collect();
             out.push_str(&format!("Files for skill_view: {}\n", shown.join(", ")));
-            if let SkillFiles::Folder(folder) = &skill.files {
+            if let Some(folder) = skill.files.folder() {
                 out.push_str(&format!("Folder: {}\n", folder.display()));
             }
         }

@@ -1,7 +1,7 @@
 //! What a pack brings and what differs between two versions, for the question: as text, and as JSON.
 
 use serde_json::{Value, json};
-use tiller_skills::packs::{Change, Contents, Origin, PackExtra, PackFile};
+use tiller_skills::packs::{Change, ChangeKind, Contents, Origin, PackExtra, PackFile};
 
 use super::fetch::shown;
 use crate::commands::sessions::one_line;
@@ -120,7 +120,9 @@ pub(super) fn differences(all: &[Change], command: &str) -> String {
             (false, false) => "",
         };
         text.push_str(&format!("{} {}{mark}\n", change.kind.word(), one_line(&change.path)));
-        if change.gone {
+        if change.gone && change.kind == ChangeKind::Removed {
+            text.push_str("  (its text was not kept)\n");
+        } else if change.gone {
             text.push_str("  (its earlier text was not kept: read the file before you agree)\n");
         } else if change.unshown {
             text.push_str("  (not text, or too large: its lines are not shown)\n");

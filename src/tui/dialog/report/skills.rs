@@ -148,6 +148,11 @@ pub(crate) fn lines(rows: &[SkillRow]) -> String {
     format!("Skills: {}\n{}", rows.len(), all.join("\n"))
 }
 
+/// Whether a skill belongs to a plugin, which is no pack.
+fn of_plugin(row: &SkillRow) -> bool {
+    row.fixed && row.pack.is_empty()
+}
+
 /// Why the files of a skill are not changed.
 fn stays(row: &SkillRow) -> String {
     match (row.pack.as_str(), row.file.is_empty()) {
@@ -183,7 +188,7 @@ impl SkillList {
         match (action.0, row) {
             ("skills.edit" | "skills.versions", Some(row)) => !row.file.is_empty() && !row.fixed,
             ("skills.copy", Some(row)) => row.fixed && row.state == SkillUse::Used,
-            ("skills.trust", Some(row)) => row.state == SkillUse::Untrusted,
+            ("skills.trust", Some(row)) => row.state == SkillUse::Untrusted && !of_plugin(row),
             ("skills.try", Some(row)) => row.state == SkillUse::Used,
             ("skills.switch", Some(row)) => matches!(row.state, SkillUse::Used | SkillUse::Off),
             (id, row) => row.is_some() || !id.starts_with("skills."),
@@ -195,7 +200,11 @@ impl SkillList {
     /// Whether an action that cannot be done says why for this row, and what can be done instead.
     fn explains(&self, action: Action) -> bool {
         let row = self.at.as_deref().and_then(|id| self.by_id(id));
-        matches!(action.0, "skills.edit" | "skills.versions") && row.is_some_and(|row| row.fixed)
+        row.is_some_and(|row| match action.0 {
+            "skills.edit" | "skills.versions" => row.fixed,
+            "skills.trust" => row.state == SkillUse::Untrusted && of_plugin(row),
+            _ => false,
+        })
     }
 }
 
@@ -294,6 +303,9 @@ impl Source for SkillList {
             "skills.copy" if row.fixed => toast("Only a skill that is used can be copied."),
             "skills.copy" => toast("It is no part of a pack: edit it where it is."),
             "skills.trust" if row.state != SkillUse::Untrusted => toast("It needs no decision."),
+            "skills.trust" if of_plugin(&row) => {
+                toast(format!("It belongs to a plugin: {}.", row.problems.last().map_or("", String::as_str)))
+            }
             "skills.trust" => {
                 let pack = (!row.pack.is_empty()).then_some(row.pack);
                 let ask = Effect::Task(Task::Suspend(External::Trust { pack }));

@@ -91,7 +91,16 @@ fn a_skill_of_a_pack_is_copied_and_not_edited_and_one_that_is_not_trusted_says_w
         ..of_pack("zeta", SkillUse::Untrusted)
     };
     let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })));
-    let reply = SkillReply::Skills { rows: vec![of_pack("deploy", SkillUse::Used), gone] };
+    let of_plugin = SkillRow {
+        pack: String::new(),
+        source: "plugin".into(),
+        problems: vec![
+            "Not used: a.md changed".into(),
+            "`tiller plugin trust team` shows it and asks".into(),
+        ],
+        ..of_pack("zoo", SkillUse::Untrusted)
+    };
+    let reply = SkillReply::Skills { rows: vec![of_pack("deploy", SkillUse::Used), gone, of_plugin] };
     r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
     r.run("ctrl-home; wait 1000");
     assert!(r.footer().contains("copy") && !r.footer().contains("edit"), "{}", r.footer());
@@ -113,6 +122,9 @@ fn a_skill_of_a_pack_is_copied_and_not_edited_and_one_that_is_not_trusted_says_w
     let asked =
         |t: &Task| matches!(t, Task::Suspend(External::Trust { pack: Some(pack) }) if pack == "devops");
     assert!(r.tasks.iter().any(asked), "{}", r.screen());
+    r.clear().run("wait 1000; down; wait 1000; ctrl-x; r; wait 1");
+    assert!(!r.tasks.iter().any(|t| matches!(t, Task::Suspend(External::Trust { .. }))), "{}", r.screen());
+    assert!(r.words().contains("It belongs to a plugin: `tiller plugin trust team`"), "{}", r.screen());
 }
 
 #[test]

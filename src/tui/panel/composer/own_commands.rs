@@ -25,9 +25,9 @@ pub(super) struct OwnCommands {
 }
 
 impl OwnCommands {
-    /// Has them read.
+    /// Has them read. A text that waits for an earlier answer, which may never come, is not sent any more.
     pub(super) fn ask(&mut self) -> Effect {
-        self.current = false;
+        (self.current, self.again) = (false, None);
         Effect::ask(CommandBody::Query(Query::Skills { query: SkillQuery::Commands }), COMMANDS)
     }
 
@@ -46,8 +46,9 @@ impl Composer {
         if name.is_none() || self.reported.commands.current {
             return Reply::done();
         }
+        let ask = self.reported.commands.ask();
         self.reported.commands.again = Some((text.to_owned(), mode));
-        Reply::with(self.reported.commands.ask())
+        Reply::with(ask)
     }
 
     /// Takes the commands that the engine has read.
@@ -79,7 +80,7 @@ mod tests {
     use tiller_protocol::command::TurnCommand;
     use tiller_protocol::event::ReplyEvent;
     use tiller_protocol::skill::SkillReply;
-    use tiller_protocol::{EventBody, Message};
+    use tiller_protocol::{EventBody, Message, Notice, NoticeKind};
 
     use super::*;
     use crate::testing::Robot;
@@ -117,6 +118,20 @@ mod tests {
         report(&mut r, Vec::new());
         r.run("type fresh; enter");
         assert!(sent(&r).is_none() && r.screen().contains("There is no command /fresh"), "{}", r.screen());
+    }
+
+    #[test]
+    fn a_name_that_could_not_be_looked_for_is_not_sent_when_it_is_typed_again() {
+        let mut r = Robot::new(118, 25);
+        r.run("type /brandnew; enter");
+        let id = r.asked(asks);
+        let notice = Notice::new(NoticeKind::Internal, "the query could not be answered");
+        r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+        r.run("ctrl-u; type /brandnew");
+        report(&mut r, vec![CommandRow { name: "brandnew".into(), ..CommandRow::default() }]);
+        assert!(sent(&r).is_none(), "{:?}", r.commands());
+        r.run("enter");
+        assert_eq!(sent(&r), Some(Message::text("/brandnew")));
     }
 
     #[test]
