@@ -214,7 +214,7 @@ impl Memory {
     /// What is recorded of a change that is done. `archived`: it moves the entry that it names as removed into the archive, or
     /// out of it.
     pub(super) fn steps(&self, planned: &Planned, archived: Option<bool>) -> Vec<RecordStep> {
-        let change = self.recorded(planned, ChangeState::Done, archived).map(RecordStep::Add);
+        let change = self.recorded(planned, ChangeState::Done, archived).map(Box::new).map(RecordStep::Add);
         [self.gives_up_undone()].into_iter().chain(change).collect()
     }
 

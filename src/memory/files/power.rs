@@ -256,7 +256,7 @@ impl Memory {
             let from = Provenance { taint: Taint::Person, ..change.from.clone() };
             let details = self.accepted(change);
             let accepted = MemoryChange { id: 0, time: self.clock.now(), from, details, ..change.clone() };
-            steps.push(RecordStep::Add(accepted));
+            steps.push(RecordStep::Add(Box::new(accepted)));
         }
         let change = UnfinishedChange { steps, ..UnfinishedChange::default() };
         store.memory_changes().record(path, change)?.wait()?;

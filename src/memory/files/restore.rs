@@ -76,7 +76,7 @@ impl Memory {
                     _ => None,
                 };
                 steps.push(self.gives_up_undone());
-                steps.push(RecordStep::Add(MemoryChange {
+                steps.push(RecordStep::Add(Box::new(MemoryChange {
                     id: 0,
                     time: self.clock.now(),
                     removed,
@@ -85,7 +85,7 @@ impl Memory {
                     from,
                     details,
                     ..change.clone()
-                }));
+                })));
             }
             steps.push(RecordStep::Set { id: change.id, state: ChangeState::Declined });
             Ok(steps)

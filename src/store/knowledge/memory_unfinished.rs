@@ -14,7 +14,7 @@ use crate::write::ticket::Ticket;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordStep {
     /// A new change; its id and time are set when it is recorded.
-    Add(MemoryChange),
+    Add(Box<MemoryChange>),
     /// The undone changes of these files cannot be redone any more.
     GiveUpUndone(Vec<String>),
     /// As [`MemoryChanges::accept`].
