@@ -89,7 +89,7 @@ impl Memory {
         let removed = removed.map(|e| self.present(target, e)).transpose()?;
         let edit = |document: &mut _| apply(document, removed.as_ref(), added.as_ref(), target);
         let line = added.as_ref().map(Entry::recorded);
-        let accept = RecordStep::Accept { id, added: line.clone(), own };
+        let accept = RecordStep::Accept { id, added: line, own };
         // It is the last change from now on: what was undone before cannot be redone.
         self.change(target, edit, |()| Ok(vec![self.gives_up_undone(), accept.clone()]))?;
         Ok(format!("kept in {}", target.label()))

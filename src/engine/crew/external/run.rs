@@ -152,7 +152,8 @@ impl ExternalDriver<'_> {
             },
             said => said,
         };
-        match with_own_ids(said) {
+        let said = with_own_ids(said);
+        match said {
             AgentEvent::Started { transport, .. } => {
                 // A program that reports no calls counts as working as long as it runs.
                 let mute = self.core.identity.external_mut().is_some_and(|o| o.adapter.is_mute(transport));
