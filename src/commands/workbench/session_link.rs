@@ -196,7 +196,8 @@ impl SessionLink {
             tell(sender, EventBody::State(StateEvent::Notice { notice }));
         }
         self.wait(|s| s.ended.then_some(()));
-        let unsaved = engine.stop().into_iter().next();
+        let mut unsaved = engine.stop().into_iter();
+        let unsaved = unsaved.next().map(|first| unsaved.fold(first, |all, more| all.hint(more.message)));
         match unsaved {
             _ if broke.load(Ordering::Acquire) => Err(broken()),
             Some(unsaved) => Err(unsaved),

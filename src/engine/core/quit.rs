@@ -1,4 +1,4 @@
-//! The end of the engine: running work is stopped, everything is on disk, no child process survives. Two seconds at
+//! The end of the engine: running work is stopped, everything is on disk, no child process survives. A few seconds at
 //! most.
 
 use crate::bus::dispatch;

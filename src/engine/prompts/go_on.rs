@@ -37,7 +37,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
 
 /// Whether no message waits for the rest of its reply.
 fn ended_well(core: &Core) -> bool {
-    core.session.last_message().is_none_or(|last| {
+    waiting::last_seen(core).is_none_or(|last| {
         matches!(last.body, EntryBody::Assistant { stop: StopReason::EndTurn | StopReason::Refusal(_), .. })
     })
 }

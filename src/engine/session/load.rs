@@ -8,7 +8,7 @@ use tiller_store::{CostSum, MadeBy, Running, SessionRow, Store, StoreError};
 
 use super::lease_guard::LeaseGuard;
 use super::{Approvals, Head, History, Session, SessionInfo, TAIL, Totals};
-use crate::core::services::Services;
+use crate::core::services::{Human, Services};
 
 /// Everything of a session that is needed to continue it.
 pub(crate) struct SessionData {
@@ -51,8 +51,9 @@ impl SessionData {
 fn usable(services: &Services, model: ModelRef) -> (ModelRef, Option<ModelRef>) {
     let providers = services.models.providers.read().unwrap_or_else(PoisonError::into_inner);
     let known = |model: &ModelRef| providers.get(model.provider()).is_ok();
-    // One without a model gets the default where it is opened.
-    if model.0.is_empty() || known(&model) {
+    // One without a model gets the default where it is opened. Where no user sees the notice, it is an error: nothing is paid to
+    // another provider unseen.
+    if model.0.is_empty() || known(&model) || services.user.human == Human::Absent {
         return (model, None);
     }
     match providers.default_model().filter(known) {

@@ -87,6 +87,15 @@ async fn a_session_whose_model_cannot_be_used_goes_on_with_the_configured_one_an
     assert_eq!(rig.snapshot().await.model, ModelRef("fake/m".into()));
     let seen = rig.quit().await;
     assert!(!seen.iter().any(|e| format!("{:?}", e.body).contains("answers instead")));
+    // Nor where no user sees that another one is paid.
+    let unseen = |p: &mut tiller_engine::EngineConfig| {
+        elsewhere(p);
+        p.user.human = tiller_engine::Human::Absent;
+    };
+    let mut rig = place.start_with(&fake, unseen).await;
+    assert_eq!(rig.snapshot().await.model, ModelRef("fake/m".into()));
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Failed);
+    rig.quit().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

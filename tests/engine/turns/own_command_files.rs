@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
-use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{CommandBody, EntryBody, EntryId, EventBody, Profile, RestoreWhat};
 
@@ -88,6 +88,10 @@ async fn a_message_that_was_stopped_is_continued_and_goes_back_whole() {
     let notice = rig.notice("the message stays in the queue").await;
     assert!(notice.hints.iter().any(|hint| hint.contains("continue")), "{notice:?}");
     assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
+    // A line of the user's own in between changes nothing.
+    rig.send(CommandBody::Turn(TurnCommand::Shell { line: "echo between".into(), share: true }));
+    rig.until("its output", |e| matches!(e, EventBody::Tool(ToolEvent::ShellLine { .. })).then_some(()))
+        .await;
     place.file("go.txt", "");
     rig.send(CommandBody::Turn(TurnCommand::Continue));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
@@ -96,7 +100,7 @@ async fn a_message_that_was_stopped_is_continued_and_goes_back_whole() {
     assert!(rig.snapshot().await.queue.is_empty());
     assert_eq!(place.read("a.txt"), "one\nmore\nmore\n");
     let said = messages(&mut rig).await;
-    go_back(&mut rig, said[1]).await;
+    go_back(&mut rig, *said.last().unwrap()).await;
     assert_eq!(place.read("a.txt"), "one\n", "both runs of its line go back");
     assert!(place.work.join("go.txt").exists(), "what the user made stays");
     assert!(!shape(&rig.snapshot().await.entries).iter().any(|e| e.starts_with("result")));

@@ -74,6 +74,10 @@ impl Build<'_> {
                         if *times > 1 || id.is_empty() {
                             call.id = format!("{id}#{times}");
                         }
+                        // No message of the user's made it.
+                        if tiller_protocol::ToolCall::is_of_message(&call.id) {
+                            call.id.insert_str(0, "call_");
+                        }
                         open.insert(id, (at, call.id.clone(), false));
                         if replies.last() != Some(&at) {
                             replies.push(at);

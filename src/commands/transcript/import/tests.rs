@@ -328,6 +328,17 @@ fn a_transcript_that_grew_is_gone_on_with() {
     }
 }
 
+/// The result of such a call would not reach a model.
+#[test]
+fn a_transcript_has_no_call_of_a_message() {
+    let store = store();
+    let (came, _) = import(&store, &CLAUDE.replace("\"t1\"", "\"tiller-message-t1\""));
+    let entries = path(&store, came.session, "main");
+    assert_valid(&entries);
+    let lines = outline(&entries);
+    assert!(lines.iter().any(|line| line.starts_with("result call_tiller-message-t1 ")), "{lines:?}");
+}
+
 /// Local continuations are kept, and those of the file get a branch of their own.
 #[test]
 fn a_transcript_that_went_on_in_both_places_has_both() {

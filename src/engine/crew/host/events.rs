@@ -79,6 +79,10 @@ impl HostEvents for CrewHost<'_> {
     }
 
     fn agent_ended(&mut self, id: &AgentId, label: &str, status: &str, text: &str) {
+        if self.core.lifecycle.stop {
+            // The engine ends: a hook would be killed in the middle of its work.
+            return;
+        }
         let about = json!({ "ended": id.0, "label": label, "status": status, "answer": text });
         hooks::fire(self.core, HookEvent::AgentEnd, about);
     }

@@ -31,7 +31,7 @@ pub(crate) struct CommandRun {
     pub(super) message: QueueId,
     /// The entry that the message becomes.
     pub(super) entry: EntryId,
-    /// The last entry before the run that a model sees.
+    /// The last entry before the run that a model sees, without output of the user's own lines.
     pub(super) after: Option<EntryId>,
 }
 

@@ -19,11 +19,16 @@ pub(crate) fn message_of(body: &EntryBody) -> Option<EntryId> {
 pub(crate) fn may_precede(body: &EntryBody, message: EntryId) -> bool {
     match body {
         EntryBody::ToolResult { .. } => message_of(body) == Some(message),
-        EntryBody::User { origin: Origin::Shell, .. }
-        | EntryBody::Note { .. }
-        | EntryBody::Checkpoint { .. } => true,
-        _ => false,
+        body => is_of_user(body),
     }
+}
+
+/// Whether the entry is of what the user does while commands of a message run, or between two of their runs.
+pub(crate) fn is_of_user(body: &EntryBody) -> bool {
+    matches!(
+        body,
+        EntryBody::User { origin: Origin::Shell, .. } | EntryBody::Note { .. } | EntryBody::Checkpoint { .. }
+    )
 }
 
 /// The results of the commands of a message, newest first.

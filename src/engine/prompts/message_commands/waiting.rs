@@ -3,12 +3,13 @@
 use serde_json::json;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall,
+    CommandId, Entry, EntryId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall,
     ToolOutcome,
 };
 
 use super::held::{CommandRun, HeldMessage, MessageCommand, called};
 use super::stored;
+use crate::context::request;
 use crate::core::Core;
 use crate::core::services::Human;
 use crate::prompts::msg::PreparedItem;
@@ -82,10 +83,16 @@ pub(crate) fn hold(
     Some((Box::new(held), calls))
 }
 
+/// The last entry that a model sees, without the output of lines that the user ran since: they begin no turn.
+pub(crate) fn last_seen(core: &Core) -> Option<&Entry> {
+    let path = core.session.history.path.iter().rev();
+    path.map(|e| &**e).find(|e| request::is_message(e) && !stored::is_of_user(&e.body))
+}
+
 /// The entry that the message becomes, and whether its commands ran before. Those that run again belong to the same entry,
 /// unless the conversation went on in between: the state of the files before it is that before their first run.
 fn entry_of(core: &mut Core, message: QueueId) -> (EntryId, bool) {
-    let after = core.session.last_message().map(|e| e.id);
+    let after = last_seen(core).map(|e| e.id);
     let again = |run: &CommandRun| run.message == message && run.after == after;
     if let Some(run) = core.prompts.last_run.filter(again) {
         return (run.entry, true);
@@ -151,13 +158,13 @@ fn calls(core: &Core, entry: EntryId, commands: &[MessageCommand]) -> Vec<Messag
 /// entry that a model sees is the end of a reply, so an interrupted turn after it had sent nothing.
 pub(crate) fn kept_back(core: &Core, ended_well: bool) -> Option<QueueId> {
     let queue = &core.prompts.queue;
-    let after = core.session.last_message().map(|e| e.id);
+    let after = last_seen(core).map(|e| e.id);
     let run = core.prompts.last_run.filter(|run| run.after == after);
     if let Some(waits) = run.and_then(|run| queue.iter().find(|q| q.id == run.message)) {
         return Some(waits.id);
     }
     // They may have run in an earlier process.
-    let last = core.session.history.tail.iter().rev().find(|e| !matches!(e.body, EntryBody::Note { .. }));
+    let last = core.session.history.tail.iter().rev().find(|e| !stored::is_of_user(&e.body));
     let unsent = last.is_some_and(|e| stored::message_of(&e.body).is_some());
     let stopped = ended_well && (unsent || core.session.interrupted.is_some());
     let own = |q: &&Queued| q.taint.is_none() && has_commands(core, &q.message);
