@@ -93,7 +93,8 @@ impl Memory {
     }
 }
 
-/// Puts an entry back, unless its text is there beside what it `became`: an edited one in the place of that, if that has its words.
+/// Puts an entry back, unless its text is there beside what it `became`: an edited one in the place of that, if that has its
+/// words.
 fn put_back(document: &mut Document, line: &str, entry: &Entry, became: Option<&Entry>) -> Restored {
     if is_back(document, line) {
         return Restored::There;

@@ -64,7 +64,8 @@ pub(super) fn instructs(text: &str) -> bool {
         || joined.is_some_and(|joined| INSTRUCTIONS.is_match(&joined))
 }
 
-/// A text as it is compared with others: small letters, look-alikes as the ASCII letters that they resemble, accents and emphasis away, one blank between words.
+/// A text as it is compared: small letters, look-alikes as the ASCII letters that they resemble, accents and emphasis away, one
+/// blank between words.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().flat_map(char::to_lowercase) {
