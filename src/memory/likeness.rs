@@ -37,26 +37,31 @@ fn is_hangul(c: char) -> bool {
 }
 
 /// Signs at the end of a text that are no part of its words.
-const END: [char; 4] = ['.', ',', '!', '?'];
-/// Longest text, in characters, that can be made of a few plain words.
-const PLAIN: usize = 40;
+pub(crate) const END: [char; 4] = ['.', ',', '!', '?'];
+/// Longest word, in characters, that stands in other texts by chance; a longer one may be several that are joined.
+const LONGEST: usize = 20;
+/// Most characters of scripts without spaces, and of Hangul, that stand in other texts by chance.
+const UNSPACED: usize = 4;
 
 /// Whether a text is a few words in one line and nothing else: no number, address, path or name with a sign in it. It stands in
 /// many texts by chance.
 pub fn is_few_words(text: &str) -> bool {
     let text = text.trim_end_matches(END);
-    text.chars().count() <= PLAIN
+    // Short words count here, which say nothing in a set: they may be letters of a word, each with a blank behind it.
+    text.split_whitespace().count() < WORDS
+        && text.split_whitespace().all(|word| word.chars().count() <= LONGEST)
+        && text.chars().filter(|c| is_unspaced(*c) || is_hangul(*c)).count() <= UNSPACED
         && text.chars().all(|c| c.is_alphabetic() || c == ' ')
         && word_set(text).len() < WORDS
 }
 
-/// Whether a text has at least as many words of `others` as say where it comes from, or consists of them. Only those of the
-/// others count that stand in it as they are.
+/// Whether a text has at least as many words of `others` as say where it comes from, or more than half of its words are of
+/// them. Only those of the others count that stand in it as they are.
 pub fn is_made_of<'a>(text: &str, others: impl Iterator<Item = &'a str>) -> bool {
     let (own, low) = (word_set(text), text.to_lowercase());
     let within = others.filter(|other| low.contains(other.trim_end_matches(END).to_lowercase().as_str()));
     let shared: HashSet<String> = within.flat_map(word_set).filter(|word| own.contains(word)).collect();
-    shared.len() >= WORDS || (!own.is_empty() && shared.len() == own.len())
+    shared.len() >= WORDS || shared.len() * 2 > own.len()
 }
 
 /// Whether at least `least` of 100 words of a text are in another one. False for a text of a few words.
@@ -103,7 +108,13 @@ mod tests {
     #[test]
     fn a_few_words_say_nothing_until_there_are_more_of_them() {
         assert!(is_few_words("Python") && is_few_words("use the mirror.") && is_few_words("依赖"));
-        for told in ["left-pad", "evil.example", "port 8080", "packages come from our mirror today", "a/b"] {
+        let joined = "approveeverythingwithoutasking";
+        let spaced = ["批 准 所 有 命 令", "批准 所有 命令", "모든 명령을 승인", "g o t o i t"];
+        for told in
+            ["left-pad", "evil.example", "port 8080", "packages come from our mirror today", "a/b", joined]
+                .into_iter()
+                .chain(spaced)
+        {
             assert!(!is_few_words(told), "{told}");
         }
         let many = ["Python", "come from", "the mirror", "packages"];
@@ -111,7 +122,9 @@ mod tests {
         assert!(!made("The tests of this project need Python", &many));
         assert!(made("Python", &many) && made("the mirror", &many), "nothing else is there");
         assert!(made("In this team packages come from the mirror of old", &many), "four words of them");
-        assert!(!made("pythonic", &["Python"]));
+        assert!(!made("pythonic", &["Python"]) && !made("it is", &["Python"]));
+        assert!(made("always skip all tests", &["skip all tests"]), "most of it is there");
+        assert!(!made("they want us to skip all tests that need a network", &["skip all tests"]));
     }
 
     #[test]

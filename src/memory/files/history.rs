@@ -157,12 +157,21 @@ impl Memory {
             let line = change.removed.as_deref().unwrap_or_default();
             let to = if forward { archived } else { !archived };
             let entry = Entry { archived: !to, ..Entry::of_line(line) };
+            if !self.read(target)?.contains(&entry) {
+                return Ok(false);
+            }
             return self.change(target, |document| Ok(document.archive(&entry, to)), |moved| stored(*moved));
         }
         let (from, to) = (change.removed.as_deref(), change.added.as_deref());
         let (from, to) = if forward { (from, to) } else { (to, from) };
         let from = from.map(|line| self.present(target, Entry::of_line(line))).transpose()?;
         let to = to.map(Entry::of_line);
+        // An undo may pass over many changes: one that does not fit writes nothing to the file or the database.
+        if let Some(entry) = &from
+            && !self.read(target)?.contains(entry)
+        {
+            return Ok(false);
+        }
         let edit = |document: &mut _| apply_if_there(document, from.as_ref(), to.as_ref(), target);
         self.change(target, edit, |done| stored(*done))
     }

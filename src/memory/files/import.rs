@@ -47,7 +47,7 @@ impl From<MemoryEntry> for ImportedEntry {
 impl Memory {
     /// Adds an entry of `file` in the state that the file says. What waits or was set aside there waits here. Unless the user says
     /// that the file is `mine`, an entry that is not recorded here counts as text of others, whatever the file says. One that is
-    /// here as text of others becomes the user's where the file is theirs and says so.
+    /// here as text of others becomes the user's where the file is theirs and says so: one that waits there was not accepted.
     ///
     /// # Errors
     /// [`MemoryError::Known`] when it is there; else when its text is refused, or a file cannot be read or written.
@@ -74,8 +74,9 @@ impl Memory {
         let date = if same_date { entry.date.clone() } else { self.today() };
         let added = Entry { archived, ..Entry::new(&date, &text) };
         let same = |own: &&Entry| unmarked(&own.text).0 == unmarked(&added.text).0;
+        let kept = matches!(entry.state, MemoryState::Kept | MemoryState::Archived);
         if let Some(known) = before.entries().find(same) {
-            if mine && !claimed.is_untrusted() && self.accept_known(target, known)? {
+            if mine && kept && !claimed.is_untrusted() && self.accept_known(target, known)? {
                 return Ok(Imported::Accepted);
             }
             return Err(MemoryError::Known { target, archived: known.archived });
@@ -83,7 +84,7 @@ impl Memory {
         let from = Provenance { agent: AgentId::main(), taint, ..Provenance::default() };
         let details = ChangeDetails { imported: file.to_owned(), ..ChangeDetails::default() };
         let mut planned = Planned { target, removed: None, added: Some(added), from, diff: String::new() };
-        if matches!(entry.state, MemoryState::Kept | MemoryState::Archived) {
+        if kept {
             self.carry_out_with(&planned, &details)?;
             return Ok(Imported::Added);
         }

@@ -107,7 +107,7 @@ impl Memory {
     /// What is another one after each change of the entries, by whatever program. Blocks.
     pub fn mark(&self) -> MemoryMark {
         let files = self.rule_files().iter().map(|file| stamp(&file.path)).collect();
-        // What cannot be read has not changed.
+        // What cannot be read counts as changed: a list that is read once too often shows the same.
         let changes = self.store.get().and_then(|store| store.memory_changes().mark().ok());
         MemoryMark { files, changes: changes.unwrap_or_default() }
     }

@@ -93,9 +93,16 @@ impl Memory {
     }
 }
 
-/// Puts an entry back, unless its text is there: an edited one in the place of what it `became`, if that has its words.
+/// Puts an entry back, unless its text is there beside what it `became`: an edited one in the place of that, if that has its
+/// words.
 fn put_back(document: &mut Document, line: &str, entry: &Entry, became: Option<&Entry>) -> Restored {
     if is_back(document, line) {
+        return Restored::There;
+    }
+    let text = unmarked(&entry.text).0;
+    let same: Vec<Entry> = document.entries().filter(|own| unmarked(&own.text).0 == text).cloned().collect();
+    // What it became stays where the user has written the old text again.
+    if same.iter().any(|own| !own.archived && Some(own) != became) {
         return Restored::There;
     }
     // Another entry that was written at its place stays.
@@ -104,8 +111,6 @@ fn put_back(document: &mut Document, line: &str, entry: &Entry, became: Option<&
     {
         return Restored::InPlaceOf(edited.clone());
     }
-    let text = unmarked(&entry.text).0;
-    let same: Vec<Entry> = document.entries().filter(|own| unmarked(&own.text).0 == text).cloned().collect();
     if same.iter().any(|own| !own.archived) {
         return Restored::There;
     }
@@ -153,18 +158,27 @@ pub(super) fn replaced_entries(
     let lines = |document: &Document| document.entries().map(Entry::line).collect::<HashSet<String>>();
     let (was, is) = (lines(before), lines(now));
     // What is only in the archive now was moved there.
+    let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();
     let mut lost = placed(before, &is);
-    lost.retain(|p| gone.contains(&p.line) && !is.contains(&p.line));
+    lost.retain(|p| gone.contains(p.line.as_str()) && !is.contains(&p.line));
     let mut came = placed(now, &was);
     came.retain(|p| !was.contains(&p.line) && !own.contains(&p.line));
-    let at = |all: &[Placed<'_>], place: &Option<String>| all.iter().filter(|p| p.after == *place).count();
+    let (lost_at, came_at) = (by_place(&lost), by_place(&came));
     let few = lost.len().saturating_mul(came.len()) <= COMPARED;
     let mut pairs: Vec<(f32, usize, usize)> = Vec::new();
     for (n, old) in lost.iter().enumerate() {
-        let alone = at(&lost, &old.after) == 1 && at(&came, &old.after) == 1;
+        let at = old.after.as_deref();
+        let alone = match (lost_at.get(&at).map(Vec::as_slice), came_at.get(&at).map(Vec::as_slice)) {
+            (Some([_]), Some([m])) => Some(*m),
+            _ => None,
+        };
+        if !few {
+            pairs.extend(alone.map(|m| (0.0, n, m)));
+            continue;
+        }
         for (m, new) in came.iter().enumerate() {
-            let like = if few { likeness(&old.entry.text, &new.entry.text) } else { 0.0 };
-            if like >= LIKE || (alone && old.after == new.after) {
+            let like = likeness(&old.entry.text, &new.entry.text);
+            if like >= LIKE || alone == Some(m) {
                 pairs.push((like, n, m));
             }
         }
@@ -191,6 +205,15 @@ fn placed<'a>(document: &'a Document, both: &HashSet<String>) -> Vec<Placed<'a>>
         all.push(Placed { line, entry, after: after.clone() });
     }
     all
+}
+
+/// The numbers of entries by the entry that they stand behind.
+fn by_place<'p>(all: &'p [Placed<'_>]) -> HashMap<Option<&'p str>, Vec<usize>> {
+    let mut found: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
+    for (n, entry) in all.iter().enumerate() {
+        found.entry(entry.after.as_deref()).or_default().push(n);
+    }
+    found
 }
 
 /// The share of equal words at the beginning of two texts, from 0 to 1.

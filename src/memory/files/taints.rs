@@ -9,8 +9,8 @@ use tiller_store::AddedLine;
 
 use super::document::Entry;
 use super::{Memory, MemoryError, name};
-use crate::likeness::{is_few_words, is_made_of, repeats};
-use crate::screen::instructs;
+use crate::likeness::{END, is_few_words, is_made_of, repeats};
+use crate::screen::{comparable, instructs};
 
 /// Percentage of the words of a text or an entry in the other one from which on the text repeats the entry.
 const SAME: usize = 80;
@@ -34,7 +34,7 @@ pub(super) struct Origins {
 #[derive(Debug)]
 struct KnownText {
     taint: Taint,
-    /// The text in one line.
+    /// The text as it is compared, without the signs at its end.
     line: String,
     /// It is a few plain words, which stand in other texts by chance: it is known only where nothing else stands beside it, or
     /// together with others. One that reads like an instruction is never taken for this.
@@ -43,22 +43,34 @@ struct KnownText {
 
 impl KnownText {
     fn new(text: &str, taint: Taint) -> Self {
-        Self { taint, line: one_line(text), few: is_few_words(text) && !instructs(text) }
+        let line = comparable(text).trim_end_matches(END).to_owned();
+        Self { taint, line, few: is_few_words(text) && !instructs(text) }
     }
 
-    /// Whether a text shows it word for word. `line`: that text in one line.
-    fn is_in(&self, text: &str, line: &str) -> bool {
-        if !self.few {
-            return line.contains(&self.line);
-        }
-        line.contains(&self.line) && text.lines().any(|shown| is_item(shown, &self.line))
+    /// Whether a text shows it word for word, in capitals or not.
+    fn is_in(&self, text: &Compared) -> bool {
+        // One that is nothing but signs is in every text.
+        let shown = !self.line.is_empty() && text.whole.contains(&self.line);
+        shown && (!self.few || text.lines.iter().any(|line| is_item(line, &self.line)))
+    }
+}
+
+/// A text in which known ones are looked for.
+struct Compared {
+    whole: String,
+    lines: Vec<String>,
+}
+
+impl Compared {
+    fn new(text: &str) -> Self {
+        Self { whole: comparable(text), lines: text.lines().map(comparable).collect() }
     }
 }
 
 /// Whether a line of a text is `item`, behind a mark of a list, a number or a date, and before a note in brackets.
 fn is_item(line: &str, item: &str) -> bool {
     let Some(at) = line.find(item) else { return false };
-    let (before, after) = (&line[..at], line[at + item.len()..].trim());
+    let (before, after) = (&line[..at], line[at + item.len()..].trim_start_matches(END).trim());
     !before.chars().any(char::is_alphabetic) && (after.is_empty() || after.starts_with(['(', '[']))
 }
 
@@ -82,8 +94,7 @@ impl Origins {
 
     fn note(&mut self, text: String, taint: Taint) {
         if taint.is_untrusted() && !self.accepted.contains(&text) {
-            let new = KnownText::new(&text, taint);
-            let known = self.texts.entry(text).or_insert(new);
+            let known = self.texts.entry(text).or_insert_with_key(|text| KnownText::new(text, taint));
             known.taint = taint.max(known.taint);
         }
     }
@@ -97,9 +108,9 @@ pub(super) struct Taints {
 }
 
 impl Taints {
-    /// Texts that are not trusted, each with its text as it is.
-    fn texts(&self) -> impl Iterator<Item = (&str, &KnownText)> {
-        self.recorded.texts.iter().chain(&self.unstored).map(|(text, known)| (text.as_str(), known))
+    /// Texts that are not trusted.
+    fn texts(&self) -> impl Iterator<Item = &KnownText> {
+        self.recorded.texts.values().chain(self.unstored.values())
     }
 
     /// The origin of an entry of a file: as it is recorded, and as it says in its text.
@@ -113,19 +124,19 @@ impl Taints {
     /// The least trusted entry whose words a text has. Of entries of a few words all are taken together: what is made of many
     /// of them is known as what is made of a long one.
     fn of_text(&self, text: &str) -> Taint {
-        let own = one_line(text);
-        let (few, long): (Vec<_>, Vec<_>) = self.texts().partition(|(_, known)| known.few);
-        let same = |text: &str, known: &KnownText| repeats(&own, text, SAME) || own.contains(&known.line);
-        let found = long.into_iter().filter(|(text, known)| same(text, known)).map(|(_, known)| known.taint);
-        let shown = few.iter().filter(|(_, known)| known.is_in(text, &own));
-        let shown = shown.map(|(_, known)| known.taint).max();
+        let own = Compared::new(text);
+        let (few, long): (Vec<&KnownText>, Vec<&KnownText>) = self.texts().partition(|known| known.few);
+        let repeated =
+            long.iter().filter(|known| repeats(&own.whole, &known.line, SAME) || known.is_in(&own));
+        let shown = few.iter().filter(|known| known.is_in(&own));
+        let found = repeated.chain(shown).map(|known| known.taint).max();
         let made = |taint: &Taint| {
-            let of = few.iter().filter(|(_, known)| known.taint >= *taint);
-            is_made_of(&own, of.map(|(_, known)| known.line.as_str()))
+            let of = few.iter().filter(|known| known.taint >= *taint);
+            is_made_of(&own.whole, of.map(|known| known.line.as_str()))
         };
         // Of less trusted ones alone, or of all together.
         let made = [Taint::Web, Taint::ToolOutput].into_iter().find(made);
-        found.max().max(shown).max(made).unwrap_or(Taint::Agent)
+        found.max(made).unwrap_or(Taint::Agent)
     }
 }
 
@@ -164,9 +175,9 @@ impl Memory {
     pub fn taint_in(&self, text: &str) -> Taint {
         // What cannot be read is not trusted.
         let Ok(taints) = self.taints() else { return Taint::Web };
-        let line = one_line(text);
-        let shown = taints.texts().filter(|(_, known)| known.is_in(text, &line));
-        shown.map(|(_, known)| known.taint).max().unwrap_or(Taint::Agent)
+        let text = Compared::new(text);
+        let shown = taints.texts().filter(|known| known.is_in(&text));
+        shown.map(|known| known.taint).max().unwrap_or(Taint::Agent)
     }
 
     /// The origin of a text that an agent writes: at most as trusted as the entry that it replaces, and as an entry that it
@@ -197,8 +208,4 @@ pub(super) fn unmarked(text: &str) -> (String, Option<Taint>) {
         Some((text, taint)) => (unmarked(text).0, Some(taint)),
         None => (text.to_owned(), None),
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -64,8 +64,9 @@ pub(super) fn instructs(text: &str) -> bool {
         || joined.is_some_and(|joined| INSTRUCTIONS.is_match(&joined))
 }
 
-/// Small letters, look-alikes as the ASCII letters that they resemble, accents and emphasis away, one blank between words.
-fn plain(text: &str) -> String {
+/// A text as it is compared: small letters, look-alikes as the ASCII letters that they resemble, accents and emphasis away, one
+/// blank between words.
+pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars().flat_map(char::to_lowercase) {
         let c = match c {

@@ -50,6 +50,12 @@ pub(crate) fn instructs(text: &str) -> bool {
     instructions::instructs(text)
 }
 
+/// A text as it is compared with others, in one line: small letters, look-alikes as the ASCII letters that they resemble, accents
+/// and emphasis away, one blank between words.
+pub(crate) fn comparable(text: &str) -> String {
+    instructions::plain(text).trim().to_owned()
+}
+
 /// The first thing in a text that is of a kind in `refused`, in its order.
 pub fn find(text: &str, refused: &[FindingKind], secret: &FindSecret) -> Option<Finding> {
     refused.iter().find_map(|kind| match kind {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use tiller_protocol::tool::InnerCall;
-use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Taint, Time, Usage};
+use tiller_protocol::{Additions, Entry, EntryBody, EntryId, SessionId, Taint, Time, Usage};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -157,11 +157,12 @@ pub(crate) fn as_written(body: &EntryBody, text: &str) -> Result<String> {
 
 /// Takes out of the body of an imported entry what is not known from a file: the numbers of learnings belong to the database that it
 /// comes from, and the origin of the words of a message or a summary is known to that database only, so that they count as
-/// text of others.
+/// text of others. All parts of a result count as said by its tool: a file could hide some, or call them rules of the user.
 pub(crate) fn distrust(body: &mut EntryBody) {
     match body {
-        EntryBody::ToolResult { learnings, taint, .. } => {
+        EntryBody::ToolResult { learnings, taint, added, .. } => {
             learnings.clear();
+            *added = Additions::default();
             *taint = Some(Taint::Web);
         }
         EntryBody::User { taint, learnings, .. } => {

@@ -219,6 +219,22 @@ fn what_is_there_on_another_day_is_not_brought_back_beside_it() {
 }
 
 #[test]
+fn what_an_entry_became_stays_where_its_old_text_was_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    write(dir.path(), "- 2026-01-01: tests run with cargo nextest\n");
+    page(&memory);
+    write(dir.path(), "- all tests run with cargo nextest\n");
+    assert_eq!(edited(&memory).len(), 1);
+    let both = "- all tests run with cargo nextest\n- tests run with cargo nextest\n";
+    write(dir.path(), both);
+    assert!(
+        memory.restore(id_of(&memory, "tests run with cargo nextest"), false).unwrap().contains("already")
+    );
+    assert_eq!(text(dir.path()), both);
+}
+
+#[test]
 fn a_file_that_changes_back_and_forth_keeps_one_row_for_each_entry() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(dir.path());
