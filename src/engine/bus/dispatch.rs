@@ -12,7 +12,7 @@ use crate::files::restore::undo;
 use crate::goal;
 use crate::money;
 use crate::prompts::aside;
-use crate::prompts::go_on;
+use crate::prompts::message_commands::go_on;
 use crate::prompts::queue;
 use crate::prompts::shell_line;
 use crate::questions::answers;

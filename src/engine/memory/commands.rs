@@ -35,7 +35,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
     let (watch, bus) = (Arc::clone(&core.context.memory_watch), Arc::clone(&core.bus));
     let scope = core.scope_of(None);
     answer(core, client, cause, move |memory| {
-        // Before the entries are read: what changes after that is told.
+        // Before the entries are read: each later change is published.
         watch.begin(memory, &bus, &scope);
         let mut page = Box::new(memory.page(&query)?);
         if let Some(rules) = learnings.as_ref().and_then(|learnings| learnings.rules()) {

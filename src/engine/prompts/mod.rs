@@ -5,7 +5,6 @@ pub(crate) mod comments;
 pub(crate) mod compose;
 pub(crate) mod doing;
 pub(crate) mod finder;
-pub(crate) mod go_on;
 pub(crate) mod handle;
 pub(crate) mod message_commands;
 pub(crate) mod msg;

@@ -37,7 +37,7 @@ impl RuleWrites {
         RuleWrite { writes: Arc::clone(self), patterns: patterns.to_owned(), failed: None }
     }
 
-    /// The user was told that the write of these patterns failed.
+    /// A notice has shown that the write of these patterns failed.
     pub(crate) fn reported(&self, patterns: &str) {
         lock(&self.state).failed.retain(|(failed, _)| failed != patterns);
     }

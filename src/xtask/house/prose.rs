@@ -32,6 +32,7 @@ const THROUGH: &[&str] = &["as_deref", "as_ref", "as_str", "to_lowercase", "trim
 const INPUT: &[(&str, &str, &str)] = &[
     ("src/commands/transcript/import/codex.rs", "provider", "another program's file"),
     ("src/commands/workbench/session_link.rs", "model", "an argument of the command line"),
+    ("src/store/knowledge/learnings.rs", "agent", "a column of the database"),
     ("src/store/transfer/import_rows.rs", "kind", "a column of the database"),
     ("src/tool/browser/page/events.rs", "method", "what a browser sends"),
     ("src/tool/browser/state.rs", "method", "what a browser sends"),

@@ -19,6 +19,7 @@
 //! turn begins; one that was to join a turn waits for a turn of its own. A program of another vendor is asked to run them.
 
 pub(crate) mod deliver;
+pub(crate) mod go_on;
 pub(crate) mod held;
 pub(crate) mod stored;
 mod text;

@@ -237,10 +237,6 @@ impl Source for Browser {
         }
     }
 
-    fn renamed(&self, id: &str) -> Option<String> {
-        self.renamed.as_ref().filter(|(was, _)| was == id).map(|(_, now)| now.clone())
-    }
-
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.state.hover(item)
     }
@@ -259,7 +255,8 @@ impl Source for Browser {
                     kept && entry.target.label() == label && text().contains(part.as_str())
                 };
                 let current = self.start.as_ref().is_some_and(starts);
-                Item { enter, current, ..item }
+                let renamed = self.renamed.as_ref().filter(|(_, now)| now == id);
+                Item { enter, current, former: renamed.map(|(was, _)| was.clone()), ..item }
             })
             .collect()
     }

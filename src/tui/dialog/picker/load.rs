@@ -117,7 +117,8 @@ impl Picker {
     pub(super) fn keep(&mut self, place: CursorPlace) {
         if let Some(id) = place.id.filter(|_| self.moved) {
             let same = self.rows.position(&id);
-            let renamed = || self.source.renamed(&id).and_then(|id| self.rows.position(&id));
+            let is_renamed = |item: &Item| item.former.as_deref() == Some(&id);
+            let renamed = || (0..self.rows.len()).find(|n| self.rows.get(*n).is_some_and(is_renamed));
             let near = || place.near.iter().find_map(|id| self.rows.position(id));
             if let Some(at) = same.or_else(renamed).or_else(near) {
                 self.list.chosen = at;

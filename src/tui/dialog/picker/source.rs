@@ -33,6 +33,8 @@ pub struct Item {
     pub mark: Option<(usize, usize)>,
     /// What is in force now: the list starts on it.
     pub current: bool,
+    /// The id that the row had before the last action.
+    pub former: Option<String>,
     /// It stands out: the sum of the others.
     pub strong: bool,
     /// What choosing it does, for the footer.
@@ -227,11 +229,6 @@ pub trait Source: Any {
 
     /// Takes an answer. `Some`: the rows changed and are read again, and these questions follow.
     fn reply(&mut self, _token: Token, _event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
-        None
-    }
-
-    /// The id that the row `id` has now; `None`: it has that one, or is gone.
-    fn renamed(&self, _id: &str) -> Option<String> {
         None
     }
 

@@ -65,7 +65,9 @@ impl Source for Shrinking {
         "shrinking".into()
     }
     fn items(&mut self, _model: &Model) -> Vec<Item> {
-        self.0.iter().map(|(id, group)| Item::new(*id, *id).group(*group)).collect()
+        let former = |id: &str| (id == "renamed").then(|| "a".to_owned());
+        let row = |id: &str, group: &str| Item { former: former(id), ..Item::new(id, id).group(group) };
+        self.0.iter().map(|(id, group)| row(id, group)).collect()
     }
     fn choose(&mut self, _item: &Item, _model: &Model) -> Vec<Effect> {
         Vec::new()
@@ -83,9 +85,6 @@ impl Source for Shrinking {
             _ => return None,
         }
         Some(Outcome::reload(Vec::new()))
-    }
-    fn renamed(&self, id: &str) -> Option<String> {
-        (id == "a").then(|| "renamed".into())
     }
 }
 

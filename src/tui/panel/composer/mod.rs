@@ -11,7 +11,6 @@ mod pictures;
 mod popup;
 mod recall;
 pub mod request;
-mod sent;
 mod submit;
 mod vim;
 
@@ -36,7 +35,7 @@ use crate::app::effect::{Effect, External, Task, Token};
 use crate::keymap::action::{ActionSpec, Menu};
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
-use crate::panel::composer::sent::SubmitAction;
+use crate::panel::composer::submit::SubmitAction;
 use crate::panel::recent_sessions::{self, Recent};
 use crate::panel::{Reply, View};
 use crate::registry::PanelEntry;

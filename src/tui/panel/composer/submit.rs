@@ -3,10 +3,19 @@
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{Attachment, CommandBody, Message, SendMode};
 
-use super::sent::SubmitAction;
 use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash::{self, Commands};
+
+/// What to do with a text that is sent.
+pub(crate) enum SubmitAction {
+    /// To the engine, as a message; comes back when it is refused.
+    Message(CommandBody),
+    /// Done at once by these.
+    Effects(Vec<Effect>),
+    /// Nothing is done, and the text stays: why.
+    Stay(String),
+}
 
 /// The text that goes to memory and to no model. A heading of a longer text is none, and with a space before it the line is
 /// for the model.
