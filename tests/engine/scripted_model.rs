@@ -1,6 +1,7 @@
 //! A model that plays a script.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ pub(crate) struct Fake {
     pub(crate) requests: Mutex<Vec<Request>>,
     /// Time of each request.
     pub(crate) times: Mutex<Vec<std::time::Instant>>,
+    /// Requests whose reply is known: the handler has seen them.
+    seen: AtomicUsize,
 }
 
 impl Fake {
@@ -72,6 +75,7 @@ impl Fake {
             handler: Mutex::default(),
             requests: Mutex::default(),
             times: Mutex::default(),
+            seen: AtomicUsize::new(0),
         })
     }
 
@@ -89,10 +93,10 @@ impl Fake {
         lock(&self.requests).len()
     }
 
-    /// Waits until this many requests have arrived.
+    /// Waits until this many requests have arrived, and their handler has seen them.
     pub(crate) async fn requested(&self, n: usize) {
         let end = std::time::Instant::now() + DEADLINE;
-        while self.count() < n {
+        while self.seen.load(Ordering::Acquire) < n {
             assert!(std::time::Instant::now() < end, "{n} requests");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -122,6 +126,7 @@ impl Provider for Fake {
             (None, Some(handler)) => handler(n, &request),
             (None, None) => vec![Step::Fail(ProviderError::Rejected("the script is over".into()))],
         };
+        self.seen.fetch_add(1, Ordering::Release);
         if let Some(Step::Refuse(e)) = steps.first() {
             return Err(e.clone());
         }
