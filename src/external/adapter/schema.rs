@@ -368,7 +368,10 @@ pub struct Pty {
     /// After it is ready, seconds for which the screen must not change before the first message.
     #[serde(default = "settle")]
     pub settle: f64,
-    /// Seconds of an unchanged screen with `ready` that end a turn when `done` does not match.
+    /// Seconds of an unchanged screen with `ready` that end a turn when `done` matches.
+    #[serde(default = "still")]
+    pub still: f64,
+    /// As `still`, when `done` does not match.
     #[serde(default = "quiet")]
     pub quiet: f64,
     /// Seconds without a change after which an unknown screen counts as waiting for the person.
@@ -395,6 +398,9 @@ pub struct Pty {
 
 fn settle() -> f64 {
     1.0
+}
+fn still() -> f64 {
+    0.3
 }
 fn quiet() -> f64 {
     2.0

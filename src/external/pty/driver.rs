@@ -167,7 +167,8 @@ impl Driver {
     /// The next read without output: when the next timer is due, and never at rest.
     fn due(&self, last: Instant) -> Instant {
         let (quiet, limits) = (seconds(self.pty.quiet), self.run.job.limits);
-        let mut all = vec![self.view.changed + STILL, self.view.changed + quiet];
+        let still = self.view.changed + seconds(self.pty.still);
+        let mut all = vec![self.view.changed + STILL, still, self.view.changed + quiet];
         match &self.delivery.typing {
             Typing::Echo { until, .. } => all.push(*until),
             Typing::Enter { at, .. } => all.extend([*at, *at + DIALOG]),

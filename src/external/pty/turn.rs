@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::answer::{answer, since};
 use super::deliver::Typing;
-use super::driver::{BACK, DIALOG, Driver, RunEnd, STILL, seconds};
+use super::driver::{BACK, DIALOG, Driver, RunEnd, seconds};
 use super::input::HOLD;
 use crate::event::AgentEvent;
 use tiller_protocol::Activity;
@@ -57,7 +57,7 @@ impl Driver {
         let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
         let marked =
             self.pty.done.as_ref().is_some_and(|p| since(&shown, &prompt).iter().any(|l| p.found(l)));
-        let quiet = if marked { STILL } else { seconds(self.pty.quiet) };
+        let quiet = seconds(if marked { self.pty.still } else { self.pty.quiet });
         // Some programs work too quickly to be seen working, and have no mark of the end; but then the text after the
         // message has changed.
         let other = self.pty.done.is_none() && since(&shown, &prompt) != self.turn.before;

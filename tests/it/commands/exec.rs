@@ -604,7 +604,8 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
     let out = place.run(&["exec", "go on"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "After.\n"), "{}", out.stderr);
     assert_eq!(place.run(&["sessions", "show", &id]).code, Some(2), "it is gone");
-    assert_eq!(place.lines(&["sessions", "search", "walnut", "--json"]).len(), 0);
+    let found = place.lines(&["sessions", "search", "walnut", "--json"]);
+    assert!(found.is_empty(), "{found:?}");
 }
 
 /// `/init` reads what is there, writes AGENTS.md, and amends one that exists without overwriting it.
