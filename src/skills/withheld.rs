@@ -45,7 +45,7 @@ pub enum WithheldKind {
 pub struct WithheldItem {
     pub kind: WithheldKind,
     pub name: String,
-    /// What it says of itself, or why it cannot be read; may be empty.
+    /// Its description, or why it cannot be read; may be empty.
     pub description: String,
     pub from: Origin,
     /// The name of its pack.

@@ -155,7 +155,7 @@ mod tests {
         permit.writes().wait(LONG).await;
         let said = permit.writes().unsaved();
         assert!(said.len() == 1 && said[0].message.ends_with("the disk is full"), "{said:?}");
-        // The call that waits for its rule says it itself.
+        // The call that waits for its rule reports it itself.
         let (permit, free) = held();
         free.send(Err("the disk is full".into())).unwrap();
         assert!(permit.allow_always("terminal(ls *)").await.is_err());

@@ -102,7 +102,7 @@ impl Extras {
     }
 }
 
-/// The commands and styles of what is not used: whether it is a style, its name, what it says of itself, and its file.
+/// The commands and styles of what is not used: whether it is a style, its name, its description, and its file.
 pub(crate) fn names(group: &Withheld<'_>) -> Vec<(bool, String, String, PathBuf)> {
     let mut extras = Extras::default();
     match &group.files {

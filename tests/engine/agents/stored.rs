@@ -192,7 +192,6 @@ async fn its_time_is_counted_on_after_a_quit() {
 /// The model of an agent was chosen for it: where it cannot be used, that is an error, and no other one is paid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_whose_model_cannot_be_used_is_not_continued_by_another_one() {
-    use tiller_provider::registry::{ApiFormats, build};
     let place = Place::new();
     let fake = Fake::new([vec![Step::Hang]]);
     let mut rig = place.start(&fake).await;
@@ -200,13 +199,8 @@ async fn an_agent_whose_model_cannot_be_used_is_not_continued_by_another_one() {
     rig.send(spawn("work"));
     fake.requested(1).await;
     rig.quit().await;
-    // The provider `fake` is not there.
     let elsewhere = |p: &mut tiller_engine::EngineConfig| {
-        p.config.model = Some("demo/demo".into());
-        let redact = tiller_provider::Redact::default();
-        p.providers = build(&p.config, &ApiFormats::built_in(), &|_| None, None, &redact);
-        p.session.model = None;
-        p.session.open = tiller_engine::Open::Session(session);
+        crate::sessions::open::without_its_provider(p, session);
     };
     let mut rig = place.start_with(&fake, elsewhere).await;
     state(&mut rig, "main/a1", AgentState::Interrupted).await;

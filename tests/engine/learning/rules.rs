@@ -71,7 +71,7 @@ async fn the_answer_to_a_note_says_why_its_matcher_is_no_rule() {
     rig.quit().await;
 }
 
-/// The entry of a result tells what the tool said from the rule and the reminder behind it.
+/// The entry of a result separates the tool's output from the rule and the reminder behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_and_a_reminder_behind_a_result_are_told_from_what_the_tool_said() {
     let bench = Bench::new(false);

@@ -48,10 +48,19 @@ async fn a_fork_gives_the_words_back_and_leaves_the_old_path() {
     assert_eq!(ops[0].title, "fork");
 }
 
+/// Opens a session where there is no provider `fake`, and `demo/demo` is the configured model.
+pub(crate) fn without_its_provider(p: &mut tiller_engine::EngineConfig, session: SessionId) {
+    use tiller_provider::registry::{ApiFormats, build};
+    p.config.model = Some("demo/demo".into());
+    let redact = tiller_provider::Redact::default();
+    p.providers = build(&p.config, &ApiFormats::built_in(), &|_| None, None, &redact);
+    p.session.model = None;
+    p.session.open = Open::Session(session);
+}
+
 /// A session of another machine or program may name a model that is not known here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_whose_model_cannot_be_used_goes_on_with_the_configured_one_and_says_so() {
-    use tiller_provider::registry::{ApiFormats, build};
     let place = Place::new();
     let fake = Fake::new([says("one"), says("two")]);
     let mut rig = place.start(&fake).await;
@@ -59,14 +68,7 @@ async fn a_session_whose_model_cannot_be_used_goes_on_with_the_configured_one_an
     rig.turn("second").await;
     let session = rig.session();
     rig.quit().await;
-    // The provider `fake` is not there.
-    let elsewhere = |p: &mut tiller_engine::EngineConfig| {
-        p.config.model = Some("demo/demo".into());
-        let redact = tiller_provider::Redact::default();
-        p.providers = build(&p.config, &ApiFormats::built_in(), &|_| None, None, &redact);
-        p.session.model = None;
-        p.session.open = Open::Session(session);
-    };
+    let elsewhere = |p: &mut tiller_engine::EngineConfig| without_its_provider(p, session);
     let mut rig = place.start_with(&fake, elsewhere).await;
     let notice = rig.notice("fake/m").await;
     assert!(notice.message.contains("demo/demo answers instead"), "{notice:?}");

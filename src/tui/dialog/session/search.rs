@@ -159,7 +159,7 @@ fn row_id(document: &DocumentHit) -> String {
     format!("{} {}", document.kind.name(), document.key)
 }
 
-/// What the preview says of a hit without a match of its own.
+/// The preview's line for a hit without a match of its own.
 const NO_MATCH: &str = "in the entries before or after it, in another spelling, or by meaning";
 
 /// The fact about where the match of a hit is; empty: it is marked.

@@ -39,7 +39,7 @@ impl OwnCommands {
 }
 
 impl Composer {
-    /// The text was not sent: says why. A command that no list had may have been made since the last list.
+    /// The text was not sent: returns why. A command that no list had may have been made since the last list.
     pub(super) fn stay(&mut self, text: &str, mode: SendMode, why: String) -> Reply {
         let name = slash::parse(text.trim()).map(|(name, _)| name).filter(|name| !self.commands.exists(name));
         self.notice = Some(name.and_then(|name| self.reported.commands.unused(name)).unwrap_or(why));
