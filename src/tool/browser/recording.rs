@@ -72,13 +72,17 @@ impl Recording {
     }
 }
 
-/// The element by its role and name; one without a role, by its text.
+/// The element by its role and name; one without a role, by its text; one whose role is Chromium's alone (they begin
+/// with a capital, such as `Date`), by its label.
 fn locator(element: &RefElement) -> String {
     if matches!(element.role, Role::Clickable | Role::Shape) {
         return format!("page.getByText({})", json!(element.name));
     }
     if element.name.is_empty() {
         return format!("page.getByRole({})", json!(element.role.word()));
+    }
+    if element.role.word().starts_with(|c: char| c.is_ascii_uppercase()) {
+        return format!("page.getByLabel({})", json!(element.name));
     }
     format!("page.getByRole({}, {{ name: {} }})", json!(element.role.word()), json!(element.name))
 }

@@ -49,6 +49,15 @@ pub(crate) enum Aim {
     At(f64, f64),
 }
 
+/// What typing into an element did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// An option of a list was chosen.
+    Chosen,
+    /// The field was filled.
+    Filled,
+}
+
 /// Moves of the mouse between the ends of a drag.
 const STEPS: u32 = 8;
 
@@ -165,10 +174,11 @@ impl Page {
         element: &RefElement,
         text: &str,
         clear: bool,
-    ) -> Result<(), String> {
+    ) -> Result<Typed, String> {
         let done = self.run_on(element, FILL, &[text.into(), clear.into()]).await?;
         match done.as_str() {
-            Some("chosen" | "set") => return Ok(()),
+            Some("chosen") => return Ok(Typed::Chosen),
+            Some("set") => return Ok(Typed::Filled),
             Some("type") => {}
             // What is no field may have one in it, or take keys by itself.
             _ => {
@@ -179,13 +189,16 @@ impl Page {
             }
         }
         if text.is_empty() {
-            return if clear { self.press("Delete").await } else { Ok(()) };
+            if clear {
+                self.press("Delete").await?;
+            }
+            return Ok(Typed::Filled);
         }
         let typed = self.call_for(element, "Input.insertText", json!({"text": text})).await;
         if typed.is_err() {
             self.call("Input.insertText", json!({"text": text})).await.map_err(gone)?;
         }
-        Ok(())
+        Ok(Typed::Filled)
     }
 
     /// Presses a key, with modifiers.

@@ -8,7 +8,7 @@ mod keys;
 mod settle;
 mod state;
 
-pub(crate) use act::{Aim, Button, Drop, Scroll};
+pub(crate) use act::{Aim, Button, Drop, Scroll, Typed};
 pub(crate) use element::Ref;
 pub(crate) use state::{DialogAnswer, OpenedTab, PageState};
 

@@ -46,11 +46,19 @@ impl Page {
     /// answered and two frames are drawn.
     pub(crate) async fn settle(&self) {
         tokio::time::sleep(REACT).await;
-        let goes = {
-            let state = lock(&self.shared.state);
-            state.loading || state.leaving
-        };
-        if goes { self.loaded().await } else { self.quiet().await }
+        if !self.goes() {
+            self.quiet().await;
+        }
+        // A slow browser may tell only meanwhile that the page goes elsewhere.
+        if self.goes() {
+            self.loaded().await;
+        }
+    }
+
+    /// Whether the page loads, or was asked to go elsewhere.
+    fn goes(&self) -> bool {
+        let state = lock(&self.shared.state);
+        state.loading || state.leaving
     }
 
     /// Waits until the page has drawn what the mouse over an element changes: a menu opens, a picture is exchanged, and

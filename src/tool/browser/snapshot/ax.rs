@@ -30,6 +30,12 @@ struct AxValue {
     value: Value,
 }
 
+impl AxValue {
+    fn text(&self) -> &str {
+        self.value.as_str().unwrap_or_default().trim()
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct AxProperty {
@@ -42,12 +48,13 @@ impl AxNode {
         self.role.value.as_str().unwrap_or_default()
     }
 
+    /// Without the white space around it, which some versions of Chromium keep.
     pub(super) fn name(&self) -> &str {
-        self.name.value.as_str().unwrap_or_default()
+        self.name.text()
     }
 
     pub(super) fn description(&self) -> &str {
-        self.description.value.as_str().unwrap_or_default()
+        self.description.text()
     }
 
     /// What a field holds; `None`: it is none, or empty.

@@ -140,6 +140,13 @@ impl Refs {
         number
     }
 
+    /// Gives an element the name that the snapshot shows; one without a name keeps the browser's.
+    fn rename(&mut self, number: u32, name: &str) {
+        if let Some(element) = self.elements.get_mut(&number).filter(|_| !name.is_empty()) {
+            name.clone_into(&mut element.name);
+        }
+    }
+
     /// The element of a reference; `None`: there is none, or its document is gone.
     pub(crate) fn get(&self, number: u32) -> Option<&RefElement> {
         self.elements.get(&number)
@@ -222,7 +229,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         if role == "StaticText" && !ax.ignored {
-            let name = ax.name().trim();
+            let name = ax.name();
             return if name.is_empty() {
                 Vec::new()
             } else {
@@ -297,7 +304,6 @@ impl Builder<'_> {
             node.role = Role::parse(role, ax.property("level").as_u64());
             node.name = [ax.name(), ax.description()]
                 .into_iter()
-                .map(str::trim)
                 .find(|t| !t.is_empty())
                 .unwrap_or_default()
                 .into();
@@ -355,6 +361,9 @@ impl Builder<'_> {
         {
             node.name = texts(&node.children);
             node.children.clear();
+        }
+        if let Some(number) = node.reference {
+            refs.rename(number, &node.name);
         }
         vec![node]
     }

@@ -8,7 +8,7 @@ use tiller_protocol::{Access, ToolInfo, ToolSpec};
 
 use super::{info, lease, on_page, stoppable};
 use crate::browser::BrowserSettings;
-use crate::browser::page::Ref;
+use crate::browser::page::{Ref, Typed};
 use crate::browser::report::{Extent, report};
 use crate::guard::no_masks;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -62,11 +62,12 @@ impl Tool for Type {
 async fn act(args: &Args, lease: &mut crate::browser::lease::Lease) -> Result<(), String> {
     let page = lease.page()?;
     let element = page.element(Ref::parse(&args.r#ref)?)?;
-    page.type_into(&element, &args.text, !args.append).await?;
+    let typed = page.type_into(&element, &args.text, !args.append).await?;
     if args.submit {
         page.press("Enter").await?;
     }
-    lease.recording.on(&element, &format!("fill({})", json!(args.text)));
+    let method = if typed == Typed::Chosen { "selectOption" } else { "fill" };
+    lease.recording.on(&element, &format!("{method}({})", json!(args.text)));
     if args.submit {
         lease.recording.press("Enter");
     }
