@@ -23,10 +23,11 @@ use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{camel_case_parts, stem, words};
 use crate::search::suggest;
 use crate::search::tags::{role_number, role_tag, tag};
+use crate::session::sessions::MadeBy;
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Entries in one transaction.
 const STEP: u64 = 500;
 /// Entries that are indexed before a search, however long that takes.
@@ -64,8 +65,9 @@ CREATE TABLE vectors (
   model INTEGER NOT NULL,
   seq   INTEGER NOT NULL,
   v     BLOB NOT NULL,  -- empty: the entry has no text, or the model refuses it
+  -- With rows of their own: in the index itself a vector of more than a quarter of a page takes a page more.
   PRIMARY KEY (model, seq)
-) STRICT, WITHOUT ROWID;";
+) STRICT;";
 
 /// Vectors of texts that are no entries. Added later; an index without it stays.
 const TEXT_VECTORS: &str = "
@@ -324,7 +326,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
     let columns = COLUMNS.split(", ").map(|c| format!("e.{c}")).collect::<Vec<_>>().join(", ");
     store.read(|conn| {
         let mut statement = conn.prepare_cached(&format!(
-            "SELECT {columns}, e.seq, s.project, p.seq FROM entries e JOIN sessions s ON s.id = e.session
+            "SELECT {columns}, e.seq, s.project, p.seq, s.origin FROM entries e JOIN sessions s ON s.id = e.session
              LEFT JOIN entries p ON p.id = e.parent
              WHERE e.seq > ?1 ORDER BY e.seq LIMIT {STEP}"
         ))?;
@@ -333,10 +335,12 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
         while let Some(row) = rows.next()? {
             let raw = Raw::from_row(row)?;
             let (seq, project, prev): (i64, String, Option<i64>) = (row.get(9)?, row.get(10)?, row.get(11)?);
+            let kept = MadeBy::of(&row.get::<_, String>(12)?) != MadeBy::Ephemeral;
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
             let (mut text, mut role) = (String::new(), None);
-            // A damaged entry has no text to find.
-            if let Ok(entry) = raw.clone().decode()
+            // A damaged entry has no text to find; what is said in a session that is not kept leaves no words here.
+            if kept
+                && let Ok(entry) = raw.clone().decode()
                 && let Some(of) = SearchRole::of_kind(entry.body.kind())
             {
                 role = Some(of);

@@ -525,3 +525,34 @@ fn a_write_that_fails_leaves_no_transaction_open() {
     search.index().unwrap();
     assert_eq!(order(&store, "two "), [entry_id(201)]);
 }
+
+#[test]
+fn what_comes_after_a_removed_session_is_found() {
+    let (_dir, store) = scratch();
+    talk(&store, 1, &["an early needle"]);
+    talk(&store, 2, &["a word", "a walnut", "a third word"]);
+    assert_eq!(order(&store, "walnut ")[0], entry_id(202));
+    store.trash().discard(crate::testing::session_id(2)).wait().unwrap();
+    talk(&store, 3, &["a late needle", "a second line", "a third line", "a fourth line"]);
+    assert_eq!(order(&store, "late ")[0], entry_id(301), "its rows are no rows of the removed session");
+    assert_eq!(order(&store, "fourth ")[0], entry_id(304));
+    assert_eq!(order(&store, "walnut "), [], "not beside an entry that has its row");
+}
+
+#[test]
+fn a_session_that_is_not_kept_leaves_no_words_and_no_vectors() {
+    let (dir, store) = scratch();
+    let s = crate::testing::session_id(1);
+    let new = crate::NewSession { made_by: crate::MadeBy::Ephemeral, ..crate::testing::new_session(1) };
+    store.sessions().create(new).wait().unwrap();
+    add(&store, s, 101, "the walnut");
+    assert_eq!(order(&store, "walnut "), []);
+    assert_eq!(store.search().without_vector("m", 9).unwrap(), [(1, String::new())]);
+    for file in ["search.db", "search.db-wal"] {
+        let bytes = std::fs::read(dir.path().join("data").join(file)).unwrap();
+        assert!(!bytes.windows(6).any(|w| w == b"walnut"), "not in {file}");
+    }
+    // Whoever goes on with it keeps it.
+    store.sessions().adopt(s).wait().unwrap();
+    assert_eq!(order(&store, "walnut "), [entry_id(101)]);
+}

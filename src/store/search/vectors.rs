@@ -46,22 +46,23 @@ impl Search<'_> {
     /// When a database cannot be read, or the index cannot be written.
     pub fn without_vector(&self, model: &str, most: u32) -> Result<Vec<(i64, String)>> {
         let now = self.now().millis();
-        let rows: Vec<(i64, Uuid)> =
+        let rows: Vec<(i64, Uuid, bool)> =
             self.store.inner.index.with(self.store, &Cancel::default(), |index| {
                 let by = in_use(index, model, now)?;
                 let mut statement = index.prepare_cached(
-                    "SELECT seq, entry FROM docs
+                    "SELECT seq, entry, role IS NOT NULL FROM docs
                      WHERE seq > (SELECT coalesce(max(seq), 0) FROM vectors WHERE model = ?1)
                      ORDER BY seq LIMIT ?2",
                 )?;
-                let rows = statement.query_map(params![by, most], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                let rows =
+                    statement.query_map(params![by, most], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
                 Ok(rows.collect::<rusqlite::Result<_>>()?)
             })?;
         self.store.read(|conn| {
             let mut texts = Vec::with_capacity(rows.len());
-            for (seq, entry) in &rows {
-                let raw = entries::one(conn, *entry)?;
-                // Removed or damaged: without text.
+            for (seq, entry, searched) in &rows {
+                let raw = if *searched { entries::one(conn, *entry)? } else { None };
+                // Removed, damaged or not searched: without text.
                 let text = raw.and_then(|raw| raw.decode().ok()).map(|e| e.body.search_text());
                 let mut text = text.unwrap_or_default();
                 text.truncate(text.floor_char_boundary(TEXT));

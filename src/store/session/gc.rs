@@ -11,6 +11,7 @@ use crate::lease;
 use crate::lease::hold::LivenessCheck;
 use crate::session::family;
 use crate::session::sessions::MadeBy;
+use crate::tree::entries;
 use crate::write::ticket::Ticket;
 
 /// How long a session stays in the trash.
@@ -138,6 +139,7 @@ fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Remo
     // Parents and children are deleted together; foreign keys are checked at the end.
     conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
     let mut swept = RemovedSessions::default();
+    entries::keep_row_numbers(conn)?;
     for id in old.iter() {
         for table in TABLES {
             let rows = conn.execute(&format!("DELETE FROM {table} WHERE session = ?1"), params![id])?;

@@ -36,7 +36,7 @@ impl MadeBy {
     }
 
     /// Any other value is from a newer version: such a session is listed.
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         match name {
             "exec" => Self::Exec,
             "ephemeral" => Self::Ephemeral,
@@ -268,9 +268,22 @@ impl Sessions<'_> {
         Ok(self.list(&filter)?.pop())
     }
 
-    /// Records that a person continues it at the screen: from now on it is listed like other sessions of persons.
+    /// Records that a person continues it at the screen: from now on it is listed like other sessions of persons, and found
+    /// by searches.
     pub fn adopt(&self, id: SessionId) -> Ticket<()> {
-        self.store.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
+        let store = self.store.clone();
+        self.store.write(move |conn| {
+            let before: Option<String> = conn
+                .prepare_cached("SELECT origin FROM sessions WHERE id = ?1")?
+                .query_row([id.0], |r| r.get(0))
+                .optional()?;
+            change(conn, id, "origin", &MadeBy::Person.name())?;
+            if before.is_some_and(|name| MadeBy::of(&name) == MadeBy::Ephemeral) {
+                // It was indexed without its words.
+                store.search().forget_index();
+            }
+            Ok(())
+        })
     }
 
     /// Finds a session by its id or a prefix of it.

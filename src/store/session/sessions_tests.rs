@@ -309,15 +309,7 @@ fn a_session_of_which_none_is_kept_goes_when_its_process_is_dead() {
     let path = dir.path().join("data/tiller.db");
     let open = || Store::open(&path, crate::Options { clock: clock.clone(), ..options() }).unwrap();
     let make = |store: &Store, n: u128| {
-        let new = NewSession {
-            id: session_id(n),
-            project: "/work/p".into(),
-            title: String::new(),
-            model: ModelRef("demo/planner".into()),
-            profile: Profile::Ask,
-            spawned_by: None,
-            made_by: MadeBy::Ephemeral,
-        };
+        let new = NewSession { made_by: MadeBy::Ephemeral, ..crate::testing::new_session(n) };
         store.sessions().create(new).wait().unwrap();
         session_id(n)
     };

@@ -78,18 +78,20 @@ pub(crate) fn entry_id(n: u128) -> EntryId {
 
 /// Makes session `n` in `/work/p`.
 pub(crate) fn session(store: &Store, n: u128) -> SessionId {
-    let id = session_id(n);
-    let new = NewSession {
-        id,
+    store.sessions().create(new_session(n)).wait().unwrap();
+    session_id(n)
+}
+
+pub(crate) fn new_session(n: u128) -> NewSession {
+    NewSession {
+        id: session_id(n),
         project: "/work/p".into(),
         title: format!("session {n}"),
         model: ModelRef("demo/planner".into()),
         profile: Profile::Ask,
         spawned_by: None,
         made_by: crate::MadeBy::Person,
-    };
-    store.sessions().create(new).wait().unwrap();
-    id
+    }
 }
 
 pub(crate) fn entry(session: SessionId, id: EntryId, parent: Option<EntryId>, body: EntryBody) -> Entry {

@@ -229,6 +229,27 @@ pub(crate) fn inherited(conn: &Connection, id: Uuid) -> rusqlite::Result<Option<
         .optional()
 }
 
+/// The key in `meta` of the highest row number of a removed entry.
+const REMOVED: &str = "entry_rows";
+
+/// Notes the highest row number before entries are removed: the search index knows entries by their rows, so a number never
+/// comes back.
+pub(crate) fn keep_row_numbers(conn: &Connection) -> rusqlite::Result<()> {
+    let next = next_row(conn)?;
+    conn.prepare_cached("INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)")?
+        .execute(params![REMOVED, (next - 1).to_string()])?;
+    Ok(())
+}
+
+/// The row number of the next entry: above those of all entries that exist or were removed.
+fn next_row(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached(
+        "SELECT 1 + max(coalesce((SELECT max(seq) FROM entries), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1), 0))",
+    )?
+    .query_row([REMOVED], |r| r.get(0))
+}
+
 /// Adds one row under its parent. `todo`: the list in force, `None` to inherit the parent's.
 pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Option<i64>) -> Result<()> {
     let above = match raw.parent {
@@ -250,8 +271,8 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
     let tokens = |of: fn(&Usage) -> u64| usage.as_ref().map(|u| count(of(u)));
     conn.prepare_cached(
         "INSERT INTO entries(id, session, parent, depth, agent, kind, time, payload, sum, snapshot, prefix,
-           compaction, todo, model, input, output, cache_read, cache_write, reasoning, cost, imported)
-         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+           compaction, todo, model, input, output, cache_read, cache_write, reasoning, cost, imported, seq)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
     )?
     .execute(params![
         raw.id,
@@ -275,6 +296,7 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
         tokens(|u| u.reasoning),
         cost.map(|c| count(c.0)),
         raw.imported,
+        next_row(conn)?,
     ])?;
     Ok(())
 }
