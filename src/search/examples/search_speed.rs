@@ -1,4 +1,4 @@
-//! How long a search takes among many entries: `cargo run --release -p tiller-search --example search_speed -- ENTRIES [TABLE | DIMENSIONS]`.
+//! How long a search takes among many entries: `cargo run --release -p tiller-search --example search_speed -- ENTRIES [TABLE | DIMENSIONS | endpoint:DIMENSIONS]`.
 //! `cargo xtask bench search-speed` shows it with the budgets.
 //!
 //! The text is this repository's own: an entry is a run of lines of its documents and sources, short like a question or long
@@ -6,6 +6,7 @@
 //! words as often as they occur; some end in an unfinished word, some look in one folder only. `TABLE` is the folder of a static
 //! model (`model.safetensors`, `tokenizer.json`); without one a table of random directions is made, in which words in threes are
 //! near each other: its hits mean nothing, but they take as long. `DIMENSIONS` is the length of its vectors, 256 if left out.
+//! `endpoint` measures the vectors of a server, which are not shortened: it runs here, and its time counts, too.
 //!
 //! Each line of the output is a name, a tab, and milliseconds. Those of the processor change less with the load of the machine
 //! than those of the clock.
@@ -23,12 +24,15 @@
 mod testing;
 
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use tiller_config::Embeddings;
 use tiller_protocol::{SearchQuery, SeqIds};
-use tiller_search::{Embedder, Finder, Table, table};
+use tiller_search::{Embedder, Endpoint, Finder, Table, table};
 use tiller_store::Store;
 use tiller_store::search::Lookup;
 use tiller_store::search::stem::words;
@@ -45,7 +49,7 @@ const DIMENSIONS: usize = 256;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(count) = args.first().and_then(|n| n.parse().ok()) else {
-        println!("usage: search_speed ENTRIES [TABLE | DIMENSIONS]");
+        println!("usage: search_speed ENTRIES [TABLE | DIMENSIONS | endpoint:DIMENSIONS]");
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -58,21 +62,29 @@ fn main() {
     let words = Arc::new(Finder::new(store.clone(), None));
     timed("index words", || words.index_blocking().unwrap());
     let place = dir.path().join("table");
-    let dimensions = args.get(1).map_or(Ok(DIMENSIONS), |arg| arg.parse());
-    let table = match (dimensions, args.get(1)) {
-        (Err(_), Some(folder)) => table::import(Path::new(folder), &place).unwrap(),
-        (dimensions, _) => made(dimensions.unwrap_or(DIMENSIONS), &lines, dir.path(), &mut random),
+    let model = args.get(1).map_or("", String::as_str);
+    let (embedder, with_model) = match (model.strip_prefix("endpoint:"), model.parse()) {
+        (Some(dimensions), _) => {
+            (Embedder::Endpoint(server(dimensions.parse().unwrap())), "with an endpoint")
+        }
+        (None, Ok(dimensions)) => {
+            (Embedder::Table(made(dimensions, &lines, dir.path(), &mut random)), "with a table")
+        }
+        (None, Err(_)) if model.is_empty() => {
+            (Embedder::Table(made(DIMENSIONS, &lines, dir.path(), &mut random)), "with a table")
+        }
+        (None, Err(_)) => (Embedder::Table(table::import(Path::new(model), &place).unwrap()), "with a table"),
     };
-    let both = Arc::new(Finder::new(store, Some(Embedder::Table(table))));
+    let both = Arc::new(Finder::new(store, Some(embedder)));
     timed("index vectors", || both.index_blocking().unwrap());
-    timed("first search with a table", || search(&both, &queries[0]));
+    timed(&format!("first search {with_model}"), || search(&both, &queries[0]));
     // In turns, so that both meet the same load of the machine.
     let (mut alone, mut with) = (Vec::new(), Vec::new());
     for query in &queries {
         alone.push(timing(|| search(&words, query)));
         with.push(timing(|| search(&both, query)));
     }
-    for (name, times) in [("keywords", alone), ("with a table", with)] {
+    for (name, times) in [("keywords", alone), (with_model, with)] {
         let (clock, processor): (Vec<f64>, Vec<f64>) = times.into_iter().unzip();
         for (kind, times) in [("", clock), (" of the processor", processor)] {
             for (share, part) in [(0.5, "p50"), (0.95, "p95"), (1.0, "longest")] {
@@ -234,4 +246,53 @@ fn made(dimensions: usize, lines: &[String], dir: &Path, random: &mut Random) ->
     }
     testing::model(dir, &rows);
     table::import(dir, &dir.join("table")).unwrap()
+}
+
+/// The settings of a server on this machine with vectors of this length. It runs until the process ends.
+fn server(dimensions: usize) -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(&stream, dimensions));
+        }
+    });
+    let settings =
+        Embeddings { url: Some(url), model: Some("m".into()), batch: 512, ..Embeddings::default() };
+    Endpoint::new(&settings, &|_| None).unwrap().unwrap()
+}
+
+/// Answers requests until the client closes the connection: each text gets the sum of the directions of its first words.
+fn answer(mut stream: &TcpStream, dimensions: usize) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            if let Some(n) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = n.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let mut data = Vec::new();
+        for (n, text) in body["input"].as_array().unwrap().iter().enumerate() {
+            let text = text.as_str().unwrap();
+            let mut sum = vec![0i64; dimensions];
+            for (from, to) in words(text).into_iter().take(8) {
+                let seed =
+                    text[from..to].bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
+                let mut random = Random(seed);
+                sum.iter_mut().for_each(|x| *x += random.below(255) as i64 - 127);
+            }
+            data.push(serde_json::json!({"index": n, "embedding": sum}));
+        }
+        let body = serde_json::json!({"data": data}).to_string();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+        stream.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes()).unwrap();
+    }
 }
