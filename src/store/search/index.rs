@@ -23,7 +23,7 @@ use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{camel_case_parts, stem, words};
 use crate::search::suggest;
 use crate::search::tags::{role_number, role_tag, tag};
-use crate::session::sessions::MadeBy;
+use crate::session::made_by::MadeBy;
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.

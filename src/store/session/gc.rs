@@ -10,7 +10,7 @@ use crate::handles::Trash;
 use crate::lease;
 use crate::lease::hold::LivenessCheck;
 use crate::session::family;
-use crate::session::sessions::MadeBy;
+use crate::session::made_by::MadeBy;
 use crate::tree::entries;
 use crate::write::ticket::Ticket;
 

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod family;
 pub(crate) mod gc;
 pub(crate) mod history;
+pub(crate) mod made_by;
 pub(crate) mod ops;
 pub(crate) mod queue;
 pub(crate) mod rules;
