@@ -101,6 +101,11 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         Salvage { original: original.clone(), damage: damage.into(), sessions: 0, entries: 0, losses };
     let read = Read { file: &file, log: &log };
     rebuild(path, &fresh, &read, options, &mut salvage).map_err(|e| e.at(path))?;
+    // Entries have other rows now.
+    let index = folder::search_index(path);
+    for suffix in ["", "-wal", "-shm"] {
+        remove(&folder::beside(&index, suffix))?;
+    }
     // The database file first: while it is in place its log is too, and a start after a crash reads both again.
     fs::rename(path, &original).map_err(io)?;
     put_aside(path, &original)?;

@@ -225,6 +225,37 @@ fn salvaged(path: &Path) -> Store {
 }
 
 #[test]
+fn s7_the_index_of_a_salvaged_database_has_its_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let store = Store::open(&path, options()).unwrap();
+    let say = |store: &Store, s, n: u128, parent, text: &str| {
+        let entry = user(s, entry_id(n), parent, text);
+        store.entries().append(Append::new(s, "main").entries(vec![entry])).wait().unwrap();
+    };
+    let found = |store: &Store, text: &str| {
+        let query = tiller_protocol::SearchQuery { text: text.into(), limit: 9, ..Default::default() };
+        let page = store.search().find(&query, u64::MAX).unwrap();
+        page.hits.iter().map(|hit| hit.entry).collect::<Vec<_>>()
+    };
+    // The rows of the first session are gone, so that a salvage numbers the others anew.
+    let (gone, kept) = (session(&store, 1), session(&store, 2));
+    say(&store, gone, 1, None, "a word");
+    say(&store, kept, 11, None, "a needle");
+    store.trash().discard(gone).wait().unwrap();
+    assert_eq!(found(&store, "needle"), [entry_id(11)]);
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[..16].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert!(!store.notices().is_empty(), "it was salvaged");
+    assert_eq!(found(&store, "needle"), [entry_id(11)]);
+    say(&store, kept, 12, Some(entry_id(11)), "a later thread");
+    assert_eq!(found(&store, "thread")[0], entry_id(12));
+}
+
+#[test]
 fn s7_names_of_branches_tags_and_what_is_put_away_are_salvaged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiller.db");

@@ -14,6 +14,11 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// The search index of a database.
+pub(crate) fn search_index(db: &Path) -> PathBuf {
+    db.with_file_name("search.db")
+}
+
 /// Creates the folder (0700) if needed, and checks that it belongs to `uid` and is writable.
 pub(crate) fn prepare_dir(dir: &Path, uid: u32) -> Result<()> {
     if !dir.exists() {

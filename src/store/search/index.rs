@@ -170,7 +170,7 @@ impl Search<'_> {
 
 fn place(target: &Target) -> PathBuf {
     match target {
-        Target::File(path) => path.with_file_name("search.db"),
+        Target::File(path) => folder::search_index(path),
         Target::Memory(name) => PathBuf::from(format!("{name}-search")),
     }
 }
