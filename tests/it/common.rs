@@ -144,6 +144,13 @@ impl Place {
         json_lines(&self.ok(args))
     }
 
+    /// The number of rows of a table of the database; `None` before there is one.
+    pub(crate) fn rows(&self, table: &str) -> Option<u32> {
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let db = rusqlite::Connection::open_with_flags(self.home.join("data/tiller.db"), flags).ok()?;
+        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).ok()
+    }
+
     /// The workbench in a terminal.
     pub(crate) fn term(&self, args: &[&str], cols: u16, rows: u16) -> Term {
         Term::spawn(Path::new(TILLER), args, &self.env, &self.work, cols, rows)

@@ -249,11 +249,7 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     say(&mut term, "/spawn wait for ever");
     term.wait("its row", |s| agent_row(s, "a1 ").contains("●"));
     // It is shown a moment before it is stored; a kill in between loses it.
-    let stored = || {
-        let db = rusqlite::Connection::open(place.home.join("data/tiller.db")).ok()?;
-        db.query_row("SELECT count(*) FROM agents", [], |r| r.get::<_, u32>(0)).ok()
-    };
-    crate::common::wait("its record", || stored().is_some_and(|n| n > 0));
+    crate::common::wait("its record", || place.rows("agents").is_some_and(|n| n > 0));
     term.kill();
     let mut term = place.term(&["-c"], 118, 25);
     term.wait("its row after the restart", |s| agent_row(s, "a1 ").contains("interrupted"));

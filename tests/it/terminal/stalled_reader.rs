@@ -9,13 +9,6 @@ use crate::common::{Place, calls, poll, says};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Number of stored questions that wait for the person.
-fn asked(place: &Place) -> Option<i64> {
-    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-    let db = rusqlite::Connection::open_with_flags(place.home.join("data/tiller.db"), flags).ok()?;
-    db.query_row("SELECT count(*) FROM asks", [], |r| r.get(0)).ok()
-}
-
 /// Enough events to overflow the mailbox of a stopped reader, then a question.
 #[test]
 #[ignore = "half a minute: 12,000 calls overflow the mailbox"]
@@ -40,7 +33,7 @@ fn a_whole_mailbox_that_exec_lagged_behind_asks_its_lost_question_after_all() {
     server.wait_for(1, LIMIT);
     let stalled = term.stall();
     server.wait_finished(all - 1, LIMIT);
-    assert!(poll(LIMIT, || asked(&place).filter(|n| *n > 0)).is_some(), "the question is open");
+    assert!(poll(LIMIT, || place.rows("asks").filter(|n| *n > 0)).is_some(), "the question is open");
     drop(stalled);
     term.wait("the question", |s| s.contains("yes, once: y"));
     term.keys("y\r");
