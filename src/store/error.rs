@@ -130,6 +130,8 @@ impl StoreError {
             ErrorCode::ConstraintViolation => Self::Conflict(detail),
             ErrorCode::OperationInterrupted => Self::Cancelled,
             ErrorCode::TooBig => Self::Record(detail),
+            // SQLite reports a format of the schema that no version has as a general error.
+            _ if detail == "unsupported file format" => Self::Corrupt { path, detail },
             _ => Self::Internal(detail),
         }
     }
