@@ -137,22 +137,31 @@ fn list(
     if json {
         return say(&entries.map(json_line).collect::<String>());
     }
-    let line = |e: &MemoryEntry| {
-        let became = Entry::of_line(&e.details.became).text;
-        let state = match e.state {
-            MemoryState::Kept => String::new(),
-            MemoryState::Removed if !became.is_empty() => {
-                format!(" (changed outside Tiller into: {})", one_line(&became))
-            }
-            state => format!(" ({})", state.word()),
-        };
-        let date = if e.date.is_empty() { "-         " } else { e.date.as_str() };
-        let from = e.writer();
-        format!("{}  {:18}  {:11}  {}{state}\n", one_line(date), e.target.label(), from, one_line(&e.text))
-    };
-    let text: String = entries.map(line).collect();
+    let text: String = entries.map(|e| row(e, !filter.is_empty())).collect();
     let nothing = if filter.is_empty() { "Nothing is kept yet.\n" } else { "Nothing found.\n" };
     say(if text.is_empty() { nothing } else { &text })
+}
+
+/// An entry for people. `is_hit`: it was searched for, so that the entry of a session that it comes from is cited.
+fn row(e: &MemoryEntry, is_hit: bool) -> String {
+    let became = Entry::of_line(&e.details.became).text;
+    let state = match e.state {
+        MemoryState::Kept => String::new(),
+        MemoryState::Removed if !became.is_empty() => {
+            format!(" (changed outside Tiller into: {})", one_line(&became))
+        }
+        state => format!(" ({})", state.word()),
+    };
+    let date = if e.date.is_empty() { "-         " } else { e.date.as_str() };
+    let cited = e.from.as_ref().filter(|_| is_hit).and_then(Provenance::cited);
+    let cited = cited.map_or_else(String::new, |cited| format!("    from {cited}\n"));
+    format!(
+        "{}  {:18}  {:11}  {}{state}\n{cited}",
+        one_line(date),
+        e.target.label(),
+        e.writer(),
+        one_line(&e.text)
+    )
 }
 
 /// Adds entries that are not there yet. Those that are refused are named, and the others are added.
@@ -248,6 +257,20 @@ fn entries(text: &str, usual: MemoryTarget, chosen: bool) -> (Vec<ImportedEntry>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hit_cites_the_entry_that_it_comes_from() {
+        let session = "01a220f1-ec69-717a-a130-98469f0e0778";
+        let entry = "01a220f4-1f5a-7044-8ed9-a7e4473904d8";
+        let json = serde_json::json!({
+            "target": MemoryTarget::default(), "state": MemoryState::Kept, "date": "2026-11-28", "text": "use tabs",
+            "from": {"session": session, "entry": entry, "taint": Taint::Person},
+        });
+        let e: MemoryEntry = serde_json::from_value(json).unwrap();
+        let listed = row(&e, false);
+        assert!(listed.starts_with("2026-11-28  MEMORY.md") && listed.ends_with("use tabs\n"), "{listed}");
+        assert_eq!(row(&e, true), format!("{listed}    from session {session}, entry {entry}\n"));
+    }
 
     #[test]
     fn lines_of_an_export_that_cannot_be_read_are_named() {

@@ -6,6 +6,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use tiller_fs::lock::LockFile;
+
 use crate::problem::ConfigError;
 use crate::write;
 
@@ -13,6 +15,8 @@ use crate::write;
 pub const SOUL: &str = "SOUL.md";
 /// The folder of the texts that were replaced, beside it.
 const KEPT: &str = "souls";
+/// The lock of all characters, in that folder.
+const LOCK: &str = "texts";
 /// Bytes of a text that are read.
 const LARGEST: u64 = 64 << 10;
 /// Earlier texts that are listed.
@@ -60,19 +64,22 @@ pub struct CharacterFile {
     pub path: PathBuf,
     /// The folder of the texts that were replaced.
     kept: PathBuf,
+    /// The file whose lock is held while a text is replaced or kept: one for all characters.
+    lock: PathBuf,
 }
 
 impl CharacterFile {
     /// SOUL.md. `config`: the user's configuration folder.
     pub fn soul(config: &Path) -> Self {
-        Self { path: config.join(SOUL), kept: config.join(KEPT) }
+        Self { path: config.join(SOUL), kept: config.join(KEPT), lock: config.join(KEPT).join(LOCK) }
     }
 
     /// The definition of an agent, in the file `path` (absolute).
     pub fn agent(config: &Path, path: &Path) -> Self {
         // One name for each path.
         let name = path.to_string_lossy().replace('%', "%25").replace('/', "%2F");
-        Self { path: path.to_owned(), kept: config.join(KEPT).join(name) }
+        let kept = config.join(KEPT);
+        Self { path: path.to_owned(), kept: kept.join(name), lock: kept.join(LOCK) }
     }
 
     /// Whether it is SOUL.md.
@@ -97,19 +104,22 @@ impl CharacterFile {
     }
 
     /// Puts `text` in force; an empty one removes the file. `expected`: the text that the user saw in force. What is
-    /// replaced is kept. Blocks.
+    /// replaced is kept. Of two processes that replace the same text one is refused. Blocks.
     ///
     /// # Errors
     /// A sentence: the file is no longer as the user saw it, or it cannot be written.
     pub fn replace(&self, expected: &str, text: &str) -> Result<(), String> {
-        let now = self.text()?;
-        if now != expected {
-            return Err(format!("{} has changed meanwhile: look at it again", self.path.display()));
+        let _lock = self.lock()?;
+        let changed = || format!("{} has changed meanwhile: look at it again", self.path.display());
+        if self.text()? != expected {
+            return Err(changed());
         }
-        let failed = |e: ConfigError| e.to_string();
-        self.keep(&now)?;
+        self.keep_locked(expected)?;
         if !text.trim().is_empty() {
-            return write::replace(&self.path, text).map_err(failed);
+            // An editor takes no lock.
+            let unchanged = || Ok(self.text().is_ok_and(|now| now == expected));
+            let replaced = write::replace_when(&self.path, text, unchanged).map_err(|e| e.to_string())?;
+            return if replaced { Ok(()) } else { Err(changed()) };
         }
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -121,11 +131,25 @@ impl CharacterFile {
 
     /// Adds a text to the earlier ones; an empty one is not kept.
     fn keep(&self, text: &str) -> Result<(), String> {
+        let _lock = self.lock()?;
+        self.keep_locked(text)
+    }
+
+    /// As [`Self::keep`], while the lock is held: each text has a number of its own.
+    fn keep_locked(&self, text: &str) -> Result<(), String> {
         if text.trim().is_empty() {
             return Ok(());
         }
         let next = self.newest() + 1;
         write::replace(&self.version(next), text).map_err(|e| e.to_string())
+    }
+
+    /// Keeps other processes and threads from changing a character.
+    fn lock(&self) -> Result<LockFile, String> {
+        write::lock(&self.lock).map_err(|e| match e {
+            ConfigError::Io { detail, .. } => format!("{}: {detail}", self.path.display()),
+            other => other.to_string(),
+        })
     }
 
     fn version(&self, number: u32) -> PathBuf {
@@ -270,6 +294,34 @@ mod tests {
         assert_eq!(file.text().unwrap(), "mine\n");
         std::fs::write(&file.path, b"\xff\xfe").unwrap();
         assert!(file.replace("mine\n", "two\n").unwrap_err().contains("is not UTF-8"));
+    }
+
+    /// Each change either is in force or is refused, and the text before it is kept. A lock is one of the open file, so that
+    /// threads are kept apart as processes are.
+    #[test]
+    fn of_two_writers_each_text_is_kept_once() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = CharacterFile::soul(tmp.path());
+        let write = |name: &str| {
+            let change = |n: u32| loop {
+                let now = file.text().unwrap();
+                match file.replace(&now, &format!("{name}-{n}\n")) {
+                    Ok(()) => return now,
+                    Err(why) => assert!(why.contains("has changed meanwhile"), "{why}"),
+                }
+            };
+            (0..15).map(change).collect::<Vec<String>>()
+        };
+        let mut replaced = std::thread::scope(|scope| {
+            let all = ["a", "b"].map(|name| scope.spawn(move || write(name)));
+            all.map(|thread| thread.join().unwrap()).concat()
+        });
+        replaced.retain(|text| !text.is_empty());
+        replaced.sort();
+        let mut kept: Vec<String> =
+            file.numbers().into_iter().map(|n| read(&file.version(n)).unwrap().unwrap()).collect();
+        kept.sort();
+        assert_eq!((kept.len(), kept), (29, replaced));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Writing whole files: atomically, readable by the user alone. Files that several processes change are changed while a
 //! lock is held.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +18,8 @@ use crate::text;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a change begins again because an editor wrote the file at the same time.
 const ROUNDS: u32 = 20;
+/// Age from which on a text that was written beside a file belongs to no running process.
+const LEFT: Duration = Duration::from_secs(3600);
 
 /// Replaces the file with `text`: written beside it (0600), synchronised, and renamed over it. A link is
 /// followed, so that a file kept in another folder stays there.
@@ -24,18 +28,20 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ConfigError> {
 }
 
 /// As [`replace`], if `unchanged` is true once the new text is on the disk. False: the file was left as it was.
-fn replace_when(
+pub(crate) fn replace_when(
     path: &Path,
     text: &str,
     unchanged: impl FnOnce() -> Result<bool, ConfigError>,
 ) -> Result<bool, ConfigError> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let dir = folder_of(path)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let beside = dir.join(name);
+    let name = path.file_name().unwrap_or_default();
+    remove_leftovers(&dir, name);
+    let mut beside = name.to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = dir.join(beside);
     let written = (|| {
-        // A crash can have left one behind.
+        // An earlier process with this number can have left one behind.
         match fs::remove_file(&beside) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
             _ => {}
@@ -56,6 +62,20 @@ fn replace_when(
         drop(fs::remove_file(&beside));
     }
     done
+}
+
+/// Removes new texts of a file that processes left which were killed while they wrote. A younger one may be in use.
+fn remove_leftovers(dir: &Path, name: &OsStr) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let beside = entry.file_name();
+        let rest = beside.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
+        let pid = rest.and_then(|rest| rest.strip_suffix(b".new"));
+        let ours = pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if ours && age().is_some_and(|age| age > LEFT) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
 }
 
 /// The folder of a file. It is made (0700) where there is none.

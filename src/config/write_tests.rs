@@ -2,7 +2,7 @@ use super::*;
 use crate::load::{Sources, load};
 use crate::testing::kinds;
 
-/// Lets two threads make 50 changes each at the same time. A lock is one of the open file, so that threads are kept apart as
+/// Lets two threads make 20 changes each at the same time. A lock is one of the open file, so that threads are kept apart as
 /// processes are.
 fn two_writers(change: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
@@ -99,4 +99,26 @@ fn a_change_that_fails_or_changes_nothing_leaves_the_file() {
     fs::write(&path, "old\n").unwrap();
     assert!(change_private(&path, |_| Err(ConfigError::Refused("no".into()))).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_with_a_later_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("credentials.toml");
+    let file = |name: &str, age: u64| {
+        let file = File::create(dir.path().join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+    };
+    file("credentials.toml.4194300.new", 4000);
+    for stays in ["credentials.toml.4194301.new", "config.toml.4194300.new", "credentials.toml.mine.new"] {
+        file(stays, if stays.ends_with("1.new") { 60 } else { 4000 });
+    }
+    write_private(&path, "key\n").unwrap();
+    let left = [
+        "config.toml.4194300.new",
+        "credentials.toml",
+        "credentials.toml.4194301.new",
+        "credentials.toml.mine.new",
+    ];
+    assert_eq!(names(dir.path()), left);
 }

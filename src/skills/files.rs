@@ -6,6 +6,8 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::skill::is_hidden;
+
 /// Files of a skill that are listed at most.
 const MOST: usize = 200;
 /// Folders below each other at most.
@@ -106,9 +108,26 @@ impl SkillFiles {
     }
 
     fn no_such(&self, path: &str) -> String {
-        let names: Vec<String> = self.list().into_iter().map(|f| f.path).take(20).collect();
-        format!("the skill has no file `{path}`; it has {}", names.join(", "))
+        format!("the skill has no file `{path}`; it has {}", self.named(|_| true, 20))
     }
+
+    /// The paths of its files that are `wanted`, for a model: at most `most` of them, then how many more there are. One that
+    /// could pass for other text than a path is counted only. Empty: none is wanted. Blocks.
+    pub(crate) fn named(&self, wanted: impl Fn(&str) -> bool, most: usize) -> String {
+        let all: Vec<String> = self.list().into_iter().map(|f| f.path).filter(|path| wanted(path)).collect();
+        let plain = all.iter().filter(|path| !path.contains(is_odd));
+        let mut names: Vec<String> = plain.take(most).cloned().collect();
+        let more = all.len() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names.join(", ")
+    }
+}
+
+/// Whether a character of a path could end the line or the mark that the path stands in, or is not seen.
+pub(crate) fn is_odd(c: char) -> bool {
+    c.is_control() || is_hidden(c) || matches!(c, '"' | '<' | '>')
 }
 
 /// Why a file is not read.

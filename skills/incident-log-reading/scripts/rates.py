@@ -31,7 +31,7 @@ PARTS = [
 ]
 
 
-def moment(line, year):
+def moment(line, now):
     """The time of a line in UTC, and the line without it; None: it has no time."""
     if found := ISO.search(line):
         date, clock, zone = found.groups()
@@ -43,10 +43,15 @@ def moment(line, year):
             return None
     elif found := SYSLOG.search(line):
         month, day, clock = found.groups()
-        try:
-            text = f"{year}-{MONTHS[month]:02}-{int(day):02}T{clock}+00:00"
-            when = dt.datetime.fromisoformat(text)
-        except (KeyError, ValueError):
+        # Syslog writes no year. A time in the future, or on a day that this year does not have, is of last year.
+        for of in (now.year, now.year - 1):
+            try:
+                when = dt.datetime.fromisoformat(f"{of}-{MONTHS[month]:02}-{int(day):02}T{clock}+00:00")
+            except (KeyError, ValueError):
+                continue
+            if when <= now + dt.timedelta(days=1):
+                break
+        else:
             return None
     elif found := UNIX.search(line[:64]):
         when = dt.datetime.fromtimestamp(int(found.group(1)), dt.timezone.utc)
@@ -76,14 +81,16 @@ def stamp(text):
 def main():
     parser = argparse.ArgumentParser(description="Rates of log lines by minute and by template.")
     parser.add_argument("files", nargs="+")
-    parser.add_argument("--from", dest="since")
-    parser.add_argument("--to", dest="until")
+    parser.add_argument("--from", dest="since", type=stamp)
+    parser.add_argument("--to", dest="until", type=stamp)
     parser.add_argument("--top", type=int, default=15)
     args = parser.parse_args()
-    year = dt.datetime.now(dt.timezone.utc).year
+    if args.until and not args.since:
+        parser.error("--to needs --from")
+    now = dt.datetime.now(dt.timezone.utc)
     events, skipped = [], 0
     for line in lines(args.files):
-        found = moment(line, year)
+        found = moment(line, now)
         if found is None:
             skipped += 1
             continue
@@ -95,8 +102,8 @@ def main():
     errors = collections.Counter(e[0] for e in events if e[2])
     step = dt.timedelta(minutes=1)
     if args.since:
-        low = stamp(args.since)
-        high = stamp(args.until) if args.until else low + 5 * step
+        low = args.since
+        high = args.until or low + 5 * step
     else:
         peak = max(errors or minutes, key=lambda m: ((errors or minutes)[m], -m.timestamp()))
         low, high = peak - 2 * step, peak + 3 * step

@@ -274,6 +274,8 @@ pub(crate) struct Taken {
     skills: Skills,
     /// Names of skills with their arguments.
     loads: Vec<(String, String)>,
+    /// Names of skills beyond the number that one message loads.
+    left_out: Vec<String>,
     /// A name at the beginning of the message that looks like a skill's and is none's. The message is sent as it is, since
     /// it may be a variable of a shell.
     unknown: Option<String>,
@@ -297,7 +299,7 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
         };
         (message.text, command, runs) = (text, Some(called), commands);
     }
-    let mut loads: Vec<(String, String)> = Vec::new();
+    let (mut loads, mut left_out): (Vec<(String, String)>, Vec<String>) = (Vec::new(), Vec::new());
     let text = message.text.trim_start();
     for word in text.split_whitespace() {
         let word = word.trim_start_matches(['(', '[', '"', '\'']);
@@ -306,8 +308,13 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
         let (name, behind) = name.split_at(end);
         // `$name_x` and `$name/x` are no skills but variables.
         let ends = behind.chars().all(|c| ",;!?)].:\"'".contains(c));
-        if ends && skills.get(name).is_some() && loads.iter().all(|(n, _)| n != name) && loads.len() < LOADED
-        {
+        let named = loads.iter().map(|(name, _)| name).chain(&left_out).any(|known| known == name);
+        if !ends || named || skills.get(name).is_none() {
+            continue;
+        }
+        if loads.len() == LOADED {
+            left_out.push(name.to_owned());
+        } else {
             let begins = text.strip_prefix('$').and_then(|t| t.strip_prefix(name));
             let arguments = begins.filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim);
             loads.push((name.to_owned(), arguments.unwrap_or_default().to_owned()));
@@ -315,7 +322,7 @@ pub(crate) fn take(core: &Core, message: &mut Message) -> Taken {
     }
     let unknown = skill_like(text).filter(|name| command.is_none() && skills.get(name).is_none());
     let unknown = unknown.map(str::to_owned);
-    Taken { skills, loads, unknown, command, runs }
+    Taken { skills, loads, left_out, unknown, command, runs }
 }
 
 /// Letters of a name that looks like a skill's, at least.
@@ -330,7 +337,7 @@ fn skill_like(text: &str) -> Option<&str> {
 }
 
 impl Taken {
-    /// What the user should know: the message names no skill, or one whose parameters it does not give.
+    /// What the user should know: the message names no skill, too many of them, or one whose parameters it does not give.
     pub(crate) fn hints(&self) -> Vec<Notice> {
         let unknown = self.unknown.iter().map(|name| {
             let mut withheld = self.skills.withheld().iter().filter(|item| item.is_skill());
@@ -350,7 +357,13 @@ impl Taken {
                 )
             })
         });
-        unknown.chain(open).map(|said| Notice::new(NoticeKind::Info, said)).collect()
+        let beyond = (!self.left_out.is_empty()).then(|| {
+            let names = self.left_out.join(", ");
+            format!(
+                "a message loads at most {LOADED} skills; not loaded: {names}; another message can name them"
+            )
+        });
+        unknown.chain(open).chain(beyond).map(|said| Notice::new(NoticeKind::Info, said)).collect()
     }
 
     /// What the turn of the message is held to.

@@ -10,7 +10,7 @@ use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{
     Access, MemoryEntry, MemoryFile, MemoryQuery, MemoryRights, MemoryScope, MemoryState, MemoryTarget,
-    RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
+    Provenance, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
 use tiller_text::clean::visible;
 use tiller_tool::cx::{AskedWrite, MemoryOrigin};
@@ -255,7 +255,8 @@ fn found(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
     let fit: Vec<_> = page.entries.iter().filter(kept).filter(|e| args.is_of(e.target)).take(FOUND).collect();
     for e in &fit {
         let archive = if e.state == MemoryState::Archived { ", archive" } else { "" };
-        out.push_str(&format!("- {} ({}{archive})\n", line(e), e.target.label()));
+        let from = e.from.as_ref().and_then(Provenance::cited).map_or_else(String::new, |c| format!("; {c}"));
+        out.push_str(&format!("- {} ({}{archive}{from})\n", line(e), e.target.label()));
     }
     if fit.is_empty() {
         out.push_str("no entry fits these words\n");

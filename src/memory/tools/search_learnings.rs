@@ -66,12 +66,18 @@ impl Tool for SearchLearnings {
         let (learnings, order) = (self.0.get()?, self.0.order.get().cloned());
         let found = off_thread(move || fitting(&learnings, order.as_ref(), &args.query));
         let found = found.await?.map_err(|e| ToolError::Tell(e.notice().message))?;
-        let texts: Vec<String> = found.iter().map(crate::learnings::note).collect();
+        let texts: Vec<String> = found.iter().map(cited).collect();
         let measure =
             if found.len() == 1 { "1 learning".into() } else { format!("{} learnings", found.len()) };
         let text = if texts.is_empty() { "No learning fits these words.".into() } else { texts.join("\n") };
         Ok(ToolOutput::text(text).show(Display::Measure { text: measure }))
     }
+}
+
+/// A learning as a hit: with the entry that it comes from.
+fn cited(learning: &Learning) -> String {
+    let from = learning.source.cited().map_or_else(String::new, |from| format!(" ({from})"));
+    crate::learnings::note(learning) + &from
 }
 
 /// Active learnings that fit the words, best first; then those that contain all of them, in whatever script.
@@ -100,12 +106,23 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
-    use tiller_protocol::{ManualClock, Taint, Time};
+    use tiller_protocol::{EntryId, IdSource, ManualClock, SeqIds, SessionId, Taint, Time};
     use tiller_store::{Options, Store};
     use tiller_tool::testing::Bench;
 
     use super::*;
     use crate::testing::{learning, learning_source};
+
+    #[test]
+    fn a_hit_cites_the_entry_that_it_comes_from() {
+        let ids = SeqIds::default();
+        let (session, entry) = (SessionId(ids.next(Time(0))), EntryId(ids.next(Time(0))));
+        let mut found = learning("cargo test", "failed", "run nextest");
+        (found.source.session, found.source.entry) = (None, None);
+        assert!(cited(&found).ends_with("only where it fits.]"));
+        (found.source.session, found.source.entry) = (Some(session), Some(entry));
+        assert!(cited(&found).ends_with(&format!("] (session {session}, entry {entry})")));
+    }
 
     #[tokio::test]
     async fn learnings_are_found_in_the_order_of_the_finder() {

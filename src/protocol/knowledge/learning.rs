@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::Time;
 use crate::base::ids::{EntryId, SessionId};
 use crate::base::word::word_enum;
-use crate::knowledge::memory::Taint;
+use crate::knowledge::memory::{Taint, cited};
 
 word_enum! {
     /// Whether a learning is used.
@@ -35,6 +35,13 @@ pub struct LearningSource {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub branch: String,
     pub taint: Taint,
+}
+
+impl LearningSource {
+    /// The place in the sessions that it is from, `session ID, entry ID`; `None`: it is of no session.
+    pub fn cited(&self) -> Option<String> {
+        cited(self.session, self.entry)
+    }
 }
 
 /// What is compared with later calls.

@@ -209,6 +209,19 @@ impl MemoryState {
     }
 }
 
+impl Provenance {
+    /// The place in the sessions that it is from, `session ID, entry ID`; `None`: it is of no session.
+    pub fn cited(&self) -> Option<String> {
+        cited(self.session, self.entry)
+    }
+}
+
+/// As [`Provenance::cited`].
+pub(crate) fn cited(session: Option<SessionId>, entry: Option<EntryId>) -> Option<String> {
+    let entry = entry.map_or_else(String::new, |entry| format!(", entry {entry}"));
+    session.map(|session| format!("session {session}{entry}"))
+}
+
 /// One entry as the memory browser lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryEntry {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use tiller_store::search::statistics::inverse_frequency;
-use tiller_store::search::stem::{camel_case_parts, stem, words};
+use tiller_store::search::stem::{camel_case_parts, is_unspaced, stem, words};
 use tiller_store::search::words::is_stop;
 use tiller_store::search::{nearest, vary};
 
@@ -110,6 +110,8 @@ struct Word {
     stem: String,
     /// It may be unfinished.
     open: bool,
+    /// It is of a script without spaces, so that it is a part of what [`words`] returns.
+    inner: bool,
 }
 
 /// A query, taken apart.
@@ -147,24 +149,33 @@ impl Wanted {
             let stem = stem(word);
             match found.iter_mut().find(|w| w.stem == stem) {
                 Some(known) => known.open |= open,
-                None => found.push(Word { word: word.clone(), stem, open }),
+                None => {
+                    found.push(Word { word: word.clone(), stem, open, inner: word.chars().any(is_unspaced) });
+                }
             }
         }
         found.truncate(WORDS);
+        // Signs alone are looked for as they are.
+        if found.is_empty() && phrases.is_empty() && without.is_empty() {
+            phrases.extend(Some(text.trim().to_lowercase()).filter(|signs| !signs.is_empty()));
+        }
         Self { words: found, phrases, without }
     }
 
     /// Which words a text has, a bit each; `None`: it is out of the question.
     fn found(&self, text: &str) -> Option<u32> {
         let text = &text[..text.floor_char_boundary(BYTES)];
-        if !self.phrases.is_empty() || !self.without.is_empty() {
+        let mut mask = 0u32;
+        let inner = self.words.iter().any(|w| w.inner);
+        if inner || !self.phrases.is_empty() || !self.without.is_empty() {
             let lower = text.to_lowercase();
             let has = |part: &String| lower.contains(part.as_str());
             if !self.phrases.iter().all(has) || self.without.iter().any(has) {
                 return None;
             }
+            let all = self.words.iter().enumerate().filter(|(_, w)| w.inner && has(&w.word));
+            mask = all.fold(0, |mask, (n, _)| mask | (1 << n));
         }
-        let mut mask = 0;
         for (from, to) in words(text) {
             let word = &text[from..to];
             mask |= self.bits(&word.to_lowercase());
@@ -215,6 +226,19 @@ mod tests {
         assert_eq!(best("parser -slow"), [2]);
         assert_eq!(best("what is it"), Vec::<usize>::new());
         assert_eq!(best(" "), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn words_of_scripts_without_spaces_and_signs_are_found_inside_a_text() {
+        let all = texts(&["部署需要隧道到堡垒机", "アルファベットの順", "a -> b", "the tunnel"]);
+        let best = |query: &str| rank(&all, query, (&[], 0.0)).best;
+        assert_eq!(best("隧道 "), [0]);
+        assert_eq!(best("堡垒机"), [0]);
+        assert_eq!(best("部署 tunnel "), [0, 3]);
+        assert_eq!(best("の順"), [1]);
+        assert_eq!(best("->"), [2]);
+        assert_eq!(best("桥 "), Vec::<usize>::new());
+        assert!(rank(&all, "隧道 ", (&[], 0.0)).knows_all && !rank(&all, "桥 ", (&[], 0.0)).knows_all);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `skill_view`: a skill, or one of its files.
 
+use std::path::Path;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,11 +11,14 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, RuleArgument, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, output, text};
 
-use crate::files::SkillFiles;
+use crate::files::{SkillFiles, is_odd};
 use crate::fill::{fill, missing};
 use crate::library::Library;
 use crate::load::Skills;
 use crate::skill::{FILE, Skill, is_hidden};
+
+/// Files of a skill that are named with it.
+const NAMED: usize = 30;
 
 /// The tool.
 pub(super) struct SkillView(pub(super) Library);
@@ -122,9 +127,14 @@ fn without_hidden(text: &str) -> (String, usize) {
 fn source(skill: &Skill) -> String {
     match skill.from {
         Origin::BuiltIn => "built in".into(),
-        Origin::Project => format!("of the project, {}", skill.file.display()),
-        Origin::User | Origin::Plugin => format!("{}, {}", skill.from.word(), skill.file.display()),
+        Origin::Project => format!("of the project, {}", plain(&skill.file)),
+        Origin::User | Origin::Plugin => format!("{}, {}", skill.from.word(), plain(&skill.file)),
     }
+}
+
+/// A path that stays inside the mark that it stands in.
+fn plain(path: &Path) -> String {
+    path.display().to_string().replace(is_odd, "?")
 }
 
 /// The line that names the parameters of a skill without a value; empty where each has one.
@@ -154,13 +164,11 @@ pub fn shown(skills: &Skills, name: &str, arguments: &str) -> Result<String, Str
             out.push_str("\n\n");
         }
         out.push_str(&format!("<skill name=\"{}\" source=\"{}\">\n", skill.name, source(&skill)));
-        let others: Vec<String> =
-            skill.files.list().into_iter().filter(|f| f.path != FILE).map(|f| f.path).collect();
+        let others = skill.files.named(|path| path != FILE, NAMED);
         if !others.is_empty() {
-            let shown: Vec<&str> = others.iter().take(30).map(String::as_str).collect();
-            out.push_str(&format!("Files for skill_view: {}\n", shown.join(", ")));
+            out.push_str(&format!("Files for skill_view: {others}\n"));
             if let Some(folder) = skill.files.folder() {
-                out.push_str(&format!("Folder: {}\n", folder.display()));
+                out.push_str(&format!("Folder: {}\n", plain(folder)));
             }
         }
         if !skill.allowed_tools.is_empty() {

@@ -22,17 +22,25 @@ fn errors(word: &str) -> usize {
     (word.chars().count() / 4).max(1)
 }
 
-/// Of known words, each with its frequency, those near to this one: nearest and most frequent first. The word is in lower
-/// case; one that is too short or is no word has none.
+/// A word without doubled letters: a letter that is typed once or twice is the commonest error.
+fn undoubled(word: &str) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.dedup();
+    letters.into_iter().collect()
+}
+
+/// Of known words, each with its frequency, those near to this one: nearest first, then those that differ in doubled letters
+/// alone, then the most frequent. The word is in lower case; one that is too short or is no word has none.
 pub fn nearest(word: &str, known: impl Iterator<Item = (String, i64)>) -> Vec<String> {
     if !kept(word) {
         return Vec::new();
     }
-    let most = errors(word);
-    let mut found: Vec<(usize, std::cmp::Reverse<i64>, String)> = known
+    let (most, plain) = (errors(word), undoubled(word));
+    let mut found: Vec<(usize, bool, std::cmp::Reverse<i64>, String)> = known
         .filter_map(|(other, n)| {
             let far = osa_distance(word, &other);
-            (1..=most).contains(&far).then_some((far, std::cmp::Reverse(n), other))
+            let near = (1..=most).contains(&far);
+            near.then(|| (far, undoubled(&other) != plain, std::cmp::Reverse(n), other))
         })
         .collect();
     found.sort();
@@ -55,4 +63,22 @@ pub(crate) fn near(index: &Connection, word: &str) -> Result<Vec<String>> {
             Ok((row.get(0)?, row.get(1)?))
         })?;
     Ok(nearest(word, rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_that_was_typed_once_comes_before_a_more_frequent_word() {
+        let known = |all: &[(&str, i64)]| {
+            let all: Vec<(String, i64)> = all.iter().map(|(word, n)| ((*word).to_owned(), *n)).collect();
+            all.into_iter()
+        };
+        let all = [("tune", 90), ("tunnel", 2), ("tuned", 50), ("channel", 80)];
+        assert_eq!(nearest("tunel", known(&all)), ["tunnel", "tune", "tuned"]);
+        // A nearer word is the first all the same.
+        assert_eq!(nearest("commitees", known(&[("committees", 1), ("committee", 9)]))[0], "committees");
+        assert_eq!(nearest("tun", known(&all)), Vec::<String>::new());
+    }
 }

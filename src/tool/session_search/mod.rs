@@ -159,16 +159,12 @@ fn written(page: &SearchPage, offset: u32, order: SearchOrder) -> String {
             format!("{} {}{from}\n   {}\n", d.kind.name(), d.title, marked(&d.preview, d.mark))
         })
         .collect();
-    if page.hits.is_empty() {
-        if !documents.is_empty() {
-            return documents + &keywords_only(page, order);
-        }
+    let mut text = documents;
+    if page.hits.is_empty() && text.is_empty() {
         let hint =
             if offset > 0 { "no more hits" } else { "no hits; try fewer or other words, or project \"all\"" };
-        let spelling = suggestion(page);
-        return format!("{hint}\n{spelling}{}", keywords_only(page, order));
+        text.push_str(&format!("{hint}\n"));
     }
-    let mut text = documents;
     for (n, h) in (offset + 1..).zip(&page.hits) {
         let marked = marked(&h.preview, h.mark);
         let when = &h.time.to_rfc3339()[..16];

@@ -78,6 +78,34 @@ async fn a_document_cites_its_entry_and_a_search_by_keywords_says_so() {
     assert!(!b.say(&SessionSearch, newest).await.contains("keywords"), "it is in the order of time");
 }
 
+/// Without it an agent takes "no hits" for an answer while an import is indexed.
+#[tokio::test]
+async fn what_is_not_indexed_yet_and_a_spelling_are_said_with_and_without_hits() {
+    let b = Bench::new();
+    let document = || DocumentHit {
+        kind: DocumentKind::Memory,
+        key: "1".into(),
+        title: "MEMORY.md".into(),
+        preview: "the tunnel".into(),
+        mark: (0, 0),
+        session: None,
+        entry: None,
+    };
+    for (hits, documents) in [
+        (Vec::new(), Vec::new()),
+        (Vec::new(), vec![document()]),
+        (vec![hit("the tunnel", (4, 10))], vec![document()]),
+    ] {
+        let no_hits = hits.is_empty() && documents.is_empty();
+        let suggestion = Some("tunnel ".to_owned());
+        *b.ports.found.lock().unwrap() =
+            SearchPage { hits, documents, behind: 5000, suggestion, ..SearchPage::default() };
+        let said = b.say(&SessionSearch, json!({"query": "tunel", "newest": true})).await;
+        assert!(said.ends_with("did you mean: tunnel\n5000 entries are not indexed yet\n"), "{said}");
+        assert_eq!(said.contains("no hits"), no_hits, "{said}");
+    }
+}
+
 #[tokio::test]
 async fn other_folders_are_a_read_outside_and_wrong_words_say_what_is_right() {
     let b = Bench::new();

@@ -205,6 +205,34 @@ async fn a_user_is_told_that_a_name_at_the_beginning_is_no_skills() {
     rig.quit().await;
 }
 
+/// Of more skills than a message loads, the user is told which are not loaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_is_told_which_skills_of_a_message_are_too_many() {
+    let place = Place::new();
+    let roles = taught(&place);
+    let (skills, _) = Skills::load(&Sources { built_in: true, ..Sources::default() });
+    let roles = tiller_engine::Roles::with_skills(roles.now(), Library::new(skills));
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = roles).await;
+    rig.submit(
+        "$writing-tests $data-migration $compare-branches $dependency-upgrade $debug-by-bisection \
+         $read-unknown-code $writing-tests and $git-history-surgery",
+    );
+    let said = rig
+        .until("the hint", |e| match e {
+            EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("loads at most") => {
+                Some(notice.message.clone())
+            }
+            _ => None,
+        })
+        .await;
+    assert!(said.contains("at most 5 skills; not loaded: read-unknown-code, git-history-surgery;"), "{said}");
+    rig.finished().await;
+    let sent = format!("{:?}", fake.requests.lock().unwrap().last().unwrap().messages);
+    assert_eq!(sent.matches("<skill name=").count(), 5);
+    rig.quit().await;
+}
+
 /// `$name` loads a skill by hand, `/name` sends an own command, a style comes with the next message; no request changes what
 /// was sent before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tiller_config::schema::MemoryApproval;
-use tiller_protocol::{ManualClock, Provenance, Taint, Time};
+use tiller_protocol::{EntryId, IdSource, ManualClock, SeqIds, SessionId, Taint, Time};
 use tiller_store::{Options, Store};
 use tiller_tool::testing::Bench;
 
@@ -43,6 +43,19 @@ fn main_agent() -> Scene {
 
 fn file(dir: &Path, path: &str) -> String {
     std::fs::read_to_string(dir.join(path)).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_hit_of_a_search_cites_the_entry_that_it_comes_from() {
+    let (s, ids) = (main_agent(), SeqIds::default());
+    let (session, entry) = (SessionId(ids.next(Time(0))), EntryId(ids.next(Time(0))));
+    let mut said = tiller_protocol::lock(&s.bench.ports.memory).0.provenance.clone();
+    (said.session, said.entry) = (Some(session), Some(entry));
+    tiller_protocol::lock(&s.bench.ports.memory).0.provenance = said;
+    s.bench.say(&s.tool, json!({"action": "append", "text": "deploys need the tunnel"})).await;
+    let found = s.bench.say(&s.tool, json!({"action": "search", "text": "tunnel"})).await;
+    let cited = format!("deploys need the tunnel (MEMORY.md; session {session}, entry {entry})");
+    assert!(found.ends_with(&cited), "{found}");
 }
 
 #[tokio::test]

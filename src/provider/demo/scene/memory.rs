@@ -80,12 +80,7 @@ pub(super) fn skill(turn: &Turn<'_>, name: &str) -> Step {
     let Some((text, ok)) = came.or(view) else {
         return Step::call(format!("Loading the skill `{name}`."), "skill_view", json!({"name": name}));
     };
-    let steps: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("## "))
-        .map(|head| head.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' '))
-        .take(STEPS)
-        .collect();
+    let steps = steps_of(text);
     if !ok {
         return Step::say(format!("The skill `{name}` cannot be used: {}", shorten(text, 160)));
     }
@@ -104,9 +99,29 @@ pub(super) fn skill(turn: &Turn<'_>, name: &str) -> Step {
     ))
 }
 
+/// The steps of a skill: its headings with numbers, or all headings where none has a number. Pitfalls and checks are no steps.
+fn steps_of(text: &str) -> Vec<&str> {
+    let heads: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let numbered = |head: &str| head.starts_with(|c: char| c.is_ascii_digit());
+    let any = heads.iter().any(|head| numbered(head));
+    let steps = heads.into_iter().filter(|head| !any || numbered(head));
+    steps
+        .map(|head| head.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' '))
+        .take(STEPS)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbered_headings_of_a_skill_are_its_steps() {
+        let text = "# Review\n\n## 1. Look\n- a\n## 2. Prove it\n### 2.1 More\n## Pitfalls\n## Done when\n";
+        assert_eq!(steps_of(text), ["Look", "Prove it"]);
+        assert_eq!(steps_of("## Look\n## Prove it\n"), ["Look", "Prove it"]);
+        assert_eq!(steps_of("No headings.\n"), [] as [&str; 0]);
+    }
 
     /// A summary would leave out entries that the prompt has.
     #[test]

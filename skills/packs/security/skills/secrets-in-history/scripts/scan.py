@@ -95,7 +95,8 @@ def in_files(repository):
 def in_history(repository):
     fields(repository, "rev-parse", "--git-dir")
     arguments = ["log", "--all", "--reflog", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--format=commit %h %as"]
-    process = git(repository, *arguments, "-m", "--first-parent")
+    # A merge is compared with each parent: what it alone added is seen. "--first-parent" would leave out merged branches.
+    process = git(repository, *arguments, "-m")
     commit = name = ""
     in_hunk = False
     for raw in process.stdout:
