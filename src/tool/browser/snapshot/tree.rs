@@ -302,11 +302,8 @@ impl Builder<'_> {
                 children.into_iter().filter(|c| c.role != Role::Text && !c.is_text_only()).collect();
         } else {
             node.role = Role::parse(role, ax.property("level").as_u64());
-            node.name = [ax.name(), ax.description()]
-                .into_iter()
-                .find(|t| !t.is_empty())
-                .unwrap_or_default()
-                .into();
+            node.name =
+                [ax.name(), ax.description()].into_iter().find(|t| !t.is_empty()).unwrap_or_default().into();
             node.children = without_repeats(&node, children);
             if let [inner] = node.children.as_slice()
                 && inner.reference.is_some()

@@ -47,7 +47,10 @@ async fn a_form_is_filled_in_by_references_and_each_report_holds_what_changed() 
     let test = closed.rsplit(' ').next().unwrap().trim();
     let test = std::fs::read_to_string(test).unwrap();
     assert!(test.contains("page.getByRole(\"textbox\", { name: \"Name\" }).fill(\"Ada\")"), "{test}");
-    assert!(test.contains("page.getByRole(\"combobox\", { name: \"What\" }).selectOption(\"coffee\")"), "{test}");
+    assert!(
+        test.contains("page.getByRole(\"combobox\", { name: \"What\" }).selectOption(\"coffee\")"),
+        "{test}"
+    );
     assert!(test.contains("page.getByLabel(\"Day\").fill(\"2026-11-30\")"), "{test}");
     assert!(test.contains("page.getByText(\"A box\").click()"), "{test}");
     assert!(test.contains("page.goto(") && test.contains("page.goBack()"), "{test}");
