@@ -133,9 +133,13 @@ impl Memory {
         parse(text, self.tools.get()?).err()
     }
 
+    /// The dated entries that move into the archive because their file is over its budget, the oldest first.
     fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {
         let Some(path) = self.path(target).map(|path| name(&path)) else { return Vec::new() };
         let (mut left, budget) = (self.cost(&path, document), self.budget(target.file));
+        if left <= budget {
+            return Vec::new();
+        }
         let others = self.by_others();
         let archivable = |e: &&Entry| {
             let sent = others.shown(&path, Part::Entry(e)) != Shown::LeftOut;
@@ -143,9 +147,9 @@ impl Memory {
         };
         let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
         dated.sort_by(|a, b| a.date.cmp(&b.date));
-        let mut out = Vec::new();
         // Some room is left, so that not every new entry moves another one.
-        let goal = if left > budget { budget / 5 * 4 } else { return out };
+        let goal = budget / 5 * 4;
+        let mut out = Vec::new();
         for entry in dated {
             if left <= goal {
                 break;
