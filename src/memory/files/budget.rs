@@ -84,13 +84,7 @@ impl Memory {
         self.change(target, edit, |moved| {
             let mut steps = Vec::new();
             for entry in added.iter().filter(|_| *moved > 0) {
-                let planned = Planned {
-                    target,
-                    removed: None,
-                    added: Some(entry.clone()),
-                    from: from.clone(),
-                    diff: String::new(),
-                };
+                let planned = Planned::new(target, None, Some(entry.clone()), from.clone());
                 steps.extend(self.steps(&planned, None));
             }
             Ok(steps)
