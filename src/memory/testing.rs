@@ -7,24 +7,17 @@ pub(crate) const NOW: Time = Time(1_795_291_200_000);
 
 /// A learning in use about a command that failed, from the output of a command.
 pub(crate) fn learning(subject: &str, error: &str, fix: &str) -> Learning {
+    let kind = FailureKind {
+        tool: "terminal".into(),
+        subject: subject.into(),
+        error_type: error.into(),
+        details: Vec::new(),
+    };
     Learning {
-        id: 0,
-        kind: FailureKind {
-            tool: "terminal".into(),
-            subject: subject.into(),
-            error_type: error.into(),
-            details: Vec::new(),
-        },
         pattern: subject.into(),
-        error: String::new(),
         fix: fix.into(),
-        context: String::new(),
-        tags: Vec::new(),
         state: LearningState::Active,
-        created_at: NOW,
-        last_used_at: None,
-        times_used: 0,
-        source: learning_source(Taint::ToolOutput),
+        ..Learning::proposed(kind, learning_source(Taint::ToolOutput), NOW)
     }
 }
 

@@ -57,7 +57,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch};
 
-/// One tool.
 /// What the approval dialog shows of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
@@ -80,6 +79,7 @@ impl Preview {
     }
 }
 
+/// One tool.
 #[async_trait]
 pub trait Tool: Send + Sync {
     /// What is fixed about it: its name, kind, set, verb, and how permission rules match it.

@@ -174,29 +174,20 @@ mod tests {
     const NOW: Time = Time(1_795_291_200_000);
 
     fn of_fix(fix: &str) -> Learning {
+        let kind =
+            FailureKind { tool: "terminal".into(), subject: "git push".into(), ..FailureKind::default() };
+        let source = LearningSource {
+            session: None,
+            entry: None,
+            agent: "main".into(),
+            branch: "main".into(),
+            taint: Taint::Person,
+        };
         Learning {
-            id: 0,
-            kind: FailureKind {
-                tool: "terminal".into(),
-                subject: "git push".into(),
-                ..FailureKind::default()
-            },
             pattern: "git push".into(),
-            error: String::new(),
             fix: fix.into(),
-            context: String::new(),
-            tags: Vec::new(),
             state: LearningState::Active,
-            created_at: NOW,
-            last_used_at: None,
-            times_used: 0,
-            source: LearningSource {
-                session: None,
-                entry: None,
-                agent: "main".into(),
-                branch: "main".into(),
-                taint: Taint::Person,
-            },
+            ..Learning::proposed(kind, source, NOW)
         }
     }
 

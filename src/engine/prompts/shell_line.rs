@@ -4,7 +4,7 @@
 //! They run in a shell of their own, so that the agent's commands never wait for them. One runs at a time; later ones
 //! wait, and clients receive both states.
 
-use crate::prompts::compose;
+use crate::prompts::compose::entries;
 use crate::tool_call::calls;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         return;
     }
     let entry = core.session.grow(&core.services, body);
-    let event = compose::added(&entry);
+    let event = entries::added(&entry);
     let mut append = core.append().entries(vec![entry]);
     append.audit.push(audit);
     core.save(append, vec![(scope, event)], Then::Nothing);

@@ -84,13 +84,7 @@ impl Memory {
         self.change(target, edit, |moved| {
             let mut steps = Vec::new();
             for entry in added.iter().filter(|_| *moved > 0) {
-                let planned = Planned {
-                    target,
-                    removed: None,
-                    added: Some(entry.clone()),
-                    from: from.clone(),
-                    diff: String::new(),
-                };
+                let planned = Planned::new(target, None, Some(entry.clone()), from.clone());
                 steps.extend(self.steps(&planned, None));
             }
             Ok(steps)
@@ -133,9 +127,13 @@ impl Memory {
         parse(text, self.tools.get()?).err()
     }
 
+    /// The dated entries that move into the archive because their file is over its budget, the oldest first.
     fn surplus(&self, target: MemoryTarget, document: &Document) -> Vec<Entry> {
         let Some(path) = self.path(target).map(|path| name(&path)) else { return Vec::new() };
         let (mut left, budget) = (self.cost(&path, document), self.budget(target.file));
+        if left <= budget {
+            return Vec::new();
+        }
         let others = self.by_others();
         let archivable = |e: &&Entry| {
             let sent = others.shown(&path, Part::Entry(e)) != Shown::LeftOut;
@@ -143,9 +141,9 @@ impl Memory {
         };
         let mut dated: Vec<&Entry> = document.entries().filter(archivable).collect();
         dated.sort_by(|a, b| a.date.cmp(&b.date));
-        let mut out = Vec::new();
         // Some room is left, so that not every new entry moves another one.
-        let goal = if left > budget { budget / 5 * 4 } else { return out };
+        let goal = budget / 5 * 4;
+        let mut out = Vec::new();
         for entry in dated {
             if left <= goal {
                 break;

@@ -307,13 +307,10 @@ impl Document {
     pub fn replace(&mut self, old: &Entry, new: &Entry) -> bool {
         let Some(at) = self.place(old) else { return false };
         let new = Entry { archived: old.archived, ..new.clone() };
-        let same = |own: &Entry| own.archived == new.archived && own.text == new.text;
-        let mut others = self.pieces.iter().enumerate().filter(|(n, _)| *n != at);
-        if others.any(|(_, piece)| matches!(piece, Piece::Entry { entry, .. } if same(entry))) {
-            self.pieces.remove(at);
-            return true;
+        self.pieces.remove(at);
+        if !self.has_text_of(&new) {
+            self.pieces.insert(at, Piece::Entry { raw: new.raw(self.end()), entry: new });
         }
-        self.pieces[at] = Piece::Entry { raw: new.raw(self.end()), entry: new };
         true
     }
 

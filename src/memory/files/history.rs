@@ -57,7 +57,7 @@ impl Memory {
         let change =
             change.ok_or_else(|| MemoryError::Refused("this entry does not wait any more".into()))?;
         if !accept {
-            store.memory_changes().set(id, ChangeState::Declined, None).wait()?;
+            store.memory_changes().set(id, ChangeState::Declined).wait()?;
             let vanished = change.state == ChangeState::Outside;
             return Ok(if vanished { "taken off the list" } else { "declined" }.into());
         }

@@ -83,9 +83,9 @@ impl Memory {
         }
         let from = Provenance { agent: AgentId::main(), taint, ..Provenance::default() };
         let details = ChangeDetails { imported: file.to_owned(), ..ChangeDetails::default() };
-        let mut planned = Planned { target, removed: None, added: Some(added), from, diff: String::new() };
+        let mut planned = Planned { details, ..Planned::new(target, None, Some(added), from) };
         if kept {
-            self.carry_out_with(&planned, &details)?;
+            self.carry_out(&planned)?;
             return Ok(Imported::Added);
         }
         planned.removed = before.find(&entry.replaces).ok().filter(|found| found.text == entry.replaces);
@@ -95,7 +95,7 @@ impl Memory {
         if waiting.iter().any(|c| c.added == line && Some(&c.path) == path.as_ref()) {
             return Err(MemoryError::Known { target, archived: false });
         }
-        self.pend_with(&planned, details)?;
+        self.pend(&planned)?;
         Ok(Imported::Pending)
     }
 

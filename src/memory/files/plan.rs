@@ -28,8 +28,10 @@ pub struct Planned {
     pub removed: Option<Entry>,
     pub added: Option<Entry>,
     pub from: Provenance,
-    /// The difference (unified).
+    /// The difference (unified); empty: it is shown nowhere.
     pub diff: String,
+    /// What is shown about the change once it is stored.
+    pub details: ChangeDetails,
 }
 
 /// What becomes of an agent's change.
@@ -46,6 +48,16 @@ pub enum Route {
 }
 
 impl Planned {
+    /// A change of which no difference and no details are shown.
+    pub(super) fn new(
+        target: MemoryTarget,
+        removed: Option<Entry>,
+        added: Option<Entry>,
+        from: Provenance,
+    ) -> Self {
+        Self { target, removed, added, from, diff: String::new(), details: ChangeDetails::default() }
+    }
+
     /// Whether it makes, changes or removes a rule.
     pub fn is_about_rule(&self) -> bool {
         let mut entries = self.added.iter().chain(&self.removed);
@@ -112,7 +124,7 @@ impl Memory {
         let mut after = before.clone();
         apply(&mut after, removed.as_ref(), added.as_ref(), target)?;
         let diff = difference(target, &before.render(), &after.render());
-        Ok(Planned { target, removed, added, from, diff })
+        Ok(Planned { diff, ..Planned::new(target, removed, added, from) })
     }
 
     /// Writes a change.
@@ -120,19 +132,10 @@ impl Memory {
     /// # Errors
     /// When the file was changed so that it no longer applies, or cannot be written.
     pub fn carry_out(&self, planned: &Planned) -> Result<(), MemoryError> {
-        self.carry_out_with(planned, &ChangeDetails::default())
-    }
-
-    /// As [`Self::carry_out`], with what is shown about the change.
-    pub(super) fn carry_out_with(
-        &self,
-        planned: &Planned,
-        details: &ChangeDetails,
-    ) -> Result<(), MemoryError> {
         let edit = |document: &mut _| {
             apply(document, planned.removed.as_ref(), planned.added.as_ref(), planned.target)
         };
-        self.change(planned.target, edit, |()| Ok(self.detailed_steps(planned, details)))
+        self.change(planned.target, edit, |()| Ok(self.steps(planned, None)))
     }
 
     /// Keeps a change for the user, who decides in the memory browser. Returns its number.
@@ -140,11 +143,6 @@ impl Memory {
     /// # Errors
     /// When it cannot be stored.
     pub fn pend(&self, planned: &Planned) -> Result<i64, MemoryError> {
-        self.pend_with(planned, ChangeDetails::default())
-    }
-
-    /// As [`Self::pend`], with what is shown about the change.
-    pub(super) fn pend_with(&self, planned: &Planned, details: ChangeDetails) -> Result<i64, MemoryError> {
         let same = |c: &MemoryChange| {
             c.added == planned.added.as_ref().map(Entry::recorded)
                 && c.removed == planned.removed.as_ref().map(Entry::recorded)
@@ -153,7 +151,6 @@ impl Memory {
             return Ok(waiting.id);
         }
         let change = self.recorded(planned, ChangeState::Pending, None);
-        let change = change.map(|change| MemoryChange { details, ..change });
         let (Some(store), Some(change)) = (self.store.get(), change) else {
             return Err(MemoryError::Store("there is no database".into()));
         };
@@ -204,7 +201,7 @@ impl Memory {
         };
         let (entry, ..) = self.change(target, edit, |(entry, moved, double)| {
             let (removed, from) = (Some(entry.clone()), from.clone());
-            let planned = Planned { target, removed, added: None, from, diff: String::new() };
+            let planned = Planned::new(target, removed, None, from);
             let to = Some(archived).filter(|_| !double);
             Ok(if *moved { self.steps(&planned, to) } else { Vec::new() })
         })?;
@@ -223,17 +220,6 @@ impl Memory {
         RecordStep::GiveUpUndone(self.rule_files().iter().map(|file| name(&file.path)).collect())
     }
 
-    /// As [`Self::steps`], of a change that adds an entry, with what is shown about it.
-    pub(super) fn detailed_steps(&self, planned: &Planned, details: &ChangeDetails) -> Vec<RecordStep> {
-        let mut steps = self.steps(planned, None);
-        for step in &mut steps {
-            if let RecordStep::Add(change) = step {
-                change.details = details.clone();
-            }
-        }
-        steps
-    }
-
     /// A change as it is stored; `None`: its file is not in use.
     fn recorded(
         &self,
@@ -250,7 +236,7 @@ impl Memory {
             archived,
             state,
             from: planned.from.clone(),
-            details: ChangeDetails::default(),
+            details: planned.details.clone(),
         })
     }
 }

@@ -277,8 +277,8 @@ impl Memory {
         self.screened(&new.text, Taint::Person)?;
         let from =
             Provenance { entry: None, branch: String::new(), taint: Taint::Person, ..change.from.clone() };
-        let planned = Planned { target, removed: Some(old), added: Some(new), from, diff: String::new() };
-        self.carry_out_with(&planned, &self.accepted(change))?;
+        let details = self.accepted(change);
+        self.carry_out(&Planned { details, ..Planned::new(target, Some(old), Some(new), from) })?;
         Ok(format!("accepted in {}", target.label()))
     }
 

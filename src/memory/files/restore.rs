@@ -16,7 +16,6 @@ use super::{Memory, MemoryError};
 const LIKE: f32 = 0.5;
 /// Pairs of entries that are compared word by word at one look, at most; beyond it the place in the file decides.
 const COMPARED: usize = 2_000;
-
 /// Words of an entry that are compared, at most.
 const WORDS: usize = 200;
 
@@ -26,6 +25,7 @@ enum Restored {
     There,
     /// It was in the archive.
     Moved,
+    /// It was nowhere in the file.
     Added,
     /// It took the place of what it was edited into.
     InPlaceOf(Entry),
@@ -216,7 +216,8 @@ fn by_place<'p>(all: &'p [Placed<'_>]) -> HashMap<Option<&'p str>, Vec<usize>> {
     found
 }
 
-/// The share of equal words at the beginning of two texts, from 0 to 1.
+/// The share of the words of two texts that are the same and in the same order, from 0 to 1. Of a long text only the first words
+/// count.
 fn likeness(one: &str, other: &str) -> f32 {
     TextDiff::from_slices(&words(one), &words(other)).ratio()
 }

@@ -164,26 +164,23 @@ fn learning(line: &str, now: Time, mine: bool) -> Result<Learning, String> {
     screen(&list(&row.tags).join(" "))?;
     screen(&format!("{tool} {subject}"))?;
     let created = row.created_at.as_str().and_then(|t| Time::parse(t).ok()).filter(|t| *t <= now);
+    // One from long ago would fade before the person saw it.
+    let created = created.filter(|t| now.millis() - t.millis() < 30 * 24 * 3_600_000).unwrap_or(now);
+    let kind = FailureKind { tool, subject, error_type, details };
+    let source = LearningSource {
+        session: None,
+        entry: None,
+        agent: tiller_store::IMPORT.into(),
+        branch: String::new(),
+        taint: Taint::Web,
+    };
     let mut learning = Learning {
-        id: 0,
-        kind: FailureKind { tool, subject, error_type, details },
         pattern,
         error,
         fix,
         context: text(&row.context, CONTEXT),
         tags: list(&row.tags),
-        state: LearningState::Proposed,
-        // One from long ago would fade before the person saw it.
-        created_at: created.filter(|t| now.millis() - t.millis() < 30 * 24 * 3_600_000).unwrap_or(now),
-        last_used_at: None,
-        times_used: 0,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: tiller_store::IMPORT.into(),
-            branch: String::new(),
-            taint: Taint::Web,
-        },
+        ..Learning::proposed(kind, source, created)
     };
     if mine {
         take_over(&mut learning, &row, now)?;

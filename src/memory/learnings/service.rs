@@ -265,18 +265,12 @@ impl Learnings {
             }
         };
         Some(Learning {
-            id: 0,
-            kind: pair.kind.clone(),
             pattern: one_line(&pattern, PATTERN),
             error: pair.why.clone(),
             fix: one_line(&fix, FIX),
             context: one_line(&context, CONTEXT),
             tags,
-            state: LearningState::Proposed,
-            created_at: self.clock.now(),
-            last_used_at: None,
-            times_used: 0,
-            source,
+            ..Learning::proposed(pair.kind.clone(), source, self.clock.now())
         })
     }
 
@@ -342,18 +336,12 @@ impl Learnings {
             taint: from.session.map_or(from.taint, |session| self.taint_of(session, from.taint)),
         };
         let learning = Learning {
-            id: 0,
-            kind,
             pattern: one_line(&saved.pattern, PATTERN),
             error: one_line(&saved.error, ERROR),
             fix: one_line(&saved.fix, FIX),
             context: one_line(&saved.context, CONTEXT),
             tags: saved.tags.iter().take(TAGS).map(|t| one_line(t, TAG)).collect(),
-            state: LearningState::Proposed,
-            created_at: self.clock.now(),
-            last_used_at: None,
-            times_used: 0,
-            source,
+            ..Learning::proposed(kind, source, self.clock.now())
         };
         self.offer(learning, self.mode())
     }

@@ -214,6 +214,24 @@ impl RuleView {
 }
 
 impl Learning {
+    /// One without texts that waits for the person's yes. It is not stored yet.
+    pub fn proposed(kind: FailureKind, source: LearningSource, created_at: Time) -> Self {
+        Self {
+            id: 0,
+            kind,
+            pattern: String::new(),
+            error: String::new(),
+            fix: String::new(),
+            context: String::new(),
+            tags: Vec::new(),
+            state: LearningState::Proposed,
+            created_at,
+            last_used_at: None,
+            times_used: 0,
+            source,
+        }
+    }
+
     /// Every text that others may have written, for changes that concern all of it, such as masking secrets.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let Self { kind, pattern, error, fix, context, tags, source, .. } = self;

@@ -108,14 +108,15 @@ fn get(conn: &Connection, id: i64) -> Result<Option<MemoryChange>> {
         .optional()?)
 }
 
-/// The work of [`MemoryChanges::set`].
-pub(crate) fn set(conn: &Connection, id: i64, state: ChangeState, added: Option<&str>) -> Result<()> {
-    conn.prepare_cached("UPDATE memory_changes SET state = ?2, added = coalesce(?3, added) WHERE id = ?1")?
-        .execute(params![id, state.word(), added])?;
+/// Sets the state of a change.
+pub(crate) fn set(conn: &Connection, id: i64, state: ChangeState) -> Result<()> {
+    conn.prepare_cached("UPDATE memory_changes SET state = ?2 WHERE id = ?1")?
+        .execute(params![id, state.word()])?;
     Ok(())
 }
 
-/// The work of [`MemoryChanges::accept`].
+/// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
+/// `own`: it is the user's from now on, and belongs to no branch.
 pub(crate) fn accept(conn: &Connection, now: Time, id: i64, added: Option<&str>, own: bool) -> Result<()> {
     let Some(before) = get(conn, id)? else { return Ok(()) };
     let accepted = Some(Acceptance { time: now, from: before.from });
@@ -138,7 +139,7 @@ pub(crate) fn accept(conn: &Connection, now: Time, id: i64, added: Option<&str>,
     Ok(())
 }
 
-/// The work of [`MemoryChanges::give_up_undone`].
+/// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
 pub(crate) fn give_up_undone(conn: &Connection, paths: &[String]) -> Result<()> {
     conn.prepare_cached(
         "UPDATE memory_changes SET state = ?2 WHERE path IN (SELECT value FROM json_each(?1)) AND state = ?3",
@@ -158,21 +159,9 @@ impl MemoryChanges<'_> {
         self.store.write(move |conn| insert(conn, now, &change))
     }
 
-    /// Sets the state of a change, and with `added` what it adds.
-    pub fn set(&self, id: i64, state: ChangeState, added: Option<String>) -> Ticket<()> {
-        self.store.write(move |conn| set(conn, id, state, added.as_deref()))
-    }
-
-    /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
-    /// `own`: it is the user's from now on, and belongs to no branch.
-    pub fn accept(&self, id: i64, added: Option<String>, own: bool) -> Ticket<()> {
-        let now = self.store.now();
-        self.store.write(move |conn| accept(conn, now, id, added.as_deref(), own))
-    }
-
-    /// Gives up the undone changes of these files: a new change was made, so that they cannot be redone.
-    pub fn give_up_undone(&self, paths: Vec<String>) -> Ticket<()> {
-        self.store.write(move |conn| give_up_undone(conn, &paths))
+    /// Sets the state of a change.
+    pub fn set(&self, id: i64, state: ChangeState) -> Ticket<()> {
+        self.store.write(move |conn| set(conn, id, state))
     }
 
     /// One change.
@@ -357,6 +346,7 @@ fn started_on(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knowledge::memory_unfinished::{RecordStep, UnfinishedChange};
     use crate::testing::*;
 
     fn change(path: &str, added: &str, state: ChangeState) -> MemoryChange {
@@ -386,7 +376,12 @@ mod tests {
         let details = ChangeDetails { imported: "/x/export.jsonl".into(), ..ChangeDetails::default() };
         let waits = MemoryChange { details, ..change("/a", "x", ChangeState::Pending) };
         let id = changes.add(waits.clone()).wait().unwrap();
-        changes.accept(id, Some("y".into()), true).wait().unwrap();
+        let steps = vec![RecordStep::Accept { id, added: Some("y".into()), own: true }];
+        changes
+            .record("/a", UnfinishedChange { steps, ..UnfinishedChange::default() })
+            .unwrap()
+            .wait()
+            .unwrap();
         let all = changes.of_files(&["/a".into()]).unwrap();
         let accepted = all[0].details.accepted.clone().unwrap();
         assert_eq!((all[0].from.taint, &accepted.from), (Taint::Person, &waits.from));
@@ -406,9 +401,9 @@ mod tests {
         let moved = MemoryChange { archived: Some(true), ..change("/c", "x", ChangeState::Done) };
         changes.add(moved).wait().unwrap();
         assert_eq!(changes.of_files(&["/c".into()]).unwrap()[0].archived, Some(true));
-        changes.set(two, ChangeState::Done, Some("z".into())).wait().unwrap();
+        changes.set(two, ChangeState::Done).wait().unwrap();
         let all = changes.of_session(session_id(1)).unwrap();
-        assert_eq!((all.len(), all[1].added.as_deref(), all[1].state), (3, Some("z"), ChangeState::Done));
+        assert_eq!((all.len(), all[1].added.as_deref(), all[1].state), (3, Some("y"), ChangeState::Done));
         assert_eq!(changes.get(99).unwrap(), None);
         let entry = EntryId(uuid::Uuid::from_u128(7));
         assert_eq!(changes.off_path(None, &[entry]).unwrap(), [entry]);
@@ -490,12 +485,12 @@ mod tests {
         };
         let one = changes.add(change("/a", "x", ChangeState::Pending)).wait().unwrap();
         assert!(changed());
-        changes.set(one, ChangeState::Done, None).wait().unwrap();
+        changes.set(one, ChangeState::Done).wait().unwrap();
         assert!(changed(), "a state");
         let removal =
             MemoryChange { removed: Some("x".into()), added: None, ..change("/a", "", ChangeState::Outside) };
         let gone = changes.add(removal).wait().unwrap();
-        changes.set(gone, ChangeState::Declined, None).wait().unwrap();
+        changes.set(gone, ChangeState::Declined).wait().unwrap();
         assert!(!changed(), "a removal has no origin");
         store
             .write(move |conn| {

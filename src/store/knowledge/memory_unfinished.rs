@@ -17,7 +17,8 @@ pub enum RecordStep {
     Add(Box<MemoryChange>),
     /// The undone changes of these files cannot be redone any more.
     GiveUpUndone(Vec<String>),
-    /// As [`MemoryChanges::accept`].
+    /// The user accepts a change that waited: it is done now, as the last one. `added`: the text as the user changed it.
+    /// `own`: it is the user's from now on, and belongs to no branch.
     Accept { id: i64, added: Option<String>, own: bool },
     /// The new state of a change.
     Set { id: i64, state: ChangeState },
@@ -78,7 +79,7 @@ impl MemoryChanges<'_> {
                     RecordStep::Accept { id, added, own } => {
                         accept(conn, now, *id, added.as_deref(), *own)?;
                     }
-                    RecordStep::Set { id, state } => set(conn, *id, *state, None)?,
+                    RecordStep::Set { id, state } => set(conn, *id, *state)?,
                 }
             }
             conn.execute("UPDATE meta SET value = ?2 WHERE key = ?1", params![key, recorded])?;

@@ -41,30 +41,24 @@ pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
 
 /// A learning in use about a command that failed, from the output of a command.
 pub(crate) fn learning(subject: &str, error: &str, fix: &str) -> Learning {
+    let source = LearningSource {
+        session: None,
+        entry: None,
+        agent: "main".into(),
+        branch: "main".into(),
+        taint: Taint::ToolOutput,
+    };
+    let kind = FailureKind {
+        tool: "terminal".into(),
+        subject: subject.into(),
+        error_type: error.into(),
+        details: Vec::new(),
+    };
     Learning {
-        id: 0,
-        kind: FailureKind {
-            tool: "terminal".into(),
-            subject: subject.into(),
-            error_type: error.into(),
-            details: Vec::new(),
-        },
         pattern: subject.into(),
-        error: String::new(),
         fix: fix.into(),
-        context: String::new(),
-        tags: Vec::new(),
         state: LearningState::Active,
-        created_at: NOW,
-        last_used_at: None,
-        times_used: 0,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint: Taint::ToolOutput,
-        },
+        ..Learning::proposed(kind, source, NOW)
     }
 }
 

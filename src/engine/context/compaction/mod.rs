@@ -7,7 +7,7 @@ use crate::context::prefix;
 use crate::context::side_call;
 use crate::core::follow_up::FollowUp;
 use crate::money;
-use crate::prompts::compose;
+use crate::prompts::compose::entries::added;
 use crate::session::change;
 use crate::session::model;
 use crate::turn::begin;
@@ -221,7 +221,7 @@ fn put_compaction(
         };
         entries.push(core.session.grow(&core.services, body));
     }
-    events.extend(entries[1..].iter().map(|e| (scope.clone(), compose::added(e))));
+    events.extend(entries[1..].iter().map(|e| (scope.clone(), added(e))));
     events.push((scope, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
     // The model no longer sees what it read, but those files still count as read.
     core.session.trim();

@@ -1,12 +1,10 @@
 //! Sends a message once its commands have run.
 
-use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, Queued};
+use tiller_protocol::Queued;
 
 use crate::core::Core;
-use crate::core::saves::Then;
 use crate::files::record;
-use crate::prompts::compose;
+use crate::prompts::compose::entries;
 use crate::turn::Input;
 
 /// Stores the message with the outputs of its commands, and takes it out of the queue.
@@ -22,29 +20,23 @@ pub(crate) fn deliver(core: &mut Core) {
     };
     let queued = core.prompts.queue.remove(at);
     let scope = core.scope();
-    let (mut entries, mut events) = compose::prefix_entries(core, None, &scope);
+    let (mut all, mut events) = entries::prefix_entries(core, None, &scope);
     let taint = held.taint.max(queued.taint);
     let learnings = std::mem::take(&mut held.learnings);
     let prompt = queued.message.text.clone();
     let (entry, event) =
-        compose::user_entry_as(core, held.entry, queued.message, queued.origin, (content, taint), learnings);
-    events.push((scope.clone(), event));
+        entries::user_entry_as(core, held.entry, queued.message, queued.origin, (content, taint), learnings);
+    events.push((scope, event));
     events.extend(core.child_driver().take_receipt(held.id));
-    entries.push(entry);
-    let queue = core.prompts.queue.clone();
-    events.push((scope, EventBody::State(StateEvent::QueueChanged { queue: queue.clone() })));
+    all.push(entry);
     let root = core.session.last_prompt();
     core.with_live(|live| live.root = root);
-    let mut spoken = record::spoken(&entries);
+    let mut points = record::spoken(&all);
     // Its own state is that before its commands ran.
-    spoken.retain(|id| *id != held.entry);
-    let mut append = core.append().entries(entries);
-    append.queue = Some(queue);
-    append.pending = Some(core.prompts.pending.clone());
+    points.retain(|id| *id != held.entry);
     // A message of another agent is not part of the user's prompt history.
-    append.prompt = (queued.origin.is_prompt() && core.identity.talks_to_user()).then_some(prompt);
-    core.save(append, events, Then::Steered(turn));
-    record::keep_points(core, spoken);
+    let prompt = (queued.origin.is_prompt() && core.identity.talks_to_user()).then_some(prompt);
+    entries::save_in_turn(core, turn, (all, events), prompt, points);
     let steering = core.prompts.steering();
     core.feed(Input::Steer(steering));
 }

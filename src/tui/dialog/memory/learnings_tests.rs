@@ -6,25 +6,25 @@ use crate::testing::Robot;
 const HOOK: &str = "[[hooks.before-tool-call]]\nmatch = \"terminal(git push* main*)\"\ncommand = \"printf '%s' 'Nothing is pushed.' >&2; exit 2\"\nblocking = true";
 
 fn page(now: i64) -> LearningsReply {
+    let kind = FailureKind { error_type: "error failed to push some refs".into(), ..FailureKind::default() };
+    let source = LearningSource {
+        session: None,
+        entry: None,
+        agent: "main".into(),
+        branch: "main".into(),
+        taint: Taint::ToolOutput,
+    };
+    let new = Learning::proposed(kind, source, Time(now - 90_000));
     let learning = |id: i64, pattern: &str, fix: &str, state: LearningState, times_used| Learning {
         id,
-        kind: FailureKind { error_type: "error failed to push some refs".into(), ..FailureKind::default() },
         pattern: pattern.into(),
         error: "error: failed to push some refs to 'github.com:a/b.git' (1.2.3)".into(),
         fix: fix.into(),
         context: "added: --rebase".into(),
         tags: vec!["git".into()],
         state,
-        created_at: Time(now - 90_000),
-        last_used_at: None,
         times_used,
-        source: LearningSource {
-            session: None,
-            entry: None,
-            agent: "main".into(),
-            branch: "main".into(),
-            taint: Taint::ToolOutput,
-        },
+        ..new.clone()
     };
     LearningsReply {
         learnings: vec![

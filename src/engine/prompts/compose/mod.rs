@@ -1,22 +1,22 @@
 //! Makes an entry of what the user typed: attachments are read, the prefix is awaited, and the message is sent,
 //! queued, or returned with a reason.
 
-use crate::context::prefix;
+pub(crate) mod entries;
+
 use crate::files::record;
-use crate::prompts::pending;
 use crate::turn::begin::{self, TurnStart};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Attachment, CommandId, Entry, EntryBody, EntryId, EventBody, HookEvent, Message, Notice, NoticeKind,
-    Origin, Part, QueueId, Queued, SendMode, StopReason, Taint,
+    Attachment, CommandId, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
+    QueueId, Queued, SendMode, StopReason, Taint,
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::{ClientId, EventScope};
+use crate::bus::ClientId;
 use crate::context::compaction::shorten::{self};
 use crate::context::mentions;
 use crate::context::prefix::layers::{self, Layers, PromptFacts};
@@ -27,6 +27,7 @@ use crate::core::saves::Then;
 use crate::core::services::Services;
 use crate::learning::{for_message, set_mode};
 use crate::money;
+use crate::prompts::compose::entries::{prefix_entries, save_in_turn, user_entry};
 use crate::prompts::doing::JobKind;
 use crate::prompts::message_commands::waiting;
 use crate::prompts::msg::{Destination, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
@@ -362,86 +363,15 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
     begin::begin(core, TurnStart { entries, events, ..TurnStart::new(scope) });
 }
 
-/// Entries before a message: the prefix of a new session, and the output of the user's own commands.
-pub(crate) fn prefix_entries(
-    core: &mut Core,
-    prefix: Option<&(String, Vec<LayerCost>)>,
-    scope: &EventScope,
-) -> (Vec<Entry>, Vec<(EventScope, EventBody)>) {
-    let mut bodies = Vec::new();
-    if let Some((system, layers)) = prefix
-        && !core.session.has_prefix()
-    {
-        bodies.push(prefix::prefix_body(core, system.clone(), layers.clone()));
-    }
-    bodies.append(&mut core.prompts.pending);
-    let mut entries = Vec::new();
-    let mut events = Vec::new();
-    for body in bodies {
-        let entry = pending::grow_pending(core, body);
-        events.push((scope.clone(), added(&entry)));
-        entries.push(entry);
-    }
-    (entries, events)
-}
-
 /// Whether a content is this text and nothing else.
 fn is_text(content: &[Part], typed: &str) -> bool {
     matches!(content, [Part::Text { text }] if text == typed)
 }
 
-/// The event of an entry by its kind.
-pub(crate) fn added(entry: &Entry) -> EventBody {
-    match &entry.body {
-        EntryBody::User { message, .. } => EventBody::Turn(TurnEvent::UserMessage {
-            entry: entry.id,
-            text: message.text.clone(),
-            node: Box::new(entry.clone()),
-        }),
-        _ => Core::entry_event(entry),
-    }
-}
-
-/// A message with the news at its end. `taint`: the least trusted text of others in `content`. `learnings`: the numbers of
-/// those in `content`.
-pub(crate) fn user_entry(
-    core: &mut Core,
-    message: Message,
-    origin: Origin,
-    (content, taint): (Vec<Part>, Option<Taint>),
-    learnings: Vec<i64>,
-) -> (Entry, EventBody) {
-    let id = EntryId::fresh(&*core.services.ids, core.services.clock.now());
-    user_entry_as(core, id, message, origin, (content, taint), learnings)
-}
-
-/// Like [`user_entry`], with an id that the caller made.
-pub(crate) fn user_entry_as(
-    core: &mut Core,
-    id: EntryId,
-    message: Message,
-    origin: Origin,
-    (mut content, taint): (Vec<Part>, Option<Taint>),
-    learnings: Vec<i64>,
-) -> (Entry, EventBody) {
-    let taint = taint.max(core.context.news.taint());
-    content.extend(core.news_part());
-    let body = EntryBody::User { message, origin, content, taint, learnings };
-    let entry = core.session.grow_as(&core.services, id, body);
-    let event = added(&entry);
-    (entry, event)
-}
-
 fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
     let scope = core.scope();
-    let mut entries = Vec::new();
-    let mut events = Vec::new();
+    let (mut entries, mut events) = prefix_entries(core, None, &scope);
     let mut prompts = Vec::new();
-    for body in std::mem::take(&mut core.prompts.pending) {
-        let entry = pending::grow_pending(core, body);
-        events.push((scope.clone(), added(&entry)));
-        entries.push(entry);
-    }
     for item in items {
         // It was removed or edited while its files were read: then it waits for the next safe point.
         let Some(at) =
@@ -478,14 +408,9 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
         core.state(None, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
         return core.feed(Input::Steered);
     }
-    events.push((scope, EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() })));
-    let spoken = record::spoken(&entries);
-    let mut append = core.append().entries(entries);
-    append.queue = Some(core.prompts.queue.clone());
-    append.pending = Some(core.prompts.pending.clone());
-    append.prompt = (!prompts.is_empty()).then(|| prompts.join("\n"));
-    core.save(append, events, Then::Steered(turn));
-    record::keep_points(core, spoken);
+    let prompt = (!prompts.is_empty()).then(|| prompts.join("\n"));
+    let points = record::spoken(&entries);
+    save_in_turn(core, turn, (entries, events), prompt, points);
 }
 
 /// Sends a message of the engine's to the model, in the middle of a turn. `taint`: that of the text of others in it.
