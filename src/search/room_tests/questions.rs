@@ -1,6 +1,6 @@
 //! The questions that ship. Neighbours must not make keywords worse, and vectors must not make both worse.
 //!
-//! The table of vectors is made of the project's own documentation by counting which words stand near each other (random
+//! The table of vectors is made of the project's own documentation of one day, which stays as it was, by counting which words stand near each other (random
 //! indexing). It is small and knows little: what it shows is that a weak table at a low weight does no harm. How much a good
 //! one helps is measured with `cargo run -p tiller-search --example search_quality` and a published table.
 
@@ -22,11 +22,7 @@ use crate::table::{Table, written};
 const SESSIONS: &str = include_str!("../../../tests/search/sessions.txt");
 const QUESTIONS: &str = include_str!("../../../tests/search/questions.txt");
 /// What the table is made of.
-const TEXTS: [&str; 3] = [
-    include_str!("../../../README.md"),
-    include_str!("../../../CHANGELOG.md"),
-    include_str!("../../../CONTRIBUTING.md"),
-];
+const TEXTS: &str = include_str!("../../../tests/search/texts.txt");
 const DIMENSIONS: usize = 64;
 
 struct Question {
@@ -63,21 +59,16 @@ fn set(store: &Store) -> Vec<Question> {
 /// Vectors of words by what stands near them.
 fn table() -> Table {
     let mut vectors: HashMap<String, Vec<f32>> = HashMap::new();
-    for text in TEXTS {
-        for paragraph in text.split("\n\n") {
-            let all: Vec<String> = words(paragraph)
-                .map(|(a, b)| paragraph[a..b].to_lowercase())
-                .filter(|w| !is_stop(w))
-                .collect();
-            for (n, word) in all.iter().enumerate() {
-                let vector = vectors.entry(word.clone()).or_insert_with(|| vec![0.0; DIMENSIONS]);
-                for other in &all[n.saturating_sub(4)..(n + 5).min(all.len())] {
-                    // A word's own direction: some places of it, by its hash.
-                    let hash = blake3_of(other);
-                    for pair in hash.chunks_exact(2).take(6) {
-                        vector[usize::from(pair[0]) % DIMENSIONS] +=
-                            if pair[1] & 1 == 0 { 1.0 } else { -1.0 };
-                    }
+    for paragraph in TEXTS.split("\n\n") {
+        let all: Vec<String> =
+            words(paragraph).map(|(a, b)| paragraph[a..b].to_lowercase()).filter(|w| !is_stop(w)).collect();
+        for (n, word) in all.iter().enumerate() {
+            let vector = vectors.entry(word.clone()).or_insert_with(|| vec![0.0; DIMENSIONS]);
+            for other in &all[n.saturating_sub(4)..(n + 5).min(all.len())] {
+                // A word's own direction: some places of it, by its hash.
+                let hash = blake3_of(other);
+                for pair in hash.chunks_exact(2).take(6) {
+                    vector[usize::from(pair[0]) % DIMENSIONS] += if pair[1] & 1 == 0 { 1.0 } else { -1.0 };
                 }
             }
         }
