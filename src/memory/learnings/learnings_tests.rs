@@ -4,7 +4,7 @@ use std::time::Instant;
 use serde_json::json;
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::{
-    Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
+    Addition, Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
 };
 use tiller_store::{Options, Retirement, Store};
 
@@ -461,6 +461,33 @@ fn a_message_that_names_a_command_gets_its_learning_once() {
     assert_eq!(service.for_message(s, "what is a crate?").learnings.len(), 0);
     assert_eq!(service.for_message(s, "please run Cargo publish now").learnings.len(), 1);
     assert_eq!(service.for_message(s, "cargo publish again").learnings.len(), 0);
+}
+
+/// The result of a script has each learning once and no more than any other result, and a learning that it has not is not used.
+#[test]
+fn learnings_of_the_calls_of_a_script_are_bounded_together() {
+    let (_dir, service) = service();
+    for n in 0..5 {
+        let l = learning(0, &format!("make t{n}"), "error: no rule", &format!("configure {n} first"));
+        service.store().learnings().add(l).wait().unwrap();
+    }
+    let (s, other) = (session(), SessionId::fresh(&tiller_protocol::SeqIds::default(), Time(1)));
+    let mut used = Vec::new();
+    for command in ["make t0", "make t0", "make t1", "make t2", "make t3", "make t4"] {
+        let notes = service.kept_for(s, "c1");
+        let found = service.for_failure(&call(command), "error: no rule");
+        assert_eq!(found.learnings.len(), 1);
+        let fit = service.beside(&notes, found, notes.left());
+        let texts = fit.texts.into_iter().map(|text| (Addition::Learning, text)).collect();
+        let learnings: Vec<i64> = fit.learnings.iter().map(|l| l.id).collect();
+        used.extend(learnings.clone());
+        service.keep_for(s, "c1", Notes { texts, learnings, taint: Some(Taint::ToolOutput) });
+    }
+    assert_eq!(used, [1, 2, 3]);
+    assert_eq!(service.take_for(other, "c1"), Notes::default(), "a call of another session with this id");
+    let notes = service.take_for(s, "c1");
+    assert_eq!((notes.texts.len(), notes.learnings, notes.taint), (3, used, Some(Taint::ToolOutput)));
+    assert_eq!(service.take_for(s, "c1"), Notes::default());
 }
 
 /// What is a rule does not fade, and two rules are two whatever their words.

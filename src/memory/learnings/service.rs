@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{
-    Addition, Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint,
+    Addition, Clock, EntryId, Learning, LearningSource, LearningState, Provenance, SessionId, Taint,
 };
 use tiller_store::Store;
 
@@ -53,21 +53,29 @@ pub struct Notes {
     pub texts: Vec<(Addition, String)>,
     /// The numbers of the learnings among them.
     pub learnings: Vec<i64>,
+    /// The least trusted origin of the texts; `None`: none is of others.
+    pub taint: Option<Taint>,
 }
 
 impl Notes {
-    /// Adds what is not there yet, up to `most` texts.
-    pub fn add(&mut self, other: Self, most: usize) {
+    /// Adds what is not there yet.
+    pub fn add(&mut self, other: Self) {
         for (what, text) in other.texts {
-            if self.texts.len() < most && self.texts.iter().all(|(_, known)| *known != text) {
+            if self.texts.iter().all(|(_, known)| *known != text) {
                 self.texts.push((what, text));
             }
         }
         for number in other.learnings {
-            if self.learnings.len() < most && !self.learnings.contains(&number) {
+            if !self.learnings.contains(&number) {
                 self.learnings.push(number);
             }
         }
+        self.taint = self.taint.max(other.taint);
+    }
+
+    /// How many more texts the result of a script has room for.
+    pub fn left(&self) -> usize {
+        OF_SCRIPT.saturating_sub(self.texts.len())
     }
 }
 
@@ -81,8 +89,8 @@ pub struct Learnings {
     looked: Mutex<HashSet<SessionId>>,
     /// Sessions whose model has read text of the web or of an MCP server.
     tainted: Mutex<HashSet<SessionId>>,
-    /// What concerns calls of scripts that still run, by the call of the script.
-    of_scripts: Mutex<HashMap<String, Notes>>,
+    /// What concerns calls of scripts that still run, by the call of the script in its session.
+    of_scripts: Mutex<HashMap<(SessionId, String), Notes>>,
     mode: Mutex<LearningsSetting>,
     /// Bytes of the learnings that are attached at once.
     room: AtomicUsize,
@@ -178,16 +186,56 @@ impl Learnings {
         if tainted.contains(&session) { Taint::Web } else { usual }
     }
 
-    /// Keeps what concerns a call of a script for the result of the script: call `outer`.
-    pub fn keep_for(&self, outer: &str, notes: Notes) {
+    /// Keeps what concerns a call of a script for the result of the script: call `outer` of the session.
+    pub fn keep_for(&self, session: SessionId, outer: &str, notes: Notes) {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(outer.to_owned()).or_default().add(notes, OF_SCRIPT);
+        all.entry((session, outer.to_owned())).or_default().add(notes);
+    }
+
+    /// What is kept for the result of this call now.
+    pub fn kept_for(&self, session: SessionId, outer: &str) -> Notes {
+        let all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&(session, outer.to_owned())).cloned().unwrap_or_default()
     }
 
     /// Takes out what was kept for the result of this call.
-    pub fn take_for(&self, outer: &str) -> Notes {
+    pub fn take_for(&self, session: SessionId, outer: &str) -> Notes {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(outer).unwrap_or_default()
+        all.remove(&(session, outer.to_owned())).unwrap_or_default()
+    }
+
+    /// Those of `found` that the notes of the same result do not have, and that there is room for beside them: all learnings of
+    /// a result together are bounded. `most`: of them.
+    pub fn beside(&self, notes: &Notes, found: Attached, most: usize) -> Attached {
+        let room = self.room.load(Ordering::Relaxed);
+        let of_learnings = notes.texts.iter().filter(|(what, _)| *what == Addition::Learning);
+        let mut bytes: usize = of_learnings.map(|(_, text)| text.len()).sum();
+        let most = ATTACHED.saturating_sub(notes.learnings.len()).min(most);
+        let mut fit = Attached::default();
+        for (text, learning) in found.texts.into_iter().zip(found.learnings) {
+            let known = notes.learnings.contains(&learning.id);
+            if !known && fit.learnings.len() < most && bytes + text.len() <= room {
+                bytes += text.len();
+                fit.texts.push(text);
+                fit.learnings.push(learning);
+            }
+        }
+        fit
+    }
+
+    /// Takes note of what stands in the conversation of a session that is opened: rules, each with its entry, and learnings
+    /// at the end of messages.
+    pub fn stand_in<'a>(
+        &self,
+        session: SessionId,
+        rules: impl Iterator<Item = (&'a str, EntryId)>,
+        with_messages: impl Iterator<Item = i64>,
+    ) {
+        if let Some(book) = &self.rules {
+            book.stand_in(session, rules);
+        }
+        let mut given = self.with_messages.lock().unwrap_or_else(PoisonError::into_inner);
+        given.entry(session).or_default().extend(with_messages);
     }
 
     /// The database that they are in.

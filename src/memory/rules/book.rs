@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_protocol::memory::MemoryPage;
-use tiller_protocol::{Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
+use tiller_protocol::{
+    EntryId, Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog,
+};
 use tiller_store::Store;
 
 use super::index::{RuleCall, RuleIndex};
@@ -35,6 +37,25 @@ pub struct RuleHit {
     /// The rule only forbids, and this call, of the same tool and program, is one that it does not forbid: that is counted and
     /// not shown.
     pub spares: bool,
+}
+
+/// A call that rules concern, and where their texts are put.
+#[derive(Clone, Copy, Debug)]
+pub struct RulePlace {
+    pub session: SessionId,
+    /// The reply that made the call: the model reads the texts with the results of the whole reply. `None`: it is not known.
+    pub reply: Option<EntryId>,
+    /// A script made the call: its result has each text once, whatever the number of calls.
+    pub in_script: bool,
+    /// Most texts that there is room for.
+    pub most: usize,
+}
+
+/// When a rule was shown in a session, by the replies whose calls it concerned.
+#[derive(Clone, Copy, Debug)]
+struct ShownRule {
+    first: Option<EntryId>,
+    last: Option<EntryId>,
 }
 
 /// An entry of a file that is a rule.
@@ -102,7 +123,7 @@ pub struct RuleBook {
     read: Mutex<Option<RulesRead>>,
     learned: Mutex<Option<LearnedRead>>,
     /// Rules whose text stands in the conversation of a session.
-    shown: Mutex<HashMap<SessionId, HashSet<String>>>,
+    shown: Mutex<HashMap<SessionId, HashMap<String, ShownRule>>>,
     /// Faults that a notice has named.
     reported: Mutex<HashSet<(String, String)>>,
 }
@@ -259,42 +280,58 @@ impl RuleBook {
     }
 
     /// Takes note that these rules concern a call that was made: the texts for the end of its result, and the counts that
-    /// are to be stored. Counts of rules that are shown are in the order of the texts.
-    pub fn note(&self, session: SessionId, hits: &[RuleHit]) -> (Vec<String>, Vec<(String, RuleReceipts)>) {
+    /// are to be stored. Counts of rules that are shown are in the order of the texts. Only what the model had read when it
+    /// made the call can be followed or violated.
+    pub fn note(&self, place: &RulePlace, hits: &[RuleHit]) -> (Vec<String>, Vec<(String, RuleReceipts)>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = shown.entry(session).or_default();
+        let shown = shown.entry(place.session).or_default();
+        let is_of_reply = |reply: Option<EntryId>| reply.is_some() && reply == place.reply;
         let (mut texts, mut counts, mut bytes) = (Vec::new(), Vec::new(), 0);
         // What forbids the call comes first.
         let mut hits: Vec<&RuleHit> = hits.iter().collect();
         hits.sort_by_key(|h| !h.forbids);
         for hit in hits {
             let rule = &hit.rule.rule;
-            let before = shown.contains(&rule.text);
+            let known = shown.get(&rule.text).copied();
+            let read = known.is_some_and(|known| !is_of_reply(known.first));
             let mut count = RuleReceipts::default();
             if hit.spares {
-                if before {
+                if read {
                     counts.push((rule.text.clone(), RuleReceipts { followed: 1, ..count }));
                 }
                 continue;
             }
-            match (before, hit.forbids) {
+            match (read, hit.forbids) {
                 (true, true) => count.violated = 1,
                 (true, false) if !rule.never.is_empty() => count.followed = 1,
                 _ => {}
             }
             let text = attached(hit);
             let fits = texts.is_empty() || bytes + text.len() <= BUDGET;
-            if (!before || hit.forbids) && texts.len() < ATTACHED && fits {
+            let repeated = place.in_script && known.is_some_and(|known| is_of_reply(known.last));
+            let due = (known.is_none() || hit.forbids) && !repeated;
+            if due && texts.len() < ATTACHED.min(place.most) && fits {
                 bytes += text.len();
                 texts.push(text);
                 count.shown = 1;
-                shown.insert(rule.text.clone());
+                let now = ShownRule { first: place.reply, last: place.reply };
+                shown.entry(rule.text.clone()).and_modify(|known| known.last = place.reply).or_insert(now);
             }
             if count != RuleReceipts::default() {
                 counts.push((rule.text.clone(), count));
             }
         }
         (texts, counts)
+    }
+
+    /// Takes note that these rules stand in the conversation of a session that is opened, each with the entry that it stands in.
+    pub fn stand_in<'a>(&self, session: SessionId, rules: impl Iterator<Item = (&'a str, EntryId)>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = shown.entry(session).or_default();
+        for (rule, entry) in rules {
+            let then = ShownRule { first: Some(entry), last: Some(entry) };
+            shown.entry(rule.to_owned()).or_insert(then);
+        }
     }
 
     /// The conversation was compacted, or another branch was opened: its rules are to be shown again.

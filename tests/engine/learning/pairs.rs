@@ -152,6 +152,20 @@ async fn a_later_session_that_names_the_command_gets_the_learning_with_its_messa
         .filter(|(_, learnings)| !learnings.is_empty())
         .collect();
     assert_eq!(marked, [("then git push the branch".to_owned(), vec![1])]);
+    // Opened again, the session has it already.
+    let session = rig.session();
+    rig.quit().await;
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.session.open = tiller_engine::Open::Session(session);
+        bench.learns(p, LearningsSetting::Save);
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
+    let at = fake.count();
+    fake.push(says("Done."));
+    rig.turn("git push it a third time").await;
+    let sent = fake.request(at);
+    let all: String = (0..sent.messages.len()).map(|n| message_text(&sent, n)).collect();
+    assert_eq!(all.matches("[Learning ").count(), 1, "{all}");
     rig.quit().await;
 }
 

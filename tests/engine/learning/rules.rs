@@ -355,7 +355,31 @@ async fn rules_are_those_of_the_file_at_the_time_of_the_call() {
     rig.quit().await;
 }
 
-/// A rule about a call of a script is attached to the result of that script, once.
+/// The counts go on where a session is opened again: the rule stands in its conversation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_was_shown_before_a_restart_is_violated_after_it() {
+    let bench = Bench::new(false);
+    bench.memory("- No pushes. [never: terminal \"git push*\"]\n");
+    let fake = Fake::new([]);
+    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
+    assert!(push(&mut rig, &fake, "git push").await.contains("forbids this call: No pushes."));
+    let session = rig.session();
+    rig.quit().await;
+    for (again, violated) in [(true, 1), (false, 1)] {
+        let change = |p: &mut tiller_engine::EngineConfig| {
+            if again {
+                p.session.open = tiller_engine::Open::Session(session);
+            }
+            bench.learns(p, LearningsSetting::Never);
+        };
+        let mut rig = bench.place.start_with(&fake, change).await;
+        assert!(push(&mut rig, &fake, "git push").await.contains("forbids this call: No pushes."));
+        assert_eq!(rules(&mut rig).await[0].receipts.violated, violated, "opened again: {again}");
+        rig.quit().await;
+    }
+}
+
+/// A rule about a call of a script is attached to the result of that script, once. The model has not read it before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result() {
     let bench = Bench::new(true);
@@ -379,6 +403,11 @@ async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result
     let sent = fake.request(1);
     let all: String = (0..sent.messages.len()).map(|n| message_text(&sent, n)).collect();
     assert!(all.matches("A rule of MEMORY.md").count() <= 1, "nowhere else: {all}");
-    assert_eq!(rules(&mut rig).await[0].receipts.violated, 2);
+    let receipts = |shown, violated| RuleReceipts { shown, followed: 0, violated };
+    assert_eq!(rules(&mut rig).await[0].receipts, receipts(1, 0));
+    fake.push(script("c2", &code.replace("out{n}", "out{n}b")));
+    fake.push(says("Done."));
+    rig.turn("once more").await;
+    assert_eq!(rules(&mut rig).await[0].receipts, receipts(2, 3));
     rig.quit().await;
 }
