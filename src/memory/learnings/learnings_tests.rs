@@ -380,6 +380,43 @@ fn unused_learnings_fade_and_used_ones_later() {
     assert_eq!(gone(-5), [0i64; 0]);
 }
 
+/// A mistake that is made again brings back what has faded, and nothing that the user retired.
+#[test]
+fn what_has_faded_is_learned_again() {
+    let (_dir, service) = service();
+    let store = service.store();
+    let old = |subject: &str, state| Learning {
+        state,
+        context: "after a reboot".into(),
+        created_at: Time(NOW.0 - 3 * FADE_DAYS * DAY),
+        times_used: 1,
+        ..learning(0, subject, "error: the volume is not mounted", "add --now")
+    };
+    let add = |l: Learning| store.learnings().add(l).wait().unwrap().0;
+    let faded = add(old("one", LearningState::Active));
+    let wrong = add(old("two", LearningState::Active));
+    store.learnings().change(wrong, Some(LearningState::Retired), None).wait().unwrap();
+    let all = store.learnings().list("", None, 10).unwrap();
+    assert_eq!(store.learnings().consolidate(consolidate(&all, NOW)).wait().unwrap(), 1);
+    let output = "error: the volume is not mounted";
+    assert!(service.for_failure(&call("one up"), output).learnings.is_empty());
+    let offer = |subject: &str, mode| service.offer(learning(0, subject, output, "add --now"), mode).unwrap();
+    let again = offer("one", LearningsSetting::Save).unwrap();
+    assert_eq!((again.id, &again.state), (faded, &LearningState::Active));
+    let attached = service.for_failure(&call("one up"), output).learnings;
+    assert_eq!((attached[0].id, attached[0].times_used, attached[0].context.as_str()), (faded, 1, ""));
+    assert_eq!(offer("one", LearningsSetting::Save), None, "it is known now");
+    assert_eq!(offer("two", LearningsSetting::Save), None, "the user said that it was wrong");
+    // It does not fade at once, and what it was before can be brought back.
+    let all = store.learnings().list("", None, 10).unwrap();
+    assert_eq!((all.len(), consolidate(&all, NOW).len()), (2, 0));
+    assert_eq!(store.learnings().undo(faded).wait().unwrap().state, LearningState::Retired);
+    // What was merged into another one is known by that one.
+    let merged = Learning { context: "x (merged into 1)".into(), ..old("three", LearningState::Retired) };
+    add(merged);
+    assert_eq!(offer("three", LearningsSetting::Save), None);
+}
+
 #[test]
 fn a_consolidation_loses_no_change_that_was_made_meanwhile() {
     let (_dir, service) = service();

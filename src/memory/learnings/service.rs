@@ -11,7 +11,7 @@ use tiller_protocol::{
 };
 use tiller_store::Store;
 
-use super::consolidate::consolidate;
+use super::consolidate::{consolidate, has_faded, is_merged};
 use super::find::{has_word, relevance};
 use super::kind::{CallKind, command_subjects, failure_kind};
 use super::limits::{CONTEXT, ERROR, FIX, PATTERN, TAG, TAGS};
@@ -352,8 +352,17 @@ impl Learnings {
             .about(&kind.tool, &subjects, false, COMPARED)
             .map_err(|e| e.notice().message)?;
         let fix = words(&learning.fix);
-        let known = known.iter().filter(|k| k.state != LearningState::Aside);
-        if known.into_iter().any(|k| relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9) {
+        let same = |k: &&Learning| {
+            let other = k.state == LearningState::Aside;
+            !other && relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9
+        };
+        let same: Vec<&Learning> = known.iter().filter(same).collect();
+        if same.iter().any(|k| !has_faded(k) && !is_merged(k)) {
+            return Ok(None);
+        }
+        // The mistake was made again: what has faded is of use once more.
+        let faded = same.iter().find(|k| has_faded(k)).copied().cloned();
+        if faded.is_none() && !same.is_empty() {
             return Ok(None);
         }
         learning.state = match (mode, &learning.source.taint) {
@@ -369,8 +378,11 @@ impl Learnings {
             }
             _ => LearningState::Proposed,
         };
-        let (id, new) =
-            self.store.learnings().add(learning.clone()).wait().map_err(|e| e.notice().message)?;
+        let stored = match faded {
+            Some(faded) => self.store.learnings().learn_again(faded, learning.clone()),
+            None => self.store.learnings().add(learning.clone()),
+        };
+        let (id, new) = stored.wait().map_err(|e| e.notice().message)?;
         learning.id = id;
         Ok(new.then_some(learning))
     }
