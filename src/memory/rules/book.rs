@@ -229,16 +229,21 @@ impl RuleBook {
             for entry in live(file) {
                 let text = &entry.text;
                 let place = || (file.path.to_string_lossy().into_owned(), entry.line());
-                match parse(text, &self.tools) {
-                    Err(why) if found.faults.len() < FAULTS => {
-                        found.faults.push(RuleFault { label: file.label, place: place(), why });
+                let fault = match parse(text, &self.tools) {
+                    Err(why) => Some(why),
+                    Ok(Some(_)) if !of_others(text) && found.rules.len() >= RULES => {
+                        Some(format!("there are {RULES} rules before it, and no more count"))
                     }
                     // A marked entry is no rule: `mark` reports it.
-                    Ok(Some(rule)) if !of_others(text) && found.rules.len() < RULES => {
+                    Ok(Some(rule)) if !of_others(text) => {
                         let rule = BookRule { rule, origin: file.label.to_owned() };
                         found.rules.push(FileRule { rule, place: place() });
+                        None
                     }
-                    _ => {}
+                    Ok(_) => None,
+                };
+                if let Some(why) = fault.filter(|_| found.faults.len() < FAULTS) {
+                    found.faults.push(RuleFault { label: file.label, place: place(), why });
                 }
             }
         }
@@ -250,7 +255,7 @@ impl RuleBook {
     /// Says at each entry of a page why its matcher has no power over calls. Blocks.
     pub fn mark(&self, page: &mut MemoryPage) {
         let (read, others) = (self.of_files(), self.memory.lines_of_others());
-        for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept && e.has_matcher()) {
+        for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept) {
             let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
             let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
             let place = (file.path.clone(), own.line());
@@ -260,7 +265,7 @@ impl RuleBook {
             }
             if let Some(fault) = read.faults.iter().find(|fault| fault.place == place) {
                 entry.fault = format!("It is no rule: {}", fault.why);
-            } else if of_others(&entry.text) || others.contains(&place) {
+            } else if entry.has_matcher() && (of_others(&entry.text) || others.contains(&place)) {
                 entry.fault = NO_RULE.into();
             }
         }

@@ -164,6 +164,12 @@ fn hostile_files_are_bounded_and_never_wait() {
     let many: String = (0..50_000).map(|n| format!("- {n} [when: read]\n")).collect();
     std::fs::write(&path, many).unwrap();
     assert_eq!(book.rules(&store).len(), RULES);
+    let faults = book.new_faults();
+    assert_eq!(faults.len(), FAULTS);
+    assert!(
+        faults[0].ends_with("is no rule: there are 1000 rules before it, and no more count"),
+        "{faults:?}"
+    );
     // Larger than a memory file may be, and no text.
     std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
     assert_eq!(book.rules(&store), []);
@@ -254,6 +260,17 @@ fn text_that_is_no_entry_is_no_rule() {
     let texts: Vec<String> = book.rules(&store).into_iter().map(|r| r.rule.text).collect();
     assert_eq!(texts, ["one", "two"]);
     assert_eq!(book.new_faults(), [""; 0]);
+}
+
+/// An entry that is a matcher but for its capitals says so, in the notice and in the list.
+#[test]
+fn what_is_nearly_a_matcher_is_named() {
+    let (_dir, store, book) = book("- No pushes. [Never: terminal \"git push*\"]\n- words\n");
+    assert_eq!(book.rules(&store), []);
+    let faults = book.new_faults();
+    assert!(faults.len() == 1 && faults[0].contains("not '[Never:'"), "{faults:?}");
+    let marks = marks(&book);
+    assert!(marks.len() == 1 && marks[0].1.starts_with("It is no rule: write '[when:'"), "{marks:?}");
 }
 
 /// Entries that appear while a program runs that nothing confines have no power until the user accepts them.
