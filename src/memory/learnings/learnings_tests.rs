@@ -259,6 +259,12 @@ fn lines_go_out_and_come_in_as_proposals() {
         (LearningState::Proposed, 0, Taint::Web)
     );
     assert_eq!(lines::read("\u{feff}", NOW, false).learnings, []);
+    // What is beyond the limit counts, line by line.
+    let many = "{}\n".repeat(lines::LINES) + "\n" + &"{}\n".repeat(30);
+    let read = lines::read(&many, NOW, true);
+    assert_eq!(read.left_out, lines::LINES + 30);
+    let (at, why) = read.refused.last().unwrap();
+    assert_eq!((*at, why.as_str()), (lines::LINES + 2, "more than 20000 lines"));
 }
 
 /// The person's own learnings move to another machine: export, import, export gives the same lines, but for the numbers.
