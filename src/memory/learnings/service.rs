@@ -1,7 +1,7 @@
 //! The learnings of this person: saving, finding, attaching.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::schema::LearningsSetting;
@@ -35,6 +35,8 @@ const COMPARED: u32 = 200;
 const SUBJECTS: usize = 4;
 /// Time between two consolidations, in milliseconds.
 const DAY: i64 = 24 * 3_600 * 1_000;
+/// Time after which this process asks the database again whether a consolidation is due, in milliseconds.
+const HOUR: i64 = 3_600 * 1_000;
 /// Most learnings of one consolidation.
 const ALL: u32 = 50_000;
 
@@ -94,6 +96,8 @@ pub struct Learnings {
     mode: Mutex<LearningsSetting>,
     /// Bytes of the learnings that are attached at once.
     room: AtomicUsize,
+    /// When it was asked last whether a consolidation is due, by the clock in milliseconds.
+    asked_at: AtomicI64,
     rules: Option<RuleBook>,
     promotions: Option<Promotions>,
     secret: FindSecret,
@@ -111,6 +115,7 @@ impl Learnings {
             of_scripts: Mutex::default(),
             mode: Mutex::default(),
             room: AtomicUsize::new(bytes_of(LEARNING_TOKENS)),
+            asked_at: AtomicI64::new(i64::MIN),
             rules: None,
             promotions: None,
             secret: no_secret(),
@@ -438,8 +443,14 @@ impl Learnings {
         attached
     }
 
-    /// Consolidates, at most once a day; how many were changed. Blocks.
+    /// Consolidates, at most once a day; how many were changed. It costs nothing until an hour after the last call that asked.
+    /// Blocks.
     pub fn consolidate_if_due(&self) -> usize {
+        let now = self.clock.now().millis();
+        if (0..HOUR).contains(&now.saturating_sub(self.asked_at.load(Ordering::Relaxed))) {
+            return 0;
+        }
+        self.asked_at.store(now, Ordering::Relaxed);
         if !self.store.learnings().consolidation_due(DAY).wait().unwrap_or(false) {
             return 0;
         }
