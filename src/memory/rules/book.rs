@@ -197,7 +197,7 @@ impl RuleBook {
 
     /// Why the matcher of a learning cannot be read, without a full stop; `None`: it can, or there is none.
     pub fn fault_of(&self, learning: &Learning) -> Option<String> {
-        parse(&text_of(learning), &self.tools).err()
+        learning_fault(learning, &self.tools)
     }
 
     /// The memory files of models' prompts without the entries that are rules: these stand with the calls that they concern.
@@ -353,6 +353,11 @@ fn attached(hit: &RuleHit) -> String {
     let text = hit.rule.rule.text.replace(['[', ']'], "'");
     let verb = if hit.forbids { "forbids this call" } else { "concerns this call" };
     format!("[A rule of {} {verb}: {text}]", hit.rule.origin.replace(['[', ']'], "'"))
+}
+
+/// As [`RuleBook::fault_of`], where there is no book.
+pub fn learning_fault(learning: &Learning, tools: &ToolCatalog) -> Option<String> {
+    parse(&text_of(learning), tools).err()
 }
 
 /// The text of a learning in which matchers stand.
