@@ -79,7 +79,7 @@ pub(crate) async fn for_message(
 }
 
 /// What concerns a call that has ended.
-struct Looked {
+struct CallFindings {
     attached: Vec<Learning>,
     notes: Notes,
     /// The texts of the rules that are shown.
@@ -123,8 +123,8 @@ impl CallTask {
         kind.text = (self.services.redaction.redact)(&kind.text);
         let failed = matches!(result.outcome, ToolOutcome::Error | ToolOutcome::TimedOut);
         let hits = self.concerned(&learnings).await;
-        let looked = tokio::task::spawn_blocking(self.looks(&learnings, &kind, &output, failed, hits));
-        let Looked { attached, mut notes, rules, pending } = looked.await.ok()?;
+        let found = tokio::task::spawn_blocking(self.finds(&learnings, &kind, &output, failed, hits));
+        let CallFindings { attached, mut notes, rules, pending } = found.await.ok()?;
         if !notes.texts.is_empty() {
             let call_id = Some(self.cx.call_id.clone());
             let news = LearningNews { used: attached, call_id, rules, pending };
@@ -155,14 +155,14 @@ impl CallTask {
     }
 
     /// What finds and counts the rules and learnings for the end of a result. Blocks.
-    fn looks(
+    fn finds(
         &self,
         learnings: &Arc<Learnings>,
         kind: &CallKind,
         output: &str,
         failed: bool,
         hits: Vec<RuleHit>,
-    ) -> impl FnOnce() -> Looked + Send + use<> {
+    ) -> impl FnOnce() -> CallFindings + Send + use<> {
         let (learnings, kind, output) = (Arc::clone(learnings), kind.clone(), output.to_owned());
         let (session, reply, in_script) = (self.cx.session, self.origin.reply, self.inner.is_some());
         // The result that has the texts in the end.
@@ -192,7 +192,7 @@ impl CallTask {
             let of_learnings = attached.texts.into_iter().map(|text| (Addition::Learning, text));
             let texts = of_rules.chain(of_learnings).collect();
             let notes = Notes { texts, learnings: ids, taint: least_trusted(&attached.learnings) };
-            Looked { attached: attached.learnings, notes, rules, pending }
+            CallFindings { attached: attached.learnings, notes, rules, pending }
         }
     }
 

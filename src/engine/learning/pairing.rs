@@ -47,7 +47,7 @@ pub(crate) fn read_before(core: &Core) {
         EntryBody::User { learnings, .. } => Some(learnings.iter().copied()),
         _ => None,
     });
-    learnings.stand_in(core.session.id, rules.flatten(), with_messages.flatten());
+    learnings.restore_shown(core.session.id, rules.flatten(), with_messages.flatten());
 }
 
 /// Takes note of a call that has ended.

@@ -230,14 +230,14 @@ impl Learnings {
 
     /// Takes note of what stands in the conversation of a session that is opened: rules, each with its entry, and learnings
     /// at the end of messages.
-    pub fn stand_in<'a>(
+    pub fn restore_shown<'a>(
         &self,
         session: SessionId,
         rules: impl Iterator<Item = (&'a str, EntryId)>,
         with_messages: impl Iterator<Item = i64>,
     ) {
         if let Some(book) = &self.rules {
-            book.stand_in(session, rules);
+            book.restore_shown(session, rules);
         }
         let mut given = self.with_messages.lock().unwrap_or_else(PoisonError::into_inner);
         given.entry(session).or_default().extend(with_messages);

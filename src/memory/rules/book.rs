@@ -330,7 +330,7 @@ impl RuleBook {
     }
 
     /// Takes note that these rules stand in the conversation of a session that is opened, each with the entry that it stands in.
-    pub fn stand_in<'a>(&self, session: SessionId, rules: impl Iterator<Item = (&'a str, EntryId)>) {
+    pub fn restore_shown<'a>(&self, session: SessionId, rules: impl Iterator<Item = (&'a str, EntryId)>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = shown.entry(session).or_default();
         for (rule, entry) in rules {

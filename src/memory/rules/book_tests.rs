@@ -232,7 +232,7 @@ fn only_a_rule_that_the_model_has_read_is_violated() {
     assert_eq!(counts(&at(other, two.reply), true), (1, 0, 0));
     // It stands in the conversation of a session that is opened again.
     let opened = SessionId::fresh(&ids, Time(3));
-    book.stand_in(opened, [("No pushes.", one.reply.unwrap())].into_iter());
+    book.restore_shown(opened, [("No pushes.", one.reply.unwrap())].into_iter());
     assert_eq!(counts(&at(opened, two.reply), true), (1, 0, 1));
 }
 
