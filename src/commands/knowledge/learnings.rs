@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tiller_memory::learnings::lines;
+use tiller_memory::rules::learning_fault;
 use tiller_protocol::{Learning, LearningState, Notice, NoticeKind};
 use tiller_store::Store;
 
@@ -29,9 +30,9 @@ pub(in crate::commands) fn run(setup: &Setup, what: &LearningsCommand, json: boo
         }
         LearningsCommand::Export { file } => export(&store, file.as_deref()),
         LearningsCommand::Import { file, mine } => import(setup, &store, file, *mine, json),
-        LearningsCommand::Accept { id } => change(&store, *id, Some(LearningState::Active), json),
-        LearningsCommand::Retire { id } => change(&store, *id, Some(LearningState::Retired), json),
-        LearningsCommand::Undo { id } => change(&store, *id, None, json),
+        LearningsCommand::Accept { id } => change(setup, &store, *id, Some(LearningState::Active), json),
+        LearningsCommand::Retire { id } => change(setup, &store, *id, Some(LearningState::Retired), json),
+        LearningsCommand::Undo { id } => change(setup, &store, *id, None, json),
     }
 }
 
@@ -138,12 +139,22 @@ fn text_of(file: &Path) -> Result<String, Notice> {
 }
 
 /// Changes the state, or undoes the last change (`None`).
-fn change(store: &Store, id: i64, state: Option<LearningState>, json: bool) -> Result<Exit, Notice> {
+fn change(
+    setup: &Setup,
+    store: &Store,
+    id: i64,
+    state: Option<LearningState>,
+    json: bool,
+) -> Result<Exit, Notice> {
     let done = match state {
         Some(state) => store.learnings().change(id, Some(state), None).wait(),
         None => store.learnings().undo(id).wait(),
     };
     let learning = done.map_err(|e| e.notice())?;
+    let in_use = learning.state == LearningState::Active;
+    if let Some(why) = learning_fault(&learning, &setup.tools.catalog()).filter(|_| in_use) {
+        say_beside(&format!("It is no rule: {why}."));
+    }
     if json { say(&(lines::line(&learning) + "\n")) } else { say(&row(&learning)) }
 }
 

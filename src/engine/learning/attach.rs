@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiller_config::Config;
 use tiller_memory::Learnings;
 use tiller_memory::learnings::{CallKind, Notes, kind_of};
-use tiller_memory::rules::{BookRule, RuleCall, RuleHit};
+use tiller_memory::rules::{BookRule, RuleCall, RuleHit, RulePlace};
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -78,6 +78,25 @@ pub(crate) async fn for_message(
     AddedLearnings { texts, taint, numbers }
 }
 
+/// What concerns a call that has ended.
+struct CallFindings {
+    attached: Vec<Learning>,
+    notes: Notes,
+    /// The texts of the rules that are shown.
+    rules: Vec<String>,
+    /// How many learnings wait for the user.
+    pending: u32,
+}
+
+/// Puts texts at the end of a result.
+fn put_behind(result: &mut CallResult, notes: Notes) {
+    for (what, text) in notes.texts {
+        result.put_behind(what, Part::Text { text });
+    }
+    result.learnings = notes.learnings;
+    result.taint = result.taint.max(notes.taint);
+}
+
 /// The least trusted origin of learnings; `None`: none has text of others.
 fn least_trusted(learnings: &[Learning]) -> Option<Taint> {
     learnings.iter().map(|l| l.source.taint).filter(|taint| taint.is_untrusted()).max()
@@ -90,7 +109,11 @@ impl CallTask {
         // The output of a command of a message brings nothing into the message.
         let of_message = tiller_protocol::ToolCall::is_of_message(&self.cx.call_id);
         if of_message || matches!(result.outcome, ToolOutcome::Interrupted) {
-            learnings.take_for(&self.cx.call_id);
+            let of_script = learnings.take_for(self.cx.session, &self.cx.call_id);
+            // Calls of the script ran before it was interrupted, and what concerns them counts as shown.
+            if !of_message {
+                put_behind(result, of_script);
+            }
             return None;
         }
         set_mode(&learnings, &self.services.config());
@@ -100,55 +123,20 @@ impl CallTask {
         kind.text = (self.services.redaction.redact)(&kind.text);
         let failed = matches!(result.outcome, ToolOutcome::Error | ToolOutcome::TimedOut);
         let hits = self.concerned(&learnings).await;
-        let (session, may) = (self.cx.session, self.services.user.may_learn);
-        let looked = {
-            let (learnings, kind, output) = (Arc::clone(&learnings), kind.clone(), output.clone());
-            tokio::task::spawn_blocking(move || {
-                let attached =
-                    if failed && may { learnings.for_failure(&kind, &output) } else { Default::default() };
-                let (texts, counts) =
-                    learnings.rules().map_or_else(Default::default, |rules| rules.note(session, &hits));
-                let store = learnings.store();
-                let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
-                if !ids.is_empty() {
-                    drop(store.learnings().used(ids));
-                }
-                let rules: Vec<String> =
-                    counts.iter().filter(|(_, c)| c.shown > 0).map(|(rule, _)| rule.clone()).collect();
-                if !counts.is_empty() {
-                    drop(store.receipts().count(counts));
-                }
-                let pending = store.learnings().pending().unwrap_or(0);
-                (attached, texts, rules, pending)
-            })
-        };
-        let (attached, texts, rules, pending) = looked.await.ok()?;
-        let of_rules = rules.iter().cloned().map(Addition::Rule).zip(texts);
-        let of_learnings = attached.texts.into_iter().map(|text| (Addition::Learning, text));
-        let texts: Vec<(Addition, String)> = of_rules.chain(of_learnings).collect();
-        let numbers = attached.learnings.iter().map(|l| l.id).collect();
-        let taint = least_trusted(&attached.learnings);
-        if !texts.is_empty() {
-            let news = LearningNews {
-                used: attached.learnings,
-                call_id: Some(self.cx.call_id.clone()),
-                rules,
-                pending,
-            };
+        let found = tokio::task::spawn_blocking(self.finds(&learnings, &kind, &output, failed, hits));
+        let CallFindings { attached, mut notes, rules, pending } = found.await.ok()?;
+        if !notes.texts.is_empty() {
+            let call_id = Some(self.cx.call_id.clone());
+            let news = LearningNews { used: attached, call_id, rules, pending };
             let body = EventBody::State(StateEvent::LearningNews { news: Box::new(news) });
             self.bus.publish(&self.origin.scope, body);
         }
         if let Some(outer) = self.outer_call() {
             // A script is no model: the result of the script says it.
-            learnings.keep_for(outer, Notes { texts, learnings: numbers });
+            learnings.keep_for(self.cx.session, outer, notes);
         } else {
-            let mut notes = Notes { texts, learnings: numbers };
-            notes.add(learnings.take_for(&self.cx.call_id), usize::MAX);
-            for (what, text) in notes.texts {
-                result.put_behind(what, Part::Text { text });
-            }
-            result.learnings = notes.learnings;
-            result.taint = result.taint.max(taint);
+            notes.add(learnings.take_for(self.cx.session, &self.cx.call_id));
+            put_behind(result, notes);
         }
         let set = self.tool.info().set;
         let access = self.tool.access(&self.args, &self.cx).unwrap_or_default();
@@ -164,6 +152,48 @@ impl CallTask {
             reads: matches!(self.tool.touch(), Touch::Read | Touch::Plan),
         }))
         .filter(|_| result.outcome != ToolOutcome::Denied)
+    }
+
+    /// What finds and counts the rules and learnings for the end of a result. Blocks.
+    fn finds(
+        &self,
+        learnings: &Arc<Learnings>,
+        kind: &CallKind,
+        output: &str,
+        failed: bool,
+        hits: Vec<RuleHit>,
+    ) -> impl FnOnce() -> CallFindings + Send + use<> {
+        let (learnings, kind, output) = (Arc::clone(learnings), kind.clone(), output.to_owned());
+        let (session, reply, in_script) = (self.cx.session, self.origin.reply, self.inner.is_some());
+        // The result that has the texts in the end.
+        let of = self.outer_call().unwrap_or(&self.cx.call_id).to_owned();
+        let may = self.services.user.may_learn;
+        move || {
+            let known = learnings.kept_for(session, &of);
+            let most = if in_script { known.left() } else { usize::MAX };
+            let place = RulePlace { session, reply, in_script, most };
+            let (texts, counts) =
+                learnings.rules().map_or_else(Default::default, |rules| rules.note(&place, &hits));
+            let found =
+                if failed && may { learnings.for_failure(&kind, &output) } else { Default::default() };
+            let attached = learnings.beside(&known, found, most.saturating_sub(texts.len()));
+            let store = learnings.store();
+            let ids: Vec<i64> = attached.learnings.iter().map(|l| l.id).collect();
+            if !ids.is_empty() {
+                drop(store.learnings().used(ids.clone()));
+            }
+            let shown = counts.iter().filter(|(_, count)| count.shown > 0);
+            let rules: Vec<String> = shown.map(|(rule, _)| rule.clone()).collect();
+            if !counts.is_empty() {
+                drop(store.receipts().count(counts));
+            }
+            let pending = store.learnings().pending().unwrap_or(0);
+            let of_rules = rules.iter().cloned().map(Addition::Rule).zip(texts);
+            let of_learnings = attached.texts.into_iter().map(|text| (Addition::Learning, text));
+            let texts = of_rules.chain(of_learnings).collect();
+            let notes = Notes { texts, learnings: ids, taint: least_trusted(&attached.learnings) };
+            CallFindings { attached: attached.learnings, notes, rules, pending }
+        }
     }
 
     /// Rules of memory files that the call is for, and those that only forbid and spare it.

@@ -16,7 +16,7 @@ use crate::core::Core;
 /// Most learnings of a reply.
 const ROWS: u32 = 1_000;
 
-/// Begins the consolidation, once a day for all processes.
+/// Begins the consolidation, once a day for all processes. Each start and each turn ask: a process may run for weeks.
 pub(crate) fn consolidate_if_due(core: &mut Core) {
     let Some(learnings) = core.services.user.learnings.clone() else { return };
     if core.session.read_only {

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{CallSeen, Pair, WrittenLearning};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, LearningNews, LearningSource, Taint};
+use tiller_protocol::{EntryBody, EventBody, LearningNews, LearningSource, Taint};
 
+use crate::context::request;
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
 use crate::memory::origin::Reading;
@@ -21,7 +22,8 @@ const ANSWER: u64 = 600;
 /// Bytes of the failed output that the model sees.
 const SEEN: usize = 3_000;
 
-/// Takes note of what the session has read before this process opened it, or went to this place of its tree.
+/// Takes note of what the session has read before this process opened it, or went to this place of its tree, and of the rules
+/// and learnings that stand in its conversation.
 pub(crate) fn read_before(core: &Core) {
     let Some(learnings) = &core.services.user.learnings else { return };
     if !learnings.is_first_look(core.session.id) {
@@ -32,6 +34,20 @@ pub(crate) fn read_before(core: &Core) {
     if core.session.history.path.iter().any(|entry| reading.of(entry) == Taint::Web) {
         learnings.taint(core.session.id);
     }
+    // What a compaction left out is shown again.
+    let live = request::live(&core.session.history.path);
+    let rules = live.iter().filter_map(|entry| match &entry.body {
+        EntryBody::ToolResult { added, .. } => {
+            let id = entry.id;
+            Some(added.rules().map(move |rule| (rule, id)))
+        }
+        _ => None,
+    });
+    let with_messages = live.iter().filter_map(|entry| match &entry.body {
+        EntryBody::User { learnings, .. } => Some(learnings.iter().copied()),
+        _ => None,
+    });
+    learnings.restore_shown(core.session.id, rules.flatten(), with_messages.flatten());
 }
 
 /// Takes note of a call that has ended.

@@ -112,6 +112,7 @@ pub(crate) fn begin(core: &mut Core, start: TurnStart) {
     crate::memory::unconfined_programs::turn_began(core);
     core.context.late.turn_began();
     crate::learning::notice_of_faults(core);
+    crate::learning::consolidate_if_due(core);
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
     append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));

@@ -1,7 +1,8 @@
 //! A memory file taken apart: dated entries, and any other text of the user's, which is kept byte for byte.
 //!
 //! An entry is an item of a list at the first column, `- 2026-11-26: text`, with indented lines that continue it. The date
-//! may be missing. The section `## Archive` holds entries that models do not see.
+//! may be missing. The section `## Archive` holds entries that models do not see. Items within a code block are no entries; a
+//! mark that no other one closes opens none, so that no rule behind it loses its power.
 
 use std::ops::Range;
 
@@ -130,18 +131,13 @@ impl Document {
         let (bom, text) = text.strip_prefix('\u{feff}').map_or((false, text), |rest| (true, rest));
         let crlf = text.matches("\r\n").count() * 2 > text.matches('\n').count();
         let mut pieces = Vec::new();
-        // The depth of the heading of the archive that these lines are below, and the mark that opened a code block.
-        let (mut archive, mut fence): (Option<usize>, Option<&str>) = (None, None);
-        let mut lines = text.split_inclusive('\n').peekable();
-        while let Some(line) = lines.next() {
+        let all: Vec<&str> = text.split_inclusive('\n').collect();
+        let code = code_lines(&all);
+        // The depth of the heading of the archive that these lines are below.
+        let mut archive: Option<usize> = None;
+        let mut lines = all.into_iter().zip(code).peekable();
+        while let Some((line, code)) = lines.next() {
             let bare = line.trim_end_matches(['\n', '\r']);
-            let mark = ["```", "~~~"].into_iter().find(|mark| bare.trim_start().starts_with(mark));
-            match (fence, mark) {
-                (None, Some(mark)) => fence = Some(mark),
-                (Some(open), Some(mark)) if open == mark => fence = None,
-                _ => {}
-            }
-            let code = fence.is_some() || mark.is_some();
             if let Some((depth, title)) = heading(bare).filter(|_| !code) {
                 if title.eq_ignore_ascii_case(ARCHIVE) && depth == 2 {
                     archive = Some(depth);
@@ -154,7 +150,7 @@ impl Document {
                 continue;
             };
             let (mut raw, mut text) = (line.to_owned(), first.trim().to_owned());
-            while let Some(next) = lines.next_if(|next| continues(next)) {
+            while let Some((next, _)) = lines.next_if(|(next, _)| continues(next)) {
                 raw.push_str(next);
                 text.push('\n');
                 text.push_str(next.trim());
@@ -392,6 +388,63 @@ impl Piece {
             Self::Entry { entry, .. } => entry.archived,
         }
     }
+}
+
+/// Which lines are of a code block, its marks among them. A block below an item ends with the item.
+fn code_lines(lines: &[&str]) -> Vec<bool> {
+    let mut code = vec![false; lines.len()];
+    // Whether the line stands below an item, whose lines are indented.
+    let (mut at, mut below) = (0, false);
+    // Of each mark: up to this line none of at least this length closes a block.
+    let mut unclosed = [(0, 0); 2];
+    while let Some(line) = lines.get(at) {
+        let bare = line.trim_end();
+        below = item(bare).is_some() || (below && (bare.is_empty() || continues(line)));
+        let open = fence(bare).filter(|open| {
+            let (end, least) = unclosed[usize::from(open.mark == '~')];
+            at >= end || open.length < least
+        });
+        if let Some(open) = open {
+            let mut end = at + 1;
+            let inside = |line: &str| !below || line.trim().is_empty() || continues(line);
+            while lines.get(end).is_some_and(|line| inside(line) && !open.is_closed_by(line)) {
+                end += 1;
+            }
+            if lines.get(end).is_some_and(|line| inside(line)) {
+                code[at..=end].fill(true);
+                at = end;
+            } else {
+                unclosed[usize::from(open.mark == '~')] = (end, open.length);
+            }
+        }
+        at += 1;
+    }
+    code
+}
+
+/// A mark of a code block.
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: char,
+    length: usize,
+}
+
+impl Fence {
+    /// Whether a line ends the block that this mark begins.
+    fn is_closed_by(self, line: &str) -> bool {
+        let text = line.trim();
+        text.len() >= self.length && text.chars().all(|c| c == self.mark)
+    }
+}
+
+/// The mark of a code block at the beginning of a line.
+fn fence(line: &str) -> Option<Fence> {
+    let text = line.trim();
+    let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = text.chars().take_while(|c| *c == mark).count();
+    // Text in backquotes that ends in the same line is no block.
+    let opens = length >= 3 && !(mark == '`' && text[length..].contains('`'));
+    opens.then_some(Fence { mark, length })
 }
 
 /// Depth and title of a heading.

@@ -98,7 +98,7 @@ impl Memory {
     ) -> Result<Planned, MemoryError> {
         let before = self.read(target)?;
         let found = |old: &str| before.find(old).map_err(|e| not_found(e, &before, target, old));
-        let (removed, text) = match edit {
+        let (mut removed, text) = match edit {
             Edit::Append(text) => (None, Some(text)),
             Edit::Replace { old, text } => (Some(found(old)?), Some(text)),
             Edit::Remove { old } => (Some(found(old)?), None),
@@ -115,9 +115,19 @@ impl Memory {
                 _ => format!("{bare}{mark}"),
             };
             let entry = Entry::new(&self.today(), &text);
-            let known = before.entries().find(|own| own.text == entry.text && Some(*own) != removed.as_ref());
+            // The mark of an origin makes no other text.
+            let bare = unmarked(&entry.text).0;
+            let known = before
+                .entries()
+                .find(|own| unmarked(&own.text).0 == bare && Some(*own) != removed.as_ref())
+                .cloned();
             if let Some(known) = known {
-                return Err(MemoryError::Known { target, archived: known.archived });
+                // What the user writes takes the place of the same text of others.
+                let is_of_others = known.text != entry.text && !known.archived;
+                if from.taint != Taint::Person || removed.is_some() || !is_of_others {
+                    return Err(MemoryError::Known { target, archived: known.archived });
+                }
+                removed = Some(known);
             }
             added = Some(entry);
         }
@@ -143,8 +153,12 @@ impl Memory {
     /// # Errors
     /// When it cannot be stored.
     pub fn pend(&self, planned: &Planned) -> Result<i64, MemoryError> {
+        let path = self.path(planned.target).map(|path| name(&path));
+        // The same text of another day is the same change.
+        let added = |c: &MemoryChange| c.added.as_deref().map(|line| Entry::of_line(line).text);
         let same = |c: &MemoryChange| {
-            c.added == planned.added.as_ref().map(Entry::recorded)
+            Some(&c.path) == path.as_ref()
+                && added(c) == planned.added.as_ref().map(|entry| entry.text.clone())
                 && c.removed == planned.removed.as_ref().map(Entry::recorded)
         };
         if let Some(waiting) = self.changes(&[ChangeState::Pending])?.into_iter().find(same) {

@@ -20,6 +20,10 @@ const SAME: f64 = 0.8;
 /// Most learnings of one kind that each is compared with.
 const COMPARED: usize = 200;
 
+/// Why a learning was retired whose time without use was over, and, before a number, that another one has taken over its uses.
+const FADED: &str = "not used for long";
+const MERGED: &str = "merged into";
+
 /// A learning that others are merged into.
 struct Leader<'a> {
     learning: &'a Learning,
@@ -83,10 +87,27 @@ fn faded(learning: &Learning, now: Time) -> bool {
     now.millis().saturating_sub(since.millis()) > days * DAY
 }
 
+/// Whether it was retired because it was not used for long: nobody said that it was wrong.
+pub(super) fn has_faded(learning: &Learning) -> bool {
+    learning.state == LearningState::Retired && reason(&learning.context) == FADED
+}
+
+/// Whether it was retired because another one says the same.
+pub(super) fn is_merged(learning: &Learning) -> bool {
+    let number = reason(&learning.context).strip_prefix(MERGED).map(str::trim);
+    learning.state == LearningState::Retired && number.is_some_and(|id| id.parse::<i64>().is_ok())
+}
+
+/// The reason at the end of the context of a learning that a consolidation retired.
+fn reason(context: &str) -> &str {
+    let end = context.rsplit_once(" (").and_then(|(_, end)| end.strip_suffix(')'));
+    end.unwrap_or(context)
+}
+
 fn retirement(learning: &Learning, into: Option<i64>) -> Retirement {
     let why = match into {
-        Some(id) => format!("merged into {id}"),
-        None => "not used for long".to_owned(),
+        Some(id) => format!("{MERGED} {id}"),
+        None => FADED.to_owned(),
     };
     let context = if learning.context.is_empty() { why } else { format!("{} ({why})", learning.context) };
     Retirement { seen: learning.clone(), into, context }

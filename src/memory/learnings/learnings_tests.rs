@@ -4,7 +4,7 @@ use std::time::Instant;
 use serde_json::json;
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::{
-    Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
+    Addition, Learning, LearningSource, LearningState, ManualClock, Provenance, SessionId, Taint, Time,
 };
 use tiller_store::{Options, Retirement, Store};
 
@@ -259,6 +259,12 @@ fn lines_go_out_and_come_in_as_proposals() {
         (LearningState::Proposed, 0, Taint::Web)
     );
     assert_eq!(lines::read("\u{feff}", NOW, false).learnings, []);
+    // What is beyond the limit counts, line by line.
+    let many = "{}\n".repeat(lines::LINES) + "\n" + &"{}\n".repeat(30);
+    let read = lines::read(&many, NOW, true);
+    assert_eq!(read.left_out, lines::LINES + 30);
+    let (at, why) = read.refused.last().unwrap();
+    assert_eq!((*at, why.as_str()), (lines::LINES + 2, "more than 20000 lines"));
 }
 
 /// The person's own learnings move to another machine: export, import, export gives the same lines, but for the numbers.
@@ -380,6 +386,43 @@ fn unused_learnings_fade_and_used_ones_later() {
     assert_eq!(gone(-5), [0i64; 0]);
 }
 
+/// A mistake that is made again brings back what has faded, and nothing that the user retired.
+#[test]
+fn what_has_faded_is_learned_again() {
+    let (_dir, service) = service();
+    let store = service.store();
+    let old = |subject: &str, state| Learning {
+        state,
+        context: "after a reboot".into(),
+        created_at: Time(NOW.0 - 3 * FADE_DAYS * DAY),
+        times_used: 1,
+        ..learning(0, subject, "error: the volume is not mounted", "add --now")
+    };
+    let add = |l: Learning| store.learnings().add(l).wait().unwrap().0;
+    let faded = add(old("one", LearningState::Active));
+    let wrong = add(old("two", LearningState::Active));
+    store.learnings().change(wrong, Some(LearningState::Retired), None).wait().unwrap();
+    let all = store.learnings().list("", None, 10).unwrap();
+    assert_eq!(store.learnings().consolidate(consolidate(&all, NOW)).wait().unwrap(), 1);
+    let output = "error: the volume is not mounted";
+    assert!(service.for_failure(&call("one up"), output).learnings.is_empty());
+    let offer = |subject: &str, mode| service.offer(learning(0, subject, output, "add --now"), mode).unwrap();
+    let again = offer("one", LearningsSetting::Save).unwrap();
+    assert_eq!((again.id, &again.state), (faded, &LearningState::Active));
+    let attached = service.for_failure(&call("one up"), output).learnings;
+    assert_eq!((attached[0].id, attached[0].times_used, attached[0].context.as_str()), (faded, 1, ""));
+    assert_eq!(offer("one", LearningsSetting::Save), None, "it is known now");
+    assert_eq!(offer("two", LearningsSetting::Save), None, "the user said that it was wrong");
+    // It does not fade at once, and what it was before can be brought back.
+    let all = store.learnings().list("", None, 10).unwrap();
+    assert_eq!((all.len(), consolidate(&all, NOW).len()), (2, 0));
+    assert_eq!(store.learnings().undo(faded).wait().unwrap().state, LearningState::Retired);
+    // What was merged into another one is known by that one.
+    let merged = Learning { context: "x (merged into 1)".into(), ..old("three", LearningState::Retired) };
+    add(merged);
+    assert_eq!(offer("three", LearningsSetting::Save), None);
+}
+
 #[test]
 fn a_consolidation_loses_no_change_that_was_made_meanwhile() {
     let (_dir, service) = service();
@@ -461,6 +504,33 @@ fn a_message_that_names_a_command_gets_its_learning_once() {
     assert_eq!(service.for_message(s, "what is a crate?").learnings.len(), 0);
     assert_eq!(service.for_message(s, "please run Cargo publish now").learnings.len(), 1);
     assert_eq!(service.for_message(s, "cargo publish again").learnings.len(), 0);
+}
+
+/// The result of a script has each learning once and no more than any other result, and a learning that it has not is not used.
+#[test]
+fn learnings_of_the_calls_of_a_script_are_bounded_together() {
+    let (_dir, service) = service();
+    for n in 0..5 {
+        let l = learning(0, &format!("make t{n}"), "error: no rule", &format!("configure {n} first"));
+        service.store().learnings().add(l).wait().unwrap();
+    }
+    let (s, other) = (session(), SessionId::fresh(&tiller_protocol::SeqIds::default(), Time(1)));
+    let mut used = Vec::new();
+    for command in ["make t0", "make t0", "make t1", "make t2", "make t3", "make t4"] {
+        let notes = service.kept_for(s, "c1");
+        let found = service.for_failure(&call(command), "error: no rule");
+        assert_eq!(found.learnings.len(), 1);
+        let fit = service.beside(&notes, found, notes.left());
+        let texts = fit.texts.into_iter().map(|text| (Addition::Learning, text)).collect();
+        let learnings: Vec<i64> = fit.learnings.iter().map(|l| l.id).collect();
+        used.extend(learnings.clone());
+        service.keep_for(s, "c1", Notes { texts, learnings, taint: Some(Taint::ToolOutput) });
+    }
+    assert_eq!(used, [1, 2, 3]);
+    assert_eq!(service.take_for(other, "c1"), Notes::default(), "a call of another session with this id");
+    let notes = service.take_for(s, "c1");
+    assert_eq!((notes.texts.len(), notes.learnings, notes.taint), (3, used, Some(Taint::ToolOutput)));
+    assert_eq!(service.take_for(s, "c1"), Notes::default());
 }
 
 /// What is a rule does not fade, and two rules are two whatever their words.

@@ -97,16 +97,22 @@ struct Row {
 /// Reads JSON lines. All that is read is proposed, and of the web's taint: the person decides. `mine`: the file is the
 /// person's own, and each learning has the state, the times, the uses and the origin that its line states.
 pub fn read(text: &str, now: Time, mine: bool) -> LinesRead {
-    let mut read = LinesRead::default();
+    let (mut read, mut full) = (LinesRead::default(), false);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() {
             continue;
         }
-        let one =
-            if at >= LINES { Err(format!("more than {LINES} lines")) } else { learning(line, now, mine) };
-        match one {
+        if at >= LINES {
+            // Each counts; the report names the first.
+            if !std::mem::replace(&mut full, true) {
+                read.refused.push((at + 1, format!("more than {LINES} lines")));
+            }
+            read.left_out += 1;
+            continue;
+        }
+        match learning(line, now, mine) {
             Ok(learning) => read.learnings.push(learning),
             Err(why) => {
                 read.left_out += 1;
@@ -114,9 +120,6 @@ pub fn read(text: &str, now: Time, mine: bool) -> LinesRead {
                     read.refused.push((at + 1, why));
                 }
             }
-        }
-        if at >= LINES {
-            break;
         }
     }
     // The same learning twice in one file.

@@ -1,17 +1,17 @@
 //! The learnings of this person: saving, finding, attaching.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::schema::LearningsSetting;
 use tiller_protocol::memory::has_matcher;
 use tiller_protocol::{
-    Addition, Clock, Learning, LearningSource, LearningState, Provenance, SessionId, Taint,
+    Addition, Clock, EntryId, Learning, LearningSource, LearningState, Provenance, SessionId, Taint,
 };
 use tiller_store::Store;
 
-use super::consolidate::consolidate;
+use super::consolidate::{consolidate, has_faded, is_merged};
 use super::find::{has_word, relevance};
 use super::kind::{CallKind, command_subjects, failure_kind};
 use super::limits::{CONTEXT, ERROR, FIX, PATTERN, TAG, TAGS};
@@ -35,6 +35,8 @@ const COMPARED: u32 = 200;
 const SUBJECTS: usize = 4;
 /// Time between two consolidations, in milliseconds.
 const DAY: i64 = 24 * 3_600 * 1_000;
+/// Time after which this process asks the database again whether a consolidation is due, in milliseconds.
+const HOUR: i64 = 3_600 * 1_000;
 /// Most learnings of one consolidation.
 const ALL: u32 = 50_000;
 
@@ -53,21 +55,29 @@ pub struct Notes {
     pub texts: Vec<(Addition, String)>,
     /// The numbers of the learnings among them.
     pub learnings: Vec<i64>,
+    /// The least trusted origin of the texts; `None`: none is of others.
+    pub taint: Option<Taint>,
 }
 
 impl Notes {
-    /// Adds what is not there yet, up to `most` texts.
-    pub fn add(&mut self, other: Self, most: usize) {
+    /// Adds what is not there yet.
+    pub fn add(&mut self, other: Self) {
         for (what, text) in other.texts {
-            if self.texts.len() < most && self.texts.iter().all(|(_, known)| *known != text) {
+            if self.texts.iter().all(|(_, known)| *known != text) {
                 self.texts.push((what, text));
             }
         }
         for number in other.learnings {
-            if self.learnings.len() < most && !self.learnings.contains(&number) {
+            if !self.learnings.contains(&number) {
                 self.learnings.push(number);
             }
         }
+        self.taint = self.taint.max(other.taint);
+    }
+
+    /// How many more texts the result of a script has room for.
+    pub fn left(&self) -> usize {
+        OF_SCRIPT.saturating_sub(self.texts.len())
     }
 }
 
@@ -81,11 +91,13 @@ pub struct Learnings {
     looked: Mutex<HashSet<SessionId>>,
     /// Sessions whose model has read text of the web or of an MCP server.
     tainted: Mutex<HashSet<SessionId>>,
-    /// What concerns calls of scripts that still run, by the call of the script.
-    of_scripts: Mutex<HashMap<String, Notes>>,
+    /// What concerns calls of scripts that still run, by the call of the script in its session.
+    of_scripts: Mutex<HashMap<(SessionId, String), Notes>>,
     mode: Mutex<LearningsSetting>,
     /// Bytes of the learnings that are attached at once.
     room: AtomicUsize,
+    /// When it was asked last whether a consolidation is due, by the clock in milliseconds.
+    asked_at: AtomicI64,
     rules: Option<RuleBook>,
     promotions: Option<Promotions>,
     secret: FindSecret,
@@ -103,6 +115,7 @@ impl Learnings {
             of_scripts: Mutex::default(),
             mode: Mutex::default(),
             room: AtomicUsize::new(bytes_of(LEARNING_TOKENS)),
+            asked_at: AtomicI64::new(i64::MIN),
             rules: None,
             promotions: None,
             secret: no_secret(),
@@ -178,16 +191,56 @@ impl Learnings {
         if tainted.contains(&session) { Taint::Web } else { usual }
     }
 
-    /// Keeps what concerns a call of a script for the result of the script: call `outer`.
-    pub fn keep_for(&self, outer: &str, notes: Notes) {
+    /// Keeps what concerns a call of a script for the result of the script: call `outer` of the session.
+    pub fn keep_for(&self, session: SessionId, outer: &str, notes: Notes) {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(outer.to_owned()).or_default().add(notes, OF_SCRIPT);
+        all.entry((session, outer.to_owned())).or_default().add(notes);
+    }
+
+    /// What is kept for the result of this call now.
+    pub fn kept_for(&self, session: SessionId, outer: &str) -> Notes {
+        let all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&(session, outer.to_owned())).cloned().unwrap_or_default()
     }
 
     /// Takes out what was kept for the result of this call.
-    pub fn take_for(&self, outer: &str) -> Notes {
+    pub fn take_for(&self, session: SessionId, outer: &str) -> Notes {
         let mut all = self.of_scripts.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(outer).unwrap_or_default()
+        all.remove(&(session, outer.to_owned())).unwrap_or_default()
+    }
+
+    /// Those of `found` that the notes of the same result do not have, and that there is room for beside them: all learnings of
+    /// a result together are bounded. `most`: of them.
+    pub fn beside(&self, notes: &Notes, found: Attached, most: usize) -> Attached {
+        let room = self.room.load(Ordering::Relaxed);
+        let of_learnings = notes.texts.iter().filter(|(what, _)| *what == Addition::Learning);
+        let mut bytes: usize = of_learnings.map(|(_, text)| text.len()).sum();
+        let most = ATTACHED.saturating_sub(notes.learnings.len()).min(most);
+        let mut fit = Attached::default();
+        for (text, learning) in found.texts.into_iter().zip(found.learnings) {
+            let known = notes.learnings.contains(&learning.id);
+            if !known && fit.learnings.len() < most && bytes + text.len() <= room {
+                bytes += text.len();
+                fit.texts.push(text);
+                fit.learnings.push(learning);
+            }
+        }
+        fit
+    }
+
+    /// Takes note of what stands in the conversation of a session that is opened: rules, each with its entry, and learnings
+    /// at the end of messages.
+    pub fn restore_shown<'a>(
+        &self,
+        session: SessionId,
+        rules: impl Iterator<Item = (&'a str, EntryId)>,
+        with_messages: impl Iterator<Item = i64>,
+    ) {
+        if let Some(book) = &self.rules {
+            book.restore_shown(session, rules);
+        }
+        let mut given = self.with_messages.lock().unwrap_or_else(PoisonError::into_inner);
+        given.entry(session).or_default().extend(with_messages);
     }
 
     /// The database that they are in.
@@ -298,8 +351,17 @@ impl Learnings {
             .about(&kind.tool, &subjects, false, COMPARED)
             .map_err(|e| e.notice().message)?;
         let fix = words(&learning.fix);
-        let known = known.iter().filter(|k| k.state != LearningState::Aside);
-        if known.into_iter().any(|k| relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9) {
+        let same = |k: &&Learning| {
+            let other = k.state == LearningState::Aside;
+            !other && relevance(k, kind, "").fits() && likeness(&words(&k.fix), &fix) >= 0.9
+        };
+        let same: Vec<&Learning> = known.iter().filter(same).collect();
+        if same.iter().any(|k| !has_faded(k) && !is_merged(k)) {
+            return Ok(None);
+        }
+        // The mistake was made again: what has faded is of use once more.
+        let faded = same.iter().find(|k| has_faded(k)).copied().cloned();
+        if faded.is_none() && !same.is_empty() {
             return Ok(None);
         }
         learning.state = match (mode, &learning.source.taint) {
@@ -315,8 +377,11 @@ impl Learnings {
             }
             _ => LearningState::Proposed,
         };
-        let (id, new) =
-            self.store.learnings().add(learning.clone()).wait().map_err(|e| e.notice().message)?;
+        let stored = match faded {
+            Some(faded) => self.store.learnings().learn_again(faded, learning.clone()),
+            None => self.store.learnings().add(learning.clone()),
+        };
+        let (id, new) = stored.wait().map_err(|e| e.notice().message)?;
         learning.id = id;
         Ok(new.then_some(learning))
     }
@@ -366,8 +431,14 @@ impl Learnings {
         attached
     }
 
-    /// Consolidates, at most once a day; how many were changed. Blocks.
+    /// Consolidates, at most once a day; how many were changed. It costs nothing until an hour after the last call that asked.
+    /// Blocks.
     pub fn consolidate_if_due(&self) -> usize {
+        let now = self.clock.now().millis();
+        if (0..HOUR).contains(&now.saturating_sub(self.asked_at.load(Ordering::Relaxed))) {
+            return 0;
+        }
+        self.asked_at.store(now, Ordering::Relaxed);
         if !self.store.learnings().consolidation_due(DAY).wait().unwrap_or(false) {
             return 0;
         }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_protocol::memory::MemoryPage;
-use tiller_protocol::{Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog};
+use tiller_protocol::{
+    EntryId, Learning, MemoryFile, MemoryState, RuleReceipts, SessionId, Taint, ToolCatalog,
+};
 use tiller_store::Store;
 
 use super::index::{RuleCall, RuleIndex};
@@ -35,6 +37,25 @@ pub struct RuleHit {
     /// The rule only forbids, and this call, of the same tool and program, is one that it does not forbid: that is counted and
     /// not shown.
     pub spares: bool,
+}
+
+/// A call that rules concern, and where their texts are put.
+#[derive(Clone, Copy, Debug)]
+pub struct RulePlace {
+    pub session: SessionId,
+    /// The reply that made the call: the model reads the texts with the results of the whole reply. `None`: it is not known.
+    pub reply: Option<EntryId>,
+    /// A script made the call: its result has each text once, whatever the number of calls.
+    pub in_script: bool,
+    /// Most texts that there is room for.
+    pub most: usize,
+}
+
+/// When a rule was shown in a session, by the replies whose calls it concerned.
+#[derive(Clone, Copy, Debug)]
+struct ShownRule {
+    first: Option<EntryId>,
+    last: Option<EntryId>,
 }
 
 /// An entry of a file that is a rule.
@@ -102,7 +123,7 @@ pub struct RuleBook {
     read: Mutex<Option<RulesRead>>,
     learned: Mutex<Option<LearnedRead>>,
     /// Rules whose text stands in the conversation of a session.
-    shown: Mutex<HashMap<SessionId, HashSet<String>>>,
+    shown: Mutex<HashMap<SessionId, HashMap<String, ShownRule>>>,
     /// Faults that a notice has named.
     reported: Mutex<HashSet<(String, String)>>,
 }
@@ -176,7 +197,7 @@ impl RuleBook {
 
     /// Why the matcher of a learning cannot be read, without a full stop; `None`: it can, or there is none.
     pub fn fault_of(&self, learning: &Learning) -> Option<String> {
-        parse(&text_of(learning), &self.tools).err()
+        learning_fault(learning, &self.tools)
     }
 
     /// The memory files of models' prompts without the entries that are rules: these stand with the calls that they concern.
@@ -208,16 +229,21 @@ impl RuleBook {
             for entry in live(file) {
                 let text = &entry.text;
                 let place = || (file.path.to_string_lossy().into_owned(), entry.line());
-                match parse(text, &self.tools) {
-                    Err(why) if found.faults.len() < FAULTS => {
-                        found.faults.push(RuleFault { label: file.label, place: place(), why });
+                let fault = match parse(text, &self.tools) {
+                    Err(why) => Some(why),
+                    Ok(Some(_)) if !of_others(text) && found.rules.len() >= RULES => {
+                        Some(format!("there are {RULES} rules before it, and no more count"))
                     }
                     // A marked entry is no rule: `mark` reports it.
-                    Ok(Some(rule)) if !of_others(text) && found.rules.len() < RULES => {
+                    Ok(Some(rule)) if !of_others(text) => {
                         let rule = BookRule { rule, origin: file.label.to_owned() };
                         found.rules.push(FileRule { rule, place: place() });
+                        None
                     }
-                    _ => {}
+                    Ok(_) => None,
+                };
+                if let Some(why) = fault.filter(|_| found.faults.len() < FAULTS) {
+                    found.faults.push(RuleFault { label: file.label, place: place(), why });
                 }
             }
         }
@@ -229,7 +255,7 @@ impl RuleBook {
     /// Says at each entry of a page why its matcher has no power over calls. Blocks.
     pub fn mark(&self, page: &mut MemoryPage) {
         let (read, others) = (self.of_files(), self.memory.lines_of_others());
-        for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept && e.has_matcher()) {
+        for entry in page.entries.iter_mut().filter(|e| e.state == MemoryState::Kept) {
             let Some(file) = page.files.iter().find(|file| file.target == entry.target) else { continue };
             let own = Entry { date: entry.date.clone(), text: entry.text.clone(), archived: false };
             let place = (file.path.clone(), own.line());
@@ -239,7 +265,7 @@ impl RuleBook {
             }
             if let Some(fault) = read.faults.iter().find(|fault| fault.place == place) {
                 entry.fault = format!("It is no rule: {}", fault.why);
-            } else if of_others(&entry.text) || others.contains(&place) {
+            } else if entry.has_matcher() && (of_others(&entry.text) || others.contains(&place)) {
                 entry.fault = NO_RULE.into();
             }
         }
@@ -259,42 +285,58 @@ impl RuleBook {
     }
 
     /// Takes note that these rules concern a call that was made: the texts for the end of its result, and the counts that
-    /// are to be stored. Counts of rules that are shown are in the order of the texts.
-    pub fn note(&self, session: SessionId, hits: &[RuleHit]) -> (Vec<String>, Vec<(String, RuleReceipts)>) {
+    /// are to be stored. Counts of rules that are shown are in the order of the texts. Only what the model had read when it
+    /// made the call can be followed or violated.
+    pub fn note(&self, place: &RulePlace, hits: &[RuleHit]) -> (Vec<String>, Vec<(String, RuleReceipts)>) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = shown.entry(session).or_default();
+        let shown = shown.entry(place.session).or_default();
+        let is_of_reply = |reply: Option<EntryId>| reply.is_some() && reply == place.reply;
         let (mut texts, mut counts, mut bytes) = (Vec::new(), Vec::new(), 0);
         // What forbids the call comes first.
         let mut hits: Vec<&RuleHit> = hits.iter().collect();
         hits.sort_by_key(|h| !h.forbids);
         for hit in hits {
             let rule = &hit.rule.rule;
-            let before = shown.contains(&rule.text);
+            let known = shown.get(&rule.text).copied();
+            let read = known.is_some_and(|known| !is_of_reply(known.first));
             let mut count = RuleReceipts::default();
             if hit.spares {
-                if before {
+                if read {
                     counts.push((rule.text.clone(), RuleReceipts { followed: 1, ..count }));
                 }
                 continue;
             }
-            match (before, hit.forbids) {
+            match (read, hit.forbids) {
                 (true, true) => count.violated = 1,
                 (true, false) if !rule.never.is_empty() => count.followed = 1,
                 _ => {}
             }
             let text = attached(hit);
             let fits = texts.is_empty() || bytes + text.len() <= BUDGET;
-            if (!before || hit.forbids) && texts.len() < ATTACHED && fits {
+            let repeated = place.in_script && known.is_some_and(|known| is_of_reply(known.last));
+            let due = (known.is_none() || hit.forbids) && !repeated;
+            if due && texts.len() < ATTACHED.min(place.most) && fits {
                 bytes += text.len();
                 texts.push(text);
                 count.shown = 1;
-                shown.insert(rule.text.clone());
+                let now = ShownRule { first: place.reply, last: place.reply };
+                shown.entry(rule.text.clone()).and_modify(|known| known.last = place.reply).or_insert(now);
             }
             if count != RuleReceipts::default() {
                 counts.push((rule.text.clone(), count));
             }
         }
         (texts, counts)
+    }
+
+    /// Takes note that these rules stand in the conversation of a session that is opened, each with the entry that it stands in.
+    pub fn restore_shown<'a>(&self, session: SessionId, rules: impl Iterator<Item = (&'a str, EntryId)>) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = shown.entry(session).or_default();
+        for (rule, entry) in rules {
+            let then = ShownRule { first: Some(entry), last: Some(entry) };
+            shown.entry(rule.to_owned()).or_insert(then);
+        }
     }
 
     /// The conversation was compacted, or another branch was opened: its rules are to be shown again.
@@ -311,6 +353,11 @@ fn attached(hit: &RuleHit) -> String {
     let text = hit.rule.rule.text.replace(['[', ']'], "'");
     let verb = if hit.forbids { "forbids this call" } else { "concerns this call" };
     format!("[A rule of {} {verb}: {text}]", hit.rule.origin.replace(['[', ']'], "'"))
+}
+
+/// As [`RuleBook::fault_of`], where there is no book.
+pub fn learning_fault(learning: &Learning, tools: &ToolCatalog) -> Option<String> {
+    parse(&text_of(learning), tools).err()
 }
 
 /// The text of a learning in which matchers stand.

@@ -1,4 +1,4 @@
-use tiller_protocol::{ManualClock, SeqIds, SessionId, Time};
+use tiller_protocol::{EntryId, ManualClock, SeqIds, SessionId, Time};
 use tiller_store::{Options, Store};
 use tiller_tool::Registry;
 
@@ -29,6 +29,11 @@ fn marks(book: &RuleBook) -> Vec<(String, String)> {
     book.mark(&mut page);
     let faulty = page.entries.into_iter().filter(|e| !e.fault.is_empty());
     faulty.map(|e| (e.text, e.fault)).collect()
+}
+
+/// A call of this reply.
+fn at(session: SessionId, reply: Option<EntryId>) -> RulePlace {
+    RulePlace { session, reply, in_script: false, most: usize::MAX }
 }
 
 fn session() -> SessionId {
@@ -140,7 +145,7 @@ fn entries_that_say_the_same_are_one_rule() {
     assert_eq!(rules[0].origin, "MEMORY.md, USER.md");
     let hits: Vec<RuleHit> =
         rules.into_iter().take(1).map(|rule| RuleHit { rule, forbids: false, spares: false }).collect();
-    let (_, counts) = book.note(session(), &hits);
+    let (_, counts) = book.note(&at(session(), None), &hits);
     let once = RuleReceipts { shown: 1, ..RuleReceipts::default() };
     assert_eq!(counts, [("Ask first.".to_owned(), once)]);
 }
@@ -159,6 +164,12 @@ fn hostile_files_are_bounded_and_never_wait() {
     let many: String = (0..50_000).map(|n| format!("- {n} [when: read]\n")).collect();
     std::fs::write(&path, many).unwrap();
     assert_eq!(book.rules(&store).len(), RULES);
+    let faults = book.new_faults();
+    assert_eq!(faults.len(), FAULTS);
+    assert!(
+        faults[0].ends_with("is no rule: there are 1000 rules before it, and no more count"),
+        "{faults:?}"
+    );
     // Larger than a memory file may be, and no text.
     std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
     assert_eq!(book.rules(&store), []);
@@ -178,17 +189,51 @@ fn a_rule_is_shown_once_and_again_when_it_is_violated() {
     let rule = book.rules(&store).remove(0);
     let hit = |forbids| [RuleHit { rule: rule.clone(), forbids, spares: false }];
     let s = session();
-    let (texts, counts) = book.note(s, &hit(false));
+    let (texts, counts) = book.note(&at(s, None), &hit(false));
     assert_eq!(texts, ["[A rule of MEMORY.md concerns this call: No pushes.]"]);
     assert_eq!(counts[0].1, RuleReceipts { shown: 1, followed: 0, violated: 0 });
-    let (texts, counts) = book.note(s, &hit(false));
+    let (texts, counts) = book.note(&at(s, None), &hit(false));
     assert_eq!((texts.len(), counts[0].1), (0, RuleReceipts { shown: 0, followed: 1, violated: 0 }));
-    let (texts, counts) = book.note(s, &hit(true));
+    let (texts, counts) = book.note(&at(s, None), &hit(true));
     assert_eq!(texts, ["[A rule of MEMORY.md forbids this call: No pushes.]"]);
     assert_eq!(counts[0].1, RuleReceipts { shown: 1, followed: 0, violated: 1 });
     book.forget(s);
-    let (texts, counts) = book.note(s, &hit(true));
+    let (texts, counts) = book.note(&at(s, None), &hit(true));
     assert_eq!((texts.len(), counts[0].1.violated), (1, 0), "it was not shown before");
+}
+
+/// The model reads a rule once its reply is over: other calls of the reply neither follow nor violate it.
+#[test]
+fn only_a_rule_that_the_model_has_read_is_violated() {
+    let (_dir, store, book) = book("- No pushes. [never: terminal \"git push*\"]\n");
+    let rule = book.rules(&store).remove(0);
+    let hit = |forbids| [RuleHit { rule: rule.clone(), forbids, spares: !forbids }];
+    let (s, ids) = (session(), SeqIds::default());
+    let counts = |place: &RulePlace, forbids| {
+        let (texts, counts) = book.note(place, &hit(forbids));
+        let counts = counts.first().map(|(_, count)| *count).unwrap_or_default();
+        assert_eq!(u32::try_from(texts.len()).unwrap(), counts.shown);
+        (counts.shown, counts.followed, counts.violated)
+    };
+    let [one, two, three] = [(); 3].map(|()| at(s, Some(EntryId::fresh(&ids, Time(1)))));
+    assert_eq!(counts(&one, true), (1, 0, 0));
+    assert_eq!(counts(&one, false), (0, 0, 0));
+    // Its result says it, too.
+    assert_eq!(counts(&one, true), (1, 0, 0));
+    assert_eq!(counts(&two, false), (0, 1, 0));
+    assert_eq!(counts(&two, true), (1, 0, 1));
+    // The result of a script says it once, and each of its calls is counted.
+    let script = RulePlace { in_script: true, ..three };
+    assert_eq!(counts(&script, true), (1, 0, 1));
+    assert_eq!(counts(&script, true), (0, 0, 1));
+    // What there is no room for is not shown, so that it is due with the next call.
+    let other = SessionId::fresh(&ids, Time(2));
+    assert_eq!(counts(&RulePlace { most: 0, ..at(other, one.reply) }, true), (0, 0, 0));
+    assert_eq!(counts(&at(other, two.reply), true), (1, 0, 0));
+    // It stands in the conversation of a session that is opened again.
+    let opened = SessionId::fresh(&ids, Time(3));
+    book.restore_shown(opened, [("No pushes.", one.reply.unwrap())].into_iter());
+    assert_eq!(counts(&at(opened, two.reply), true), (1, 0, 1));
 }
 
 /// The longest rule is shown whole, and a rule that only forbids is followed by a call that it spares.
@@ -199,10 +244,10 @@ fn a_long_rule_is_shown_whole_and_one_that_only_forbids_can_be_followed() {
     let rule = book.rules(&store).remove(0);
     let hit = |forbids| [RuleHit { rule: rule.clone(), forbids, spares: !forbids }];
     let s = session();
-    assert_eq!(book.note(s, &hit(false)), (vec![], vec![]), "it was not shown yet");
-    let (texts, _) = book.note(s, &hit(true));
+    assert_eq!(book.note(&at(s, None), &hit(false)), (vec![], vec![]), "it was not shown yet");
+    let (texts, _) = book.note(&at(s, None), &hit(true));
     assert!(texts[0].contains(&long), "{texts:?}");
-    let (texts, counts) = book.note(s, &hit(false));
+    let (texts, counts) = book.note(&at(s, None), &hit(false));
     assert_eq!((texts.len(), counts[0].1), (0, RuleReceipts { shown: 0, followed: 1, violated: 0 }));
 }
 
@@ -215,6 +260,17 @@ fn text_that_is_no_entry_is_no_rule() {
     let texts: Vec<String> = book.rules(&store).into_iter().map(|r| r.rule.text).collect();
     assert_eq!(texts, ["one", "two"]);
     assert_eq!(book.new_faults(), [""; 0]);
+}
+
+/// An entry that is a matcher but for its capitals says so, in the notice and in the list.
+#[test]
+fn what_is_nearly_a_matcher_is_named() {
+    let (_dir, store, book) = book("- No pushes. [Never: terminal \"git push*\"]\n- words\n");
+    assert_eq!(book.rules(&store), []);
+    let faults = book.new_faults();
+    assert!(faults.len() == 1 && faults[0].contains("not '[Never:'"), "{faults:?}");
+    let marks = marks(&book);
+    assert!(marks.len() == 1 && marks[0].1.starts_with("It is no rule: write '[when:'"), "{marks:?}");
 }
 
 /// Entries that appear while a program runs that nothing confines have no power until the user accepts them.

@@ -48,9 +48,9 @@ fn parts(pattern: &str) -> (&str, &str) {
     pattern.split_once('(').unwrap_or((pattern, ""))
 }
 
-/// Whether the tool of a pattern may be several.
+/// Whether the tool of a pattern may be several, or is one of an MCP server: calls of those have other names.
 fn is_of_many(tool: &str) -> bool {
-    tool.contains('*')
+    tool.contains(['*', '?', '<']) || tool.starts_with("mcp:")
 }
 
 /// The characters that an argument begins with and that are the same in each command that it matches.
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn pattern() -> impl Strategy<Value = String> {
-        let tool = prop::sample::select(vec!["terminal", "read_file", "edit_file", "mcp__*", "*", "term*"]);
+        let tool = prop::sample::select(vec!["terminal", "read_file", "edit_file", "mcp:a:b", "*", "term*"]);
         let argument = prop::sample::select(vec![
             "",
             "*",

@@ -16,6 +16,9 @@ pub const SHOWN: usize = 1_400;
 const MATCHERS: usize = 8;
 /// Bytes of a matcher's argument.
 const ARGUMENT: usize = 200;
+/// Marks that an argument may stand between; editors replace straight ones by others.
+const QUOTES: [(char, char); 5] =
+    [('"', '"'), ('\'', '\''), ('`', '`'), ('\u{201c}', '\u{201d}'), ('\u{2018}', '\u{2019}')];
 
 /// An entry with matchers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,11 @@ pub fn parse(entry: &str, tools: &ToolCatalog) -> Result<Option<ActionRule>, Str
         rest = &inner[end + 1..];
     }
     text.push_str(rest);
+    if let Some(written) = nearly(&text) {
+        return Err(format!(
+            "write '{WHEN}' or '{NEVER}' in small letters and without a blank, not '{written}'"
+        ));
+    }
     if found == 0 {
         return Ok(None);
     }
@@ -97,6 +105,22 @@ fn next(text: &str) -> Option<(usize, &'static str)> {
     all.into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
+/// The beginning of what is a matcher but for capitals or blanks: it would have no power, and nobody would know.
+fn nearly(text: &str) -> Option<&str> {
+    text.match_indices('[').find_map(|(at, _)| {
+        let end = at + 1 + text[at + 1..].find(|c: char| !c.is_ascii_alphabetic() && c != ' ')?;
+        let word = text[at + 1..end].trim();
+        let is_matcher = ["when", "never"].iter().any(|own| word.eq_ignore_ascii_case(own));
+        (is_matcher && text[end..].starts_with(':')).then(|| &text[at..=end])
+    })
+}
+
+/// A text without the quotes that it stands between.
+fn unquoted(text: &str) -> &str {
+    let between = |(open, close): &(char, char)| text.strip_prefix(*open)?.strip_suffix(*close);
+    QUOTES.iter().find_map(between).unwrap_or(text)
+}
+
 /// The bracket that closes a matcher; one in quotes does not.
 fn close(text: &str) -> Option<usize> {
     let mut quoted = false;
@@ -110,32 +134,52 @@ fn close(text: &str) -> Option<usize> {
     None
 }
 
+/// The tools of MCP servers in the form of permission rules, `mcp:SERVER:TOOL`: written so, or by the names that models know.
+/// `None`: it is another tool.
+fn of_mcp(word: &str) -> Option<String> {
+    let (server, tool) = match (word.strip_prefix("mcp:"), word.strip_prefix("mcp__")) {
+        (Some(rest), _) => rest.split_once(':').unwrap_or((rest, "*")),
+        (_, Some(rest)) => rest.split_once("__").unwrap_or((rest, "*")),
+        _ => return None,
+    };
+    let whole = !server.is_empty() && !tool.is_empty() && !word.contains(['(', ')']);
+    whole.then(|| format!("mcp:{server}:{tool}"))
+}
+
+/// Whether a name with wildcards may be that of one of these tools.
+fn may_be_of(word: &str, tools: &ToolCatalog) -> bool {
+    let head = word.split(['*', '?']).next().unwrap_or_default();
+    word.contains('*') && !word.contains(['(', ')']) && tools.names().any(|name| name.starts_with(head))
+}
+
 /// `terminal "git push*"`, `edit src/**`, `read`, or the name of a tool.
 fn patterns(matcher: &str, tools: &ToolCatalog) -> Result<Vec<String>, String> {
     let (word, argument) = matcher.split_once(char::is_whitespace).unwrap_or((matcher, ""));
-    let argument = argument.trim();
-    let argument = argument.strip_prefix('"').and_then(|a| a.strip_suffix('"')).unwrap_or(argument);
+    let argument = unquoted(argument.trim());
     if word.is_empty() {
         return Err("a matcher names a tool, or edit, read, run, web".into());
     }
     if argument.len() > ARGUMENT {
         return Err(format!("the argument of '{word}' is too long"));
     }
+    if !tiller_shell::invisibles(argument).is_empty() {
+        return Err(format!("the argument of '{word}' contains an invisible character"));
+    }
     let with = |tool: &str| if argument.is_empty() { tool.to_owned() } else { format!("{tool}({argument})") };
     let of = |wanted: &dyn Fn(RuleArgument) -> bool| -> Vec<String> {
         tools.iter().filter(|t| wanted(t.rule)).map(|t| with(t.name)).collect()
     };
-    let found = match word {
-        "edit" | "write" => of(&RuleArgument::changes_path),
-        "read" => of(&|r| r == RuleArgument::ReadPath),
-        "run" | "command" => of(&|r| r == RuleArgument::Command),
-        "web" => of(&|r| r == RuleArgument::Address),
-        tool if tool.contains('*') || tools.get(tool).is_some() => vec![with(tool)],
-        other => {
-            return Err(format!(
-                "there is no tool '{other}'; a matcher names a tool, or edit, read, run, web"
-            ));
-        }
+    let found = match (word, of_mcp(word)) {
+        (_, Some(tool)) => vec![with(&tool)],
+        ("edit" | "write", _) => of(&RuleArgument::changes_path),
+        ("read", _) => of(&|r| r == RuleArgument::ReadPath),
+        ("run" | "command", _) => of(&|r| r == RuleArgument::Command),
+        ("web", _) => of(&|r| r == RuleArgument::Address),
+        (tool, _) if tools.contains(tool) || may_be_of(tool, tools) => vec![with(tool)],
+        _ => Vec::new(),
     };
+    if found.is_empty() {
+        return Err(format!("there is no tool '{word}'; a matcher names a tool, or edit, read, run, web"));
+    }
     Ok(found)
 }

@@ -24,7 +24,22 @@ fn matchers_become_patterns_of_permission_rules() {
     assert!(edit.never.contains(&"write_file(src/gen/**)".to_owned()), "{edit:?}");
     assert!(edit.never.contains(&"edit_file(src/gen/**)".to_owned()), "{edit:?}");
     assert_eq!(rule("x [when: web_fetch]").when, ["web_fetch"]);
-    assert_eq!(rule("x [when: mcp__github__*]").when, ["mcp__github__*"]);
+    // Tools of MCP servers, in the form of permission rules.
+    for (written, pattern) in [
+        ("mcp__github__*", "mcp:github:*"),
+        ("mcp__github__create_issue", "mcp:github:create_issue"),
+        ("mcp__github", "mcp:github:*"),
+        ("mcp:github:create_issue", "mcp:github:create_issue"),
+        ("mcp:github", "mcp:github:*"),
+        ("web_*", "web_*"),
+        ("*", "*"),
+    ] {
+        assert_eq!(rule(&format!("x [when: {written}]")).when, [pattern], "{written}");
+    }
+    // Quotes of an editor are quotes.
+    for quoted in ["\"ls *\"", "'ls *'", "`ls *`", "\u{201c}ls *\u{201d}", "\u{2018}ls *\u{2019}", "ls *"] {
+        assert_eq!(rule(&format!("x [never: terminal {quoted}]")).never, ["terminal(ls *)"], "{quoted}");
+    }
     // A bracket inside quotes is part of the pattern.
     assert_eq!(rule("x [when: terminal \"test [a-z]*\"]").when, ["terminal(test [a-z]*)"]);
 }
@@ -32,11 +47,21 @@ fn matchers_become_patterns_of_permission_rules() {
 #[test]
 fn text_without_matchers_is_no_rule_and_wrong_ones_say_why() {
     let tools = tools();
-    assert_eq!(parse("Prefers tabs [sic].", &tools), Ok(None));
+    for text in ["Prefers tabs [sic].", "Ask [Whenever: possible].", "a [b] c: never", "[", "[:"] {
+        assert_eq!(parse(text, &tools), Ok(None), "{text}");
+    }
+    let none = ToolCatalog::default();
+    assert!(parse("x [when: web]", &none).is_err(), "no tool is for the web");
     for (text, part) in [
         ("x [when: terminal \"a\"", "no ']'"),
         ("x [when: treminal \"a\"]", "no tool 'treminal'"),
         ("x [never: ]", "names a tool"),
+        ("x [when: termnal*]", "no tool 'termnal*'"),
+        ("x [when: mcp__]", "no tool 'mcp__'"),
+        ("x [when: mcp__a(b*]", "no tool 'mcp__a(b*'"),
+        ("x [when: terminal \"a\u{200b}b\"]", "invisible character"),
+        ("x [Never: terminal \"a\"]", "not '[Never:'"),
+        ("x [when: read] [ never : terminal \"a\"]", "not '[ never :'"),
     ] {
         let why = parse(text, &tools).unwrap_err();
         assert!(why.contains(part), "{text}: {why}");

@@ -12,7 +12,7 @@ mod index;
 pub mod matcher;
 pub mod promotion;
 
-pub use book::{BookRule, RuleBook, RuleHit};
+pub use book::{BookRule, RuleBook, RuleHit, RulePlace, learning_fault};
 pub use index::RuleCall;
 pub use matcher::ActionRule;
 pub use promotion::{Promotions, RuleFile, WriteTexts};

@@ -252,11 +252,14 @@ fn found(memory: &Memory, args: &Args) -> Result<(String, usize), MemoryError> {
     let page = memory.page(&MemoryQuery { filter: args.text.clone() })?;
     let mut out = faults(&page, args);
     let kept = |e: &&MemoryEntry| matches!(e.state, MemoryState::Kept | MemoryState::Archived) && !e.hidden;
-    let fit: Vec<_> = page.entries.iter().filter(kept).filter(|e| args.is_of(e.target)).take(FOUND).collect();
-    for e in &fit {
+    let fit: Vec<_> = page.entries.iter().filter(kept).filter(|e| args.is_of(e.target)).collect();
+    for e in fit.iter().take(FOUND) {
         let archive = if e.state == MemoryState::Archived { ", archive" } else { "" };
         let from = e.from.as_ref().and_then(Provenance::cited).map_or_else(String::new, |c| format!("; {c}"));
         out.push_str(&format!("- {} ({}{archive}{from})\n", line(e), e.target.label()));
+    }
+    if let Some(more) = fit.len().checked_sub(FOUND).filter(|more| *more > 0) {
+        out.push_str(&format!("{more} more entries are not shown: give other words\n"));
     }
     if fit.is_empty() {
         out.push_str("no entry fits these words\n");

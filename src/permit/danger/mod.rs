@@ -11,6 +11,7 @@ mod git;
 mod git_names;
 mod location;
 mod moves;
+mod own_program;
 mod programs;
 mod secrets;
 mod uploads;
@@ -48,6 +49,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
             continue;
         }
         say(command(part, location));
+        say(own_program::own_program(part));
         say(code::code(part, location));
         say(escapes::escapes(part));
         say(uploads::upload(analysis, part, location));

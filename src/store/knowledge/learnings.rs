@@ -179,6 +179,22 @@ impl Learnings<'_> {
         self.store.write(move |conn| put(conn, &learning))
     }
 
+    /// Brings a retired learning back, as it was read, with state, texts and origin of one that was learned now; its uses stay.
+    /// Its number, and whether it is back: not where it has changed since it was read.
+    pub fn learn_again(&self, retired: Learning, learned: Learning) -> Ticket<(i64, bool)> {
+        self.store.write(move |conn| {
+            let known = get(conn, retired.id)?;
+            if known != retired {
+                return Ok((known.id, false));
+            }
+            let (id, times_used, last_used_at) = (known.id, known.times_used, known.last_used_at);
+            let after = Learning { id, times_used, last_used_at, ..learned.clone() };
+            write(conn, &after, Some(&known))?;
+            write_kind(conn, &after)?;
+            Ok((id, true))
+        })
+    }
+
     /// Adds many in one transaction; the number of new ones.
     pub fn add_all(&self, learnings: Vec<Learning>) -> Ticket<usize> {
         self.store.write(move |conn| {

@@ -1,11 +1,15 @@
 //! From a failure to its learning, and from the learning to a later call.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use tiller_config::schema::LearningsSetting;
+use tiller_memory::learnings::lines;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent};
 use tiller_protocol::{
-    CommandBody, EntryBody, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply, Taint,
+    CommandBody, EntryBody, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply,
+    ManualClock, Taint, Time,
 };
 
 use super::{Bench, learned, run};
@@ -152,6 +156,20 @@ async fn a_later_session_that_names_the_command_gets_the_learning_with_its_messa
         .filter(|(_, learnings)| !learnings.is_empty())
         .collect();
     assert_eq!(marked, [("then git push the branch".to_owned(), vec![1])]);
+    // Opened again, the session has it already.
+    let session = rig.session();
+    rig.quit().await;
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.session.open = tiller_engine::Open::Session(session);
+        bench.learns(p, LearningsSetting::Save);
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
+    let at = fake.count();
+    fake.push(says("Done."));
+    rig.turn("git push it a third time").await;
+    let sent = fake.request(at);
+    let all: String = (0..sent.messages.len()).map(|n| message_text(&sent, n)).collect();
+    assert_eq!(all.matches("[Learning ").count(), 1, "{all}");
     rig.quit().await;
 }
 
@@ -210,6 +228,44 @@ async fn what_is_learned_after_a_restart_is_as_tainted_as_what_was_read_before()
         let learning = learned(&kept.unwrap(), 1).await.remove(0);
         assert_eq!(learning.source.taint, if reads { Taint::Web } else { Taint::ToolOutput });
         rig.quit().await;
+    }
+}
+
+/// A program that runs for days consolidates as one that starts each day does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_consolidates_what_has_faded_since_the_start() {
+    let bench = Bench::new(true);
+    let fake = Fake::new([]);
+    let clock = Arc::new(ManualClock::new(Time(1_795_291_200_000)));
+    let mut kept = None;
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.environment.clock = clock.clone();
+        kept = Some(bench.learns(p, LearningsSetting::Ask));
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
+    let learnings = kept.unwrap();
+    let store = learnings.store();
+    // The start has consolidated once this is there; without it a day is over.
+    let mark = "learnings_consolidated";
+    comes_true(|| store.meta(mark).unwrap().is_some()).await;
+    let line =
+        r#"{"pattern": "make x", "fix": "make y", "state": "active", "created_at": "2020-01-01T00:00:00Z"}"#;
+    let old = lines::read(line, Time(1_795_291_200_000), true).learnings.remove(0);
+    let (id, _) = store.learnings().add(old).wait().unwrap();
+    store.set_meta(mark, None).wait().unwrap();
+    clock.advance(std::time::Duration::from_secs(2 * 3_600));
+    fake.push(says("Done."));
+    rig.turn("hello").await;
+    comes_true(|| store.learnings().get(id).unwrap().state == LearningState::Retired).await;
+    rig.quit().await;
+}
+
+/// Waits until the database says so.
+async fn comes_true(condition: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + DEADLINE;
+    while !condition() {
+        assert!(std::time::Instant::now() < until, "it did not come true");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
 

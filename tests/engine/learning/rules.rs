@@ -1,15 +1,17 @@
 //! Rules at the point of action: the one of many that matters is attached to the call that it concerns.
 
-use serde_json::json;
+use async_trait::async_trait;
+use serde_json::{Value, json};
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{LEARNING_TOKENS, SavedLearning};
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, ToolEvent};
 use tiller_protocol::{
-    Addition, AskReply, CommandBody, Decision, EntryBody, EventBody, LearningCommand, LearningState,
-    LearningsQuery, MemoryCommand, MemoryTarget, Profile, PromotionKind, Provenance, RuleReceipts, RuleView,
-    Taint,
+    Access, Addition, AskReply, CommandBody, Decision, EntryBody, EventBody, LearningCommand, LearningState,
+    LearningsQuery, MemoryCommand, MemoryTarget, Profile, PromotionKind, Provenance, RuleArgument,
+    RuleReceipts, RuleView, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb, Touch,
 };
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
 use super::{Bench, run};
 use crate::rig::*;
@@ -355,7 +357,94 @@ async fn rules_are_those_of_the_file_at_the_time_of_the_call() {
     rig.quit().await;
 }
 
-/// A rule about a call of a script is attached to the result of that script, once.
+/// Stands for the tool that calls tools of MCP servers.
+struct ServerCalls;
+
+#[async_trait]
+impl Tool for ServerCalls {
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
+            name: "mcp_call",
+            set: ToolSet::Web,
+            grant: ToolGrant::All,
+            starts_agents: false,
+            touch: Touch::Network,
+            rule: RuleArgument::Text,
+            aliases: &[],
+            verb: ToolVerb::Tool,
+            target: |args| args["tool"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "properties": {"server": {}, "tool": {}}});
+        ToolSpec { name: self.name().into(), description: "Calls a tool of a server.".into(), schema }
+    }
+
+    fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let text = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
+        Ok(vec![Access::Mcp { server: text("server"), tool: text("tool"), arguments: "{}".into() }])
+    }
+
+    async fn run(&self, _: Value, _: &ToolCx) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("called"))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_about_a_tool_of_a_server_is_attached_to_its_calls() {
+    let mut bench = Bench::new(false);
+    bench.place.tools.push(Box::leak(Box::new(ServerCalls)));
+    bench.memory(
+        "- Name the team. [when: mcp__tracker__create_issue]\n- Nothing is deleted. [never: mcp:tracker:delete_*]\n",
+    );
+    let fake = Fake::new([]);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.session.profile = Some(Profile::Full);
+        bench.learns(p, LearningsSetting::Never);
+    };
+    let mut rig = bench.place.start_with(&fake, change).await;
+    for (server, tool, told) in [
+        ("tracker", "create_issue", "concerns this call: Name the team."),
+        ("tracker", "delete_issue", "forbids this call: Nothing is deleted."),
+        ("tracker", "list_issues", ""),
+        ("notes", "create_issue", ""),
+    ] {
+        fake.push(calls(&[("c1", "mcp_call", json!({"server": server, "tool": tool}))]));
+        fake.push(says("Done."));
+        rig.submit("go on");
+        let (_, output) = rig.tool_finished().await;
+        rig.finished().await;
+        assert!(output.contains(told) && output.contains("[A rule") != told.is_empty(), "{tool}: {output}");
+    }
+    rig.quit().await;
+}
+
+/// The counts go on where a session is opened again: the rule stands in its conversation.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_was_shown_before_a_restart_is_violated_after_it() {
+    let bench = Bench::new(false);
+    bench.memory("- No pushes. [never: terminal \"git push*\"]\n");
+    let fake = Fake::new([]);
+    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
+    assert!(push(&mut rig, &fake, "git push").await.contains("forbids this call: No pushes."));
+    let session = rig.session();
+    rig.quit().await;
+    for (again, violated) in [(true, 1), (false, 1)] {
+        let change = |p: &mut tiller_engine::EngineConfig| {
+            if again {
+                p.session.open = tiller_engine::Open::Session(session);
+            }
+            bench.learns(p, LearningsSetting::Never);
+        };
+        let mut rig = bench.place.start_with(&fake, change).await;
+        assert!(push(&mut rig, &fake, "git push").await.contains("forbids this call: No pushes."));
+        assert_eq!(rules(&mut rig).await[0].receipts.violated, violated, "opened again: {again}");
+        rig.quit().await;
+    }
+}
+
+/// A rule about a call of a script is attached to the result of that script, once. The model has not read it before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result() {
     let bench = Bench::new(true);
@@ -379,6 +468,11 @@ async fn a_rule_about_a_call_of_a_script_stands_at_the_end_of_the_scripts_result
     let sent = fake.request(1);
     let all: String = (0..sent.messages.len()).map(|n| message_text(&sent, n)).collect();
     assert!(all.matches("A rule of MEMORY.md").count() <= 1, "nowhere else: {all}");
-    assert_eq!(rules(&mut rig).await[0].receipts.violated, 2);
+    let receipts = |shown, violated| RuleReceipts { shown, followed: 0, violated };
+    assert_eq!(rules(&mut rig).await[0].receipts, receipts(1, 0));
+    fake.push(script("c2", &code.replace("out{n}", "out{n}b")));
+    fake.push(says("Done."));
+    rig.turn("once more").await;
+    assert_eq!(rules(&mut rig).await[0].receipts, receipts(2, 3));
     rig.quit().await;
 }

@@ -72,6 +72,23 @@ fn a_rule_that_was_violated_twice_becomes_a_hook_by_one_key_at_80x24() {
     becomes_a_hook(80, 24);
 }
 
+#[test]
+fn accepting_a_learning_says_why_its_matcher_is_no_rule() {
+    let place = Place::new();
+    for (number, tool, said) in
+        [("1", "terminl", "It is no rule: there is no tool 'terminl'"), ("2", "terminal", "")]
+    {
+        let row = json!({"pattern": "make x", "fix": format!("make {tool} [never: {tool} \"make x*\"]")});
+        let file = place.home.join("learnings.jsonl");
+        std::fs::create_dir_all(&place.home).unwrap();
+        std::fs::write(&file, format!("{row}\n")).unwrap();
+        place.ok(&["learnings", "import", file.to_str().unwrap()]);
+        let out = place.run(&["learnings", "accept", number]);
+        assert!(out.stdout.contains("active"), "{out:?}");
+        assert!(out.stderr.contains(said) && out.stderr.contains("no rule") != said.is_empty(), "{out:?}");
+    }
+}
+
 /// The user's learnings move to another machine with their state, uses, times and origin, and those of others wait.
 #[test]
 fn learnings_move_to_another_home_as_they_are() {

@@ -123,6 +123,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let learnings = core.services.user.learnings.clone().filter(|_| may_learn);
     if let Some(learnings) = &learnings {
         set_mode(learnings, &core.services.config());
+        crate::learning::pairing::read_before(core);
     }
     let (bus, scope, session) = (Arc::clone(&core.bus), core.scope(), core.session.id);
     let prompt = matches!(goal, Destination::Prompt { .. });

@@ -29,6 +29,39 @@ fn a_file_is_taken_apart_and_comes_back_byte_for_byte() {
     assert_eq!(Document::parse("- - -\n* * *\n").entries().count(), 0, "rules are no entries");
 }
 
+/// A mark of a code block that nothing closes hides no entry, and one below an item ends with the item.
+#[test]
+fn only_what_stands_in_a_code_block_is_no_entry() {
+    for (text, expected) in [
+        ("- a\n\n```\n- code\n```\n- b\n", vec!["a", "b"]),
+        ("```\nnever closed\n\n- a\n- b\n", vec!["a", "b"]),
+        ("````\n```\n- code\n```\n- code\n````\n- a\n", vec!["a"]),
+        ("```rust\n- code\n~~~\n- code\n``` x\n- code\n```\n- a\n", vec!["a"]),
+        ("```one line``` of code\n- a\n```\n- code\n```\n", vec!["a"]),
+        // An empty line ends an entry, and the block goes on.
+        ("- a\n  ```\n  x\n\n  y\n  ```\n- b\n- c\n", vec!["a\n```\nx", "b", "c"]),
+        ("- a\n\n  ```\n  x\n- b\n\n```\n- code\n```\n- c\n", vec!["a", "b", "c"]),
+        ("- a\n  ~~~\n- b\n  ~~~\n- c\n", vec!["a\n~~~", "b\n~~~", "c"]),
+        ("```\n## Archive\n```\n- a\n```\n## Archive\n- b\n", vec!["a", "archive b"]),
+    ] {
+        assert_eq!(entries(&Document::parse(text)), expected, "{text:?}");
+        assert_eq!(Document::parse(text).render(), text);
+    }
+    // What is added is an entry, wherever a mark stands.
+    for text in ["```\n", "- a\n```\nb", "~~~\n- a\n"] {
+        let mut doc = Document::parse(text);
+        doc.add(&Entry::new("", "new"), None);
+        assert!(Document::parse(&doc.render()).entries().any(|e| e.text == "new"), "{text:?}");
+    }
+    // Many marks that nothing closes cost no more than the lines that they are in.
+    let began = std::time::Instant::now();
+    for line in ["```x\n", "- a\n  ```x\n", "  ~~~ y\n", "```x\n~~~y\n"] {
+        let text = line.repeat((1 << 20) / line.len());
+        assert_eq!(Document::parse(&text).render().len(), text.len());
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
 #[test]
 fn an_entry_is_added_behind_the_last_one_with_the_ends_of_lines_of_the_file() {
     let mut doc = Document::parse(FILE);

@@ -260,6 +260,47 @@ fn a_pending_entry_is_accepted_declined_or_changed() {
     );
 }
 
+/// A text that waits for one file waits for another one as well, and is not there twice after a day.
+#[test]
+fn the_same_text_waits_once_for_each_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    memory.trust_project();
+    let web = Provenance { taint: Taint::Web, ..from(1) };
+    let plan = |target| memory.plan(target, &Edit::Append("a fact".into()), web.clone()).unwrap();
+    let own = memory.pend(&plan(MINE)).unwrap();
+    let mut later = plan(MINE);
+    later.added.as_mut().unwrap().date = "2026-11-19".into();
+    assert_eq!(memory.pend(&later).unwrap(), own);
+    let project = MemoryTarget { scope: MemoryScope::Project, ..MINE };
+    let others = [project, MemoryTarget { file: MemoryFile::User, ..MINE }];
+    for target in others {
+        memory.decide(memory.pend(&plan(target)).unwrap(), true, None).unwrap();
+        assert_eq!(memory.read(target).unwrap().entries().count(), 1, "{}", target.label());
+    }
+    assert_eq!(memory.pending().unwrap(), 1);
+}
+
+/// The mark of an origin makes no second entry of a text, and what the user writes becomes the user's.
+#[test]
+fn a_text_with_and_without_its_mark_is_one_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(dir.path());
+    let by = |taint| Provenance { taint, ..from(1) };
+    append(&memory, "the build uses pnpm", by(Taint::Agent));
+    let again = memory.plan(MINE, &Edit::Append("the build uses pnpm".into()), by(Taint::Web));
+    assert_eq!(again, Err(MemoryError::Known { target: MINE, archived: false }));
+    append(&memory, "tests run at night", by(Taint::Web));
+    append(&memory, "tests run at night", by(Taint::Person));
+    assert_eq!(text(&memory), "- 2026-11-18: the build uses pnpm\n- 2026-11-18: tests run at night\n");
+    let last = page(&memory).entries.remove(0);
+    assert_eq!((last.text.as_str(), last.from.unwrap().taint), ("tests run at night", Taint::Person));
+    assert!(memory.write(MINE, &Edit::Append("tests run at night".into()), by(Taint::Person)).is_err());
+    // It can be taken back.
+    memory.undo(false).unwrap();
+    assert!(text(&memory).contains("tests run at night [from web]"));
+}
+
 /// The name of a branch, and its entries with their parents.
 type Branch<'a> = (&'a str, &'a [(u128, Option<u128>)]);
 

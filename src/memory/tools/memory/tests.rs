@@ -76,6 +76,21 @@ async fn a_search_keeps_the_order_of_the_finder_and_says_its_spelling() {
     );
 }
 
+#[tokio::test]
+async fn a_search_says_how_many_entries_it_does_not_show() {
+    let s = main_agent();
+    let entries = |n: usize| (0..n).map(|n| format!("- port {n}\n")).collect::<String>();
+    std::fs::create_dir_all(s.dir.path().join("data")).unwrap();
+    for (n, end) in
+        [(FOUND, "port 0 (MEMORY.md)"), (FOUND + 3, "3 more entries are not shown: give other words")]
+    {
+        std::fs::write(s.dir.path().join("data/MEMORY.md"), entries(n)).unwrap();
+        let said = s.bench.say(&s.tool, json!({"action": "search", "text": "port"})).await;
+        assert_eq!(said.matches("- port").count(), FOUND, "{said}");
+        assert!(said.ends_with(end), "{said}");
+    }
+}
+
 /// A read has all that the prompt has: also text that is no entry, and the USER.md of the settings.
 #[tokio::test]
 async fn a_read_has_the_text_that_is_no_entry() {
