@@ -49,6 +49,18 @@ pub struct Skill {
     pub body: String,
 }
 
+impl Skill {
+    /// Where it is from, in words.
+    pub fn source(&self) -> String {
+        source(self.from, self.pack.as_deref())
+    }
+}
+
+/// Where something is from, in words. `pack`: the name of the pack that it belongs to.
+pub(crate) fn source(from: Origin, pack: Option<&str>) -> String {
+    pack.map_or_else(|| from.word().to_owned(), |pack| format!("pack {pack}"))
+}
+
 /// A parameter of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tiller_config::agents::{Origin, ProjectFile};
 
-use crate::extras;
-use crate::skill::Skill;
+use crate::extras::Extras;
+use crate::skill::{Skill, source};
 
 /// A pack, a plugin or files of the project that are not used until the user agrees to them.
 #[derive(Clone, Debug)]
@@ -66,6 +66,11 @@ impl WithheldItem {
         self.kind == WithheldKind::Skill
     }
 
+    /// Where it is from, in words.
+    pub fn source(&self) -> String {
+        source(self.from, self.pack.as_deref())
+    }
+
     /// Why it is not used and what to do, with its name before: `x is not used: ...`.
     pub fn why_not(&self) -> String {
         let of = match &self.pack {
@@ -92,11 +97,17 @@ impl Withheld<'_> {
                 Err(why) => self.item(WithheldKind::Skill, folder(&path), why, path),
             });
         }
-        let extras = extras::names(self);
-        for (style, name, description, path) in extras {
-            let kind = if style { WithheldKind::Style } else { WithheldKind::Command };
-            all.push(self.item(kind, name, description, path));
-        }
+        let extras = Extras::of_withheld(self);
+        let commands = extras.commands.values();
+        all.extend(commands.map(|c| {
+            self.item(WithheldKind::Command, c.name.clone(), c.description.clone(), c.file.clone())
+        }));
+        let styles = extras.styles.values();
+        all.extend(
+            styles.map(|s| {
+                self.item(WithheldKind::Style, s.name.clone(), s.description.clone(), s.file.clone())
+            }),
+        );
         if let (true, Some(pack), WithheldFiles::Folder(folder)) = (all.is_empty(), &self.pack, &self.files) {
             let about = "None of its skills can be read".to_owned();
             all.push(self.item(WithheldKind::Pack, pack.clone(), about, folder.clone()));

@@ -66,17 +66,8 @@ impl Path {
     }
 
     pub(crate) fn result(&mut self, id: &str, text: &str) -> EntryId {
-        self.add(EntryBody::ToolResult {
-            call_id: id.into(),
-            name: "read_file".into(),
-            outcome: ToolOutcome::Ok,
-            content: vec![Part::Text { text: text.into() }],
-            display: None,
-            seconds: 0.0,
-            learnings: Vec::new(),
-            taint: None,
-            added: tiller_protocol::Additions::default(),
-        })
+        let content = vec![Part::Text { text: text.into() }];
+        self.add(EntryBody::plain_result(id.into(), "read_file".into(), ToolOutcome::Ok, content))
     }
 
     pub(crate) fn compact(&mut self, kept_from: Option<EntryId>) -> EntryId {

@@ -249,17 +249,8 @@ mod tests {
     }
 
     fn result(name: &str, text: &str) -> EntryBody {
-        EntryBody::ToolResult {
-            call_id: "c".into(),
-            name: name.into(),
-            outcome: ToolOutcome::Ok,
-            content: vec![Part::Text { text: text.into() }],
-            display: None,
-            seconds: 0.0,
-            learnings: Vec::new(),
-            taint: None,
-            added: tiller_protocol::Additions::default(),
-        }
+        let content = vec![Part::Text { text: text.into() }];
+        EntryBody::plain_result("c".into(), name.into(), ToolOutcome::Ok, content)
     }
 
     fn judge(path: &[Arc<Entry>], text: &str) -> Taint {

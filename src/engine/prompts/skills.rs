@@ -52,19 +52,20 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
             library.reload();
             Ok(ReplyEvent::DoneReply { said: "Skills are read again".into() })
         }),
-        SkillCommand::Copy { name } => read::read(core, client, cause, move || {
-            Ok(match copy(&library, &name) {
-                Ok(said) => ReplyEvent::DoneReply { said },
-                Err(why) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
-            })
-        }),
+        SkillCommand::Copy { name } => {
+            read::read(core, client, cause, move || Ok(outcome(copy(&library, &name))));
+        }
         SkillCommand::Restore { name, project, version } => read::read(core, client, cause, move || {
-            let restored = restore(&library, &name, scope(project), version);
-            Ok(match restored {
-                Ok(said) => ReplyEvent::DoneReply { said },
-                Err(why) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
-            })
+            Ok(outcome(restore(&library, &name, scope(project), version)))
         }),
+    }
+}
+
+/// The reply to a change: a sentence, or why it was not made.
+fn outcome(changed: Result<String, String>) -> ReplyEvent {
+    match changed {
+        Ok(said) => ReplyEvent::DoneReply { said },
+        Err(why) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
     }
 }
 
@@ -204,17 +205,12 @@ fn command_rows(skills: &Skills) -> Vec<CommandRow> {
     rows
 }
 
-/// Where a skill is from, in words. `pack`: the pack that it belongs to.
-fn source(from: Origin, pack: Option<&str>) -> String {
-    pack.map_or_else(|| from.word().to_owned(), |pack| format!("pack {pack}"))
-}
-
 /// The row of a skill that the user has not agreed to.
 fn untrusted(item: &WithheldItem, root: &std::path::Path) -> SkillRow {
     SkillRow {
         name: item.name.clone(),
         description: item.description.clone(),
-        source: source(item.from, item.pack.as_deref()),
+        source: item.source(),
         pack: item.pack.clone().unwrap_or_default(),
         fixed: item.from == Origin::Plugin,
         project: item.from == Origin::Project,
@@ -231,7 +227,7 @@ fn rows(skills: &Skills, root: &std::path::Path, records: &BTreeMap<String, Skil
     let row = |skill: &Arc<Skill>, state| SkillRow {
         name: skill.name.clone(),
         description: skill.description.clone(),
-        source: source(skill.from, skill.pack.as_deref()),
+        source: skill.source(),
         pack: skill.pack.clone().unwrap_or_default(),
         fixed: matches!(skill.from, Origin::BuiltIn | Origin::Plugin),
         project: skill.from == Origin::Project,

@@ -10,6 +10,7 @@ use crate::session::message::Part;
 pub enum Addition {
     /// A rule that concerns the call: its text.
     Rule(String),
+    /// What was learned from an earlier failure that the call is like.
     Learning,
     /// What a hook adds.
     Hook,

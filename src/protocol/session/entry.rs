@@ -132,6 +132,21 @@ pub enum EntryBody {
 }
 
 impl EntryBody {
+    /// A result that has nothing but its content: no display, no time, and no text that the tool did not say.
+    pub fn plain_result(call_id: String, name: String, outcome: ToolOutcome, content: Vec<Part>) -> Self {
+        Self::ToolResult {
+            call_id,
+            name,
+            outcome,
+            content,
+            display: None,
+            seconds: 0.0,
+            learnings: Vec::new(),
+            taint: None,
+            added: Additions::default(),
+        }
+    }
+
     /// Short stable name, as in the store's `kind` column.
     pub fn kind(&self) -> &'static str {
         match self {

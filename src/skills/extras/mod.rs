@@ -48,6 +48,16 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
+    /// Those of what is not used.
+    pub(crate) fn of_withheld(group: &Withheld<'_>) -> Self {
+        let mut extras = Self::default();
+        match &group.files {
+            WithheldFiles::Folder(folder) => extras.folder(folder, group.from),
+            WithheldFiles::Project(files) => extras.project(files),
+        }
+        extras
+    }
+
     pub(crate) fn built_in(&mut self) {
         let of = |(name, text): &(&str, &str)| Found {
             path: PathBuf::from(format!("{name}.md")),
@@ -100,20 +110,6 @@ impl Extras {
             }
         }
     }
-}
-
-/// The commands and styles of what is not used: whether it is a style, its name, its description, and its file.
-pub(crate) fn names(group: &Withheld<'_>) -> Vec<(bool, String, String, PathBuf)> {
-    let mut extras = Extras::default();
-    match &group.files {
-        WithheldFiles::Folder(folder) => extras.folder(folder, group.from),
-        WithheldFiles::Project(files) => extras.project(files),
-    }
-    let commands =
-        extras.commands.values().map(|c| (false, c.name.clone(), c.description.clone(), c.file.clone()));
-    let styles =
-        extras.styles.values().map(|s| (true, s.name.clone(), s.description.clone(), s.file.clone()));
-    commands.chain(styles).collect()
 }
 
 fn described(pairs: &Pairs) -> String {

@@ -79,17 +79,7 @@ mod tests {
         grow(&store, s, 1, 1);
         let at = |millis: i64| Time(NOW.millis() + millis);
         for (n, head, time) in [(2, "a", 1_000), (3, "b", 5_000), (4, "c", 9_000)] {
-            let body = EntryBody::ToolResult {
-                call_id: "c1".into(),
-                name: "terminal".into(),
-                outcome: ToolOutcome::Ok,
-                content: Vec::new(),
-                display: None,
-                seconds: 0.0,
-                learnings: Vec::new(),
-                taint: None,
-                added: tiller_protocol::Additions::default(),
-            };
+            let body = EntryBody::plain_result("c1".into(), "terminal".into(), ToolOutcome::Ok, Vec::new());
             let result =
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };
             store.entries().append(Append::new(s, head).entries(vec![result])).wait().unwrap();

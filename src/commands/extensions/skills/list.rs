@@ -1,15 +1,13 @@
 //! What there is, and one skill.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use tiller_config::agents::Origin;
 use tiller_protocol::Notice;
 use tiller_protocol::notice::{capital, sentence};
 use tiller_protocol::skill::{SkillRecord, SkillTrial};
-use tiller_skills::packs::{Contents, Pack, PackState, Packs};
+use tiller_skills::packs::{Contents, PackState};
 use tiller_skills::{Skill, Skills, Sources, WithheldKind};
 
 use super::describe::{body, contents_json, count, describe, short};
@@ -38,22 +36,6 @@ fn records(setup: &Setup) -> Result<BTreeMap<String, SkillRecord>, Notice> {
     setup.open_store()?.skill_uses().records().map_err(|e| e.notice())
 }
 
-/// Where a skill is from, for people; `pack`: the pack that it is of.
-fn place(skill: &Skill, pack: Option<&str>) -> String {
-    match (skill.from, pack) {
-        (_, Some(pack)) => format!("pack {pack}"),
-        (Origin::BuiltIn, _) => "built in".into(),
-        (Origin::Plugin, _) => "plugin".into(),
-        (Origin::User, _) => "yours".into(),
-        (Origin::Project, _) => "project".into(),
-    }
-}
-
-/// The pack that a file is of.
-fn pack_of<'a>(home: &Packs, all: &'a [Pack], file: &Path) -> Option<&'a str> {
-    all.iter().find(|pack| file.starts_with(home.folder(pack))).map(|pack| pack.name.as_str())
-}
-
 /// The state of a pack, for people.
 fn state(state: &PackState) -> String {
     state.why().map_or_else(|| "used".into(), |why| format!("not used: {}", one_line(&why)))
@@ -74,12 +56,11 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         .collect();
     let wide = rows.iter().map(|(skill, _)| skill.name.len()).max().unwrap_or_default().min(40);
     for (skill, used) in &rows {
-        let pack = pack_of(&home, &installed, &skill.file);
-        let from = place(skill, pack);
+        let from = skill.source();
         if json {
             text.push_str(&json_line(&json!({
                 "kind": "skill", "name": skill.name, "description": skill.description, "from": from,
-                "pack": pack, "file": skill.file.display().to_string(), "used": *used == "used", "state": used,
+                "pack": skill.pack, "file": skill.file.display().to_string(), "used": *used == "used", "state": used,
                 "uses": records.get(&skill.name).map_or(0, |record| record.uses),
                 "record": records.get(&skill.name),
             })));
@@ -145,10 +126,7 @@ fn withheld(all: &Skills, json: bool) -> String {
             // It has a line of its own.
             WithheldKind::Pack => return String::new(),
         };
-        let from = match &item.pack {
-            Some(pack) => format!("pack {pack}"),
-            None => item.from.word().to_owned(),
-        };
+        let from = item.source();
         if json {
             return json_line(&json!({
                 "kind": kind, "name": item.name, "description": item.description, "from": from, "pack": item.pack,
@@ -202,9 +180,8 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     let home = packs::home(setup);
     let installed = home.list().map_err(|why| user(format!("{why}.")))?;
     if let Some(skill) = all.get(name) {
-        let pack = pack_of(&home, &installed, &skill.file);
         let record = records(setup)?.remove(&skill.name).unwrap_or_default();
-        return say(&if json { skill_json(skill, pack, &record) } else { skill_text(skill, pack, &record) });
+        return say(&if json { skill_json(skill, &record) } else { skill_text(skill, &record) });
     }
     let Some(pack) = installed.iter().find(|pack| pack.name == name) else {
         let flaw = all.flaws().iter().find(|flaw| flaw.skipped && flaw.skill == name);
@@ -235,11 +212,11 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
     say(&format!("{}{}\n{}", describe(name, &pack.origin, &contents), capital(&now), body(&contents)))
 }
 
-fn skill_json(skill: &Skill, pack: Option<&str>, record: &SkillRecord) -> String {
+fn skill_json(skill: &Skill, record: &SkillRecord) -> String {
     let params: Vec<_> =
         skill.params.iter().map(|param| json!({ "name": param.name, "default": param.default })).collect();
     json_line(&json!({
-        "kind": "skill", "name": skill.name, "description": skill.description, "from": place(skill, pack), "pack": pack,
+        "kind": "skill", "name": skill.name, "description": skill.description, "from": skill.source(), "pack": skill.pack,
         "file": skill.file.display().to_string(), "license": skill.license, "compatibility": skill.compatibility,
         "metadata": skill.metadata, "allowed_tools": skill.allowed_tools, "params": params,
         "requires": skill.requires, "body": skill.body, "uses": record.uses, "uses_done": record.done,
@@ -256,9 +233,9 @@ fn trial_words(skill: &Skill, trial: &SkillTrial) -> String {
     format!("{}{of}{cut}", trial.words())
 }
 
-fn skill_text(skill: &Skill, pack: Option<&str>, record: &SkillRecord) -> String {
+fn skill_text(skill: &Skill, record: &SkillRecord) -> String {
     let mut text =
-        format!("{}  ({})\n{}\n", one_line(&skill.name), place(skill, pack), one_line(&skill.description));
+        format!("{}  ({})\n{}\n", one_line(&skill.name), skill.source(), one_line(&skill.description));
     let mut row = |what: &str, value: String| {
         if !value.is_empty() {
             text.push_str(&format!("{what}: {}\n", one_line(&value)));

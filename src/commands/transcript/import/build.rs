@@ -304,17 +304,7 @@ fn no_result(reply: &Item, call_id: String, name: String) -> Item {
         parent: None,
         time: reply.time,
         agent: reply.agent.clone(),
-        body: EntryBody::ToolResult {
-            call_id,
-            name,
-            outcome: ToolOutcome::Interrupted,
-            content: vec![Part::Text { text }],
-            display: None,
-            seconds: 0.0,
-            learnings: Vec::new(),
-            taint: None,
-            added: tiller_protocol::Additions::default(),
-        },
+        body: EntryBody::plain_result(call_id, name, ToolOutcome::Interrupted, vec![Part::Text { text }]),
         kept: None,
     }
 }

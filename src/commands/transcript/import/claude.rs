@@ -96,17 +96,8 @@ impl Claude {
             let call_id = text(result, "tool_use_id").to_owned();
             let name = self.tools.get(&call_id).cloned().unwrap_or_else(|| "a tool".into());
             let failed = result.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-            let body = EntryBody::ToolResult {
-                call_id,
-                name,
-                outcome: if failed { ToolOutcome::Error } else { ToolOutcome::Ok },
-                content: parts(result.get("content")),
-                display: None,
-                seconds: 0.0,
-                learnings: Vec::new(),
-                taint: None,
-                added: tiller_protocol::Additions::default(),
-            };
+            let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
+            let body = EntryBody::plain_result(call_id, name, outcome, parts(result.get("content")));
             keys.push((key, body));
         }
         if !rest.is_empty() {

@@ -209,17 +209,9 @@ impl Codex {
                     Some(Value::Object(o)) => parts(o.get("content")),
                     other => parts(other),
                 };
-                let body = EntryBody::ToolResult {
-                    name: self.names.get(&call_id).cloned().unwrap_or_else(|| "a tool".into()),
-                    call_id,
-                    outcome: if failed { ToolOutcome::Error } else { ToolOutcome::Ok },
-                    content,
-                    display: None,
-                    seconds: 0.0,
-                    learnings: Vec::new(),
-                    taint: None,
-                    added: tiller_protocol::Additions::default(),
-                };
+                let name = self.names.get(&call_id).cloned().unwrap_or_else(|| "a tool".into());
+                let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
+                let body = EntryBody::plain_result(call_id, name, outcome, content);
                 self.put(talk, key, body);
                 true
             }

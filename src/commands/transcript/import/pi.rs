@@ -85,17 +85,12 @@ fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
     Some(match text(message, "role") {
         "user" => said(Origin::Prompt, parts(message.get("content"))),
         "assistant" => reply(talk, message)?,
-        "toolResult" => EntryBody::ToolResult {
-            call_id: text(message, "toolCallId").into(),
-            name: text(message, "toolName").into(),
-            outcome: if flag("isError") { ToolOutcome::Error } else { ToolOutcome::Ok },
-            content: parts(message.get("content")),
-            display: None,
-            seconds: 0.0,
-            learnings: Vec::new(),
-            taint: None,
-            added: tiller_protocol::Additions::default(),
-        },
+        "toolResult" => EntryBody::plain_result(
+            text(message, "toolCallId").into(),
+            text(message, "toolName").into(),
+            if flag("isError") { ToolOutcome::Error } else { ToolOutcome::Ok },
+            parts(message.get("content")),
+        ),
         "bashExecution" => {
             let (line, output) = (text(message, "command"), text(message, "output"));
             if flag("excludeFromContext") {

@@ -151,17 +151,8 @@ fn close_calls(core: &mut Core) {
     let mut entries = Vec::new();
     for call in open {
         let text = "Not run on this branch.".to_owned();
-        let body = EntryBody::ToolResult {
-            call_id: call.id,
-            name: call.name,
-            outcome: ToolOutcome::Interrupted,
-            content: vec![tiller_protocol::Part::Text { text }],
-            display: None,
-            seconds: 0.0,
-            learnings: Vec::new(),
-            taint: None,
-            added: tiller_protocol::Additions::default(),
-        };
+        let content = vec![tiller_protocol::Part::Text { text }];
+        let body = EntryBody::plain_result(call.id, call.name, ToolOutcome::Interrupted, content);
         entries.push(core.session.grow(&core.services, body));
     }
     let append = core.append().entries(entries);

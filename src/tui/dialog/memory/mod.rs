@@ -241,14 +241,14 @@ impl Source for Browser {
         self.state.hover(item)
     }
 
-    fn items(&mut self, model: &Model) -> Vec<Item> {
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
         self.page
             .entries
             .iter()
             .zip(&self.ids)
             .map(|(entry, id)| {
                 let enter = source(entry).map(|_| TO_SOURCE).into();
-                let item = rows::item(entry, id, model);
+                let item = rows::item(entry, id);
                 let starts = |(label, part): &(String, String)| {
                     let kept = matches!(entry.state, MemoryState::Kept | MemoryState::Archived);
                     let text = || one_line(&entry.marked_text());

@@ -9,7 +9,6 @@ use tiller_protocol::{MemoryEntry, MemoryState, MemoryTarget, Provenance, Taint,
 
 use crate::cell::thousands;
 use crate::dialog::picker::Item;
-use crate::model::Model;
 use crate::theme::Role;
 use crate::widget::table::{Cell, Column};
 
@@ -73,7 +72,7 @@ pub(super) fn id_of_text(target: MemoryTarget, text: &str) -> String {
     format!("{} {bare}", target.label())
 }
 
-pub(super) fn item(entry: &MemoryEntry, id: &str, _model: &Model) -> Item {
+pub(super) fn item(entry: &MemoryEntry, id: &str) -> Item {
     let line = entry.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let pending = entry.state == MemoryState::Pending;
     let group = match entry.state {
