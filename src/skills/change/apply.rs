@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,9 +124,11 @@ impl Editor {
         private_folder(parent)?;
         let beside = parent.join(leftovers::inside());
         write_new(&beside, content)?;
-        // A script stays one that can be run.
+        // A script can be run, and stays one that can be run.
         if let Ok(old) = fs::symlink_metadata(&path) {
             fs::set_permissions(&beside, old.permissions())?;
+        } else if content.starts_with(b"#!") {
+            fs::set_permissions(&beside, fs::Permissions::from_mode(0o700))?;
         }
         self.step();
         fs::rename(&beside, &path)?;

@@ -69,6 +69,17 @@ fn body(home: &Path, name: &str) -> Option<String> {
 }
 
 #[test]
+fn the_scripts_of_a_copied_skill_can_be_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let tmp = tempfile::tempdir().unwrap();
+    let all = skills(tmp.path());
+    editor(tmp.path()).copy_to_user(all.get("debug-by-bisection").unwrap(), "you").unwrap();
+    let folder = tmp.path().join("config/skills/debug-by-bisection");
+    let mode = |path: &str| std::fs::metadata(folder.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("scripts/verdict.sh"), mode("SKILL.md")), (0o700, 0o600));
+}
+
+#[test]
 fn a_skill_is_created_changed_and_deleted_and_each_state_comes_back() {
     let tmp = tempfile::tempdir().unwrap();
     let home = tmp.path();
