@@ -82,9 +82,14 @@ impl Editor {
             (whole, files) => {
                 DirBuilder::new().mode(0o700).create(&beside)?;
                 match whole.as_ref().and_then(|whole| whole.after.as_ref()) {
-                    Some((after, _)) => {
+                    Some((after, tree)) => {
                         self.step();
                         copy(after, &beside)?;
+                        // What was read again is what was compared.
+                        if !tree.is_copied(&Tree::read(&beside)?) {
+                            fs::remove_dir_all(&beside)?;
+                            return Err(io::Error::other("its files changed while they were copied"));
+                        }
                     }
                     None => {
                         if there {
