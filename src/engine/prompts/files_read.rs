@@ -1,5 +1,5 @@
 //! Reads skills and own commands again before a message that names one is prepared: their files may have been made, changed or
-//! removed since they were read last.
+//! removed since they were read last. Before each message it is checked whether the user still trusts the folder.
 
 use tiller_protocol::{Message, QueueId};
 use tokio_util::task::AbortOnDropHandle;
@@ -9,10 +9,13 @@ use crate::core::msg::Msg;
 use crate::prompts::compose;
 use crate::prompts::doing::JobKind;
 use crate::prompts::msg::{Destination, FilesRead, PromptMsg};
+use crate::questions::msg::QuestionMsg;
 
 /// Prepares messages, after the files that they may name were read again.
 pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
-    if !messages.iter().any(|(_, message)| may_name(&message.text)) {
+    let names = messages.iter().any(|(_, message)| may_name(&message.text));
+    let check = core.services.user.trust.clone();
+    if !names && check.is_none() {
         return compose::compose(core, goal, messages);
     }
     let doing = match (&goal, messages.first()) {
@@ -21,9 +24,19 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
     let (library, tx) = (core.services.crew.roles.library().clone(), core.tx.clone());
+    let report = tx.clone();
+    let look = move || {
+        if let Some(loss) = check.and_then(|check| check()) {
+            // Reported from here: this job may be stopped, and the loss is told once.
+            let _ = report.blocking_send(Msg::Question(QuestionMsg::TrustLost(Box::new(loss))));
+        }
+        if names {
+            library.reload();
+        }
+    };
     let task = tokio::spawn(async move {
         // After a panic what was read before stays in use.
-        let _ = tokio::task::spawn_blocking(move || library.reload()).await;
+        let _ = tokio::task::spawn_blocking(look).await;
         let read = FilesRead { goal, messages, no };
         // The engine may have ended.
         let _ = tx.send(Msg::Prompt(PromptMsg::FilesRead(Box::new(read)))).await;

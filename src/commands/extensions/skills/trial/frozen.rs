@@ -76,7 +76,7 @@ mod tests {
         write(&at("scripts/run.sh"), b"#!/bin/sh\nother\n", 0o700).unwrap();
         write(&at("added.md"), b"Added.", 0o600).unwrap();
         let trusted = [("SKILL.md", "Trusted."), ("scripts/run.sh", "#!/bin/sh\n")]
-            .map(|(path, text)| (path.into(), text.into()));
+            .map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
         let frozen =
             FrozenSkill::of_files("notes", &SkillFiles::InMemory(Arc::new(trusted.to_vec())), folder.path())
                 .unwrap();
