@@ -169,6 +169,21 @@ impl SharedSettings {
         Some(told)
     }
 
+    /// The person no longer trusts the folder: its settings do not apply from now on. False: they did not apply before.
+    pub(crate) fn distrust(&self) -> bool {
+        let mut state = self.state();
+        let applied = std::mem::take(&mut state.sources.trusted);
+        state.sources.project_text = None;
+        if applied {
+            let loaded = tiller_config::load(&state.sources);
+            // An error in the person's own file changes nothing else.
+            if loaded.problems.is_empty() {
+                state.good = loaded.config;
+            }
+        }
+        applied
+    }
+
     /// Masks this text in everything that is written from now on. A text that is too short for a key is not masked,
     /// since that would garble ordinary text.
     pub(crate) fn learn(&self, key: &str) {

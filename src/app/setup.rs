@@ -171,6 +171,8 @@ impl Setup {
         let (skills, wrong) = skills::read(&self.places, &self.folder_config, now, &disabled);
         self.services.skills.replace(skills);
         if let Some(store) = store {
+            // What is used without a stored yes is not taken back.
+            let agreed = now && self.trust(store) == Status::Trusted;
             let session = skills::SessionSkills {
                 places: self.places.clone(),
                 project: self.project.clone(),
@@ -178,7 +180,7 @@ impl Setup {
                 store: store.clone(),
                 start: self.folder_config.clone(),
                 trusted: Arc::clone(trusted),
-                agreed: std::sync::Mutex::default(),
+                agreed: std::sync::Mutex::new(agreed.then(|| self.folder_config.clone())),
                 disabled,
             };
             self.services.skills.reload_with(Arc::new(move || session.again()));

@@ -1,4 +1,4 @@
-//! The question about the folder's files, which the engine asks.
+//! The question about the folder's files, which the engine asks, and the check whether the user still trusts them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::Places;
 use tiller_config::agents::Origin;
-use tiller_engine::{TrustGrant, TrustOffer};
-use tiller_hooks::Hooks;
+use tiller_engine::{TrustCheck, TrustGrant, TrustLoss, TrustOffer};
+use tiller_hooks::{HookSource, Hooks};
 use tiller_permit::Source;
 use tiller_permit::trust::{Change, FolderConfig, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
@@ -23,6 +23,7 @@ use crate::app::{definitions, definitions::workflows, extensions};
 pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
 
 /// Effects of a yes in addition to rules.
+#[derive(Clone)]
 pub(super) struct TrustEffects {
     pub(super) shared: Arc<SharedSettings>,
     /// Read by every loader of the folder's files afterwards.
@@ -94,6 +95,49 @@ pub(super) fn offer(
         Ok(agreed)
     };
     Some(TrustOffer { folder: folder.to_owned(), items, changed, never: false, decide: Arc::new(decide) })
+}
+
+/// Looks before each message whether the user has taken the yes back, for example with `tiller trust --revoke` in another
+/// process. What is used without a stored yes stays in use.
+pub(super) fn check(
+    folder: &str,
+    folder_config: &FolderConfig,
+    store: &Store,
+    effects: TrustEffects,
+) -> TrustCheck {
+    let (store, name) = (store.clone(), folder.to_owned());
+    let stored = move || store.trust().get(&name).map(|row| row.is_some_and(|row| row.trusted));
+    let used = effects.trusted.load(Ordering::Relaxed);
+    let without_yes = AtomicBool::new(used && matches!(stored(), Ok(false)));
+    let servers = effects.mcp.hub.is_some() && McpSetup::is_named_in(folder_config);
+    Arc::new(move || match stored() {
+        // What cannot be read takes nothing back.
+        Err(_) => None,
+        Ok(true) => {
+            without_yes.store(false, Ordering::Relaxed);
+            None
+        }
+        Ok(false) if without_yes.load(Ordering::Relaxed) => None,
+        Ok(false) => effects.trusted.swap(false, Ordering::Relaxed).then(|| effects.take_back(servers)),
+    })
+}
+
+impl TrustEffects {
+    /// Stops to use what the folder brought. `servers`: it named MCP servers.
+    fn take_back(&self, servers: bool) -> TrustLoss {
+        self.hooks.remove(&HookSource::Project);
+        self.memory.distrust_project();
+        self.skills.reload();
+        let settings = self.shared.distrust();
+        let nothing = FolderConfig::default();
+        let (roles, _) = definitions::read(&self.places, &nothing, false, &self.tools);
+        if let Some(then) = &self.then {
+            then();
+        }
+        let servers =
+            servers.then(|| "MCP servers of this folder stay until Tiller is started again".to_owned());
+        TrustLoss { settings, roles, stays: servers.into_iter().collect() }
+    }
 }
 
 /// Items that changed since the yes are marked, and come first.

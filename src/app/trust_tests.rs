@@ -106,6 +106,35 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
 }
 
 #[test]
+fn a_yes_that_is_taken_back_is_noticed_once() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
+    std::fs::write(tmp.path().join(".tiller/config.toml"), "[limits]\nturns = 3\n").unwrap();
+    let store = Store::not_saving("a test", Options::default()).unwrap();
+    let folder_config = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
+    let shared = shared(tmp.path());
+    let effects = after(&shared, None);
+    let check = super::check("/p", &folder_config, &store, effects.clone());
+    assert!(check().is_none());
+    let asked = offer("/p", &folder_config, &store, &Status::New, effects.clone()).unwrap();
+    (asked.decide)(true).unwrap();
+    assert!(check().is_none() && shared.current().limits.turns == 3);
+    assert!(store.trust().revoke("/p").wait().unwrap());
+    let loss = check().unwrap();
+    assert!(loss.settings && loss.stays.is_empty());
+    assert!(!effects.trusted.load(Ordering::Relaxed) && shared.current().limits.turns != 3);
+    assert!(check().is_none(), "it is told once");
+    // Never is as good as no yes.
+    (asked.decide)(true).unwrap();
+    store.trust().set("/p", false, Vec::new()).wait().unwrap();
+    assert!(check().is_some());
+    // What is used without a stored yes, as for `--trust`, stays in use.
+    effects.trusted.store(true, Ordering::Relaxed);
+    let check = super::check("/other", &folder_config, &store, effects.clone());
+    assert!(check().is_none() && effects.trusted.load(Ordering::Relaxed));
+}
+
+#[test]
 fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
     let tmp = tempfile::tempdir().unwrap();
     std::fs::create_dir(tmp.path().join(".tiller")).unwrap();

@@ -66,7 +66,7 @@ pub use core::services::{
     SessionOptions, Startup, Unavailable, UserServices, Variables, Workflows,
 };
 pub use core::services::{
-    Exporter, KeyStore, LoadedSettings, SettingsSource, StaleFile, StaleFiles, TrustGrant, TrustOffer,
-    WatchReport, WatchSink, Watcher,
+    Exporter, KeyStore, LoadedSettings, SettingsSource, StaleFile, StaleFiles, TrustCheck, TrustGrant,
+    TrustLoss, TrustOffer, WatchReport, WatchSink, Watcher,
 };
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};

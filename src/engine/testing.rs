@@ -82,6 +82,7 @@ pub fn parts(
             learnings: None,
             may_learn: true,
             search: None,
+            trust: None,
             exposure: crate::Exposure::default(),
         },
         files: FileServices { snapshots: None, watcher: None },

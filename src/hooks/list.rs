@@ -267,6 +267,11 @@ impl Hooks {
         faults
     }
 
+    /// Removes the hooks of a source.
+    pub fn remove(&self, source: &HookSource) {
+        let _ = self.set(source, &schema::Hooks::default(), None);
+    }
+
     /// As [`Hooks::set`], for hooks that the user trusts in one form. `changed` is called before each run.
     pub fn set_trusted(
         &self,

@@ -77,7 +77,7 @@ pub use base::notice::{Notice, NoticeKind};
 pub use base::usage::{Cost, Usage};
 pub use bus::command::{Command, CommandBody};
 pub use bus::event::{Delivery, Event, EventBody};
-pub use bus::queue::{Queued, QueuedState, SendMode};
+pub use bus::queue::{Queued, QueuedRun, QueuedState, SendMode};
 pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
 pub use knowledge::learning::{
     FailureKind, Learning, LearningCommand, LearningNews, LearningSource, LearningState, LearningText,

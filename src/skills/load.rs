@@ -270,10 +270,11 @@ impl Loaded {
             self.extras.built_in();
         }
         for pack in &sources.packs {
-            self.extras.folder(pack, Origin::Plugin);
+            let agreed = sources.pack_files.get(pack).map(Vec::as_slice);
+            self.extras.folder(pack, Origin::Plugin, agreed);
         }
         if let Some(config) = &sources.config {
-            self.extras.folder(config, Origin::User);
+            self.extras.folder(config, Origin::User, None);
         }
         self.extras.project(&sources.project);
         let wrong = std::mem::take(&mut self.extras.problems).into_iter();

@@ -693,3 +693,26 @@ async fn who_lists_memory_is_told_of_each_change() {
     rig.until("the entry that waits", changed).await;
     assert_eq!(texts(&page(&mut rig).await, MemoryState::Pending).len(), 1);
 }
+
+/// Who does not ask again, since the list was closed, is told of one change at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_was_closed_is_told_of_no_more_changes() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let mut rig = place.start_with(&Fake::new([]), with(&memory)).await;
+    let file = memory.path(MemoryTarget::default()).unwrap();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let is_change = |body: &tiller_protocol::EventBody| {
+        matches!(body, tiller_protocol::EventBody::State(StateEvent::MemoryChanged {}))
+    };
+    page(&mut rig).await;
+    std::fs::write(&file, "- first\n").unwrap();
+    rig.until("the first change", |body| is_change(body).then_some(())).await;
+    // Nobody shows the list now.
+    std::fs::write(&file, "- first\n- second\n").unwrap();
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept).len(), 2);
+    std::fs::write(&file, "- first\n- second\n- third\n").unwrap();
+    rig.until("the third change", |body| is_change(body).then_some(())).await;
+    assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept).len(), 3);
+    assert_eq!(rig.seen.iter().filter(|event| is_change(&event.body)).count(), 2);
+}

@@ -10,7 +10,7 @@ use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
 use crate::rig::*;
 use crate::scripted_model::lock;
-use tiller_engine::{EngineConfig, Human, TrustGrant, TrustOffer};
+use tiller_engine::{EngineConfig, Human, TrustGrant, TrustLoss, TrustOffer};
 
 type Said = Arc<Mutex<Vec<bool>>>;
 
@@ -78,6 +78,39 @@ async fn a_yes_brings_the_projects_rules_in_also_for_later_sessions() {
 
 fn asks(rig: &Rig) -> usize {
     rig.seen.iter().filter(|e| matches!(&e.body, EventBody::Ask(AskEvent::PermissionAsked { .. }))).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_that_is_taken_back_takes_the_projects_rules_back_before_the_next_message() {
+    let place = Place::new();
+    let (said, lost) = (Said::default(), Arc::new(Mutex::new(false)));
+    let fake = Fake::new([write(), says("One."), write(), says("Two.")]);
+    let look = Arc::clone(&lost);
+    let change = |p: &mut EngineConfig| {
+        offer(p, &said, false);
+        p.user.trust = Some(Arc::new(move || {
+            std::mem::take(&mut *lock(&look)).then(|| TrustLoss {
+                settings: false,
+                roles: tiller_config::agents::Definitions::default(),
+                stays: vec!["the server stays".into()],
+            })
+        }));
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: None });
+    rig.notice("trusted").await;
+    assert_eq!(rig.turn("write").await, (TurnStatus::Done, "One.".into()));
+    assert_eq!(asks(&rig), 0, "the trusted rule allows it");
+    *lock(&lost) = true;
+    rig.submit("again");
+    let notice = rig.notice("you no longer trust this folder").await;
+    assert!(notice.hints.iter().any(|hint| hint.contains("the server stays")), "{notice:?}");
+    let other = rig.asked().await;
+    let AskBody::Permission(p) = &other.body else { panic!("{other:?}") };
+    let deny = Decision::Deny { comment: None };
+    rig.answer(&other, AskReply::Permission { decision: deny, hash: p.hash.clone() });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

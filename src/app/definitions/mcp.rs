@@ -66,6 +66,11 @@ impl McpSetup {
         hub.add(servers)
     }
 
+    /// Whether a folder names servers.
+    pub(crate) fn is_named_in(folder: &FolderConfig) -> bool {
+        FILES.iter().any(|file| folder.bytes(file).is_some())
+    }
+
     /// Adds the servers of a folder that the person trusts. Returns what is wrong in its files.
     pub(crate) fn trust(&self, folder: &FolderConfig) -> Vec<Notice> {
         let Some(hub) = &self.hub else { return Vec::new() };

@@ -105,7 +105,7 @@ pub(crate) struct SessionSkills {
     pub(crate) start: FolderConfig,
     /// The user trusts those of the start.
     pub(crate) trusted: Arc<AtomicBool>,
-    /// The folder's files as they were when they were last read and trusted with `tiller trust`; `None`: not since the start.
+    /// The folder's files as they were when they were last read and trusted; `None`: the user has not said so yet.
     pub(crate) agreed: Mutex<Option<FolderConfig>>,
     /// Names that the settings turn off.
     pub(crate) disabled: Vec<String>,
@@ -119,6 +119,10 @@ impl SessionSkills {
         let brings = without_own(now.clone(), &self.project, &self.store);
         let status = trust_status(&self.store, &self.project, &brings);
         let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The user took the yes back, in this or another process: nothing is agreed to any more.
+        if agreed.is_some() && matches!(status, Status::New | Status::Never) {
+            *agreed = Some(FolderConfig::default());
+        }
         let files = match &*agreed {
             _ if status.may_load() => ProjectFiles::of(&now, true),
             Some(agreed) => pick(agreed, &now, true),
@@ -228,6 +232,40 @@ mod tests {
         assert!(item.why_not().contains("`tiller plugin trust team`"), "{item:?}");
         agree();
         assert!(session.again().command("deploy").is_some());
+    }
+
+    #[test]
+    fn a_yes_that_is_taken_back_takes_skills_and_commands_back() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Store::open(&home.path().join("tiller.db"), tiller_store::Options::default()).unwrap();
+        put(project.path(), ".tiller/skills/old/SKILL.md", &skill("old", "First."));
+        put(project.path(), ".tiller/commands/go.md", "Go.");
+        let look = || discover(project.path(), &ToolCatalog::default());
+        let name = tiller_protocol::names::written(project.path());
+        let session = SessionSkills {
+            places: places(home.path()),
+            project: project.path().to_owned(),
+            tools: ToolCatalog::default(),
+            store: store.clone(),
+            start: look(),
+            trusted: Arc::new(AtomicBool::new(true)),
+            agreed: Mutex::new(Some(look())),
+            disabled: Vec::new(),
+        };
+        for never in [false, true] {
+            store.trust().set(&name, true, look().items()).wait().unwrap();
+            let all = session.again();
+            assert!(all.get("old").is_some() && all.command("go").is_some());
+            match never {
+                true => store.trust().set(&name, false, Vec::new()).wait().unwrap(),
+                false => assert!(store.trust().revoke(&name).wait().unwrap()),
+            }
+            for _ in 0..2 {
+                let all = session.again();
+                assert!(all.get("old").is_none() && all.command("go").is_none());
+                assert_eq!(all.withheld().len(), 2, "{:?}", all.withheld());
+            }
+        }
     }
 
     /// Not in the form of the start: the user may have trusted the later one because that was bad.

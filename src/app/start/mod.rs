@@ -155,22 +155,23 @@ impl Running {
         let (hooks, wrong) = extensions::hooks::load(&setup, programs_confiner, trusted, &plugins);
         notices.extend(wrong);
         let sandbox_test = sandbox::test(&setup, start.human == Human::Present);
+        let effects = trust::TrustEffects {
+            shared: Arc::clone(&shared),
+            trusted: Arc::clone(&may_load),
+            places: setup.places.clone(),
+            tools: setup.tools.catalog(),
+            skills: setup.services.skills.clone(),
+            hooks: hooks.clone(),
+            project: setup.project.clone(),
+            mcp: setup.services.mcp.clone(),
+            memory: Arc::clone(&setup.services.memory),
+            then: start.on_trust,
+        };
+        // What the command line allows holds for the whole run.
+        let trust_check =
+            (!start.trust.given).then(|| trust::check(&name, &setup.folder_config, &store, effects.clone()));
         let trust = (start.trust.ask && !trusted)
-            .then(|| {
-                let after = trust::TrustEffects {
-                    shared: Arc::clone(&shared),
-                    trusted: Arc::clone(&may_load),
-                    places: setup.places.clone(),
-                    tools: setup.tools.catalog(),
-                    skills: setup.services.skills.clone(),
-                    hooks: hooks.clone(),
-                    project: setup.project.clone(),
-                    mcp: setup.services.mcp.clone(),
-                    memory: Arc::clone(&setup.services.memory),
-                    then: start.on_trust,
-                };
-                trust::offer(&name, &setup.folder_brings(&store), &store, &status, after)
-            })
+            .then(|| trust::offer(&name, &setup.folder_brings(&store), &store, &status, effects))
             .flatten();
         if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
             notices.push(
@@ -349,6 +350,7 @@ impl Running {
                 learnings,
                 may_learn: true,
                 search: Some(finder),
+                trust: trust_check,
                 exposure: Exposure::default(),
             },
             files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },

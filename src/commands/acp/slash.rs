@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tiller_protocol::CommandBody;
 use tiller_protocol::command::{ContextCommand, SessionCommand};
+use tiller_protocol::skill::CommandRow;
 
 /// Name, description, and argument.
 const ALL: &[(&str, &str, Option<&str>)] = &[
@@ -12,18 +13,23 @@ const ALL: &[(&str, &str, Option<&str>)] = &[
     ("undo", "Undo the last operation: a restore, a branch, a compaction, a name", None),
 ];
 
-/// The update that lists them.
-pub(super) fn offered() -> Value {
-    let commands: Vec<Value> = ALL
-        .iter()
-        .map(|(name, about, input)| {
-            let mut command = json!({"name": name, "description": about});
-            if let Some(hint) = input {
-                command["input"] = json!({"hint": hint});
-            }
-            command
-        })
-        .collect();
+/// The update that lists them, and the commands from files that are used. `own`: as the engine last read them.
+pub(super) fn offered(own: &[CommandRow]) -> Value {
+    let command = |name: &str, about: &str, hint: Option<&str>| {
+        let mut command = json!({"name": name, "description": about});
+        if let Some(hint) = hint {
+            command["input"] = json!({"hint": hint});
+        }
+        command
+    };
+    let ours = ALL.iter().map(|(name, about, hint)| command(name, about, *hint));
+    let free = |row: &&CommandRow| row.unused.is_empty() && ALL.iter().all(|(name, ..)| *name != row.name);
+    let own = own.iter().filter(free).map(|row| {
+        let about = if row.description.is_empty() { "Send a prompt from a file" } else { &row.description };
+        // Words that are not announced are accepted too.
+        command(&row.name, about, Some(row.hint.as_str()).filter(|hint| !hint.is_empty()))
+    });
+    let commands: Vec<Value> = ours.chain(own).collect();
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
@@ -48,6 +54,22 @@ pub(super) fn read(text: &str) -> Option<CommandBody> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_from_files_are_listed_where_they_are_used() {
+        let row = |name: &str, hint: &str, unused: &str| CommandRow {
+            name: name.into(),
+            hint: hint.into(),
+            unused: unused.into(),
+            ..CommandRow::default()
+        };
+        let own = [row("deploy", "[stage]", ""), row("kept", "", "not trusted"), row("undo", "", "")];
+        let update = offered(&own);
+        let listed = update["availableCommands"].as_array().unwrap();
+        assert_eq!(listed.len(), ALL.len() + 1, "{update}");
+        assert_eq!(listed[ALL.len()]["name"], "deploy");
+        assert_eq!(listed[ALL.len()]["input"]["hint"], "[stage]");
+    }
 
     #[test]
     fn what_is_offered_is_understood_and_the_rest_is_words() {

@@ -250,7 +250,6 @@ impl Core {
                 busy: None,
                 jobs: 0,
                 opened: None,
-                last_run: None,
             },
             asks: Asks::default(),
             context: ContextPart::default(),

@@ -84,6 +84,7 @@ impl Services {
                 learnings: self.user.learnings.clone(),
                 may_learn: self.user.may_learn && chain.iter().all(may_learn),
                 search: self.user.search.clone(),
+                trust: None,
                 exposure: self.user.exposed(),
             },
             // Snapshots cover the workspace only.

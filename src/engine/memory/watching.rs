@@ -1,5 +1,6 @@
-//! Clients that list memory are told when its entries change, by an agent, an editor or another process. Nothing is watched
-//! before a list is asked for.
+//! Clients that list memory are told when its entries change, by an agent, an editor or another process. Each list that is
+//! asked for is followed by one report at most: who still shows the list asks for it again. So nothing is read before a list is
+//! asked for, nor after it was closed and a change was reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +17,15 @@ use crate::bus::{Bus, EventScope};
 #[derive(Default)]
 pub(crate) struct MemoryWatch {
     folders: Mutex<Vec<(PathBuf, Folder)>>,
-    /// The entries as clients were told last; `None`: nothing is watched yet.
+    /// The entries as they were when the first list since the last report was asked for; `None`: no client waits for a report.
     told: Arc<Mutex<Option<MemoryMark>>>,
 }
 
 impl MemoryWatch {
-    /// Watches the folders that are not watched yet. Blocks.
+    /// Reports the next change. Watches the folders that are not watched yet. Blocks.
     pub(crate) fn begin(&self, memory: &Arc<Memory>, bus: &Arc<Bus>, scope: &EventScope) {
         let mut watched = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of several clients the first counts: each change since its list is reported.
         self.told.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| memory.mark());
         for (folder, names) in memory.folders() {
             if watched.iter().any(|(known, _)| *known == folder) {
@@ -34,10 +36,9 @@ impl MemoryWatch {
             let (memory, bus, scope) = (Arc::clone(memory), Arc::clone(bus), scope.clone());
             let told = Arc::clone(&self.told);
             let tell = move || {
-                let mark = memory.mark();
                 let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                if told.as_ref() != Some(&mark) {
-                    *told = Some(mark);
+                if told.as_ref().is_some_and(|known| *known != memory.mark()) {
+                    *told = None;
                     bus.publish(&scope, EventBody::State(StateEvent::MemoryChanged {}));
                 }
             };

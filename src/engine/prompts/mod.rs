@@ -4,6 +4,7 @@ pub(crate) mod aside;
 pub(crate) mod comments;
 pub(crate) mod compose;
 pub(crate) mod doing;
+pub(crate) mod files_read;
 pub(crate) mod finder;
 pub(crate) mod handle;
 pub(crate) mod message_commands;

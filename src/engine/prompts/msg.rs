@@ -21,6 +21,8 @@ use crate::turn::terms::TurnTerms;
 
 /// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
 pub(crate) enum PromptMsg {
+    /// The files that messages may name were read again.
+    FilesRead(Box<FilesRead>),
     PreparedMessage(Box<PreparedMessage>),
     LineDone(Box<ShellDone>),
     /// A command has run on both sides of a comparison.
@@ -77,6 +79,14 @@ pub(crate) enum Destination {
     Steer { turn: u64 },
     /// Continues the conversation without a new message.
     Continue { cause: CommandId },
+}
+
+/// Messages whose attachments are not read yet.
+pub(crate) struct FilesRead {
+    pub(crate) goal: Destination,
+    pub(crate) messages: Vec<(Option<QueueId>, Message)>,
+    /// As [`PreparedMessage::no`].
+    pub(crate) no: u64,
 }
 
 /// A message whose attachments were read.

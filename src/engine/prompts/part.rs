@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tiller_protocol::{EntryBody, Queued, SendMode};
 
 use crate::prompts::doing::RunningJob;
-use crate::prompts::message_commands::held::CommandRun;
 
 /// Messages of the user, until they are entries.
 pub(crate) struct PromptPart {
@@ -28,8 +27,6 @@ pub(crate) struct PromptPart {
     pub(crate) jobs: u64,
     /// The hooks of the opened session, until its first message takes what they add.
     pub(crate) opened: Option<crate::core::hooks::OpenedHooks>,
-    /// The last time that commands of a message ran.
-    pub(crate) last_run: Option<CommandRun>,
 }
 
 impl PromptPart {

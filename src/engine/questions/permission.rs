@@ -335,6 +335,16 @@ impl Permit {
         }
     }
 
+    /// Removes the rules of a project that the user no longer trusts.
+    pub(crate) fn drop_project(&self) {
+        for set in [
+            &mut *self.base.write().unwrap_or_else(PoisonError::into_inner),
+            &mut self.policy.write().unwrap_or_else(PoisonError::into_inner).rules,
+        ] {
+            set.replace(Source::Project, []);
+        }
+    }
+
     /// Replaces the session's patterns when another session was opened.
     pub(crate) fn restore(&self, patterns: &[String]) {
         let mut rules = self.base.read().unwrap_or_else(PoisonError::into_inner).clone();

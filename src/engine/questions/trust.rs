@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::core::services::{TrustGrant, TrustOffer};
+use crate::core::services::{TrustGrant, TrustLoss, TrustOffer};
 use crate::questions::msg::QuestionMsg;
 
 /// Opens the question. No answer and "not now" change nothing.
@@ -68,6 +68,23 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, Str
             )
             .hint("the folder's settings are not loaded; `tiller trust` asks again"),
         ),
+    }
+}
+
+/// The user has taken the trust back: rules, settings and agents of the folder no longer apply.
+pub(crate) fn lost(core: &mut Core, loss: TrustLoss) {
+    core.services.permit.drop_project();
+    core.services.crew.roles.replace(loss.roles);
+    let said = "you no longer trust this folder: its settings, rules, hooks, agents, skills, commands and memory \
+        are not used from now on";
+    let mut notice = Notice::new(NoticeKind::Info, said)
+        .hint("what this conversation holds of them already stays in it; a new session begins without them");
+    for stays in loss.stays {
+        notice = notice.hint(stays);
+    }
+    core.notice(notice);
+    if loss.settings {
+        settings::reload(core, None);
     }
 }
 

@@ -231,6 +231,11 @@ impl Memory {
         self.know_project();
     }
 
+    /// Uses the files of the project no longer.
+    pub fn distrust_project(&self) {
+        self.trusted.store(false, Ordering::Relaxed);
+    }
+
     /// The path of a file, which need not exist; `None`: there is no project, or it is not trusted.
     pub fn path(&self, target: MemoryTarget) -> Option<PathBuf> {
         let name = target.file.file_name();

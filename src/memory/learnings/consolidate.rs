@@ -87,7 +87,7 @@ fn faded(learning: &Learning, now: Time) -> bool {
     now.millis().saturating_sub(since.millis()) > days * DAY
 }
 
-/// Whether it was retired because it was not used for long: nobody said that it was wrong.
+/// Whether it was retired because it was not used for long, and not because it was wrong.
 pub(super) fn has_faded(learning: &Learning) -> bool {
     learning.state == LearningState::Retired && reason(&learning.context) == FADED
 }

@@ -105,7 +105,7 @@ fn next(text: &str) -> Option<(usize, &'static str)> {
     all.into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
-/// The beginning of what is a matcher but for capitals or blanks: it would have no power, and nobody would know.
+/// The beginning of what is a matcher but for capitals or blanks: it would have no power without a word about it.
 fn nearly(text: &str) -> Option<&str> {
     text.match_indices('[').find_map(|(at, _)| {
         let end = at + 1 + text[at + 1..].find(|c: char| !c.is_ascii_alphabetic() && c != ' ')?;

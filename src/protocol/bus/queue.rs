@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::QueueId;
+use crate::base::ids::{EntryId, QueueId};
 use crate::knowledge::memory::Taint;
 use crate::session::message::{Message, Origin};
 
@@ -44,12 +44,25 @@ pub struct Queued {
     /// The least trusted text of others in it; `None`: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taint: Option<Taint>,
+    /// The last time that the commands in its text ran without its being sent; `None`: they did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<QueuedRun>,
+}
+
+/// A time that the commands of a waiting message ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedRun {
+    /// The entry that the message becomes: what its commands changed belongs to it.
+    pub entry: EntryId,
+    /// The last entry before the run that a model sees, without output of the user's own lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<EntryId>,
 }
 
 impl Queued {
     /// A message of the user's that is not on disk yet.
     pub fn new(id: QueueId, message: Message, mode: SendMode) -> Self {
-        Self { id, message, mode, state: QueuedState::Queued, origin: Origin::Prompt, taint: None }
+        Self { id, message, mode, state: QueuedState::Queued, origin: Origin::Prompt, taint: None, run: None }
     }
 
     /// A message of Tiller's own that begins a turn. `taint`: that of the text of others in it.

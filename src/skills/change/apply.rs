@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -82,9 +82,14 @@ impl Editor {
             (whole, files) => {
                 DirBuilder::new().mode(0o700).create(&beside)?;
                 match whole.as_ref().and_then(|whole| whole.after.as_ref()) {
-                    Some((after, _)) => {
+                    Some((after, tree)) => {
                         self.step();
                         copy(after, &beside)?;
+                        // What was read again is what was compared.
+                        if !tree.is_copied(&Tree::read(&beside)?) {
+                            fs::remove_dir_all(&beside)?;
+                            return Err(io::Error::other("its files changed while they were copied"));
+                        }
                     }
                     None => {
                         if there {
@@ -124,9 +129,11 @@ impl Editor {
         private_folder(parent)?;
         let beside = parent.join(leftovers::inside());
         write_new(&beside, content)?;
-        // A script stays one that can be run.
+        // A script can be run, and stays one that can be run.
         if let Ok(old) = fs::symlink_metadata(&path) {
             fs::set_permissions(&beside, old.permissions())?;
+        } else if content.starts_with(b"#!") {
+            fs::set_permissions(&beside, fs::Permissions::from_mode(0o700))?;
         }
         self.step();
         fs::rename(&beside, &path)?;

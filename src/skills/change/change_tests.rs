@@ -69,6 +69,56 @@ fn body(home: &Path, name: &str) -> Option<String> {
 }
 
 #[test]
+fn the_scripts_of_a_copied_skill_can_be_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let tmp = tempfile::tempdir().unwrap();
+    let all = skills(tmp.path());
+    editor(tmp.path()).copy_to_user(all.get("debug-by-bisection").unwrap(), "you").unwrap();
+    let folder = tmp.path().join("config/skills/debug-by-bisection");
+    let mode = |path: &str| std::fs::metadata(folder.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("scripts/verdict.sh"), mode("SKILL.md")), (0o700, 0o600));
+}
+
+/// Of a pack's skill only what the user agreed to is copied, also when it changes while it is copied.
+#[test]
+fn a_packs_skill_is_copied_as_the_user_agreed_to_it() {
+    use crate::packs::PinnedFile;
+    let tmp = tempfile::tempdir().unwrap();
+    let (home, pack) = (tmp.path(), tmp.path().join("pack"));
+    let script = pack.join("skills/notes/run.sh");
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    std::fs::write(pack.join("skills/notes/SKILL.md"), text("notes", "Do it.")).unwrap();
+    std::fs::write(&script, "echo agreed").unwrap();
+    let pin = |name: &str| {
+        let bytes = std::fs::read(pack.join(name)).unwrap();
+        let hash = blake3::hash(&bytes).to_hex().to_string();
+        PinnedFile { path: name.into(), hash, bytes: bytes.len() as u64, executable: false }
+    };
+    let files = vec![pin("skills/notes/SKILL.md"), pin("skills/notes/run.sh")];
+    let pack_files = [(pack.clone(), files)].into();
+    let all = Skills::load(&Sources { packs: vec![pack.clone()], pack_files, ..Sources::default() }).0;
+    let skill = all.get("notes").unwrap();
+    let copied = home.join("config/skills/notes");
+    for name in ["run.sh", "new.sh"] {
+        let file = script.with_file_name(name);
+        std::fs::write(&file, "echo other").unwrap();
+        let why = editor(home).copy_to_user(skill, "you").unwrap_err();
+        assert_eq!(why, format!("`{name}` of the skill `notes` changed since you agreed to it"));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&script, "echo agreed").unwrap();
+    }
+    let changed = script.clone();
+    let step = Arc::new(move || std::fs::write(&changed, "echo other").unwrap());
+    let late = Editor::new(EditorSettings { step: Some(step), ..settings(home) });
+    let why = late.copy_to_user(skill, "you").unwrap_err();
+    assert!(why.contains("its files changed while they were copied"), "{why}");
+    assert!(!copied.exists() && left(&home.join("config")).is_empty());
+    std::fs::write(&script, "echo agreed").unwrap();
+    editor(home).copy_to_user(skill, "you").unwrap();
+    assert_eq!(std::fs::read_to_string(copied.join("run.sh")).unwrap(), "echo agreed");
+}
+
+#[test]
 fn a_skill_is_created_changed_and_deleted_and_each_state_comes_back() {
     let tmp = tempfile::tempdir().unwrap();
     let home = tmp.path();

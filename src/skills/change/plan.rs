@@ -243,6 +243,17 @@ impl Editor {
         let (whole, files) = match skill.files.folder() {
             Some(from) => {
                 let (whole, files) = WholeChange::of(&folder, Some(from.to_owned()))?;
+                let pinned = match &skill.files {
+                    SkillFiles::Pinned { hashes, .. } => Some(hashes),
+                    _ => None,
+                };
+                let copied = pinned.zip(whole.after.as_ref());
+                if let Some(path) = copied.and_then(|(hashes, (_, tree))| tree.not_agreed(hashes)) {
+                    return Err(format!(
+                        "`{}` of the skill `{name}` changed since you agreed to it",
+                        path.escape_debug()
+                    ));
+                }
                 (Some(whole), files)
             }
             None => {

@@ -42,6 +42,25 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Whether a copy has the same files, folders and links. What is none of these is not copied.
+    pub(super) fn is_copied(&self, copy: &Self) -> bool {
+        let copied = self.0.iter().filter(|(_, node)| **node != Node::Other);
+        copied.eq(copy.0.iter())
+    }
+
+    /// The first path that is not as the user agreed to it. `agreed`: of BLAKE3 as hexadecimal digits, by path.
+    pub(super) fn not_agreed(&self, agreed: &BTreeMap<String, String>) -> Option<String> {
+        let differs = |(path, node): &(&PathBuf, &Node)| match node {
+            Node::Folder => false,
+            Node::File { hash, .. } => {
+                path.to_str().and_then(|path| agreed.get(path)).is_none_or(|of| *of != hash.to_hex().as_str())
+            }
+            Node::Link(_) | Node::Other => true,
+        };
+        let other = self.0.iter().find(differs).map(|(path, _)| path.to_string_lossy().into_owned());
+        other.or_else(|| agreed.keys().find(|path| !self.0.contains_key(Path::new(path))).cloned())
+    }
+
     fn walk(&mut self, folder: &Path, below: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;

@@ -7,6 +7,7 @@ use tiller_config::Problem;
 use tiller_config::agents::{Origin, ProjectFile};
 
 use crate::files::{ReadFailure, read_inside};
+use crate::packs::PinnedFile;
 
 /// Files of one place at most.
 pub(super) const MOST: usize = 200;
@@ -22,6 +23,19 @@ pub(super) struct Found {
     pub(super) names: Vec<String>,
     /// Its bytes, or the end of a sentence on why there are none.
     pub(super) content: Result<Vec<u8>, String>,
+}
+
+impl Found {
+    /// Leaves out the content that is not as the user agreed to it. `folder`: that of the pack. The bytes that were read are
+    /// compared: the file may have changed since the pack was.
+    pub(super) fn compare(&mut self, folder: &Path, agreed: &[PinnedFile]) {
+        let Ok(bytes) = &self.content else { return };
+        let hash = blake3::hash(bytes).to_hex();
+        let inside = self.path.strip_prefix(folder).unwrap_or(&self.path);
+        if !agreed.iter().any(|file| Path::new(&file.path) == inside && file.hash == hash.as_str()) {
+            self.content = Err("it changed since you agreed to it".to_owned());
+        }
+    }
 }
 
 /// The files of one place.

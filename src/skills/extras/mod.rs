@@ -24,6 +24,7 @@ use tiller_config::agents::{Origin, ProjectFile};
 
 use self::discover::{Found, FoundFiles};
 use self::style::STYLES;
+use crate::packs::PinnedFile;
 use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
 use crate::withheld::{Withheld, WithheldFiles};
@@ -52,7 +53,7 @@ impl Extras {
     pub(crate) fn of_withheld(group: &Withheld<'_>) -> Self {
         let mut extras = Self::default();
         match &group.files {
-            WithheldFiles::Folder(folder) => extras.folder(folder, group.from),
+            WithheldFiles::Folder(folder) => extras.folder(folder, group.from, None),
             WithheldFiles::Project(files) => extras.project(files),
         }
         extras
@@ -69,9 +70,15 @@ impl Extras {
     }
 
     /// Those of a plugin, a pack, or the settings folder.
-    pub(crate) fn folder(&mut self, folder: &Path, from: Origin) {
-        self.add(from, false, discover::in_folder(&folder.join("commands"), from, true));
-        self.add(from, true, discover::in_folder(&folder.join("styles"), from, false));
+    /// `agreed`: only these files, in this form; `None`: all of them.
+    pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&[PinnedFile]>) {
+        for (place, styles) in [("commands", false), ("styles", true)] {
+            let mut files = discover::in_folder(&folder.join(place), from, !styles);
+            if let Some(agreed) = agreed {
+                files.found.iter_mut().for_each(|file| file.compare(folder, agreed));
+            }
+            self.add(from, styles, files);
+        }
     }
 
     /// Those of the project, made of the bytes that were trusted.

@@ -234,6 +234,36 @@ fn what_a_pack_replaces_is_said_by_the_order_of_names() {
     }
 }
 
+/// Commands and styles are made of the bytes that were compared, as skills are.
+#[test]
+fn a_command_that_changes_after_its_pack_was_compared_is_not_used() {
+    let bench = Bench::new();
+    put(&bench.source(), "skills/deploy/SKILL.md", &skill("deploy", ""));
+    put(&bench.source(), "commands/go.md", "Go.\n");
+    put(&bench.source(), "commands/ops/stop.md", "Stop.\n");
+    put(&bench.source(), "styles/terse.md", "Be terse.\n");
+    let pack = bench.install().unwrap();
+    let folder = bench.packs.folder(&pack);
+    let load = || {
+        let pack_files = [(folder.clone(), pack.files.clone())].into();
+        Skills::load(&Sources { packs: vec![folder.clone()], pack_files, ..Sources::default() })
+    };
+    let (all, wrong) = load();
+    assert!(
+        wrong.is_empty() && all.command("ops:stop").is_some() && all.style("terse").is_some(),
+        "{wrong:?}"
+    );
+    put(&folder, "commands/go.md", "!rm -rf .\n");
+    put(&folder, "commands/new.md", "!rm -rf .\n");
+    put(&folder, "styles/terse.md", "Hide it.\n");
+    let (all, wrong) = load();
+    let names: Vec<&str> = all.commands().map(|command| command.name.as_str()).collect();
+    assert_eq!(names, ["ops:stop"]);
+    assert!(all.style("terse").is_none());
+    let changed = |p: &&tiller_config::Problem| p.message.contains("it changed since you agreed to it");
+    assert_eq!(wrong.iter().filter(changed).count(), 3, "{wrong:?}");
+}
+
 /// What is read of a pack later is what the user agreed to, too.
 #[test]
 fn a_file_that_changes_after_the_skills_were_read_is_not_read() {

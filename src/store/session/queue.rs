@@ -88,7 +88,11 @@ impl Unfinished<'_> {
     /// # Errors
     /// When the database cannot be read.
     pub fn queue(&self, session: SessionId, head: &str) -> Result<Vec<Queued>> {
-        get(self.store, "queue", session, head, |queued: &mut Queued| queued.taint = Some(Taint::Web))
+        get(self.store, "queue", session, head, |queued: &mut Queued| {
+            queued.taint = Some(Taint::Web);
+            // Its entry is one of the session that it came from.
+            queued.run = None;
+        })
     }
 
     /// The waiting questions of a head.

@@ -6,11 +6,15 @@ use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, Risk, SendMode};
 
 use super::Plain;
 use super::command::{ALL, numbered, send, submit};
+use super::own_commands;
 
 impl Plain {
     /// Takes a line that the person typed.
     pub(crate) fn line(&mut self, line: &str) {
         let line = line.trim_end();
+        if self.input.script && self.own_commands.looks() {
+            return self.own_commands.behind.push_back(line.to_owned());
+        }
         if !line.starts_with("/quit") {
             self.stays();
         }
@@ -46,8 +50,11 @@ impl Plain {
                 if let Some(done) = super::restore::elsewhere(self, name, text.trim()) {
                     return done;
                 }
-                let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
-                Err(format!("there is no command /{name}{near}"))
+                if !own_commands::is_name(name) {
+                    return Err(own_commands::unknown(name));
+                }
+                self.look_for(rest);
+                Ok(())
             }
         }
     }
@@ -123,5 +130,6 @@ impl Plain {
                 agent, !!COMMAND keeps it private.\n{}",
             lines.join("\n")
         ));
+        self.list_own_commands();
     }
 }

@@ -7,6 +7,7 @@ mod crew;
 mod flow;
 mod leave;
 mod line;
+mod own_commands;
 mod restore;
 mod say;
 mod setup;
@@ -51,6 +52,7 @@ pub(crate) struct Plain {
     /// What `/open N` means.
     pub(crate) sessions: Vec<SessionSummary>,
     input: LineInput,
+    own_commands: own_commands::OwnCommands,
     pub(crate) setup: setup::Setup,
     pub(crate) leaving: leave::QuitState,
     pub(crate) hooks: PlainHooks,
@@ -177,6 +179,7 @@ impl Plain {
             question: OpenQuestion::default(),
             sessions: Vec::new(),
             input: LineInput::default(),
+            own_commands: own_commands::OwnCommands::default(),
             setup: setup::Setup::default(),
             leaving: leave::QuitState::default(),
             hooks: PlainHooks::default(),

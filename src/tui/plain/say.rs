@@ -32,6 +32,7 @@ impl Plain {
                 self.answered(*id);
             }
             EventBody::State(e) => self.state(e),
+            EventBody::Reply(r) if self.own_commands_read(event.cause, r) => {}
             EventBody::Reply(r) => self.reply(r),
         }
     }
@@ -294,7 +295,7 @@ impl Plain {
         self.say(&format!("Notice: {}{hints}", sentence(&n.message)));
     }
 
-    fn reply(&mut self, r: &ReplyEvent) {
+    pub(super) fn reply(&mut self, r: &ReplyEvent) {
         match r {
             ReplyEvent::SnapshotReply { snapshot } => {
                 let words: Vec<String> = snapshot

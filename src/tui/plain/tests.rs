@@ -195,8 +195,6 @@ fn commands_and_messages() {
             turn(TurnCommand::Interrupt { hard: false }),
         ]
     );
-    r.plain.line("/sesions");
-    assert!(r.text().contains("did you mean 'sessions'"));
     r.plain.line("/help");
     assert!(r.text().contains("/review:"));
     r.plain.line("/mode everything");

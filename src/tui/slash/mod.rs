@@ -8,6 +8,7 @@ pub(crate) mod session;
 pub(crate) mod settings;
 
 pub use prompt::PromptCommand;
+pub(crate) use prompt::call;
 pub use session::init::message as init_message;
 
 use crate::app::effect::Effect;

@@ -21,6 +21,23 @@ pub struct PromptCommand {
     pub usage: String,
 }
 
+impl PromptCommand {
+    /// What it does, in one line that is not empty.
+    pub(crate) fn help(&self) -> String {
+        let about = self.about.split_whitespace().collect::<Vec<_>>().join(" ");
+        let about = if about.is_empty() { "Send a prompt from a file".to_owned() } else { about };
+        about.chars().take(HELP).collect()
+    }
+
+    /// How it is written with its arguments; empty: it takes none.
+    pub(crate) fn written(&self) -> String {
+        match self.usage.trim() {
+            "" => String::new(),
+            usage => format!("/{} {}", self.name, usage.chars().take(HELP).collect::<String>()),
+        }
+    }
+}
+
 struct Sends {
     name: &'static str,
     help: &'static str,
@@ -46,9 +63,14 @@ impl SlashCommand for Sends {
 
     /// The engine puts the command's text in place of its name.
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
-        let message = Message::text(format!("/{} {args}", self.name).trim_end());
-        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))])
+        Ok(vec![call(self.name, args)])
     }
+}
+
+/// Sends the command of this name.
+pub(crate) fn call(name: &str, args: &str) -> Effect {
+    let message = Message::text(format!("/{name} {args}").trim_end());
+    Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
 }
 
 impl Commands {
@@ -69,15 +91,10 @@ impl Commands {
             if self.exists(&command.name) || all.iter().any(|c| c.name() == command.name) {
                 continue;
             }
-            let about = command.about.split_whitespace().collect::<Vec<_>>().join(" ");
-            let about = if about.is_empty() { "Send a prompt from a file".to_owned() } else { about };
             all.push(Box::leak(Box::new(Sends {
                 name: leak(command.name.clone()),
-                help: leak(about.chars().take(HELP).collect()),
-                usage: leak(match command.usage.trim() {
-                    "" => String::new(),
-                    usage => format!("/{} {}", command.name, usage.chars().take(HELP).collect::<String>()),
-                }),
+                help: leak(command.help()),
+                usage: leak(command.written()),
             })));
         }
         all.sort_by_key(|c| c.name());

@@ -137,3 +137,38 @@ async fn continue_after_a_restart_sends_the_message_whose_line_was_stopped() {
     assert!(last(&again, 0).contains("```\nover\n```"), "{}", last(&again, 0));
     rig.quit().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_lines_changed_before_a_restart_goes_back_with_their_message() {
+    let place = Place::new();
+    place.file("a.txt", "one\n");
+    let text = "!echo more >> a.txt; test -e go.txt || sleep 60";
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        look(&place, text, Profile::Full)(p);
+        keeps(&place, p);
+    };
+    let mut rig = place.start_with(&Fake::new([says("Hello.")]), change).await;
+    let session = rig.session();
+    rig.turn("hello").await;
+    rig.submit("/look");
+    rig.started().await;
+    holds(&place, "a.txt", "one\nmore\n").await;
+    rig.interrupt(false);
+    assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
+    rig.quit().await;
+
+    place.file("go.txt", "");
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        look(&place, text, Profile::Full)(p);
+        keeps(&place, p);
+        p.session.open = tiller_engine::Open::Session(session);
+    };
+    let mut rig = place.start_with(&Fake::new([says("Seen.")]), change).await;
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("a.txt"), "one\nmore\nmore\n");
+    let said = messages(&mut rig).await;
+    go_back(&mut rig, *said.last().unwrap()).await;
+    assert_eq!(place.read("a.txt"), "one\n", "both runs of its line go back");
+    rig.quit().await;
+}

@@ -85,6 +85,40 @@ async fn the_outputs_stand_in_the_message_and_nothing_runs_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_made_changed_or_removed_counts_for_the_next_message() {
+    let place = Place::new();
+    let config = place.tmp.path().join("roles");
+    let fake = Fake::new([says("One."), says("Two."), says("Three."), says("Four.")]);
+    let change = |p: &mut EngineConfig| {
+        // It makes the files.
+        look(&place, "Look.", Profile::Full)(p);
+        let read = config.clone();
+        let load = move || Skills::load(&Sources { config: Some(read.clone()), ..Sources::default() }).0;
+        let library = Library::new(load());
+        library.reload_with(Arc::new(load));
+        p.crew.roles = tiller_engine::Roles::with_skills(p.crew.roles.now(), library);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    std::fs::write(config.join("commands/fresh.md"), "Do $1.\n!echo ran").unwrap();
+    std::fs::write(
+        config.join("skills/notes/SKILL.md"),
+        "---\nname: notes\ndescription: Notes\n---\nWrite less.\n",
+    )
+    .unwrap();
+    rig.turn("/fresh it").await;
+    assert!(last(&fake, 0).starts_with("Do it.\nOutput of the command `echo ran`"), "{}", last(&fake, 0));
+    rig.turn("use $notes").await;
+    assert!(last(&fake, 1).contains("Write less."), "{}", last(&fake, 1));
+    std::fs::write(config.join("commands/fresh.md"), "Do not.").unwrap();
+    rig.turn("/fresh").await;
+    assert_eq!(last(&fake, 2), "Do not.");
+    std::fs::remove_file(config.join("commands/fresh.md")).unwrap();
+    rig.turn("/fresh").await;
+    assert_eq!(last(&fake, 3), "/fresh");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rule_or_a_mode_that_denies_leaves_the_reason_in_the_message() {
     let place = Place::new();
     let text = "!touch made.txt\nSay so.";

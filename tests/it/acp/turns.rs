@@ -86,6 +86,31 @@ fn the_demo_model_works_without_a_key() {
 }
 
 #[test]
+fn a_command_from_a_file_is_listed_and_sent_as_the_file_is_now() {
+    let server = ScriptServer::start([says("First."), says("Second.")]);
+    let place = Place::anthropic(&server);
+    let mut client = Client::ready(&place, &[]);
+    let session = client.session(&place);
+    let file = place.home.join("config/commands/deploy.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "Deploy it to $ARGUMENTS.").unwrap();
+    assert_eq!(client.turn(&session, "/deploy staging"), "end_turn");
+    let lists = |m: &Value| {
+        let all = m["params"]["update"]["availableCommands"].as_array();
+        all.is_some_and(|all| all.iter().any(|c| c["name"] == "deploy"))
+    };
+    if !client.seen.iter().any(lists) {
+        client.until(lists);
+    }
+    std::fs::write(&file, "Roll $ARGUMENTS back.").unwrap();
+    assert_eq!(client.turn(&session, "/deploy staging"), "end_turn");
+    let bodies = server.bodies();
+    assert!(bodies[0].to_string().contains("Deploy it to staging."), "{}", bodies[0]);
+    assert!(bodies[1].to_string().contains("Roll staging back."), "{}", bodies[1]);
+    assert!(client.close().success());
+}
+
+#[test]
 fn pictures_links_and_resources_reach_the_model() {
     let server = ScriptServer::start([says("Seen.")]);
     let place = Place::anthropic(&server);

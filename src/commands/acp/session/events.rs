@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tiller_protocol::command::{AskCommand, Query, QueueCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::skill::SkillReply;
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
     AgentId, Ask, AskId, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, Queued, QueuedState,
@@ -62,6 +63,8 @@ impl Session {
             TurnEvent::TurnFinished { status, error, .. } => {
                 let result = self.ending(*status, error.as_ref()).await;
                 self.finish(result).await;
+                // The agent or the user may have made one, or trusted the folder.
+                self.look_for_commands();
             }
             TurnEvent::Compacted { .. } if self.ours(cause) => self.finish(Ok("end_turn")).await,
             _ => {}
@@ -110,6 +113,7 @@ impl Session {
         match reply {
             // Events were lost because this task was too slow: reports the missed ones.
             ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
+            ReplyEvent::SkillsReply { reply: SkillReply::Commands { rows } } => self.own_commands(rows).await,
             ReplyEvent::DoneReply { said } if self.ours(cause) => {
                 self.update(view::said(said)).await;
                 self.finish(Ok("end_turn")).await;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use tiller_engine::{EngineHandle, EventStream};
-use tiller_protocol::command::{AskCommand, QueueCommand, SessionCommand, TurnCommand};
+use tiller_protocol::command::{AskCommand, Query, QueueCommand, SessionCommand, TurnCommand};
+use tiller_protocol::skill::{CommandRow, SkillQuery};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
     Ask, AskId, AskReply, Command, CommandBody, CommandId, Message, ModelRef, Notice, NoticeKind, Profile,
@@ -102,6 +103,8 @@ pub(super) struct Session {
     worded: Option<AskId>,
     /// Notices for the person, sent with the next text.
     notes: Vec<String>,
+    /// The commands from files that the client knows.
+    own: Vec<CommandRow>,
     commands: u64,
     requests: u64,
 }
@@ -127,6 +130,7 @@ impl Session {
             asked: HashMap::new(),
             worded: None,
             notes,
+            own: Vec::new(),
             commands: open::LOOK.0,
             requests: 0,
         }
@@ -161,7 +165,8 @@ impl Session {
         snapshot: Snapshot,
         engine: open::OwnedEngine,
     ) -> SessionId {
-        self.update(slash::offered()).await;
+        self.update(slash::offered(&[])).await;
+        self.look_for_commands();
         for ask in snapshot.asks {
             self.ask(ask).await;
         }
@@ -317,6 +322,19 @@ impl Session {
             return (command, true);
         }
         (CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }), false)
+    }
+
+    /// Has the commands from files read: they may be made, changed or removed at any time.
+    fn look_for_commands(&mut self) {
+        self.send(CommandBody::Query(Query::Skills { query: SkillQuery::Commands }));
+    }
+
+    /// Lists the commands again, if those from files are others than before.
+    async fn own_commands(&mut self, rows: &[CommandRow]) {
+        if self.own != rows {
+            self.own = rows.to_vec();
+            self.update(slash::offered(rows)).await;
+        }
     }
 
     async fn tell_notes(&mut self) {

@@ -35,7 +35,7 @@ pub use keys::KeyStore;
 pub(crate) use keys::{KeyError, KeyReport};
 pub(crate) use settings::SettingsReport;
 pub use settings::{LoadedSettings, SettingsSource};
-pub use trust::{TrustGrant, TrustOffer};
+pub use trust::{TrustCheck, TrustGrant, TrustLoss, TrustOffer};
 pub use watcher::{StaleFile, StaleFiles, WatchReport, WatchSink, Watcher};
 
 /// Whether a user can answer questions. Passed down as a value; never guessed from the environment.
@@ -245,6 +245,8 @@ pub struct UserServices {
     pub may_learn: bool,
     /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
     pub search: Option<Arc<tiller_search::Finder>>,
+    /// Called before each message. `None`: the trust in the folder cannot be taken back, or another engine looks.
+    pub trust: Option<TrustCheck>,
     /// What programs of this agent can reach, in the engine of an agent that may not use it itself.
     pub exposure: Exposure,
 }

@@ -29,6 +29,20 @@ pub struct TrustGrant {
 /// block. An error is a sentence.
 pub(crate) type TrustDecide = Arc<dyn Fn(bool) -> Result<TrustGrant, String> + Send + Sync>;
 
+/// What the engine stops to use once the user has taken the trust in the folder back.
+pub struct TrustLoss {
+    /// Its settings were in force: they are read again.
+    pub settings: bool,
+    /// The agent definitions from now on.
+    pub roles: Definitions,
+    /// What stays in use until the program is started again, each as a sentence.
+    pub stays: Vec<String>,
+}
+
+/// Looks whether the user has taken the trust in the folder back since the last call, in this or another process. Everything
+/// that reads the folder's files has stopped to do so then. May block.
+pub type TrustCheck = Arc<dyn Fn() -> Option<TrustLoss> + Send + Sync>;
+
 /// The question at the start, where a user is present.
 #[derive(Clone)]
 pub struct TrustOffer {

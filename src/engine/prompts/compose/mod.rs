@@ -28,7 +28,7 @@ use crate::core::services::Services;
 use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::compose::entries::{prefix_entries, save_in_turn, user_entry};
-use crate::prompts::doing::JobKind;
+use crate::prompts::files_read;
 use crate::prompts::message_commands::waiting;
 use crate::prompts::msg::{Destination, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
@@ -68,10 +68,10 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
         .filter(|q| q.mode == SendMode::Steer)
         .map(|q| (Some(q.id), q.message.clone()))
         .collect();
-    compose(core, Destination::Steer { turn }, waiting);
+    files_read::compose(core, Destination::Steer { turn }, waiting);
 }
 
-/// Reads attachments and waits for the prefix, away from the engine's own task.
+/// Reads attachments and waits for the prefix, away from the engine's own task. Called by [`files_read`] alone.
 pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
     // Which files may be read depends on the present rules.
     core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
@@ -83,12 +83,8 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let books = money::day_matters(core).then(|| Arc::clone(&core.services));
     let (root, writes) = (workspace.root.clone(), core.watching.writes.clone());
     let doing = match (&goal, messages.first()) {
-        (Destination::Steer { .. }, _) => None,
-        (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
         (Destination::Prompt { .. }, None) => return,
-        (Destination::Prompt { client }, Some((queued, message))) => {
-            Some(JobKind::Message { client: *client, queued: *queued, message: message.clone() })
-        }
+        (goal, first) => files_read::job_kind(goal, first),
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
     let servers = Servers::of(core);
@@ -315,7 +311,9 @@ fn prompt_composed(
 /// A waiting message was edited or removed while its files were read: they are read again, or no turn begins.
 fn prepare_again(core: &mut Core, client: Option<(ClientId, CommandId)>, id: QueueId) {
     match core.prompts.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()) {
-        Some(message) => compose(core, Destination::Prompt { client }, vec![(Some(id), message)]),
+        Some(message) => {
+            files_read::compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
+        }
         None => core.no_turn(client.map(|(_, cause)| cause), TurnStatus::Interrupted, None),
     }
 }

@@ -25,16 +25,6 @@ pub(crate) struct MessageCommand {
     pub(super) mark: String,
 }
 
-/// A time that the commands of a message ran.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CommandRun {
-    pub(super) message: QueueId,
-    /// The entry that the message becomes.
-    pub(super) entry: EntryId,
-    /// The last entry before the run that a model sees, without output of the user's own lines.
-    pub(super) after: Option<EntryId>,
-}
-
 /// A message whose commands run. It is in the queue until it is sent.
 pub(crate) struct HeldMessage {
     pub(super) id: QueueId,

@@ -3,11 +3,11 @@
 use serde_json::json;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CommandId, Entry, EntryId, Message, Notice, NoticeKind, Part, QueueId, Queued, SendMode, ToolCall,
-    ToolOutcome,
+    CommandId, Entry, EntryId, Message, Notice, NoticeKind, Part, QueueId, Queued, QueuedRun, SendMode,
+    ToolCall, ToolOutcome,
 };
 
-use super::held::{CommandRun, HeldMessage, MessageCommand, called};
+use super::held::{HeldMessage, MessageCommand, called};
 use super::stored;
 use crate::context::request;
 use crate::core::Core;
@@ -65,8 +65,9 @@ pub(crate) fn hold(
     item: PreparedItem,
     content: Vec<Part>,
 ) -> Option<(Box<HeldMessage>, Vec<MessageCall>)> {
-    let id = wait_in_queue(core, cause, item.id, &item.message)?;
+    let id = wait_in_queue(core, item.id, &item.message)?;
     let (entry, again) = entry_of(core, id);
+    waits(core, cause, id, item.id.is_none());
     let calls = calls(core, entry, &item.commands);
     let held = HeldMessage {
         id,
@@ -90,44 +91,48 @@ pub(crate) fn last_seen(core: &Core) -> Option<&Entry> {
 }
 
 /// The entry that the message becomes, and whether its commands ran before. Those that run again belong to the same entry,
-/// unless the conversation went on in between: the state of the files before it is that before their first run.
+/// unless the conversation went on in between: the state of the files before it is that before their first run. It is kept
+/// with the message, so that it is the same after a restart.
 fn entry_of(core: &mut Core, message: QueueId) -> (EntryId, bool) {
     let after = last_seen(core).map(|e| e.id);
-    let again = |run: &CommandRun| run.message == message && run.after == after;
-    if let Some(run) = core.prompts.last_run.filter(again) {
+    let fresh = EntryId::fresh(&*core.services.ids, core.services.clock.now());
+    let Some(waiting) = core.prompts.queue.iter_mut().find(|q| q.id == message) else {
+        return (fresh, false);
+    };
+    if let Some(run) = waiting.run.filter(|run| run.after == after) {
         return (run.entry, true);
     }
-    let entry = EntryId::fresh(&*core.services.ids, core.services.clock.now());
-    core.prompts.last_run = Some(CommandRun { message, entry, after });
-    (entry, false)
+    waiting.run = Some(QueuedRun { entry: fresh, after });
+    (fresh, false)
 }
 
 /// Puts the message at the front of the queue, or finds it there. `None`: it was removed or edited while its files were
 /// read.
-fn wait_in_queue(
-    core: &mut Core,
-    cause: Option<CommandId>,
-    queued: Option<QueueId>,
-    message: &Message,
-) -> Option<QueueId> {
+fn wait_in_queue(core: &mut Core, queued: Option<QueueId>, message: &Message) -> Option<QueueId> {
     let Some(id) = queued else {
         let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
         core.prompts.queue.insert(0, Queued::new(id, message.clone(), SendMode::Queue));
-        if let (Some(child), Some(cause)) = (core.identity.child_mut(), cause) {
-            child.receipts.insert(id, cause);
-        }
-        if of_no_person(core) {
-            // It is not stored: after a crash no one would see that it waits.
-            core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
-        } else {
-            queue_changed(core, cause);
-        }
         return Some(id);
     };
     let waiting = core.prompts.queue.iter_mut().find(|q| q.id == id && q.message == *message)?;
     waiting.mode = SendMode::Queue;
-    queue_changed(core, None);
     Some(id)
+}
+
+/// Tells of the message in the queue, and stores it. `fresh`: it did not wait before.
+fn waits(core: &mut Core, cause: Option<CommandId>, id: QueueId, fresh: bool) {
+    if !fresh {
+        return queue_changed(core, None);
+    }
+    if let (Some(child), Some(cause)) = (core.identity.child_mut(), cause) {
+        child.receipts.insert(id, cause);
+    }
+    if of_no_person(core) {
+        // It is not stored: after a crash no one would see that it waits.
+        core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
+    } else {
+        queue_changed(core, cause);
+    }
 }
 
 /// The calls of the commands. One that cannot run has its result already.
@@ -159,11 +164,10 @@ fn calls(core: &Core, entry: EntryId, commands: &[MessageCommand]) -> Vec<Messag
 pub(crate) fn kept_back(core: &Core, ended_well: bool) -> Option<QueueId> {
     let queue = &core.prompts.queue;
     let after = last_seen(core).map(|e| e.id);
-    let run = core.prompts.last_run.filter(|run| run.after == after);
-    if let Some(waits) = run.and_then(|run| queue.iter().find(|q| q.id == run.message)) {
+    if let Some(waits) = queue.iter().find(|q| q.run.is_some_and(|run| run.after == after)) {
         return Some(waits.id);
     }
-    // They may have run in an earlier process.
+    // A queue of an earlier version does not say so.
     let last = core.session.history.tail.iter().rev().find(|e| !stored::is_of_user(&e.body));
     let unsent = last.is_some_and(|e| stored::message_of(&e.body).is_some());
     let stopped = ended_well && (unsent || core.session.interrupted.is_some());

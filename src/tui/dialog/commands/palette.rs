@@ -5,6 +5,7 @@
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::mcp::McpPromptView;
+use tiller_protocol::skill::{CommandRow, SkillQuery, SkillReply};
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
@@ -18,7 +19,7 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::View;
 use crate::registry::{Dialog, Opener, Registry};
-use crate::slash::{self, SlashCommand};
+use crate::slash::{self, PromptCommand, SlashCommand};
 use crate::theme::Role;
 use crate::widget::table::{Cell, Column};
 
@@ -36,6 +37,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
 const PROMPTS: Token = Token(3);
+const COMMANDS: Token = Token(4);
 
 /// What is done, its state, and its key or command.
 const COLUMNS: &[Column] = &[Column::text("").grows(), Column::right("").rank(1), Column::key("")];
@@ -63,6 +65,8 @@ struct PaletteSource {
     models: Vec<ModelChoice>,
     /// Prompts of MCP servers.
     prompts: Vec<McpPromptView>,
+    /// Commands from files, as the engine read them when the palette opened.
+    own: Vec<PromptCommand>,
 }
 
 /// Makes the palette with the actions that are available now.
@@ -93,6 +97,7 @@ pub(crate) fn open(app: &App) -> Picker {
         sessions: Vec::new(),
         models: Vec::new(),
         prompts: Vec::new(),
+        own: Vec::new(),
     })
 }
 
@@ -240,12 +245,69 @@ fn add_commands(app: &App, rows: &mut Vec<Item>) {
     }
 }
 
+/// The row of a command from a file.
+fn own_item(command: &PromptCommand) -> Item {
+    let written = command.written();
+    let name = written.split('[').next().map(str::trim).filter(|name| !name.is_empty());
+    let name = name.map_or_else(|| format!("/{}", command.name), str::to_owned);
+    Item {
+        more: format!("/{} command", command.name),
+        ..Item::new(format!("slash {}", command.name), command.help()).group(MORE).detail("").detail(name)
+    }
+}
+
+/// Sends a command from a file; one that needs arguments is put into the composer.
+fn call(command: &PromptCommand) -> Vec<Effect> {
+    match command.usage.trim() {
+        usage if usage.is_empty() || usage.starts_with('[') => vec![slash::call(&command.name, "")],
+        _ => compose(&command.name),
+    }
+}
+
 /// Whether the command needs arguments.
 fn needs_words(c: &dyn SlashCommand) -> bool {
     c.usage().split_once(' ').is_some_and(|(_, args)| !args.starts_with('['))
 }
 
 impl PaletteSource {
+    /// Puts the commands that files hold now in place of those that they held at the start.
+    fn take_commands(&mut self, rows: &[CommandRow]) {
+        let commands = self.registry.commands();
+        let is_other = |name: &str| commands.find(name).is_some_and(|c| !c.of_file());
+        let of_file = |item: &Item| item.id.strip_prefix("slash ").is_some_and(|name| !is_other(name));
+        let mut rest = std::mem::take(&mut self.possible);
+        // One that was used before keeps its place while its file is there.
+        let stays = |item: &Item| {
+            let named = |row: &CommandRow| row.unused.is_empty() && item.id == format!("slash {}", row.name);
+            item.group != MORE && rows.iter().any(named)
+        };
+        rest.retain(|item| !of_file(item) || stays(item));
+        self.own.clear();
+        let mut added = Vec::new();
+        for row in rows.iter().filter(|row| !is_other(&row.name)) {
+            let command = PromptCommand {
+                name: row.name.clone(),
+                about: row.description.clone(),
+                usage: row.hint.clone(),
+            };
+            let mut item = own_item(&command);
+            if !row.unused.is_empty() {
+                item.disabled = Some(tiller_protocol::notice::sentence(&row.unused));
+                self.not_now.push(item.group(NOT_NOW));
+                continue;
+            }
+            self.own.push(command);
+            match rest.iter_mut().find(|other| other.id == item.id) {
+                Some(other) => *other = Item { group: other.group.clone(), ..item },
+                None => added.push(item),
+            }
+        }
+        // What ends or takes something away stands last in its group.
+        let last = rest.iter().position(|item| item.decides && item.group == MORE).unwrap_or(rest.len());
+        rest.splice(last..last, added);
+        self.possible = rest;
+    }
+
     /// The questions that wait for an answer.
     fn questions(&self, model: &Model) -> Vec<Item> {
         let row = |(i, ask): (usize, &tiller_protocol::Ask)| {
@@ -325,6 +387,7 @@ impl Source for PaletteSource {
             (CommandBody::Query(sessions), SESSIONS),
             (CommandBody::Query(Query::Models), MODELS),
             (CommandBody::Query(Query::Mcp), PROMPTS),
+            (CommandBody::Query(Query::Skills { query: SkillQuery::Commands }), COMMANDS),
         ]
     }
 
@@ -334,6 +397,7 @@ impl Source for PaletteSource {
             ReplyEvent::SessionsReply { sessions } => self.sessions.clone_from(sessions),
             ReplyEvent::ModelsReply { models } => self.models.clone_from(models),
             ReplyEvent::McpReply { prompts, .. } => self.prompts.clone_from(prompts),
+            ReplyEvent::SkillsReply { reply: SkillReply::Commands { rows } } => self.take_commands(rows),
             _ => return None,
         }
         Some(Vec::new())
@@ -361,7 +425,10 @@ impl Source for PaletteSource {
                 .flatten()
                 .collect(),
             "slash" => {
-                let mut all = self.registry.commands().find(id).map_or_else(Vec::new, |c| run(c, model));
+                let mut all = match self.own.iter().find(|command| command.name == id) {
+                    Some(command) => call(command),
+                    None => self.registry.commands().find(id).map_or_else(Vec::new, |c| run(c, model)),
+                };
                 all.insert(0, used());
                 all
             }

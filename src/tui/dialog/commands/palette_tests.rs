@@ -241,3 +241,51 @@ fn changes_of_the_last_turn_are_suggested_for_review() {
     }
     assert_eq!(review(&r).as_deref(), Some(SUGGESTED));
 }
+
+#[test]
+fn commands_from_files_are_listed_as_they_are_now() {
+    let row = |name: &str, hint: &str, unused: &str| CommandRow {
+        name: name.into(),
+        description: format!("About {name}"),
+        hint: hint.into(),
+        unused: unused.into(),
+    };
+    let answer = |r: &mut Robot, rows: Vec<CommandRow>| {
+        // The newest question is the palette's.
+        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Commands })));
+        let reply = SkillReply::Commands { rows };
+        r.cause(id, EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply })));
+    };
+    let sent = |r: &Robot| {
+        let text = |c: &CommandBody| match c {
+            CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
+            _ => None,
+        };
+        r.commands().into_iter().find_map(text)
+    };
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-p");
+    answer(
+        &mut r,
+        vec![
+            row("fresh", "[when]", ""),
+            row("kept", "", "the command /kept is not used"),
+            row("quit", "", ""),
+        ],
+    );
+    r.run("type about kept");
+    assert!(r.screen().contains("The command /kept is not used"), "{}", r.screen());
+    r.run("ctrl-u; type about quit");
+    assert!(!r.screen().contains("About quit"), "{}", r.screen());
+    r.run("ctrl-u; type about fresh; enter");
+    assert_eq!(sent(&r).as_deref(), Some("/fresh"), "{}", r.screen());
+    // It takes words now, and is gone later.
+    r.clear().run("ctrl-p");
+    answer(&mut r, vec![row("fresh", "WHEN", "")]);
+    r.run("type about fresh; enter");
+    assert!(sent(&r).is_none() && r.screen().contains("/fresh "), "{}", r.screen());
+    r.clear().run("ctrl-u; ctrl-p");
+    answer(&mut r, Vec::new());
+    r.run("type about fresh");
+    assert!(!r.screen().contains("About fresh"), "{}", r.screen());
+}

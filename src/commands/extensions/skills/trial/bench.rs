@@ -76,7 +76,7 @@ impl Bench<'_> {
         let copy =
             Scratch::new(root.join("folder")).map_err(|e| user(format!("The copy cannot be made: {e}.")))?;
         self.copy(copy.path())?;
-        if self.skill.folder.is_some() {
+        if self.skill.files.is_some() {
             self.compare(copy.path())?;
         }
         let mut args: Vec<String> = ["exec", "--json", "--ephemeral"].map(str::to_owned).into();
@@ -90,7 +90,7 @@ impl Bench<'_> {
         ));
         if !with {
             args.push(format!("--without-skill={}", self.skill.name));
-        } else if let Some(folder) = &self.skill.folder {
+        } else if let Some(files) = &self.skill.files {
             let into = without_links(copy.path(), &[".tiller", "skills", &self.skill.name])
                 .map_err(|e| user(format!("The skill cannot be copied: {e}.")))?;
             // A skill of the project is in the copy already, where git does not ignore it.
@@ -101,10 +101,10 @@ impl Bench<'_> {
                 _ => {}
             }
             let made = std::fs::create_dir_all(&into).map_err(|e| e.to_string());
-            made.and_then(|()| tiller_fs::archive::copy(folder, &into, tiller_skills::packs::LIMITS))
+            made.and_then(|()| tiller_fs::archive::copy(files.folder(), &into, tiller_skills::packs::LIMITS))
                 .map_err(|why| user(format!("The skill cannot be copied: {why}.")))?;
         }
-        if self.skill.folder.is_some() {
+        if self.skill.files.is_some() {
             // It was trusted, and the copy is the same but for the skill.
             args.push("--trust".into());
         }

@@ -5,14 +5,16 @@
 //! | --- | --- |
 //! | `prompts` | past prompts, and which of them the skill should answer to |
 //! | `bench` | the runs |
+//! | `frozen` | the files of the skill, for all runs |
 //! | `report` | what they brought |
 
 mod bench;
+mod frozen;
 mod prompts;
 mod report;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 use tiller_config::agents::Origin;
@@ -22,6 +24,7 @@ use tiller_protocol::skill::SkillTrial as Kept;
 use tiller_store::Store;
 
 use self::bench::Bench;
+use self::frozen::FrozenSkill;
 use self::prompts::{choose, past_prompts, words};
 use self::report::{brief, report, report_json, sums};
 use super::describe::count;
@@ -39,8 +42,8 @@ struct TrialSkill {
     name: String,
     /// Words that tell which prompts are about it.
     words: BTreeSet<String>,
-    /// Its folder where a copy of the workspace does not have it by itself: it is not in use yet, or the project's.
-    folder: Option<PathBuf>,
+    /// Its files where a copy of the workspace does not have it by itself: it is not in use yet, or the project's.
+    files: Option<FrozenSkill>,
     /// BLAKE3 of its `SKILL.md`, hex.
     text: String,
 }
@@ -129,7 +132,8 @@ fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> 
     let folder = Path::new(text);
     let file = folder.join("SKILL.md");
     let all = list::skills(setup)?;
-    let (name, about, folder, bytes) = if all.get(text).is_none() && file.is_file() {
+    let not_read = |why: String| user(format!("The skill cannot be read: {why}."));
+    let (name, about, files, bytes) = if all.get(text).is_none() && file.is_file() {
         if !setup.trust(store).may_load() {
             return Err(user("A skill that is not in use yet is tried in a copy of a trusted folder only.")
                 .hint("`tiller trust` shows what this folder brings, and asks."));
@@ -141,16 +145,22 @@ fn find(setup: &Setup, store: &Store, text: &str) -> Result<TrialSkill, Notice> 
         let folder =
             folder.canonicalize().map_err(|e| user(format!("{} cannot be read: {e}.", shown(text))))?;
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let bytes = std::fs::read(&file).unwrap_or_default();
-        (name, String::from_utf8_lossy(&bytes).into_owned(), Some(folder), bytes)
+        let files = FrozenSkill::of_folder(&name, &folder).map_err(not_read)?;
+        if !tiller_skills::validate(files.folder()).is_empty() {
+            return Err(not_read("it changed meanwhile".into()));
+        }
+        let bytes = std::fs::read(files.folder().join("SKILL.md")).unwrap_or_default();
+        (name, String::from_utf8_lossy(&bytes).into_owned(), Some(files), bytes)
     } else {
         let skill = all.get(text).ok_or_else(|| user(format!("{}.", capital(&all.no_such(text)))))?;
         let bytes = skill.files.read("SKILL.md").unwrap_or_default();
         // A copy is another folder, whose skills are not used unless it is trusted; and git may ignore them.
         let file = setup.project.join(&skill.file);
-        let folder = file.parent().filter(|_| skill.from == Origin::Project).map(Path::to_owned);
-        (skill.name.clone(), format!("{} {}", skill.name, skill.description), folder, bytes)
+        let folder = file.parent().filter(|_| skill.from == Origin::Project);
+        let frozen = |folder| FrozenSkill::of_files(&skill.name, &skill.files, folder).map_err(not_read);
+        let files = folder.map(frozen).transpose()?;
+        (skill.name.clone(), format!("{} {}", skill.name, skill.description), files, bytes)
     };
     let text = blake3::hash(&bytes).to_hex().to_string();
-    Ok(TrialSkill { words: words(&about), name, folder, text })
+    Ok(TrialSkill { words: words(&about), name, files, text })
 }
