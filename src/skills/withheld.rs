@@ -33,8 +33,11 @@ pub enum WithheldFiles<'a> {
 /// What an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithheldKind {
+    /// A skill.
     Skill,
+    /// An own command.
     Command,
+    /// An output style.
     Style,
     /// A pack of which no file can be read.
     Pack,

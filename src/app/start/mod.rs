@@ -384,7 +384,8 @@ impl Running {
         self.runtime.block_on(f)
     }
 
-    /// Saves, ends all children, and stops. Returns what could not be saved and no event says.
+    /// Saves, ends all children, and stops. Returns notices about what could not be saved and no event
+    /// reported.
     pub fn stop(self) -> Vec<Notice> {
         let unsaved = self.runtime.block_on(self.engine.shutdown());
         if let Some(hub) = &self.mcp {

@@ -18,7 +18,7 @@ pub(crate) struct ContextPart {
     pub(crate) news: News,
     /// The last entry that the model was asked about what to keep in memory.
     pub(crate) saved: Option<tiller_protocol::EntryId>,
-    /// Tells clients that list memory when it changes.
+    /// Reports changes of memory to clients that list it.
     pub(crate) memory_watch: Arc<MemoryWatch>,
     /// Sessions that ended without their chance to save.
     pub(crate) late: LateChances,

@@ -197,8 +197,8 @@ impl Engine {
         let _ = self.task.await;
     }
 
-    /// Saves, ends every child process, and ends. Takes a few seconds at most, usually milliseconds. Returns what could not be
-    /// saved and no event says.
+    /// Saves, ends every child process, and ends. Takes a few seconds at most, usually milliseconds. Returns notices about what
+    /// could not be saved and no event reported.
     pub async fn shutdown(self) -> Vec<Notice> {
         let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
         // When the queue of commands is full, the task is aborted below.

@@ -11,7 +11,7 @@
 //! | `claim` | of several windows one takes the chance of a session |
 //! | `late` | that request for sessions that ended without it, at the next start |
 //! | `unconfined`, `unconfined_programs` | what programs that nothing confines write into memory files |
-//! | `watching` | clients that list memory are told when it changes |
+//! | `watching` | reports changes to clients that list memory |
 //! | `msg`, `handle` | messages of this room to the engine's loop, and what they do |
 
 pub(crate) mod branches;

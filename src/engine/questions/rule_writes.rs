@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::lock::lock;
 
-/// The writes that have not ended, and those that failed where nothing said so.
+/// The writes that have not ended, and those that failed and were not reported.
 #[derive(Debug, Default)]
 pub(crate) struct RuleWrites {
     state: Mutex<WriteState>,
@@ -60,7 +60,7 @@ impl RuleWrites {
         }
     }
 
-    /// Rules that are not in the file, and that nothing has said this of.
+    /// A notice for each rule that is not in the file, unless its failure was reported.
     pub(crate) fn unsaved(&self) -> Vec<Notice> {
         let state = lock(&self.state);
         let held = "another process holds the file of rules";

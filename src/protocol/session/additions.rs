@@ -42,13 +42,6 @@ impl Additions {
         self.before == 0 && self.after.is_empty()
     }
 
-    /// The texts of the rules.
-    pub fn rules(&self) -> impl Iterator<Item = &str> {
-        self.after
-            .iter()
-            .filter_map(|added| if let Addition::Rule(text) = added { Some(&**text) } else { None })
-    }
-
     /// The parts that the tool said.
     pub fn own<'a>(&self, content: &'a [Part]) -> &'a [Part] {
         let end = content.len().saturating_sub(self.after.len());
@@ -80,7 +73,6 @@ mod tests {
         assert_eq!(added.own(&content), parts(&["a", "b"]));
         let behind: Vec<&str> = added.behind(&content).map(|(_, text)| text).collect();
         assert_eq!(behind, ["[A rule: Ask.]", "[review the plan]"]);
-        assert_eq!(added.rules().collect::<Vec<_>>(), ["Ask."]);
         // Numbers that do not fit the content take nothing that is not there.
         for content in [&content[..0], &content[..1], &content[..2], &content[..3]] {
             assert!(added.own(content).len() <= content.len());

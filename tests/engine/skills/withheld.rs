@@ -63,6 +63,15 @@ fn library(place: &Place) -> Library {
     library
 }
 
+/// An engine with this library.
+async fn start(place: &Place, fake: &Arc<Fake>) -> Rig {
+    let library = library(place);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.crew.roles = tiller_engine::Roles::with_skills(p.crew.roles.now(), library);
+    };
+    place.start_with(fake, change).await
+}
+
 async fn rows(rig: &mut Rig) -> Vec<SkillRow> {
     match rig.query(Query::Skills { query: SkillQuery::Skills }).await {
         ReplyEvent::SkillsReply { reply: SkillReply::Skills { rows } } => rows,
@@ -73,11 +82,8 @@ async fn rows(rig: &mut Rig) -> Vec<SkillRow> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_not_trusted_is_listed_and_a_skill_of_a_pack_is_copied_to_be_edited() {
     let place = Place::new();
-    let (library, fake) = (library(&place), Fake::with(|_, _| says("done")));
-    let change = |p: &mut tiller_engine::EngineConfig| {
-        p.crew.roles = tiller_engine::Roles::with_skills(p.crew.roles.now(), library);
-    };
-    let mut rig = place.start_with(&fake, change).await;
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = start(&place, &fake).await;
     let all = rows(&mut rig).await;
     let gone = all.iter().find(|row| row.name == "gone").unwrap();
     assert_eq!(
@@ -121,11 +127,8 @@ async fn what_is_not_trusted_is_listed_and_a_skill_of_a_pack_is_copied_to_be_edi
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_is_told_of_parameters_that_are_not_given_and_of_skills_that_are_not_trusted() {
     let place = Place::new();
-    let (library, fake) = (library(&place), Fake::with(|_, _| says("done")));
-    let change = |p: &mut tiller_engine::EngineConfig| {
-        p.crew.roles = tiller_engine::Roles::with_skills(p.crew.roles.now(), library);
-    };
-    let mut rig = place.start_with(&fake, change).await;
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = start(&place, &fake).await;
     rig.submit("$deploy");
     let said = rig.notice("has no value for stage").await;
     assert!(said.message.contains("begin the message with $deploy stage=VALUE"), "{said:?}");

@@ -17,7 +17,7 @@ use tiller_protocol::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
-use crate::context::compaction::shorten::{self};
+use crate::context::compaction::shorten;
 use crate::context::mentions;
 use crate::context::prefix::layers::{self, Layers, PromptFacts};
 use crate::core::Core;

@@ -106,7 +106,9 @@ impl Builder {
                 }
                 let sent = message_lines::sent(&node.body);
                 self.add(node, Body::User { text, origin: *origin, learnings: learnings.clone(), sent });
-                message_lines::put_above(&mut self.cells, lines);
+                if let Some(first) = lines {
+                    message_lines::put_above(&mut self.cells, first);
+                }
             }
             EntryBody::Assistant { blocks, stop, model, .. } => {
                 self.demo = is_demo(model);

@@ -42,13 +42,13 @@ pub(super) fn begins<'c>(
     ToolCall::message_of(call_id).is_some_and(|message| first(cells, message).is_none())
 }
 
-/// Moves the last cell, which is their message, above the rows of its commands: from `lines` on.
-pub(super) fn put_above(cells: &mut Vec<Cell>, lines: Option<usize>) {
-    let Some(turn) = lines.and_then(|at| cells.get(at)).map(|cell| cell.turn) else { return };
-    if let (Some(at), Some(mut message)) = (lines, cells.pop()) {
+/// Moves the last cell, which is a message, above the rows of its commands, of which the first is at `first`.
+pub(super) fn put_above(cells: &mut [Cell], first: usize) {
+    let Some(turn) = cells.get(first).map(|cell| cell.turn) else { return };
+    if let Some(message) = cells.last_mut() {
         message.turn = turn;
-        cells.insert(at, message);
     }
+    cells[first..].rotate_right(1);
 }
 
 /// What was sent in the place of the typed text: with the outputs of commands and pasted texts filled in. `None`: the text

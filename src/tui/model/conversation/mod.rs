@@ -367,11 +367,8 @@ impl Conversation {
         let mut built = build::Builder::new(turn, &self.model, true, &self.tools);
         built.entry(node);
         self.append(built);
-        if let Some(at) = lines
-            && let Some(mut cell) = self.cells.pop_back()
-        {
-            cell.turn = self.cells[at].turn;
-            self.cells.insert(at, cell);
+        if let Some(first) = lines {
+            message_lines::put_above(self.cells.make_contiguous(), first);
             self.epoch += 1;
         }
     }
