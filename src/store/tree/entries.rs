@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use tiller_protocol::tool::InnerCall;
-use tiller_protocol::{Additions, Entry, EntryBody, EntryId, SessionId, Taint, Time, Usage};
+use tiller_protocol::{Addition, Additions, Entry, EntryBody, EntryId, Part, SessionId, Taint, Time, Usage};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -157,12 +157,12 @@ pub(crate) fn as_written(body: &EntryBody, text: &str) -> Result<String> {
 
 /// Takes out of the body of an imported entry what is not known from a file: the numbers of learnings belong to the database that it
 /// comes from, and the origin of the words of a message or a summary is known to that database only, so that they count as
-/// text of others. All parts of a result count as said by its tool: a file could hide some, or call them rules of the user.
+/// text of others.
 pub(crate) fn distrust(body: &mut EntryBody) {
     match body {
-        EntryBody::ToolResult { learnings, taint, added, .. } => {
+        EntryBody::ToolResult { learnings, taint, added, content, .. } => {
             learnings.clear();
-            *added = Additions::default();
+            *added = of_file(std::mem::take(added), content);
             *taint = Some(Taint::Web);
         }
         EntryBody::User { taint, learnings, .. } => {
@@ -174,6 +174,17 @@ pub(crate) fn distrust(body: &mut EntryBody) {
         }
         _ => {}
     }
+}
+
+/// The additions to a result of a file. They stay additions, so that the result looks as it did where it was written; the user
+/// reads each word of them, and none counts as a rule of the user. What stands before the tool's words is nowhere else on the
+/// screen, and a result that is nothing but additions would look empty: such parts count as said by the tool.
+fn of_file(added: Additions, content: &[Part]) -> Additions {
+    if added.after.len() >= content.len() {
+        return Additions::default();
+    }
+    let kind = |what| if matches!(what, Addition::Rule(_)) { Addition::Hook } else { what };
+    Additions { before: 0, after: added.after.into_iter().map(kind).collect() }
 }
 
 /// Nesting depth of brackets, outside strings.
