@@ -172,3 +172,19 @@ async fn more_places_for_agents_are_taken_at_once() {
     crate::agents::delegation::state(&mut rig, "main/a2", AgentState::Running).await;
     rig.quit().await;
 }
+
+/// Before the first message fails. Nothing is blocked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_no_list_has_is_told_when_the_session_opens() {
+    let place = Place::new();
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        let var = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "x".to_owned());
+        let formats = tiller_provider::ApiFormats::built_in();
+        let redact = tiller_provider::Redact::default();
+        p.providers = tiller_provider::build(&p.config, &formats, &var, None, &redact);
+        p.session.model = Some(tiller_protocol::ModelRef("anthropic/claud-opus-5-5".into()));
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    let notice = rig.notice("the list of models of anthropic has no claud-opus-5-5").await;
+    assert!(notice.hints.iter().any(|hint| hint.contains("/model")), "{notice:?}");
+}

@@ -7,7 +7,7 @@ use crate::core::hooks;
 use crate::questions::asking;
 use crate::session::recover;
 use crate::turn::begin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
@@ -316,6 +316,25 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
     hooks::opened(core, resumed);
     effort::announce(core);
     agent_view::agent_changed(core);
+    unlisted_notice(core);
+}
+
+/// Tells of a model whose name may be wrong, before the first message fails. Nothing is blocked: it may be newer than the list.
+fn unlisted_notice(core: &Core) {
+    let model = &core.session.model;
+    let providers = core.services.models.providers.read().unwrap_or_else(PoisonError::into_inner);
+    let unlisted = !core.identity.is_child() && providers.is_unlisted(model);
+    drop(providers);
+    if unlisted {
+        let why = format!(
+            "the list of models of {} has no {}: if the name is wrong, the first message fails",
+            model.provider(),
+            model.model()
+        );
+        core.notice(
+            Notice::new(NoticeKind::Config, why).hint("/model shows the models and chooses another one"),
+        );
+    }
 }
 
 /// Releases the lease of the open head.

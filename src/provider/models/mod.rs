@@ -61,13 +61,9 @@ pub(crate) fn lookup_in(overrides: &Overrides, provider: &str, model: &str) -> M
 fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelInfo>>) -> ModelInfo {
     let id = model.to_ascii_lowercase();
     // The longest pattern is the most specific.
-    let own = own.into_iter().flatten().filter(|(p, _)| matches(&p.to_ascii_lowercase(), &id));
+    let own = named(own, &id);
     let own = own.max_by_key(|(p, _)| p.len()).map(|(_, info)| info.clone()).unwrap_or_default();
-    let row = table().model.iter().find(|row| {
-        (row.provider.is_empty() || row.provider.iter().any(|p| p == provider))
-            && row.id.iter().any(|p| matches(p, &id))
-    });
-    let Some(base) = row.map(|r| &r.info) else { return own };
+    let Some(base) = row(provider, &id).map(|r| &r.info) else { return own };
     ModelInfo {
         window: own.window.or(base.window),
         max_output: own.max_output.or(base.max_output),
@@ -86,6 +82,28 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
         effort: if own.effort.is_empty() { base.effort.clone() } else { own.effort },
         tools: own.tools.or(base.tools),
     }
+}
+
+/// The person's entries whose patterns fit an id in lower case.
+fn named<'a>(
+    own: Option<&'a BTreeMap<String, ModelInfo>>,
+    id: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a ModelInfo)> {
+    own.into_iter().flatten().filter(move |(p, _)| matches(&p.to_ascii_lowercase(), id))
+}
+
+/// The row of an id in lower case.
+fn row(provider: &str, id: &str) -> Option<&'static Row> {
+    table().model.iter().find(|row| {
+        (row.provider.is_empty() || row.provider.iter().any(|p| p == provider))
+            && row.id.iter().any(|p| matches(p, id))
+    })
+}
+
+/// Whether the table or the person's entries have the model.
+pub(crate) fn is_listed(overrides: &Overrides, provider: &str, model: &str) -> bool {
+    let id = model.to_ascii_lowercase();
+    row(provider, &id).is_some() || named(overrides.get(provider), &id).next().is_some()
 }
 
 /// The model to use at a provider when the person chose none.

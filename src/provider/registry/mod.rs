@@ -86,9 +86,15 @@ pub struct ListedProvider {
     pub unavailable: Option<String>,
 }
 
+/// Vendors that serve their own models at their own address: the table has the names of these.
+const VENDORS: [&str; 6] = ["anthropic", "openai-responses", "openai", "gemini", "xai", "deepseek"];
+
 /// Every provider of this process.
 #[derive(Clone, Default)]
 pub struct Providers {
+    /// Those of [`VENDORS`] that are reached at their own address.
+    vendors: Vec<&'static str>,
+    table: Arc<models::Overrides>,
     ready: BTreeMap<String, Arc<dyn Provider>>,
     listed: Vec<ListedProvider>,
     default: Option<ModelRef>,
@@ -109,9 +115,17 @@ pub fn build(
     let http = Arc::new(Http::new(NetEnv::read(&var)));
     let table: models::Overrides =
         config.providers.iter().map(|(name, p)| (name.clone(), p.models.clone())).collect();
+    let table = Arc::new(table);
     let maker =
-        Maker { formats, var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
-    let mut out = Providers { http, redact: Some(redact.clone()), ..Providers::default() };
+        Maker { formats, var: &var, key_file, http: Arc::clone(&http), table: Arc::clone(&table), redact };
+    let own_address = |b: &&Builtin| {
+        let entry = config.providers.get(b.name);
+        VENDORS.contains(&b.name)
+            && (b.base_var.is_empty() || var(b.base_var).is_none())
+            && entry.is_none_or(|entry| entry.base_url.is_none() && entry.kind.0 == b.kind)
+    };
+    let vendors = BUILTIN.iter().filter(own_address).map(|b| b.name).collect();
+    let mut out = Providers { vendors, table, http, redact: Some(redact.clone()), ..Providers::default() };
     for b in BUILTIN {
         match config.providers.get(b.name) {
             Some(entry) => out.add(b.name, maker.entry(b.name, entry, Some(b))),
@@ -155,6 +169,13 @@ impl Providers {
             Err(why) => Some(why),
         };
         self.listed.push(ListedProvider { name: name.to_owned(), unavailable });
+    }
+
+    /// Whether no list has this model of a vendor: its name may be wrong, or it is newer than the list. Servers at other
+    /// addresses have models of any name.
+    pub fn is_unlisted(&self, model: &ModelRef) -> bool {
+        let provider = model.provider();
+        self.vendors.contains(&provider) && !models::is_listed(&self.table, provider, model.model())
     }
 
     /// The provider of this name.

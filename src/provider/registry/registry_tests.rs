@@ -43,6 +43,34 @@ fn the_environment_makes_built_in_names_ready() {
 }
 
 #[test]
+fn a_vendors_model_that_no_list_has_is_known_as_such() {
+    let unlisted =
+        |toml: &str, env: &[(&str, &str)], model: &str| made(toml, env).is_unlisted(&ModelRef(model.into()));
+    for (model, want) in [
+        ("anthropic/claud-opus-5-5", true),
+        ("anthropic/claude-opus-5-5", false),
+        ("openai/gtp-6-sol", true),
+        ("openai/gpt-6-sol", false),
+        ("ollama/anything", false),
+        ("openrouter/of/anyone", false),
+        ("demo/other", false),
+        ("nowhere/claud", false),
+    ] {
+        assert_eq!(unlisted("", &[], model), want, "{model}");
+    }
+    let wrong = "anthropic/claud-opus-5-5";
+    assert!(!unlisted("", &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")], wrong), "a server of one's own");
+    let entry = "[providers.anthropic]\nkind = \"anthropic\"\n";
+    assert!(unlisted(entry, &[], wrong));
+    assert!(!unlisted(&format!("{entry}base_url = \"http://127.0.0.1:1\""), &[], wrong));
+    assert!(!unlisted(
+        &format!("{entry}[providers.anthropic.models.\"claud-*\"]\nwindow = 1000"),
+        &[],
+        wrong
+    ));
+}
+
+#[test]
 fn the_default_model_is_the_persons_then_the_first_ready_one() {
     let both = [("OPENAI_API_KEY", "x"), ("ANTHROPIC_API_KEY", "y")];
     assert_eq!(made("model = \"a/b\"", &both).default_model(), Some(ModelRef("a/b".into())));
