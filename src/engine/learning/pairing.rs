@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{CallSeen, Pair, WrittenLearning};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EntryBody, EventBody, LearningNews, LearningSource, Taint};
+use tiller_protocol::{Addition, EntryBody, EventBody, LearningNews, LearningSource, Taint};
 
 use crate::context::request;
 use crate::context::side_call::{self, SideCall};
@@ -39,7 +39,10 @@ pub(crate) fn read_before(core: &Core) {
     let rules = live.iter().filter_map(|entry| match &entry.body {
         EntryBody::ToolResult { added, .. } => {
             let id = entry.id;
-            Some(added.rules().map(move |rule| (rule, id)))
+            Some(added.after.iter().filter_map(move |one| match one {
+                Addition::Rule(rule) => Some((&**rule, id)),
+                _ => None,
+            }))
         }
         _ => None,
     });

@@ -514,7 +514,8 @@ fn learnings_of_the_calls_of_a_script_are_bounded_together() {
         let l = learning(0, &format!("make t{n}"), "error: no rule", &format!("configure {n} first"));
         service.store().learnings().add(l).wait().unwrap();
     }
-    let (s, other) = (session(), SessionId::fresh(&tiller_protocol::SeqIds::default(), Time(1)));
+    let ids = tiller_protocol::SeqIds::default();
+    let (s, other) = (SessionId::fresh(&ids, NOW), SessionId::fresh(&ids, NOW));
     let mut used = Vec::new();
     for command in ["make t0", "make t0", "make t1", "make t2", "make t3", "make t4"] {
         let notes = service.kept_for(s, "c1");
