@@ -26,7 +26,7 @@ use crate::crew::external::{ExternalProgram, ProgramSession};
 use crate::crew::msg::{CrewMsg, MemberMsg};
 use crate::crew::rights::{first_message, narrowed};
 use crate::files::msg::FilesMsg;
-use crate::prompts::files_read;
+use crate::prompts::compose;
 use crate::prompts::msg::Destination;
 use crate::session::load::{self, SessionData};
 use crate::session::open;
@@ -181,7 +181,7 @@ impl ChildEngine {
 
     fn compose(&mut self, message: String) {
         let message = Message::text(message);
-        files_read::compose(&mut self.core, Destination::Prompt { client: None }, vec![(None, message)]);
+        compose::compose(&mut self.core, Destination::Prompt { client: None }, vec![(None, message)]);
     }
 
     /// Runs it on a task of its own. `run`: the number of this run, with which its end is reported.

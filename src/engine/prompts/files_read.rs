@@ -2,73 +2,43 @@
 //! removed since they were read last. Before each message it is checked whether the user still trusts the folder.
 
 use tiller_protocol::{Message, QueueId};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::task::JoinHandle;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::prompts::compose;
-use crate::prompts::doing::JobKind;
-use crate::prompts::msg::{Destination, FilesRead, PromptMsg};
+use crate::prompts::msg::{FilesRead, PromptMsg};
 use crate::questions::msg::QuestionMsg;
 
-/// Prepares messages, after the files that they may name were read again.
-pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
-    let names = messages.iter().any(|(_, message)| may_name(&message.text));
+/// Whether something is to be read or checked before these messages are prepared.
+pub(crate) fn is_due(core: &Core, messages: &[(Option<QueueId>, Message)]) -> bool {
+    core.services.user.trust.is_some() || names_files(messages)
+}
+
+/// Reads what the messages may name, away from the engine's own task, and hands them back.
+pub(crate) fn start(core: &Core, read: FilesRead) -> JoinHandle<()> {
+    let names = names_files(&read.messages);
     let check = core.services.user.trust.clone();
-    if !names && check.is_none() {
-        return compose::compose(core, goal, messages);
-    }
-    let doing = match (&goal, messages.first()) {
-        (Destination::Prompt { .. }, None) => return,
-        (goal, first) => job_kind(goal, first),
-    };
-    let no = if doing.is_some() { core.next_job() } else { 0 };
     let (library, tx) = (core.services.crew.roles.library().clone(), core.tx.clone());
     let report = tx.clone();
     let look = move || {
         if let Some(loss) = check.and_then(|check| check()) {
-            // Reported from here: this job may be stopped, and the loss is told once.
+            // Reported from here: this job may be stopped, and the check finds the loss only once.
             let _ = report.blocking_send(Msg::Question(QuestionMsg::TrustLost(Box::new(loss))));
         }
         if names {
             library.reload();
         }
     };
-    let task = tokio::spawn(async move {
+    tokio::spawn(async move {
         // After a panic what was read before stays in use.
         let _ = tokio::task::spawn_blocking(look).await;
-        let read = FilesRead { goal, messages, no };
         // The engine may have ended.
         let _ = tx.send(Msg::Prompt(PromptMsg::FilesRead(Box::new(read)))).await;
-    });
-    if let Some(doing) = doing {
-        core.busy_with(no, doing, task);
-    } else if let Some(live) = &mut core.turn.live {
-        // An interrupt drops the turn and this task with it.
-        live.tasks.timer = Some(AbortOnDropHandle::new(task));
-    }
+    })
 }
 
-/// The files were read: the messages are prepared, unless they were stopped meanwhile.
-pub(crate) fn read(core: &mut Core, read: FilesRead) {
-    let goes_on = match read.goal {
-        Destination::Steer { turn } => core.is_live(turn),
-        Destination::Prompt { .. } | Destination::Continue { .. } => core.job_done(read.no),
-    };
-    if goes_on {
-        compose::compose(core, read.goal, read.messages);
-    }
-}
-
-/// The job that prepares a message; `None`: the turn in flight does. `first`: the first of the messages.
-pub(crate) fn job_kind(goal: &Destination, first: Option<&(Option<QueueId>, Message)>) -> Option<JobKind> {
-    match (goal, first) {
-        (Destination::Steer { .. }, _) | (Destination::Prompt { .. }, None) => None,
-        (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
-        (Destination::Prompt { client }, Some((queued, message))) => {
-            Some(JobKind::Message { client: *client, queued: *queued, message: message.clone() })
-        }
-    }
+fn names_files(messages: &[(Option<QueueId>, Message)]) -> bool {
+    messages.iter().any(|(_, message)| may_name(&message.text))
 }
 
 /// Whether a text may call an own command, or name a skill.

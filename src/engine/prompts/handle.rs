@@ -5,7 +5,6 @@ use crate::core::Core;
 use crate::goal;
 use crate::prompts::comments;
 use crate::prompts::compose;
-use crate::prompts::files_read;
 use crate::prompts::msg::PromptMsg;
 use crate::prompts::shell_line;
 use crate::prompts::skills;
@@ -13,7 +12,7 @@ use crate::tool_call::calls;
 
 pub(crate) fn handle(core: &mut Core, msg: PromptMsg) {
     match msg {
-        PromptMsg::FilesRead(read) => files_read::read(core, *read),
+        PromptMsg::FilesRead(read) => compose::files_were_read(core, *read),
         PromptMsg::PreparedMessage(composed) => compose::composed(core, *composed),
         PromptMsg::LineDone(done) => shell_line::shell_done(core, *done),
         PromptMsg::RanOnBoth(audit) => run::ran_both(core, *audit),

@@ -1,6 +1,6 @@
 //! Messages of the user: sent at once, or queued, edited, moved and removed.
 
-use crate::prompts::files_read;
+use crate::prompts::compose;
 use crate::prompts::message_commands::waiting;
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
@@ -35,7 +35,7 @@ pub(crate) fn submit(
     }
     adopt(core);
     if !core.occupied() {
-        return files_read::compose(
+        return compose::compose(
             core,
             Destination::Prompt { client: Some((client, cause)) },
             vec![(None, message)],
@@ -205,6 +205,6 @@ pub(crate) fn send_queued(core: &mut Core, id: QueueId, client: Option<(ClientId
     }
     if let Some(q) = core.prompts.queue.iter().find(|q| q.id == id) {
         let message = q.message.clone();
-        files_read::compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
+        compose::compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
     }
 }

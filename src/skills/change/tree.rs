@@ -42,7 +42,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Whether a copy has the same files, folders and links. What is none of these is not copied.
+    /// Whether a copy has the same files, folders and links. Anything else is not copied.
     pub(super) fn is_copied(&self, copy: &Self) -> bool {
         let copied = self.0.iter().filter(|(_, node)| **node != Node::Other);
         copied.eq(copy.0.iter())

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{LEARNING_TOKENS, SavedLearning};
-use tiller_protocol::command::Query;
-use tiller_protocol::event::{ReplyEvent, ToolEvent};
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
     Access, Addition, AskReply, CommandBody, Decision, EntryBody, EventBody, LearningCommand, LearningState,
     LearningsQuery, MemoryCommand, MemoryTarget, Profile, PromotionKind, Provenance, RuleArgument,
@@ -237,14 +237,15 @@ async fn a_rule_that_asks_for_a_command_becomes_a_hook() {
         "- Run `make docs` after a push. [when: terminal \"git push*\"]\n- Be careful. [when: read]\n",
     );
     let fake = Fake::new([]);
-    let mut kept = None;
-    let mut rig =
-        bench.place.start_with(&fake, |p| kept = Some(bench.learns(p, LearningsSetting::Never))).await;
+    let mut rig = bench.place.start_with(&fake, |p| drop(bench.learns(p, LearningsSetting::Never))).await;
     assert!(push(&mut rig, &fake, "git push").await.contains("concerns this call: Run `make docs`"));
     let rule = rules(&mut rig).await.remove(0);
     assert_eq!((rule.offers.len(), rule.may_be_promoted()), (1, false));
-    // Another session, as after a restart.
-    kept.unwrap().forget(rig.session());
+    rig.send(CommandBody::Session(SessionCommand::New));
+    rig.until("the new session", |e| {
+        matches!(e, EventBody::Turn(TurnEvent::SessionStarted { resumed: false, .. })).then_some(())
+    })
+    .await;
     push(&mut rig, &fake, "git push").await;
     let text = rules(&mut rig).await.remove(0).offers.remove(0).text;
     let promote = LearningCommand::Promote { rule: rule.text, kind: PromotionKind::Hook, text: text.clone() };

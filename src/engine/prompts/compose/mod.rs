@@ -14,6 +14,7 @@ use tiller_protocol::{
     Attachment, CommandId, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
     QueueId, Queued, SendMode, StopReason, Taint,
 };
+use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
@@ -28,9 +29,12 @@ use crate::core::services::Services;
 use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::compose::entries::{prefix_entries, save_in_turn, user_entry};
+use crate::prompts::doing::JobKind;
 use crate::prompts::files_read;
 use crate::prompts::message_commands::waiting;
-use crate::prompts::msg::{Destination, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
+use crate::prompts::msg::{
+    Destination, FilesRead, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg,
+};
 use crate::prompts::named;
 use crate::prompts::servers::Servers;
 use crate::prompts::skills;
@@ -68,11 +72,56 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
         .filter(|q| q.mode == SendMode::Steer)
         .map(|q| (Some(q.id), q.message.clone()))
         .collect();
-    files_read::compose(core, Destination::Steer { turn }, waiting);
+    compose(core, Destination::Steer { turn }, waiting);
 }
 
-/// Reads attachments and waits for the prefix, away from the engine's own task. Called by [`files_read`] alone.
+/// Prepares messages, after the files that they may name were read again.
 pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
+    if !files_read::is_due(core, &messages) {
+        return prepare(core, goal, messages);
+    }
+    let doing = match (&goal, messages.first()) {
+        (Destination::Prompt { .. }, None) => return,
+        (goal, first) => job_kind(goal, first),
+    };
+    let no = if doing.is_some() { core.next_job() } else { 0 };
+    let task = files_read::start(core, FilesRead { goal, messages, no });
+    keep_busy(core, no, doing, task);
+}
+
+/// The files were read: the messages are prepared, unless they were stopped meanwhile.
+pub(crate) fn files_were_read(core: &mut Core, read: FilesRead) {
+    let goes_on = match read.goal {
+        Destination::Steer { turn } => core.is_live(turn),
+        Destination::Prompt { .. } | Destination::Continue { .. } => core.job_done(read.no),
+    };
+    if goes_on {
+        prepare(core, read.goal, read.messages);
+    }
+}
+
+/// The job that prepares a message; `None`: the turn in flight does. `first`: the first of the messages.
+fn job_kind(goal: &Destination, first: Option<&(Option<QueueId>, Message)>) -> Option<JobKind> {
+    match (goal, first) {
+        (Destination::Steer { .. }, _) | (Destination::Prompt { .. }, None) => None,
+        (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
+        (Destination::Prompt { client }, Some((queued, message))) => {
+            Some(JobKind::Message { client: *client, queued: *queued, message: message.clone() })
+        }
+    }
+}
+
+fn keep_busy(core: &mut Core, no: u64, doing: Option<JobKind>, task: JoinHandle<()>) {
+    if let Some(doing) = doing {
+        core.busy_with(no, doing, task);
+    } else if let Some(live) = &mut core.turn.live {
+        // An interrupt drops the turn and this task with it.
+        live.tasks.timer = Some(AbortOnDropHandle::new(task));
+    }
+}
+
+/// Reads attachments and waits for the prefix, away from the engine's own task.
+fn prepare(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
     // Which files may be read depends on the present rules.
     core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
     // A program of another vendor has a prompt of its own.
@@ -84,7 +133,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
     let (root, writes) = (workspace.root.clone(), core.watching.writes.clone());
     let doing = match (&goal, messages.first()) {
         (Destination::Prompt { .. }, None) => return,
-        (goal, first) => files_read::job_kind(goal, first),
+        (goal, first) => job_kind(goal, first),
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
     let servers = Servers::of(core);
@@ -220,13 +269,7 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
             }))))
             .await;
     };
-    let task = tokio::spawn(task);
-    if let Some(doing) = doing {
-        core.busy_with(no, doing, task);
-    } else if let Some(live) = &mut core.turn.live {
-        // An interrupt drops the turn and this task with it.
-        live.tasks.timer = Some(AbortOnDropHandle::new(task));
-    }
+    keep_busy(core, no, doing, tokio::spawn(task));
 }
 
 pub(crate) fn composed(core: &mut Core, prepared: PreparedMessage) {
@@ -312,7 +355,7 @@ fn prompt_composed(
 fn prepare_again(core: &mut Core, client: Option<(ClientId, CommandId)>, id: QueueId) {
     match core.prompts.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()) {
         Some(message) => {
-            files_read::compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
+            compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
         }
         None => core.no_turn(client.map(|(_, cause)| cause), TurnStatus::Interrupted, None),
     }

@@ -5,7 +5,7 @@ use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, StopReason};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::prompts::files_read;
+use crate::prompts::compose;
 use crate::prompts::message_commands::waiting;
 use crate::prompts::msg::Destination;
 use crate::prompts::queue;
@@ -20,7 +20,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
     } else if let Some(message) = waiting::kept_back(core, ended_well(core)) {
         return queue::send_queued(core, message, Some((client, cause)));
     } else if core.session.last_message().is_some() {
-        return files_read::compose(core, Destination::Continue { cause }, Vec::new());
+        return compose::compose(core, Destination::Continue { cause }, Vec::new());
     } else if let Some(first) = core.prompts.queue.first().map(|q| q.id) {
         // The agent's first message was stopped before it was sent.
         return queue::send_queued(core, first, Some((client, cause)));

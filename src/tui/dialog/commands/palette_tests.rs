@@ -283,7 +283,7 @@ fn commands_from_files_are_listed_as_they_are_now() {
     r.clear().run("ctrl-p");
     answer(&mut r, vec![row("fresh", "WHEN", "")]);
     r.run("type about fresh; enter");
-    assert!(sent(&r).is_none() && r.screen().contains("/fresh "), "{}", r.screen());
+    assert!(sent(&r).is_none() && r.screen().contains("▌ /fresh"), "{}", r.screen());
     r.clear().run("ctrl-u; ctrl-p");
     answer(&mut r, Vec::new());
     r.run("type about fresh");
