@@ -283,7 +283,7 @@ fn answer(mut stream: &TcpStream, dimensions: usize) {
         for (n, text) in body["input"].as_array().unwrap().iter().enumerate() {
             let text = text.as_str().unwrap();
             let mut sum = vec![0i64; dimensions];
-            for (from, to) in words(text).into_iter().take(8) {
+            for (from, to) in words(text).take(8) {
                 let seed =
                     text[from..to].bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
                 let mut random = Random(seed);

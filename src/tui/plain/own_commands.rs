@@ -182,9 +182,9 @@ mod tests {
         assert!(sent(&mut p).is_empty());
         answer(&mut p, rows(&[("deploy", "")]));
         assert_eq!(sent(&mut p), ["/deploy it now"]);
-        p.line("/audit");
-        answer(&mut p, rows(&[("team:audit", "")]));
-        assert_eq!(sent(&mut p), ["/audit"]);
+        p.line("/ship");
+        answer(&mut p, rows(&[("team:ship", "")]));
+        assert_eq!(sent(&mut p), ["/ship"]);
         // It is gone, or not trusted.
         for known in [rows(&[]), rows(&[("deploy", "the command /deploy is not used")])] {
             p.line("/deploy");
