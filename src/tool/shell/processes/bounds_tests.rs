@@ -99,7 +99,9 @@ async fn t6_holds_in_the_background_and_in_a_terminal() {
 async fn t6_what_is_ordinary_is_left_alone() {
     let b = bench(100, 256);
     let out = run(&b, json!({ "command": "for i in $(seq 400); do /bin/true; done; echo whole" })).await;
-    assert_eq!(text_of(&out.content), "whole");
+    // A busy machine adds the time that it took.
+    let text = text_of(&out.content);
+    assert_eq!(text.lines().next(), Some("whole"), "{text}");
     let limit = run(&b, json!({ "command": "cat /proc/self/oom_score_adj" })).await;
     assert!(text_of(&limit.content).trim().parse::<i32>().unwrap() >= OOM_SCORE, "{limit:?}");
 }
