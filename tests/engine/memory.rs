@@ -694,7 +694,7 @@ async fn who_lists_memory_is_told_of_each_change() {
     assert_eq!(texts(&page(&mut rig).await, MemoryState::Pending).len(), 1);
 }
 
-/// Who does not ask again, since the list was closed, is told of one change at most.
+/// A client that does not ask again, since the list was closed, gets one report at most.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_that_was_closed_is_told_of_no_more_changes() {
     let mut place = Place::new();

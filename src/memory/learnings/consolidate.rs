@@ -92,7 +92,7 @@ pub(super) fn has_faded(learning: &Learning) -> bool {
     learning.state == LearningState::Retired && reason(&learning.context) == FADED
 }
 
-/// Whether it was retired because another one says the same.
+/// Whether it was retired because another one has the same content.
 pub(super) fn is_merged(learning: &Learning) -> bool {
     let number = reason(&learning.context).strip_prefix(MERGED).map(str::trim);
     learning.state == LearningState::Retired && number.is_some_and(|id| id.parse::<i64>().is_ok())

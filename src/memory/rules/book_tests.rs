@@ -218,11 +218,11 @@ fn only_a_rule_that_the_model_has_read_is_violated() {
     let [one, two, three] = [(); 3].map(|()| at(s, Some(EntryId::fresh(&ids, Time(1)))));
     assert_eq!(counts(&one, true), (1, 0, 0));
     assert_eq!(counts(&one, false), (0, 0, 0));
-    // Its result says it, too.
+    // Its result contains it, too.
     assert_eq!(counts(&one, true), (1, 0, 0));
     assert_eq!(counts(&two, false), (0, 1, 0));
     assert_eq!(counts(&two, true), (1, 0, 1));
-    // The result of a script says it once, and each of its calls is counted.
+    // The result of a script contains it once, and each of its calls is counted.
     let script = RulePlace { in_script: true, ..three };
     assert_eq!(counts(&script, true), (1, 0, 1));
     assert_eq!(counts(&script, true), (0, 0, 1));
@@ -262,7 +262,7 @@ fn text_that_is_no_entry_is_no_rule() {
     assert_eq!(book.new_faults(), [""; 0]);
 }
 
-/// An entry that is a matcher but for its capitals says so, in the notice and in the list.
+/// An entry that is a matcher but for its capitals is named as a fault, in the notice and in the list.
 #[test]
 fn what_is_nearly_a_matcher_is_named() {
     let (_dir, store, book) = book("- No pushes. [Never: terminal \"git push*\"]\n- words\n");

@@ -134,7 +134,7 @@ fn close(text: &str) -> Option<usize> {
     None
 }
 
-/// The tools of MCP servers in the form of permission rules, `mcp:SERVER:TOOL`: written so, or by the names that models know.
+/// The tools of MCP servers in the form of permission rules, `mcp:SERVER:TOOL`: written so, or by the names that models are sent.
 /// `None`: it is another tool.
 fn of_mcp(word: &str) -> Option<String> {
     let (server, tool) = match (word.strip_prefix("mcp:"), word.strip_prefix("mcp__")) {

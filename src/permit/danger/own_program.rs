@@ -24,7 +24,7 @@ const SHOWN: [&str; 13] = [
     "ps",
 ];
 
-/// Why a command of Tiller asks: it is none that only shows something.
+/// Why a command of Tiller needs a yes: it changes something.
 pub(super) fn own_program(part: &Part) -> Option<String> {
     if part.base() != "tiller" {
         return None;

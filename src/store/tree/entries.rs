@@ -243,7 +243,7 @@ pub(crate) fn inherited(conn: &Connection, id: Uuid) -> rusqlite::Result<Option<
 /// The key in `meta` of the highest row number of a removed entry.
 const REMOVED: &str = "entry_rows";
 
-/// Notes the highest row number before entries are removed: the search index knows entries by their rows, so a number never
+/// Notes the highest row number before entries are removed: the search index identifies entries by their rows, so a number never
 /// comes back.
 pub(crate) fn keep_row_numbers(conn: &Connection) -> rusqlite::Result<()> {
     let next = next_row(conn)?;

@@ -205,7 +205,7 @@ async fn a_user_is_told_that_a_name_at_the_beginning_is_no_skills() {
     rig.quit().await;
 }
 
-/// Of more skills than a message loads, the user is told which are not loaded.
+/// Of more skills than a message loads, a notice names those that are not loaded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_is_told_which_skills_of_a_message_are_too_many() {
     let place = Place::new();

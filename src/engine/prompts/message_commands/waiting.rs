@@ -128,7 +128,7 @@ fn waits(core: &mut Core, cause: Option<CommandId>, id: QueueId, fresh: bool) {
         child.receipts.insert(id, cause);
     }
     if of_no_person(core) {
-        // It is not stored: after a crash no one would see that it waits.
+        // It is not stored: a crash would lose it.
         core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
     } else {
         queue_changed(core, cause);
@@ -167,7 +167,7 @@ pub(crate) fn kept_back(core: &Core, ended_well: bool) -> Option<QueueId> {
     if let Some(waits) = queue.iter().find(|q| q.run.is_some_and(|run| run.after == after)) {
         return Some(waits.id);
     }
-    // A queue of an earlier version does not say so.
+    // A queue of an earlier version has no such field.
     let last = core.session.history.tail.iter().rev().find(|e| !stored::is_of_user(&e.body));
     let unsent = last.is_some_and(|e| stored::message_of(&e.body).is_some());
     let stopped = ended_well && (unsent || core.session.interrupted.is_some());

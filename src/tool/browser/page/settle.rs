@@ -49,7 +49,7 @@ impl Page {
         if !self.goes() {
             self.quiet().await;
         }
-        // A slow browser may tell only meanwhile that the page goes elsewhere.
+        // A slow browser may report only meanwhile that the page goes elsewhere.
         if self.goes() {
             self.loaded().await;
         }

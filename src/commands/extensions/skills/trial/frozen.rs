@@ -33,7 +33,7 @@ impl FrozenSkill {
         Ok(frozen)
     }
 
-    /// The files as the user trusted them. `folder`: where they lie, which tells the programs among them.
+    /// The files as the user trusted them. `folder`: their folder, which decides which of them are programs.
     ///
     /// # Errors
     /// As [`Self::of_folder`].
