@@ -10,7 +10,7 @@ use tiller_store::{StepRow, Store, StoreError};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::Keeper;
+use crate::files::{Keeper, written};
 use crate::session::load;
 
 /// Most entries of a session that are read.
@@ -37,7 +37,10 @@ pub(crate) fn reply_diff(
     let (store, keeper) = (core.services.store.clone(), core.services.snapshots.workspace.clone());
     let (bus, scope) = (std::sync::Arc::clone(&core.bus), core.scope_of(Some(cause)));
     let redact = std::sync::Arc::clone(&core.services.redaction.redact);
+    let written = written::written(core);
     core.spawn(async move {
+        // What the last calls changed is stored after they have ended.
+        written.await;
         let reply = match load::blocking(move || parts(&store, session)).await {
             Ok(parts) => ReplyEvent::DiffReply { path, diff: redact(&words(parts, keeper).await) },
             Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },

@@ -34,9 +34,13 @@ pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, qu
             }
             Ok(TreeReply::Nodes { tree: Box::new(tree) })
         }),
-        TreeQuery::Marks { session } => tree_read(core, client, cause, move || {
-            Ok(TreeReply::Marks { session, marks: store.tree().marks(session)? })
-        }),
+        // The files that the last calls changed are stored after their turn has ended.
+        TreeQuery::Marks { session } => {
+            read::read_after(core, client, cause, written::written(core), move || {
+                let marks = store.tree().marks(session)?;
+                Ok(ReplyEvent::TreeReply { reply: TreeReply::Marks { session, marks } })
+            })
+        }
         TreeQuery::Lines { entries } => tree_read(core, client, cause, move || {
             let some = &entries[..entries.len().min(ROWS)];
             Ok(TreeReply::Lines { lines: store.tree().lines(some)? })

@@ -46,7 +46,7 @@ async fn what_the_lines_change_goes_back_with_their_message() {
     assert_eq!(said.len(), 2);
     // The tree counts them to the message, and not to the one before it.
     let nodes = tree::tree(&mut rig).await;
-    let marks = tree::marks(&mut rig, nodes.session, 2).await;
+    let marks = tree::marks(&mut rig, nodes.session).await;
     let seq = |id| nodes.nodes.iter().find(|n| n.id == id).unwrap().seq;
     let line = nodes.nodes.iter().find(|n| n.kind == NodeKind::ToolResult).unwrap().seq;
     assert_eq!(marks.files, [(line, 1), (seq(said[1]), 1)]);
