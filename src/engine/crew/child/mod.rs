@@ -238,9 +238,10 @@ impl ChildDriver<'_> {
     /// As [`Self::report_end`], once what it did to the files is written down. What its calls changed may wait in the
     /// inbox even when all of it is written, so the end always goes through the inbox, behind it.
     pub(crate) fn turn_ended(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        if !self.core.identity.is_child() {
-            return;
-        }
+        let mono = self.core.services.clock.mono();
+        let Some(child) = self.core.identity.child_mut() else { return };
+        // The wait for its files is no work of its own.
+        child.time.stop(mono);
         let Some(recorded) = self.core.files.recorded.clone() else {
             return self.report_end(status, text, why);
         };
