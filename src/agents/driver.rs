@@ -70,6 +70,7 @@ impl CrewDriver<'_> {
             MemberMsg::View(view) => self.record_view(*view),
             MemberMsg::Work(work) => self.record_work(id, work),
             MemberMsg::Ended(end) => self.member_ended(id, *end),
+            MemberMsg::Files(files) => self.files_found(id, files),
             MemberMsg::ProgramSession { session, transport, booked } => {
                 self.record_external_session(id, session, transport, booked);
             }

@@ -20,3 +20,7 @@ pub(crate) fn registry_with(commands: &[PromptCommand]) -> &'static Registry {
     }
     Box::leak(Box::new(Registry::of(DIALOGS, PANELS, COMMANDS.with(commands))))
 }
+
+#[cfg(test)]
+#[path = "shipped_tests.rs"]
+mod tests;

@@ -80,20 +80,31 @@ impl CrewDriver<'_> {
     pub(crate) fn files_changed(&mut self, changes: &[FileChange]) {
         for change in changes.iter().filter(|c| c.kind != ChangeKind::Storm) {
             let (Who::Shell { agent } | Who::Agent { agent }) = &change.who else { continue };
-            let member = self.crew.members.get_mut(agent).filter(|m| m.order.brief.cli.is_some());
+            let member = self.crew.members.get(agent).filter(|m| m.order.brief.cli.is_some());
             let Some(member) = member else { continue };
             let path = change.path.clone();
-            match (&mut member.report, &member.handle) {
-                (_, Some(handle)) if member.view.state.at_work() => {
-                    handle.files_changed(vec![path]);
-                }
-                (Some(report), _) if !report.files.contains(&path) => {
-                    report.files.push(path);
-                    let id = agent.clone();
-                    self.store_member(&id);
-                }
-                _ => {}
+            match &member.handle {
+                Some(handle) if member.view.state.at_work() => handle.files_changed(vec![path]),
+                _ => self.files_found(agent, vec![path]),
             }
+        }
+    }
+
+    /// Adds files to the report of an agent that has ended. The end of one at work reports them itself.
+    pub(crate) fn files_found(&mut self, id: &AgentId, files: Vec<String>) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        if member.handle.is_some() && member.view.state.at_work() {
+            return;
+        }
+        let Some(report) = &mut member.report else { return };
+        let known = report.files.len();
+        for file in files {
+            if !report.files.contains(&file) {
+                report.files.push(file);
+            }
+        }
+        if report.files.len() > known {
+            self.store_member(id);
         }
     }
 

@@ -43,6 +43,7 @@ fn is_record(msg: &CrewMsg) -> bool {
             **msg,
             MemberMsg::Work(_)
                 | MemberMsg::Ended(_)
+                | MemberMsg::Files(_)
                 | MemberMsg::ProgramSession { .. }
                 | MemberMsg::ProgramModel(_)
         ),

@@ -69,6 +69,8 @@ pub enum MemberMsg {
     Work(Work),
     /// Its run has ended.
     Ended(Box<RunEnd>),
+    /// Files that it changed, relative to its folder. Those of a run that is not reported yet follow with its end.
+    Files(Vec<String>),
     /// The session and transport of its external program; `None`: unchanged.
     ProgramSession {
         session: Option<String>,

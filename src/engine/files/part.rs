@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct FilesPart {
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::undo::before::Reviews>>,
-    /// Closed when the last state that is being recorded is stored.
-    pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
+    /// The end of the last write of a state. It stays here, since the next row is written after it.
+    pub(crate) recorded: Option<crate::files::written::Recorded>,
     /// States that the agent named, until their entries are in place.
     pub(crate) named: Vec<crate::files::msg::NamedState>,
     /// The state of the files that the open session recorded last.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
 use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::keeper::{CompletedRestore, Keeper, SnapshotNotice};
 use super::others::SessionFiles;
@@ -19,6 +19,7 @@ use crate::core::saves::{After, Then};
 use crate::files::msg::{CallScope, FilesMsg, KeptState, NotKept, PendingState, PendingStep, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::restore::back;
+use crate::files::written::Recorded;
 use crate::lock::lock;
 
 /// Age at which snapshots that no session uses are deleted.
@@ -212,14 +213,14 @@ pub(crate) fn record(
 ) {
     let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
     let keeper = core.services.snapshots.workspace.clone();
-    let (written, next) = oneshot::channel::<()>();
-    let before = core.files.recorded.replace(next);
+    let (writing, recorded) = Recorded::begin();
+    let before = core.files.recorded.replace(recorded);
     core.files.keeping.spawn(async move {
-        // Closed when this row is written, or will never be.
-        let _written = written;
+        // Dropped when this row is written, or will never be.
+        let _writing = writing;
         let kept = kept.await;
         if let Some(before) = before {
-            let _ = before.await;
+            before.wait().await;
         }
         let Some(kept) = kept else { return };
         match kept {

@@ -1,5 +1,7 @@
 //! Waits until the engine's writes to the store are on disk.
 
+use tokio::sync::watch;
+
 use crate::core::Core;
 
 /// Resolves when all writes so far are on disk: states of the files, and the log.
@@ -8,5 +10,42 @@ pub(crate) fn written(core: &Core) -> impl Future<Output = ()> + Send + use<> {
     async move {
         keeping.wait().await;
         saves.await;
+    }
+}
+
+/// The end of a write of states, and of all before it. All clones wait for the same write, so a wait that was given up
+/// ends no other wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded(watch::Receiver<()>);
+
+impl Recorded {
+    /// The write ends when the sender is dropped.
+    pub(crate) fn begin() -> (watch::Sender<()>, Self) {
+        let (writing, recorded) = watch::channel(());
+        (writing, Self(recorded))
+    }
+
+    /// Waits for the end of the write, whether the row was stored or could not be.
+    pub(crate) async fn wait(mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of an agent and the next row wait for the same write: neither ends with the other's patience.
+    #[tokio::test]
+    async fn a_wait_that_is_given_up_does_not_end_the_others() {
+        let (writing, recorded) = Recorded::begin();
+        let (first, second) = (tokio::spawn(recorded.clone().wait()), tokio::spawn(recorded.clone().wait()));
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished(), "the row is not stored yet");
+        drop(writing);
+        second.await.unwrap();
+        recorded.wait().await;
     }
 }

@@ -435,12 +435,8 @@ async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
     rig.quit().await;
 }
 
-/// What a program does by its own rules counts as its work: in the feed, on its row, in its diff, in the audit, and
-/// when the user restores files.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_program_does_unasked_is_known_as_its_own() {
-    let place = Place::new();
-    let go = place.tmp.path().join("go");
+/// A program that begins the call `make it` without asking, waits for the file `go`, makes `made.txt` and ends.
+pub(crate) fn makes_unasked(place: &Place, go: &std::path::Path) -> Programs {
     let tell = |status: &str| {
         format!(
             r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call_update","toolCallId":"t1","title":"make","kind":"execute","status":"{status}","rawInput":{{"command":"make it"}}}}}}}}'
@@ -450,7 +446,16 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     let wait = format!("while [ ! -e {} ]; do sleep 0.02; done; echo made >made.txt\n", go.display());
     let end = r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#;
     let script = tell("in_progress") + &wait + &tell("completed") + end;
-    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &script));
+    toy(place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &script))
+}
+
+/// What a program does by its own rules counts as its work: in the feed, on its row, in its diff, in the audit, and
+/// when the user restores files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_does_unasked_is_known_as_its_own() {
+    let place = Place::new();
+    let go = place.tmp.path().join("go");
+    let toy = makes_unasked(&place, &go);
     let watcher = Arc::new(Scripted::default());
     let given = Arc::clone(&watcher) as Arc<dyn tiller_engine::Watcher>;
     let fake = Fake::with(move |_, r| match first(r).as_str() {

@@ -13,7 +13,6 @@ mod receipts;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentView, AskBody, AskReply, Notice, Usage};
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::bus::agent_view;
 use crate::context::tokens;
@@ -236,26 +235,23 @@ impl ChildDriver<'_> {
         });
     }
 
-    /// As [`Self::report_end`], once what it did to the files is written down.
+    /// As [`Self::report_end`], once what it did to the files is written down. What its calls changed may wait in the
+    /// inbox even when all of it is written, so the end always goes through the inbox, behind it.
     pub(crate) fn turn_ended(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        if !self.core.identity.is_child() {
-            return;
-        }
-        let done = self
-            .core
-            .files
-            .recorded
-            .as_mut()
-            .is_none_or(|r| !matches!(r.try_recv(), Err(TryRecvError::Empty)));
-        let Some(recorded) = self.core.files.recorded.take().filter(|_| !done) else {
+        let mono = self.core.services.clock.mono();
+        let Some(child) = self.core.identity.child_mut() else { return };
+        // The wait for its files is no work of its own.
+        child.time.stop(mono);
+        let Some(recorded) = self.core.files.recorded.clone() else {
             return self.report_end(status, text, why);
         };
+        let longest = if status == TurnStatus::Interrupted { STOPPED } else { RECORDED };
         let (tx, over) = (
             self.core.tx.clone(),
             Msg::Child(ChildMsg::Ended { turns: self.core.turn.begun, status, text, why }),
         );
         self.core.spawn(async move {
-            let _ = tokio::time::timeout(RECORDED, recorded).await;
+            let _ = tokio::time::timeout(longest, recorded.wait()).await;
             let _ = tx.send(over).await;
         });
     }
@@ -285,6 +281,15 @@ impl ChildDriver<'_> {
             inputs: inputs::inputs(self.core),
         };
         self.report(MemberMsg::Ended(Box::new(end)));
+    }
+
+    /// Files that a call changed are known, which is a while after its end. When the agent's end was reported before,
+    /// they are added to the report.
+    pub(crate) fn files_found(&mut self, files: Vec<String>) {
+        if self.core.turn.live.is_none() && !files.is_empty() {
+            self.report(MemberMsg::Files(files.clone()));
+        }
+        self.record_files(files);
     }
 
     /// Records files that a call changed.
@@ -322,6 +327,9 @@ impl ChildDriver<'_> {
     }
 }
 
-/// Longest wait for the files of an ended agent to be recorded before its end is reported.
-const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
+/// Longest wait for the files of an ended agent to be recorded before its end is reported: its parent goes on with the
+/// report. On a busy machine, states of the files take seconds.
+const RECORDED: std::time::Duration = std::time::Duration::from_secs(10);
+/// As [`RECORDED`], for an agent that was stopped: the user waits for its end.
+const STOPPED: std::time::Duration = std::time::Duration::from_secs(2);
 const ENDING: &str = "Tiller is shutting down";

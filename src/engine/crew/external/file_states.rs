@@ -21,7 +21,7 @@ use crate::files::{Keeper, NotKept, SessionFiles, record};
 use crate::memory::unconfined::{UnconfinedProgram, UnconfinedStart};
 use crate::memory::unconfined_programs::of_turn;
 
-/// Longest delay of a program's end for the state after its last call.
+/// Longest delay of the end of a program's turn for the state after its last call. The report of the end waits longer.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Wait before the state after a call: some programs clean up after they have reported its end.
@@ -214,16 +214,12 @@ impl ExternalDriver<'_> {
     pub(crate) fn delay_end(&mut self, turn: u64, said: AgentEvent) -> Option<AgentEvent> {
         let again =
             self.core.identity.external_mut().is_none_or(|o| std::mem::replace(&mut o.end_delayed, true));
-        let Some(last) = (!again).then(|| self.core.files.recorded.take()).flatten() else {
+        let Some(last) = (!again).then(|| self.core.files.recorded.clone()).flatten() else {
             return Some(said);
         };
-        // Later states are recorded after this one.
-        let (done, next) = tokio::sync::oneshot::channel::<()>();
-        self.core.files.recorded = Some(next);
         let tx = self.core.tx.clone();
         self.core.spawn(async move {
-            let _done = done;
-            let _ = tokio::time::timeout(LAST, last).await;
+            let _ = tokio::time::timeout(LAST, last.wait()).await;
             let _ = tx.send(Msg::External(ExternalMsg::Said { turn, said: Box::new(said) })).await;
         });
         None
