@@ -43,12 +43,8 @@ pub fn built_in_folders() -> &'static [BuiltInFolder] {
 pub struct Sources<'a> {
     /// The program's own.
     pub built_in: bool,
-    /// Plugins and packs in use; each has a folder `skills`.
-    pub packs: Vec<PathBuf>,
-    /// The names of packs, by their folders.
-    pub pack_names: BTreeMap<PathBuf, String>,
-    /// The files of packs as the user agreed to them, by the folders of the packs: others are not read, now or later.
-    pub pack_files: BTreeMap<PathBuf, Vec<PinnedFile>>,
+    /// Plugins and packs in use. Of two skills with one name the later replaces the earlier.
+    pub packs: Vec<PackSource>,
     /// The person's configuration folder.
     pub config: Option<PathBuf>,
     /// Files of the project, empty until it is trusted.
@@ -59,6 +55,23 @@ pub struct Sources<'a> {
     pub withheld: Vec<Withheld<'a>>,
     /// Names that the settings turn off.
     pub disabled: BTreeSet<String>,
+}
+
+/// A plugin or a pack in use, with folders `skills`, `commands` and `styles`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackSource {
+    pub folder: PathBuf,
+    /// The name of the pack; `None`: it is a plugin.
+    pub name: Option<String>,
+    /// The files as the user agreed to them: others are not read, now or later. `None`: all files are read as they are.
+    pub files: Option<Vec<PinnedFile>>,
+}
+
+impl PackSource {
+    /// All files of a folder, as they are.
+    pub fn unpinned(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), name: None, files: None }
+    }
 }
 
 /// Something that is wrong with a skill.
@@ -103,11 +116,11 @@ impl Skills {
             loaded.layer(BUILT_IN.iter().map(|(name, files)| built_in(name, files)).collect());
         }
         for pack in &sources.packs {
-            let mut found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
-            if let Some(agreed) = sources.pack_files.get(pack) {
+            let mut found = loaded.folder(&pack.folder.join(FOLDER), Origin::Plugin);
+            if let Some(agreed) = &pack.files {
                 found.iter_mut().for_each(|candidate| candidate.pin(agreed));
             }
-            loaded.layer_of(found, sources.pack_names.get(pack));
+            loaded.layer_of(found, pack.name.as_ref());
         }
         if let Some(config) = &sources.config {
             let found = loaded.folder(&config.join(FOLDER), Origin::User);
@@ -270,8 +283,7 @@ impl Loaded {
             self.extras.built_in();
         }
         for pack in &sources.packs {
-            let agreed = sources.pack_files.get(pack).map(Vec::as_slice);
-            self.extras.folder(pack, Origin::Plugin, agreed);
+            self.extras.folder(&pack.folder, Origin::Plugin, pack.files.as_deref());
         }
         if let Some(config) = &sources.config {
             self.extras.folder(config, Origin::User, None);

@@ -9,7 +9,7 @@ use tiller_config::agents::{Origin, ProjectFile};
 use tiller_config::{Places, Problem};
 use tiller_permit::trust::{FolderConfig, FoundFile, Status, discover};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
-use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
+use tiller_skills::{PackSource, Skills, Sources, Withheld, WithheldFiles};
 use tiller_store::Store;
 
 use crate::app::extensions::{packs, plugins};
@@ -78,14 +78,7 @@ impl<'a> ProjectFiles<'a> {
         }
         Skills::load(&Sources {
             built_in: true,
-            packs: places
-                .plugins
-                .iter()
-                .cloned()
-                .chain(used.iter().map(|(folder, _)| folder.clone()))
-                .collect(),
-            pack_names: used.iter().map(|(folder, pack)| (folder.clone(), pack.name.clone())).collect(),
-            pack_files: used.into_iter().map(|(folder, pack)| (folder, pack.files)).collect(),
+            packs: places.plugins.iter().map(|folder| PackSource::unpinned(folder)).chain(used).collect(),
             config: Some(places.config.clone()),
             project: parts(&self.used),
             changed: self.changed.clone(),

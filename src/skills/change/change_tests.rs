@@ -10,7 +10,7 @@ use tiller_protocol::{ManualClock, Time};
 
 use super::super::{Act, EditorSettings, Request, Scope};
 use super::*;
-use crate::load::{Skills, Sources};
+use crate::load::{PackSource, Skills, Sources};
 
 thread_local! {
     /// What an exchange of two folders in one step fails with, in this thread.
@@ -95,8 +95,8 @@ fn a_packs_skill_is_copied_as_the_user_agreed_to_it() {
         PinnedFile { path: name.into(), hash, bytes: bytes.len() as u64, executable: false }
     };
     let files = vec![pin("skills/notes/SKILL.md"), pin("skills/notes/run.sh")];
-    let pack_files = [(pack.clone(), files)].into();
-    let all = Skills::load(&Sources { packs: vec![pack.clone()], pack_files, ..Sources::default() }).0;
+    let agreed = PackSource { files: Some(files), ..PackSource::unpinned(&pack) };
+    let all = Skills::load(&Sources { packs: vec![agreed], ..Sources::default() }).0;
     let skill = all.get("notes").unwrap();
     let copied = home.join("config/skills/notes");
     for name in ["run.sh", "new.sh"] {

@@ -165,7 +165,7 @@ fn parts(path: &Path, names: &[String], bytes: &[u8]) -> Result<(Pairs, String),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Skills, Sources};
+    use crate::load::{PackSource, Skills, Sources};
 
     fn put(home: &Path, path: &str, text: &str) {
         let path = home.join(path);
@@ -201,7 +201,7 @@ mod tests {
         ];
         let sources = Sources {
             built_in: true,
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project,
             ..Sources::default()
@@ -246,7 +246,7 @@ mod tests {
         put(pack.path(), "commands/ops/build.md", "Of the pack.");
         put(pack.path(), "styles/sub/odd.md", "no style");
         let sources = Sources {
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project: vec![
                 ProjectFile { path: ".claude/commands/ops/build.md", bytes: Some(b"Of the project.") },
@@ -287,7 +287,7 @@ mod tests {
         link(away.path(), &home.path().join("commands/a/folder"));
         link(away.path(), &pack.path().join("commands/out"));
         let sources = Sources {
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project: vec![
                 ProjectFile { path: ".claude/commands/1/2/3/4/5/deep.md", bytes: Some(b"x") },

@@ -1,6 +1,6 @@
 //! The installed packs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use tiller_fs::lock::{LockError, LockFile};
 use super::contents::pin;
 use super::lock::{Lock, Origin, Pack, PinnedFile};
 use super::stage::Staged;
+use crate::PackSource;
 
 /// How long another process may hold the folder.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -101,12 +102,6 @@ impl Packs {
         self.home.join(&pack.folder)
     }
 
-    /// The names of the installed packs, by their folders.
-    pub fn names(&self) -> BTreeMap<PathBuf, String> {
-        let named = |pack: Pack| (self.folder(&pack), pack.name);
-        self.list().unwrap_or_default().into_iter().map(named).collect()
-    }
-
     /// Compares a pack with what was agreed to. Reads all of its files.
     pub fn state(&self, pack: &Pack) -> PackState {
         match pin(&self.folder(pack)) {
@@ -118,15 +113,19 @@ impl Packs {
         }
     }
 
-    /// The folders of the packs that are as they were agreed to, and the others with their state. Reads all files.
+    /// The packs that are as they were agreed to, by name, and the others with their state. Reads all files.
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub fn verified(&self) -> Result<(Vec<PathBuf>, Unused), String> {
+    pub fn verified(&self) -> Result<(Vec<PackSource>, Unused), String> {
         let (mut used, mut others) = (Vec::new(), Vec::new());
         for pack in self.list()? {
             match self.state(&pack) {
-                PackState::Used => used.push(self.folder(&pack)),
+                PackState::Used => used.push(PackSource {
+                    folder: self.folder(&pack),
+                    name: Some(pack.name),
+                    files: Some(pack.files),
+                }),
                 state => others.push((pack, state)),
             }
         }
