@@ -98,7 +98,8 @@ pub(crate) struct SessionSkills {
     pub(crate) start: FolderConfig,
     /// The user trusts those of the start.
     pub(crate) trusted: Arc<AtomicBool>,
-    /// The folder's files as they were when they were last read and trusted; `None`: the user has not said so yet.
+    /// The folder's files as they were when they were last read and trusted, empty once the trust is revoked; `None`: there was
+    /// no stored trust yet.
     pub(crate) agreed: Mutex<Option<FolderConfig>>,
     /// Names that the settings turn off.
     pub(crate) disabled: Vec<String>,
@@ -112,7 +113,7 @@ impl SessionSkills {
         let brings = without_own(now.clone(), &self.project, &self.store);
         let status = trust_status(&self.store, &self.project, &brings);
         let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        // The user took the yes back, in this or another process: nothing is agreed to any more.
+        // The trust was revoked, by this or another process: nothing is agreed to any more.
         if agreed.is_some() && matches!(status, Status::New | Status::Never) {
             *agreed = Some(FolderConfig::default());
         }

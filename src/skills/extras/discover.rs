@@ -26,9 +26,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Leaves out the content that is not as the user agreed to it. `folder`: that of the pack. The bytes that were read are
-    /// compared: the file may have changed since the pack was.
-    pub(super) fn compare(&mut self, folder: &Path, agreed: &[PinnedFile]) {
+    /// Leaves out content that is not as the user agreed to it. `folder`: that of the pack. The bytes that were read are compared:
+    /// the file may have changed since the pack was.
+    pub(super) fn pin(&mut self, folder: &Path, agreed: &[PinnedFile]) {
         let Ok(bytes) = &self.content else { return };
         let hash = blake3::hash(bytes).to_hex();
         let inside = self.path.strip_prefix(folder).unwrap_or(&self.path);

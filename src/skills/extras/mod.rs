@@ -69,13 +69,12 @@ impl Extras {
         self.add(Origin::BuiltIn, true, FoundFiles { found, problems: Vec::new() });
     }
 
-    /// Those of a plugin, a pack, or the settings folder.
-    /// `agreed`: only these files, in this form; `None`: all of them.
+    /// Those of a plugin, a pack, or the settings folder. `agreed`: only these files, in this form; `None`: all of them.
     pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&[PinnedFile]>) {
         for (place, styles) in [("commands", false), ("styles", true)] {
             let mut files = discover::in_folder(&folder.join(place), from, !styles);
             if let Some(agreed) = agreed {
-                files.found.iter_mut().for_each(|file| file.compare(folder, agreed));
+                files.found.iter_mut().for_each(|file| file.pin(folder, agreed));
             }
             self.add(from, styles, files);
         }

@@ -373,7 +373,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
             let kept = MadeBy::of(&row.get::<_, String>(12)?) != MadeBy::Ephemeral;
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
             let (mut text, mut role) = (String::new(), None);
-            // A damaged entry has no text to find; what is said in a session that is not kept leaves no words here.
+            // A damaged entry has no text to find, and the text of a session that is not kept is not indexed.
             if kept
                 && let Ok(entry) = raw.clone().decode()
                 && let Some(of) = SearchRole::of_kind(entry.body.kind())

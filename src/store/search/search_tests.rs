@@ -552,7 +552,7 @@ fn a_session_that_is_not_kept_leaves_no_words_and_no_vectors() {
         let bytes = std::fs::read(dir.path().join("data").join(file)).unwrap();
         assert!(!bytes.windows(6).any(|w| w == b"walnut"), "not in {file}");
     }
-    // Whoever goes on with it keeps it.
+    // A session that is continued is kept.
     store.sessions().adopt(s).wait().unwrap();
     assert_eq!(order(&store, "walnut "), [entry_id(101)]);
 }

@@ -19,13 +19,13 @@ pub(crate) struct OwnCommands {
     lines: Vec<(CommandId, String)>,
     /// The request of `/help`.
     help: Option<CommandId>,
-    /// Lines of a script that stand behind such a line.
+    /// Lines of a script that follow such a line.
     pub(crate) behind: VecDeque<String>,
 }
 
 impl OwnCommands {
-    /// Whether a line of a script has to wait for the one before it.
-    pub(crate) fn looks(&self) -> bool {
+    /// Whether a typed line waits for the list. The next line of a script then waits, too.
+    pub(crate) fn is_pending(&self) -> bool {
         !self.lines.is_empty()
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(plain)
 }
 
-/// What to say of a name that no command has.
+/// The message about a name that no command has.
 pub(super) fn unknown(name: &str) -> String {
     let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
     format!("there is no command /{name}{near}")
@@ -96,7 +96,7 @@ impl Plain {
             }
             Err(other) => self.reply(other),
         }
-        while !self.own_commands.looks() {
+        while !self.own_commands.is_pending() {
             let Some(line) = self.own_commands.behind.pop_front() else { break };
             self.line(&line);
         }
