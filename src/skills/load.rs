@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tiller_config::Problem;
 use tiller_config::agents::{Origin, ProjectFile};
 use tiller_protocol::nearest::nearest;
+use tiller_protocol::skill::find_command;
 
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
@@ -185,13 +186,7 @@ impl Skills {
 
     /// The own command of this name: the whole name, else its last part where one command alone has it.
     pub fn command(&self, name: &str) -> Option<&Arc<OwnCommand>> {
-        let all = &self.0.extras.commands;
-        let in_folder = || {
-            let ends = |c: &&Arc<OwnCommand>| c.name.rsplit_once(':').is_some_and(|(_, last)| last == name);
-            let mut same = all.values().filter(ends);
-            same.next().filter(|_| same.next().is_none())
-        };
-        all.get(name).or_else(in_folder)
+        find_command(self.0.extras.commands.values(), name, |command| command.name.as_str())
     }
 
     /// Output styles, by name.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::notice::sentence;
-use tiller_protocol::skill::{CommandRow, SkillQuery, SkillReply};
+use tiller_protocol::skill::{CommandRow, SkillQuery, SkillReply, find_command};
 use tiller_protocol::{CommandBody, CommandId, SendMode};
 
 use super::Plain;
@@ -40,16 +40,6 @@ pub(super) fn is_name(name: &str) -> bool {
 pub(super) fn unknown(name: &str) -> String {
     let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
     format!("there is no command /{name}{near}")
-}
-
-/// The command of this name: the whole name, else its last part where one command alone has it.
-fn find<'r>(rows: &'r [CommandRow], name: &str) -> Option<&'r CommandRow> {
-    let in_folder = || {
-        let ends = |row: &&CommandRow| row.name.rsplit_once(':').is_some_and(|(_, last)| last == name);
-        let mut same = rows.iter().filter(ends);
-        same.next().filter(|_| same.next().is_none())
-    };
-    rows.iter().find(|row| row.name == name).or_else(in_folder)
 }
 
 impl Plain {
@@ -106,11 +96,12 @@ impl Plain {
     /// Sends the line of a command from a file: the engine puts its text in place of its name.
     fn call(&mut self, rest: &str, rows: &[CommandRow]) -> Result<(), String> {
         let name = rest.split(char::is_whitespace).next().unwrap_or_default();
-        match find(rows, name) {
-            Some(row) if row.unused.is_empty() => submit(self, &format!("/{rest}"), SendMode::Steer),
-            Some(row) => Err(row.unused.clone()),
-            None => Err(unknown(name)),
+        let used = rows.iter().filter(|row| row.unused.is_empty());
+        if find_command(used, name, |row| row.name.as_str()).is_some() {
+            return submit(self, &format!("/{rest}"), SendMode::Steer);
         }
+        let unused = find_command(rows.iter(), name, |row| row.name.as_str());
+        Err(unused.map_or_else(|| unknown(name), |row| row.unused.clone()))
     }
 
     fn say_own_commands(&mut self, rows: &[CommandRow]) {
@@ -184,6 +175,10 @@ mod tests {
         assert_eq!(sent(&mut p), ["/deploy it now"]);
         p.line("/ship");
         answer(&mut p, rows(&[("team:ship", "")]));
+        assert_eq!(sent(&mut p), ["/ship"]);
+        // Others that are not used do not count.
+        p.line("/ship");
+        answer(&mut p, rows(&[("ops:ship", "the command /ops:ship is not used"), ("team:ship", "")]));
         assert_eq!(sent(&mut p), ["/ship"]);
         // It is gone, or not trusted.
         for known in [rows(&[]), rows(&[("deploy", "the command /deploy is not used")])] {
