@@ -100,7 +100,7 @@ pub(super) fn start(core: &mut Core, job: MessageJob) -> JoinHandle<()> {
 
 /// Takes out of the messages what they name. A notice tells the user of names that cannot be used.
 fn named_messages(
-    core: &mut Core,
+    core: &Core,
     goal: &Destination,
     servers: Option<&Servers>,
     messages: Vec<(Option<QueueId>, Message)>,
