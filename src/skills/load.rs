@@ -12,7 +12,7 @@ use tiller_protocol::skill::find_command;
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
-use crate::packs::{PinnedFile, is_template};
+use crate::packs::is_template;
 use crate::read;
 use crate::skill::{FILE, Skill};
 use crate::withheld::{Withheld, WithheldFiles, WithheldItem};
@@ -64,14 +64,15 @@ pub struct PackSource {
     pub folder: PathBuf,
     /// The name of the pack; `None`: it is a plugin.
     pub name: Option<String>,
-    /// The files as the user agreed to them: others are not read, now or later. `None`: all files are read as they are.
-    pub files: Option<Vec<PinnedFile>>,
+    /// BLAKE3 of each file that the user agreed to, as hexadecimal digits, by the path below the folder: other files are not
+    /// read, now or later. `None`: all files are read as they are.
+    pub agreed: Option<Arc<BTreeMap<String, String>>>,
 }
 
 impl PackSource {
     /// All files of a folder, as they are.
     pub fn unpinned(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), name: None, files: None }
+        Self { folder: folder.to_owned(), name: None, agreed: None }
     }
 }
 
@@ -118,7 +119,7 @@ impl Skills {
         }
         for pack in &sources.packs {
             let mut found = loaded.folder(&pack.folder.join(FOLDER), Origin::Plugin);
-            if let Some(agreed) = &pack.files {
+            if let Some(agreed) = &pack.agreed {
                 found.iter_mut().for_each(|candidate| candidate.pin(agreed));
             }
             loaded.layer_of(found, pack.name.as_ref());
@@ -278,7 +279,7 @@ impl Loaded {
             self.extras.built_in();
         }
         for pack in &sources.packs {
-            self.extras.folder(&pack.folder, Origin::Plugin, pack.files.as_deref());
+            self.extras.folder(&pack.folder, Origin::Plugin, pack.agreed.as_deref());
         }
         if let Some(config) = &sources.config {
             self.extras.folder(config, Origin::User, None);
@@ -416,12 +417,13 @@ impl Loaded {
 }
 
 impl Candidate {
-    /// Binds the skill of a pack to the files of the pack that the user agreed to.
-    fn pin(&mut self, agreed: &[PinnedFile]) {
+    /// Binds the skill of a pack to the files of the pack that the user agreed to. `agreed`: as [`PackSource::agreed`].
+    fn pin(&mut self, agreed: &BTreeMap<String, String>) {
         let SkillFiles::Folder(folder) = &self.files else { return };
         let name = self.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let below = format!("{FOLDER}/{name}/");
-        let hash = |file: &PinnedFile| Some((file.path.strip_prefix(&below)?.to_owned(), file.hash.clone()));
+        let hash =
+            |(path, hash): (&String, &String)| Some((path.strip_prefix(&below)?.to_owned(), hash.clone()));
         let hashes = Arc::new(agreed.iter().filter_map(hash).collect());
         self.files = SkillFiles::Pinned { folder: folder.clone(), hashes };
         if self.content.is_ok() {

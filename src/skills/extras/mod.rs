@@ -24,7 +24,6 @@ use tiller_config::agents::{Origin, ProjectFile};
 
 use self::discover::{Found, FoundFiles};
 use self::style::STYLES;
-use crate::packs::PinnedFile;
 use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
 use crate::withheld::{Withheld, WithheldFiles};
@@ -69,8 +68,9 @@ impl Extras {
         self.add(Origin::BuiltIn, true, FoundFiles { found, problems: Vec::new() });
     }
 
-    /// Those of a plugin, a pack, or the settings folder. `agreed`: only these files, in this form; `None`: all of them.
-    pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&[PinnedFile]>) {
+    /// Those of a plugin, a pack, or the settings folder. `agreed`: as
+    /// in [`crate::PackSource`].
+    pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&BTreeMap<String, String>>) {
         for (place, styles) in [("commands", false), ("styles", true)] {
             let mut files = discover::in_folder(&folder.join(place), from, !styles);
             if let Some(agreed) = agreed {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_fs::lock::{LockError, LockFile};
@@ -25,7 +26,7 @@ pub struct Packs {
     home: PathBuf,
     pub(super) lock: PathBuf,
     /// Called between two writes; tests end the process there.
-    step: std::sync::Arc<dyn Fn() + Send + Sync>,
+    step: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// Whether a pack is as it was agreed to.
@@ -72,12 +73,12 @@ type Unused = Vec<(Pack, PackState)>;
 impl Packs {
     /// `home`: their folder. `lock`: the lock file, in the data folder.
     pub fn new(home: PathBuf, lock: PathBuf) -> Self {
-        Self { home, lock, step: std::sync::Arc::new(|| ()) }
+        Self { home, lock, step: Arc::new(|| ()) }
     }
 
     /// With a function that is called between two writes.
     #[must_use]
-    pub fn with_steps(self, step: std::sync::Arc<dyn Fn() + Send + Sync>) -> Self {
+    pub fn with_steps(self, step: Arc<dyn Fn() + Send + Sync>) -> Self {
         Self { step, ..self }
     }
 
@@ -102,6 +103,16 @@ impl Packs {
         self.home.join(&pack.folder)
     }
 
+    /// A pack as it was agreed to.
+    pub fn source(&self, pack: &Pack) -> PackSource {
+        let agreed = pack.files.iter().map(|file| (file.path.clone(), file.hash.clone())).collect();
+        PackSource {
+            folder: self.folder(pack),
+            name: Some(pack.name.clone()),
+            agreed: Some(Arc::new(agreed)),
+        }
+    }
+
     /// Compares a pack with what was agreed to. Reads all of its files.
     pub fn state(&self, pack: &Pack) -> PackState {
         match pin(&self.folder(pack)) {
@@ -121,11 +132,7 @@ impl Packs {
         let (mut used, mut others) = (Vec::new(), Vec::new());
         for pack in self.list()? {
             match self.state(&pack) {
-                PackState::Used => used.push(PackSource {
-                    folder: self.folder(&pack),
-                    name: Some(pack.name),
-                    files: Some(pack.files),
-                }),
+                PackState::Used => used.push(self.source(&pack)),
                 state => others.push((pack, state)),
             }
         }

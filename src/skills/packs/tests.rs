@@ -247,10 +247,7 @@ fn a_command_that_changes_after_its_pack_was_compared_is_not_used() {
     put(&bench.source(), "styles/terse.md", "Be terse.\n");
     let pack = bench.install().unwrap();
     let folder = bench.packs.folder(&pack);
-    let load = || {
-        let agreed = PackSource { files: Some(pack.files.clone()), ..PackSource::unpinned(&folder) };
-        Skills::load(&Sources { packs: vec![agreed], ..Sources::default() })
-    };
+    let load = || Skills::load(&Sources { packs: vec![bench.packs.source(&pack)], ..Sources::default() });
     let (all, wrong) = load();
     assert!(
         wrong.is_empty() && all.command("ops:stop").is_some() && all.style("terse").is_some(),
@@ -275,10 +272,7 @@ fn a_file_that_changes_after_the_skills_were_read_is_not_read() {
     put(&bench.source(), "skills/deploy/notes/hosts.md", "As agreed.\n");
     let pack = bench.install().unwrap();
     let folder = bench.packs.folder(&pack);
-    let load = || {
-        let agreed = PackSource { files: Some(pack.files.clone()), ..PackSource::unpinned(&folder) };
-        Skills::load(&Sources { packs: vec![agreed], ..Sources::default() }).0
-    };
+    let load = || Skills::load(&Sources { packs: vec![bench.packs.source(&pack)], ..Sources::default() }).0;
     let all = load();
     let files = &all.get("deploy").unwrap().files;
     assert_eq!(files.read("notes/hosts.md").unwrap(), b"As agreed.\n");
