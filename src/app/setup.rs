@@ -171,7 +171,7 @@ impl Setup {
         let (skills, wrong) = skills::read(&self.places, &self.folder_config, now, &disabled);
         self.services.skills.replace(skills);
         if let Some(store) = store {
-            // What is used without a stored yes is not taken back.
+            // Files that are used without stored trust (`--trust`) cannot be revoked.
             let agreed = now && self.trust(store) == Status::Trusted;
             let session = skills::SessionSkills {
                 places: self.places.clone(),

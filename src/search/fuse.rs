@@ -210,7 +210,7 @@ impl Vectors {
 /// Bytes of vectors from which on a second thread compares one half of them: some milliseconds of work.
 const HALVED: usize = 16 << 20;
 
-/// The cosine of a vector with each of `all`, which stand one after the other and have its length.
+/// The cosine of a vector with each vector in `all`: vectors of the same length, one after the other.
 fn cosines(wanted: &[u8], all: &[u8]) -> Vec<f32> {
     let each = |some: &[u8]| -> Vec<f32> {
         some.chunks_exact(wanted.len().max(1)).map(|one| cosine(wanted, one)).collect()

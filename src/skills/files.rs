@@ -111,8 +111,8 @@ impl SkillFiles {
         format!("the skill has no file `{path}`; it has {}", self.named(|_| true, 20))
     }
 
-    /// The paths of its files that are `wanted`, for a model: at most `most` of them, then how many more there are. One that
-    /// could pass for other text than a path is counted only. Empty: none is wanted. Blocks.
+    /// The paths of its files that are `wanted`, for a model: at most `most` of them, then how many more there are. A path with
+    /// a character that [`is_odd`] is only counted. Empty: none is wanted. Blocks.
     pub(crate) fn named(&self, wanted: impl Fn(&str) -> bool, most: usize) -> String {
         let all: Vec<String> = self.list().into_iter().map(|f| f.path).filter(|path| wanted(path)).collect();
         let plain = all.iter().filter(|path| !path.contains(is_odd));
@@ -125,7 +125,7 @@ impl SkillFiles {
     }
 }
 
-/// Whether a character of a path could end the line or the mark that the path stands in, or is not seen.
+/// Whether a character of a path could end the line or the tag that contains the path, or is invisible.
 pub(crate) fn is_odd(c: char) -> bool {
     c.is_control() || is_hidden(c) || matches!(c, '"' | '<' | '>')
 }

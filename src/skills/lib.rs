@@ -64,7 +64,7 @@ pub use files::{SkillFile, SkillFiles};
 pub use fill::{fill, missing};
 pub use index::{BYTES as INDEX_BYTES, index};
 pub use library::{Library, Reload};
-pub use load::{BuiltInFile, BuiltInFolder, Flaw, Skills, Sources, built_in_folders};
+pub use load::{BuiltInFile, BuiltInFolder, Flaw, PackSource, Skills, Sources, built_in_folders};
 pub use relations::{Relations, relations};
 pub use skill::{Param, Skill, is_name};
 pub use strict::{validate, validate_bytes};

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use tiller_config::Problem;
 use tiller_config::agents::{Origin, ProjectFile};
 use tiller_protocol::nearest::nearest;
+use tiller_protocol::skill::find_command;
 
 use crate::extras::{Extras, OwnCommand, Style};
 use crate::files::{ReadFailure, SkillFiles, read_inside};
 use crate::graph;
-use crate::packs::{PinnedFile, is_template};
+use crate::packs::is_template;
 use crate::read;
 use crate::skill::{FILE, Skill};
 use crate::withheld::{Withheld, WithheldFiles, WithheldItem};
@@ -43,12 +44,8 @@ pub fn built_in_folders() -> &'static [BuiltInFolder] {
 pub struct Sources<'a> {
     /// The program's own.
     pub built_in: bool,
-    /// Plugins and packs in use; each has a folder `skills`.
-    pub packs: Vec<PathBuf>,
-    /// The names of packs, by their folders.
-    pub pack_names: BTreeMap<PathBuf, String>,
-    /// The files of packs as the user agreed to them, by the folders of the packs: others are not read, now or later.
-    pub pack_files: BTreeMap<PathBuf, Vec<PinnedFile>>,
+    /// Plugins and packs in use. Of two skills with one name the later replaces the earlier.
+    pub packs: Vec<PackSource>,
     /// The person's configuration folder.
     pub config: Option<PathBuf>,
     /// Files of the project, empty until it is trusted.
@@ -59,6 +56,24 @@ pub struct Sources<'a> {
     pub withheld: Vec<Withheld<'a>>,
     /// Names that the settings turn off.
     pub disabled: BTreeSet<String>,
+}
+
+/// A plugin or a pack in use, with folders `skills`, `commands` and `styles`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackSource {
+    pub folder: PathBuf,
+    /// The name of the pack; `None`: it is a plugin.
+    pub name: Option<String>,
+    /// BLAKE3 of each file that the user agreed to, as hexadecimal digits, by the path below the folder: other files are not
+    /// read, now or later. `None`: all files are read as they are.
+    pub agreed: Option<Arc<BTreeMap<String, String>>>,
+}
+
+impl PackSource {
+    /// All files of a folder, as they are.
+    pub fn unpinned(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), name: None, agreed: None }
+    }
 }
 
 /// Something that is wrong with a skill.
@@ -103,11 +118,11 @@ impl Skills {
             loaded.layer(BUILT_IN.iter().map(|(name, files)| built_in(name, files)).collect());
         }
         for pack in &sources.packs {
-            let mut found = loaded.folder(&pack.join(FOLDER), Origin::Plugin);
-            if let Some(agreed) = sources.pack_files.get(pack) {
+            let mut found = loaded.folder(&pack.folder.join(FOLDER), Origin::Plugin);
+            if let Some(agreed) = &pack.agreed {
                 found.iter_mut().for_each(|candidate| candidate.pin(agreed));
             }
-            loaded.layer_of(found, sources.pack_names.get(pack));
+            loaded.layer_of(found, pack.name.as_ref());
         }
         if let Some(config) = &sources.config {
             let found = loaded.folder(&config.join(FOLDER), Origin::User);
@@ -172,13 +187,7 @@ impl Skills {
 
     /// The own command of this name: the whole name, else its last part where one command alone has it.
     pub fn command(&self, name: &str) -> Option<&Arc<OwnCommand>> {
-        let all = &self.0.extras.commands;
-        let in_folder = || {
-            let ends = |c: &&Arc<OwnCommand>| c.name.rsplit_once(':').is_some_and(|(_, last)| last == name);
-            let mut same = all.values().filter(ends);
-            same.next().filter(|_| same.next().is_none())
-        };
-        all.get(name).or_else(in_folder)
+        find_command(self.0.extras.commands.values(), name, |command| command.name.as_str())
     }
 
     /// Output styles, by name.
@@ -270,8 +279,7 @@ impl Loaded {
             self.extras.built_in();
         }
         for pack in &sources.packs {
-            let agreed = sources.pack_files.get(pack).map(Vec::as_slice);
-            self.extras.folder(pack, Origin::Plugin, agreed);
+            self.extras.folder(&pack.folder, Origin::Plugin, pack.agreed.as_deref());
         }
         if let Some(config) = &sources.config {
             self.extras.folder(config, Origin::User, None);
@@ -409,12 +417,13 @@ impl Loaded {
 }
 
 impl Candidate {
-    /// Binds the skill of a pack to the files of the pack that the user agreed to.
-    fn pin(&mut self, agreed: &[PinnedFile]) {
+    /// Binds the skill of a pack to the files of the pack that the user agreed to. `agreed`: as [`PackSource::agreed`].
+    fn pin(&mut self, agreed: &BTreeMap<String, String>) {
         let SkillFiles::Folder(folder) = &self.files else { return };
         let name = self.path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let below = format!("{FOLDER}/{name}/");
-        let hash = |file: &PinnedFile| Some((file.path.strip_prefix(&below)?.to_owned(), file.hash.clone()));
+        let hash =
+            |(path, hash): (&String, &String)| Some((path.strip_prefix(&below)?.to_owned(), hash.clone()));
         let hashes = Arc::new(agreed.iter().filter_map(hash).collect());
         self.files = SkillFiles::Pinned { folder: folder.clone(), hashes };
         if self.content.is_ok() {

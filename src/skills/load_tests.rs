@@ -338,7 +338,8 @@ fn a_pack_replaces_no_built_in_style_and_the_user_does() {
         fs::create_dir_all(folder.join("styles")).unwrap();
         fs::write(folder.join("styles/concise.md"), format!("Style of {}.\n", folder.display())).unwrap();
     }
-    let sources = Sources { built_in: true, packs: vec![pack.path().to_owned()], ..Sources::default() };
+    let sources =
+        Sources { built_in: true, packs: vec![PackSource::unpinned(pack.path())], ..Sources::default() };
     let (all, problems) = Skills::load(&sources);
     assert_eq!(all.style("concise").unwrap().from, Origin::BuiltIn);
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();

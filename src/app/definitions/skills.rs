@@ -9,7 +9,7 @@ use tiller_config::agents::{Origin, ProjectFile};
 use tiller_config::{Places, Problem};
 use tiller_permit::trust::{FolderConfig, FoundFile, Status, discover};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
-use tiller_skills::{Skills, Sources, Withheld, WithheldFiles};
+use tiller_skills::{PackSource, Skills, Sources, Withheld, WithheldFiles};
 use tiller_store::Store;
 
 use crate::app::extensions::{packs, plugins};
@@ -78,14 +78,7 @@ impl<'a> ProjectFiles<'a> {
         }
         Skills::load(&Sources {
             built_in: true,
-            packs: places
-                .plugins
-                .iter()
-                .cloned()
-                .chain(used.iter().map(|(folder, _)| folder.clone()))
-                .collect(),
-            pack_names: used.iter().map(|(folder, pack)| (folder.clone(), pack.name.clone())).collect(),
-            pack_files: used.into_iter().map(|(folder, pack)| (folder, pack.files)).collect(),
+            packs: places.plugins.iter().map(|folder| PackSource::unpinned(folder)).chain(used).collect(),
             config: Some(places.config.clone()),
             project: parts(&self.used),
             changed: self.changed.clone(),
@@ -105,7 +98,8 @@ pub(crate) struct SessionSkills {
     pub(crate) start: FolderConfig,
     /// The user trusts those of the start.
     pub(crate) trusted: Arc<AtomicBool>,
-    /// The folder's files as they were when they were last read and trusted; `None`: the user has not said so yet.
+    /// The folder's files as they were when they were last read and trusted, empty once the trust is revoked; `None`: there was
+    /// no stored trust yet.
     pub(crate) agreed: Mutex<Option<FolderConfig>>,
     /// Names that the settings turn off.
     pub(crate) disabled: Vec<String>,
@@ -119,7 +113,7 @@ impl SessionSkills {
         let brings = without_own(now.clone(), &self.project, &self.store);
         let status = trust_status(&self.store, &self.project, &brings);
         let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        // The user took the yes back, in this or another process: nothing is agreed to any more.
+        // The trust was revoked, by this or another process: nothing is agreed to any more.
         if agreed.is_some() && matches!(status, Status::New | Status::Never) {
             *agreed = Some(FolderConfig::default());
         }

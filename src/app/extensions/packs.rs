@@ -1,12 +1,10 @@
 //! The packs of skills of a start: those that are exactly as the user agreed to them.
 
-use std::path::PathBuf;
-
 use tiller_config::Places;
 use tiller_config::agents::Origin;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_skills::packs::{Pack, PackState, Packs};
-use tiller_skills::{Withheld, WithheldFiles};
+use tiller_skills::{PackSource, Withheld, WithheldFiles};
 
 use crate::app::Setup;
 
@@ -41,31 +39,27 @@ pub(crate) fn now(setup: &Setup) -> i64 {
 }
 
 /// The packs of a start.
-#[derive(Default)]
 pub(crate) struct StartPacks {
-    /// Those in use, with their folders.
-    pub(crate) used: Vec<(PathBuf, Pack)>,
+    /// Those in use, by name.
+    pub(crate) used: Vec<PackSource>,
     /// Those that are not as the user agreed to them.
     pub(crate) withheld: Vec<Withheld<'static>>,
 }
 
 /// The packs of this person. Reads and hashes their files; none where no pack is installed.
 pub(crate) fn of_start(places: &Places) -> StartPacks {
-    let (home, mut all) = (of(places), StartPacks::default());
-    for pack in home.list().unwrap_or_default() {
-        let (folder, state) = (home.folder(&pack), home.state(&pack));
-        match (state.why(), state.remedy(&pack.name)) {
-            (Some(why), Some(remedy)) => all.withheld.push(Withheld {
-                pack: Some(pack.name),
-                from: Origin::Plugin,
-                files: WithheldFiles::Folder(folder),
-                why,
-                remedy,
-            }),
-            _ => all.used.push((folder, pack)),
-        }
-    }
-    all
+    let home = of(places);
+    let (used, others) = home.verified().unwrap_or_default();
+    let withheld = |(pack, state): (Pack, PackState)| {
+        Some(Withheld {
+            files: WithheldFiles::Folder(home.folder(&pack)),
+            why: state.why()?,
+            remedy: state.remedy(&pack.name)?,
+            pack: Some(pack.name),
+            from: Origin::Plugin,
+        })
+    };
+    StartPacks { used, withheld: others.into_iter().filter_map(withheld).collect() }
 }
 
 /// What is said of packs that are not used.

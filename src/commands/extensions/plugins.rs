@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use tiller_plugins::{Installed, PluginState, decision_name};
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_skills::{OwnCommand, Skills, Sources};
+use tiller_skills::{OwnCommand, PackSource, Skills, Sources};
 use tiller_store::Store;
 
 use crate::app::Setup;
@@ -184,7 +184,7 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
 
 /// What the own commands of a plugin run before their message is sent, a line each.
 fn commands(folder: &Path) -> String {
-    let sources = Sources { packs: vec![folder.to_owned()], ..Sources::default() };
+    let sources = Sources { packs: vec![PackSource::unpinned(folder)], ..Sources::default() };
     let (all, _) = Skills::load(&sources);
     let line = |command: &OwnCommand, run: &str| {
         format!("  runs for the command /{}: {}\n", one_line(&command.name), one_line(run))

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::prompts::msg::{FilesRead, PromptMsg};
+use crate::prompts::msg::{MessageJob, PromptMsg};
 use crate::questions::msg::QuestionMsg;
 
 /// Whether something is to be read or checked before these messages are prepared.
@@ -14,9 +14,9 @@ pub(crate) fn is_due(core: &Core, messages: &[(Option<QueueId>, Message)]) -> bo
     core.services.user.trust.is_some() || names_files(messages)
 }
 
-/// Reads what the messages may name, away from the engine's own task, and hands them back.
-pub(crate) fn start(core: &Core, read: FilesRead) -> JoinHandle<()> {
-    let names = names_files(&read.messages);
+/// Reads what the messages of a job may name, away from the engine's own task, and hands them back.
+pub(crate) fn start(core: &Core, job: MessageJob) -> JoinHandle<()> {
+    let names = names_files(&job.messages);
     let check = core.services.user.trust.clone();
     let (library, tx) = (core.services.crew.roles.library().clone(), core.tx.clone());
     let report = tx.clone();
@@ -33,7 +33,7 @@ pub(crate) fn start(core: &Core, read: FilesRead) -> JoinHandle<()> {
         // After a panic what was read before stays in use.
         let _ = tokio::task::spawn_blocking(look).await;
         // The engine may have ended.
-        let _ = tx.send(Msg::Prompt(PromptMsg::FilesRead(Box::new(read)))).await;
+        let _ = tx.send(Msg::Prompt(PromptMsg::FilesRead(Box::new(job)))).await;
     })
 }
 

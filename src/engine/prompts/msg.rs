@@ -22,7 +22,7 @@ use crate::turn::terms::TurnTerms;
 /// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
 pub(crate) enum PromptMsg {
     /// The files that messages may name were read again.
-    FilesRead(Box<FilesRead>),
+    FilesRead(Box<MessageJob>),
     PreparedMessage(Box<PreparedMessage>),
     LineDone(Box<ShellDone>),
     /// A command has run on both sides of a comparison.
@@ -81,8 +81,8 @@ pub(crate) enum Destination {
     Continue { cause: CommandId },
 }
 
-/// Messages whose attachments are not read yet.
-pub(crate) struct FilesRead {
+/// Messages that are to be prepared.
+pub(crate) struct MessageJob {
     pub(crate) goal: Destination,
     pub(crate) messages: Vec<(Option<QueueId>, Message)>,
     /// As [`PreparedMessage::no`].

@@ -319,7 +319,8 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
     unlisted_notice(core);
 }
 
-/// Tells of a model whose name may be wrong, before the first message fails. Nothing is blocked: it may be newer than the list.
+/// Reports a model whose name may be wrong, before the first message fails. Nothing is blocked: a model may be newer than the
+/// list.
 fn unlisted_notice(core: &Core) {
     let model = &core.session.model;
     let providers = core.services.models.providers.read().unwrap_or_else(PoisonError::into_inner);

@@ -214,7 +214,7 @@ impl RuleView {
 }
 
 impl Learning {
-    /// One without texts that waits for the person's yes. It is not stored yet.
+    /// A proposed learning without texts, which is not stored yet.
     pub fn proposed(kind: FailureKind, source: LearningSource, created_at: Time) -> Self {
         Self {
             id: 0,

@@ -122,6 +122,19 @@ pub struct CommandRow {
     pub unused: String,
 }
 
+/// The own command of this name: the whole name, else the last part of a name such as `team:review` where one command alone
+/// has it.
+pub fn find_command<C>(
+    mut all: impl Iterator<Item = C> + Clone,
+    name: &str,
+    name_of: impl Fn(&C) -> &str,
+) -> Option<C> {
+    let ends = |command: &C| name_of(command).rsplit_once(':').is_some_and(|(_, last)| last == name);
+    let mut in_folders = all.clone().filter(ends);
+    let whole = all.find(|command| name_of(command) == name);
+    whole.or_else(|| in_folders.next().filter(|_| in_folders.next().is_none()))
+}
+
 /// An output style in a list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -236,6 +249,17 @@ impl SkillTrial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_of_a_folder_is_found_by_its_own_name_where_that_is_unique() {
+        let found = |all: &[&'static str], name: &str| find_command(all.iter().copied(), name, |name| *name);
+        let all = ["ops:unit", "team:review", "team:unit", "build", "ops:build"];
+        assert_eq!(found(&all, "review"), Some("team:review"));
+        assert_eq!(found(&all, "team:unit"), Some("team:unit"));
+        assert_eq!(found(&all, "build"), Some("build"));
+        assert_eq!(found(&all, "unit"), None);
+        assert_eq!(found(&all, "team"), None);
+    }
 
     #[test]
     fn records_and_trials_are_said_in_a_line() {

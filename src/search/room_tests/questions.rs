@@ -1,8 +1,8 @@
 //! The questions that ship. Neighbours must not make keywords worse, and vectors must not make both worse.
 //!
-//! The table of vectors is made of the project's own documentation of one day, which stays as it was, by counting which words stand near each other (random
-//! indexing). It is small and knows little: what it shows is that a weak table at a low weight does no harm. How much a good
-//! one helps is measured with `cargo run -p tiller-search --example search_quality` and a published table.
+//! The table of vectors is made of a copy of the project's own documentation, which does not change with it, by counting which
+//! words occur near each other (random indexing). It is small: what it shows is that a weak table at a low weight does no harm.
+//! How much a good one helps is measured with `cargo run -p tiller-search --example search_quality` and a published table.
 
 use std::collections::HashMap;
 use std::sync::Arc;

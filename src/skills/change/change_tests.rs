@@ -10,7 +10,7 @@ use tiller_protocol::{ManualClock, Time};
 
 use super::super::{Act, EditorSettings, Request, Scope};
 use super::*;
-use crate::load::{Skills, Sources};
+use crate::load::{PackSource, Skills, Sources};
 
 thread_local! {
     /// What an exchange of two folders in one step fails with, in this thread.
@@ -82,7 +82,6 @@ fn the_scripts_of_a_copied_skill_can_be_run() {
 /// Of a pack's skill only what the user agreed to is copied, also when it changes while it is copied.
 #[test]
 fn a_packs_skill_is_copied_as_the_user_agreed_to_it() {
-    use crate::packs::PinnedFile;
     let tmp = tempfile::tempdir().unwrap();
     let (home, pack) = (tmp.path(), tmp.path().join("pack"));
     let script = pack.join("skills/notes/run.sh");
@@ -91,12 +90,11 @@ fn a_packs_skill_is_copied_as_the_user_agreed_to_it() {
     std::fs::write(&script, "echo agreed").unwrap();
     let pin = |name: &str| {
         let bytes = std::fs::read(pack.join(name)).unwrap();
-        let hash = blake3::hash(&bytes).to_hex().to_string();
-        PinnedFile { path: name.into(), hash, bytes: bytes.len() as u64, executable: false }
+        (name.to_owned(), blake3::hash(&bytes).to_hex().to_string())
     };
-    let files = vec![pin("skills/notes/SKILL.md"), pin("skills/notes/run.sh")];
-    let pack_files = [(pack.clone(), files)].into();
-    let all = Skills::load(&Sources { packs: vec![pack.clone()], pack_files, ..Sources::default() }).0;
+    let agreed = std::collections::BTreeMap::from(["skills/notes/SKILL.md", "skills/notes/run.sh"].map(pin));
+    let source = PackSource { agreed: Some(Arc::new(agreed)), ..PackSource::unpinned(&pack) };
+    let all = Skills::load(&Sources { packs: vec![source], ..Sources::default() }).0;
     let skill = all.get("notes").unwrap();
     let copied = home.join("config/skills/notes");
     for name in ["run.sh", "new.sh"] {

@@ -1,5 +1,6 @@
 //! The files of own commands and output styles: found within limits, and not read yet.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,6 @@ use tiller_config::Problem;
 use tiller_config::agents::{Origin, ProjectFile};
 
 use crate::files::{ReadFailure, read_inside};
-use crate::packs::PinnedFile;
 
 /// Files of one place at most.
 pub(super) const MOST: usize = 200;
@@ -26,13 +26,14 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Leaves out the content that is not as the user agreed to it. `folder`: that of the pack. The bytes that were read are
-    /// compared: the file may have changed since the pack was.
-    pub(super) fn compare(&mut self, folder: &Path, agreed: &[PinnedFile]) {
+    /// Leaves out content that is not as the user agreed to it. `folder`: that of the pack. The bytes that were read are compared:
+    /// the file may have changed since the pack was.
+    pub(super) fn pin(&mut self, folder: &Path, agreed: &BTreeMap<String, String>) {
         let Ok(bytes) = &self.content else { return };
         let hash = blake3::hash(bytes).to_hex();
         let inside = self.path.strip_prefix(folder).unwrap_or(&self.path);
-        if !agreed.iter().any(|file| Path::new(&file.path) == inside && file.hash == hash.as_str()) {
+        let known = inside.to_str().and_then(|inside| agreed.get(inside));
+        if known.is_none_or(|known| known.as_str() != hash.as_str()) {
             self.content = Err("it changed since you agreed to it".to_owned());
         }
     }

@@ -24,7 +24,6 @@ use tiller_config::agents::{Origin, ProjectFile};
 
 use self::discover::{Found, FoundFiles};
 use self::style::STYLES;
-use crate::packs::PinnedFile;
 use crate::read::{find, one_line, scalar};
 use crate::skill::is_plain;
 use crate::withheld::{Withheld, WithheldFiles};
@@ -69,13 +68,13 @@ impl Extras {
         self.add(Origin::BuiltIn, true, FoundFiles { found, problems: Vec::new() });
     }
 
-    /// Those of a plugin, a pack, or the settings folder.
-    /// `agreed`: only these files, in this form; `None`: all of them.
-    pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&[PinnedFile]>) {
+    /// Those of a plugin, a pack, or the settings folder. `agreed`: as
+    /// in [`crate::PackSource`].
+    pub(crate) fn folder(&mut self, folder: &Path, from: Origin, agreed: Option<&BTreeMap<String, String>>) {
         for (place, styles) in [("commands", false), ("styles", true)] {
             let mut files = discover::in_folder(&folder.join(place), from, !styles);
             if let Some(agreed) = agreed {
-                files.found.iter_mut().for_each(|file| file.compare(folder, agreed));
+                files.found.iter_mut().for_each(|file| file.pin(folder, agreed));
             }
             self.add(from, styles, files);
         }
@@ -165,7 +164,7 @@ fn parts(path: &Path, names: &[String], bytes: &[u8]) -> Result<(Pairs, String),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Skills, Sources};
+    use crate::load::{PackSource, Skills, Sources};
 
     fn put(home: &Path, path: &str, text: &str) {
         let path = home.join(path);
@@ -201,7 +200,7 @@ mod tests {
         ];
         let sources = Sources {
             built_in: true,
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project,
             ..Sources::default()
@@ -246,7 +245,7 @@ mod tests {
         put(pack.path(), "commands/ops/build.md", "Of the pack.");
         put(pack.path(), "styles/sub/odd.md", "no style");
         let sources = Sources {
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project: vec![
                 ProjectFile { path: ".claude/commands/ops/build.md", bytes: Some(b"Of the project.") },
@@ -287,7 +286,7 @@ mod tests {
         link(away.path(), &home.path().join("commands/a/folder"));
         link(away.path(), &pack.path().join("commands/out"));
         let sources = Sources {
-            packs: vec![pack.path().to_owned()],
+            packs: vec![PackSource::unpinned(pack.path())],
             config: Some(home.path().to_owned()),
             project: vec![
                 ProjectFile { path: ".claude/commands/1/2/3/4/5/deep.md", bytes: Some(b"x") },

@@ -12,7 +12,7 @@ use tiller_tool::text::is_binary;
 use super::lock::PinnedFile;
 use super::stage::{LIMITS, SKILLS};
 use crate::skill::{Skill, is_hidden};
-use crate::{Skills, Sources};
+use crate::{PackSource, Skills, Sources};
 
 /// Odd lines of one file that are listed; the others are counted.
 const REMARKS: usize = 100;
@@ -140,11 +140,12 @@ pub struct Remark {
 }
 
 impl Contents {
-    /// Reads a pack. `others`: the skills of all other places.
+    /// Reads a pack. `others`: the skills of all other places. Blocks.
     ///
     /// # Errors
     /// A sentence, when a file cannot be read, or changes meanwhile.
-    pub fn read(folder: &Path, others: &Sources<'_>) -> Result<Self, String> {
+    pub fn read(pack: &PackSource, others: &Sources<'_>) -> Result<Self, String> {
+        let folder = &pack.folder;
         let pins = pin(folder)?;
         let mut contents = Self { bytes: pins.iter().map(|file| file.bytes).sum(), pins, ..Self::default() };
         for file in contents.pins.clone() {
@@ -162,7 +163,7 @@ impl Contents {
                 contents.others.push(PackFile { first: String::new(), ..entry });
             }
         }
-        contents.read_skills(folder, others);
+        contents.read_skills(pack, others);
         if pin(folder)? != contents.pins {
             return Err("its files change at this moment".into());
         }
@@ -185,15 +186,14 @@ impl Contents {
         None
     }
 
-    fn read_skills(&mut self, folder: &Path, others: &Sources<'_>) {
+    fn read_skills(&mut self, pack: &PackSource, others: &Sources<'_>) {
         let mut sources = others.clone();
-        let at = position(others, folder);
-        sources.packs.insert(at, folder.to_owned());
+        sources.packs.insert(position(others, pack), pack.clone());
         let (all, _) = Skills::load(&sources);
-        self.read_extras(folder);
-        let below = folder.join(SKILLS);
+        self.read_extras(pack);
+        let below = pack.folder.join(SKILLS);
         let ours = |file: &Path| file.starts_with(&below);
-        let alone = Skills::load(&Sources { packs: vec![folder.to_owned()], ..Sources::default() }).0;
+        let alone = Skills::load(&Sources { packs: vec![pack.clone()], ..Sources::default() }).0;
         let mut hidden: BTreeMap<&str, String> = BTreeMap::new();
         for skill in all.hidden().iter().filter(|skill| !ours(&skill.file)) {
             hidden.insert(&skill.name, place(skill));
@@ -221,9 +221,9 @@ impl Contents {
     }
 
     /// The commands and styles, which are used from their folders beside the skills.
-    fn read_extras(&mut self, folder: &Path) {
+    fn read_extras(&mut self, pack: &PackSource) {
         let (all, _) =
-            Skills::load(&Sources { packs: vec![folder.to_owned()], built_in: true, ..Sources::default() });
+            Skills::load(&Sources { packs: vec![pack.clone()], built_in: true, ..Sources::default() });
         let commands = all.commands().filter(|command| command.from == Origin::Plugin);
         self.extras.extend(commands.map(|command| PackExtra {
             style: false,
@@ -296,13 +296,11 @@ fn short(line: &str) -> String {
     line.trim().chars().take(100).collect()
 }
 
-/// Where the pack in `folder` stands among the others: a later one takes the place of an earlier one. They are in the order of
-/// their names, behind the plugins. One without a name is the last.
-fn position(others: &Sources<'_>, folder: &Path) -> usize {
-    let own = others.pack_names.get(folder);
-    let later = |pack: &std::path::PathBuf| {
-        own.is_some_and(|own| others.pack_names.get(pack).is_some_and(|name| name > own))
-    };
+/// The position of a pack among the others. They are in the order of their names, behind the plugins. One without a name is the
+/// last.
+fn position(others: &Sources<'_>, pack: &PackSource) -> usize {
+    // A plugin has no name, which is less than any.
+    let later = |other: &PackSource| pack.name.is_some() && other.name > pack.name;
     others.packs.iter().position(later).unwrap_or(others.packs.len())
 }
 

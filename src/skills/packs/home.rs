@@ -1,9 +1,10 @@
 //! The installed packs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_fs::lock::{LockError, LockFile};
@@ -11,6 +12,7 @@ use tiller_fs::lock::{LockError, LockFile};
 use super::contents::pin;
 use super::lock::{Lock, Origin, Pack, PinnedFile};
 use super::stage::Staged;
+use crate::PackSource;
 
 /// How long another process may hold the folder.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,7 +26,7 @@ pub struct Packs {
     home: PathBuf,
     pub(super) lock: PathBuf,
     /// Called between two writes; tests end the process there.
-    step: std::sync::Arc<dyn Fn() + Send + Sync>,
+    step: Arc<dyn Fn() + Send + Sync>,
 }
 
 /// Whether a pack is as it was agreed to.
@@ -71,12 +73,12 @@ type Unused = Vec<(Pack, PackState)>;
 impl Packs {
     /// `home`: their folder. `lock`: the lock file, in the data folder.
     pub fn new(home: PathBuf, lock: PathBuf) -> Self {
-        Self { home, lock, step: std::sync::Arc::new(|| ()) }
+        Self { home, lock, step: Arc::new(|| ()) }
     }
 
     /// With a function that is called between two writes.
     #[must_use]
-    pub fn with_steps(self, step: std::sync::Arc<dyn Fn() + Send + Sync>) -> Self {
+    pub fn with_steps(self, step: Arc<dyn Fn() + Send + Sync>) -> Self {
         Self { step, ..self }
     }
 
@@ -101,10 +103,14 @@ impl Packs {
         self.home.join(&pack.folder)
     }
 
-    /// The names of the installed packs, by their folders.
-    pub fn names(&self) -> BTreeMap<PathBuf, String> {
-        let named = |pack: Pack| (self.folder(&pack), pack.name);
-        self.list().unwrap_or_default().into_iter().map(named).collect()
+    /// A pack as it was agreed to.
+    pub fn source(&self, pack: &Pack) -> PackSource {
+        let agreed = pack.files.iter().map(|file| (file.path.clone(), file.hash.clone())).collect();
+        PackSource {
+            folder: self.folder(pack),
+            name: Some(pack.name.clone()),
+            agreed: Some(Arc::new(agreed)),
+        }
     }
 
     /// Compares a pack with what was agreed to. Reads all of its files.
@@ -118,15 +124,15 @@ impl Packs {
         }
     }
 
-    /// The folders of the packs that are as they were agreed to, and the others with their state. Reads all files.
+    /// The packs that are as they were agreed to, by name, and the others with their state. Reads all files.
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub fn verified(&self) -> Result<(Vec<PathBuf>, Unused), String> {
+    pub fn verified(&self) -> Result<(Vec<PackSource>, Unused), String> {
         let (mut used, mut others) = (Vec::new(), Vec::new());
         for pack in self.list()? {
             match self.state(&pack) {
-                PackState::Used => used.push(self.folder(&pack)),
+                PackState::Used => used.push(self.source(&pack)),
                 state => others.push((pack, state)),
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::{Skills, Sources};
+use crate::{PackSource, Skills, Sources};
 
 const NOW: i64 = 1_800_000_000;
 const DAY: i64 = 24 * 3600;
@@ -65,7 +65,7 @@ impl Bench {
 
     fn contents(&self) -> Contents {
         let (_into, staged) = self.staged().unwrap();
-        Contents::read(&staged.folder, &Sources::default()).unwrap()
+        Contents::read(&PackSource::unpinned(&staged.folder), &Sources::default()).unwrap()
     }
 }
 
@@ -111,7 +111,7 @@ fn a_pack_is_used_in_exactly_the_form_that_was_agreed_to() {
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     put(&folder, "skills/more/SKILL.md", &skill("more", ""));
     changed(&["skills/more/SKILL.md"]);
-    let seen = Contents::read(&folder, &Sources::default()).unwrap().pins;
+    let seen = Contents::read(&PackSource::unpinned(&folder), &Sources::default()).unwrap().pins;
     // What comes into the folder after it was shown is not agreed to.
     put(&folder, "skills/late/SKILL.md", &skill("late", ""));
     let refused = bench.packs.agree("team", &seen, NOW).unwrap_err();
@@ -227,9 +227,12 @@ fn what_a_pack_replaces_is_said_by_the_order_of_names() {
         ("alpha", "not used: the one of the pack middle has this name"),
         ("zeta", "replaces the one of the pack middle"),
     ] {
-        let names = [(other.clone(), "middle".to_owned()), (staged.folder.clone(), own.to_owned())];
-        let others = Sources { packs: vec![other.clone()], pack_names: names.into(), ..Sources::default() };
-        let contents = Contents::read(&staged.folder, &others).unwrap();
+        let named = |folder: &Path, name: &str| PackSource {
+            name: Some(name.to_owned()),
+            ..PackSource::unpinned(folder)
+        };
+        let others = Sources { packs: vec![named(&other, "middle")], ..Sources::default() };
+        let contents = Contents::read(&named(&staged.folder, own), &others).unwrap();
         assert_eq!(contents.skills[0].clash.as_deref(), Some(expected), "{own}");
     }
 }
@@ -244,10 +247,7 @@ fn a_command_that_changes_after_its_pack_was_compared_is_not_used() {
     put(&bench.source(), "styles/terse.md", "Be terse.\n");
     let pack = bench.install().unwrap();
     let folder = bench.packs.folder(&pack);
-    let load = || {
-        let pack_files = [(folder.clone(), pack.files.clone())].into();
-        Skills::load(&Sources { packs: vec![folder.clone()], pack_files, ..Sources::default() })
-    };
+    let load = || Skills::load(&Sources { packs: vec![bench.packs.source(&pack)], ..Sources::default() });
     let (all, wrong) = load();
     assert!(
         wrong.is_empty() && all.command("ops:stop").is_some() && all.style("terse").is_some(),
@@ -272,10 +272,7 @@ fn a_file_that_changes_after_the_skills_were_read_is_not_read() {
     put(&bench.source(), "skills/deploy/notes/hosts.md", "As agreed.\n");
     let pack = bench.install().unwrap();
     let folder = bench.packs.folder(&pack);
-    let load = || {
-        let pack_files = [(folder.clone(), pack.files.clone())].into();
-        Skills::load(&Sources { packs: vec![folder.clone()], pack_files, ..Sources::default() }).0
-    };
+    let load = || Skills::load(&Sources { packs: vec![bench.packs.source(&pack)], ..Sources::default() }).0;
     let all = load();
     let files = &all.get("deploy").unwrap().files;
     assert_eq!(files.read("notes/hosts.md").unwrap(), b"As agreed.\n");

@@ -111,7 +111,7 @@ async fn a_skill_is_loaded_with_what_it_requires_its_source_and_its_arguments() 
     }
 }
 
-/// A name can hold a line of its own, or what closes the mark around the skill.
+/// A name can contain a line break, or the tag that closes the skill.
 #[tokio::test]
 async fn names_of_files_are_no_text_for_a_model_and_those_left_out_are_counted() {
     let home = tempfile::tempdir().unwrap();

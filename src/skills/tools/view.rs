@@ -132,7 +132,7 @@ fn source(skill: &Skill) -> String {
     }
 }
 
-/// A path that stays inside the mark that it stands in.
+/// A path that cannot end the tag that contains it.
 fn plain(path: &Path) -> String {
     path.display().to_string().replace(is_odd, "?")
 }

@@ -19,6 +19,7 @@ use crate::handles::Search;
 use crate::open::Store;
 use crate::open::connect::Target;
 use crate::open::folder;
+use crate::search::expiry;
 use crate::search::lookup::{Cancel, Lookup};
 use crate::search::stem::{camel_case_parts, stem, words};
 use crate::search::suggest;
@@ -27,7 +28,7 @@ use crate::session::made_by::MadeBy;
 use crate::tree::entries::{COLUMNS, Raw};
 
 /// Version of the index; an index of another version is rebuilt.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Entries in one transaction.
 const STEP: u64 = 500;
 /// Entries that are indexed before a search, however long that takes.
@@ -67,7 +68,20 @@ CREATE TABLE vectors (
   v     BLOB NOT NULL,  -- empty: the entry has no text, or the model refuses it
   -- With rows of their own: in the index itself a vector of more than a quarter of a page takes a page more.
   PRIMARY KEY (model, seq)
-) STRICT;";
+) STRICT;
+CREATE TABLE basis (
+  expired INTEGER NOT NULL  -- how often an index of this database had expired when this one was made
+) STRICT;
+INSERT INTO basis VALUES (0);";
+
+/// Deletes what [`SCHEMA`] creates.
+const CLEAR: &str = "
+DROP TABLE docs;
+DROP TABLE words;
+DROP TABLE vocabulary;
+DROP TABLE vectors;
+DROP TABLE vector_models;
+DROP TABLE basis;";
 
 /// Vectors of texts that are no entries. Added later; an index without it stays.
 const TEXT_VECTORS: &str = "
@@ -249,6 +263,7 @@ fn fits(store: &Store, index: &Connection) -> Result<bool> {
 
 /// Indexes new entries; returns how many are left.
 pub(crate) fn catch_up(store: &Store, index: &Connection, lookup: &Lookup) -> Result<u64> {
+    renew(store, index)?;
     let begun = Instant::now();
     let mut taken = 0;
     loop {
@@ -266,6 +281,26 @@ pub(crate) fn catch_up(store: &Store, index: &Connection, lookup: &Lookup) -> Re
         taken += rows.len() as u64;
         put(index, from, &rows)?;
     }
+}
+
+/// Empties an index that has expired since it was made.
+fn renew(store: &Store, index: &Connection) -> Result<()> {
+    let times = store.read(|conn| Ok(expiry::times(conn)?))?;
+    let is_current = || -> Result<bool> {
+        let made: i64 = index.prepare_cached("SELECT expired FROM basis")?.query_row([], |r| r.get(0))?;
+        Ok(made == times)
+    };
+    if is_current()? {
+        return Ok(());
+    }
+    writing(index, || {
+        // Another process may have emptied it in the meantime.
+        if !is_current()? {
+            index.execute_batch(&format!("{CLEAR}{SCHEMA}"))?;
+            index.execute("UPDATE basis SET expired = ?1", [times])?;
+        }
+        Ok(())
+    })
 }
 
 fn last(index: &Connection) -> Result<i64> {
@@ -338,7 +373,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
             let kept = MadeBy::of(&row.get::<_, String>(12)?) != MadeBy::Ephemeral;
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
             let (mut text, mut role) = (String::new(), None);
-            // A damaged entry has no text to find; what is said in a session that is not kept leaves no words here.
+            // A damaged entry has no text to find, and the text of a session that is not kept is not indexed.
             if kept
                 && let Ok(entry) = raw.clone().decode()
                 && let Some(of) = SearchRole::of_kind(entry.body.kind())

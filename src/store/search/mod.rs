@@ -2,6 +2,7 @@
 
 mod collect;
 mod diversity;
+pub(crate) mod expiry;
 pub(crate) mod index;
 pub(crate) mod lookup;
 mod preview;

@@ -552,7 +552,25 @@ fn a_session_that_is_not_kept_leaves_no_words_and_no_vectors() {
         let bytes = std::fs::read(dir.path().join("data").join(file)).unwrap();
         assert!(!bytes.windows(6).any(|w| w == b"walnut"), "not in {file}");
     }
-    // Whoever goes on with it keeps it.
+    // A session that is continued is kept.
     store.sessions().adopt(s).wait().unwrap();
+    assert_eq!(order(&store, "walnut "), [entry_id(101)]);
+}
+
+/// The writer of the database waits for no search, and a search that runs meanwhile does not keep the session out of the index.
+#[test]
+fn a_session_is_kept_while_the_index_is_in_use() {
+    let (_dir, store) = scratch();
+    let new = crate::NewSession { made_by: crate::MadeBy::Ephemeral, ..crate::testing::new_session(1) };
+    store.sessions().create(new).wait().unwrap();
+    add(&store, session_id(1), 101, "the walnut");
+    assert_eq!(order(&store, "walnut "), []);
+    let (done, kept) = std::sync::mpsc::channel();
+    let kept = store.inner.index.with(&store, &Cancel::default(), |_| {
+        let (store, done) = (store.clone(), done.clone());
+        std::thread::spawn(move || done.send(store.sessions().adopt(session_id(1)).wait().is_ok()));
+        Ok(kept.recv_timeout(std::time::Duration::from_secs(20)))
+    });
+    assert_eq!(kept.unwrap(), Ok(true));
     assert_eq!(order(&store, "walnut "), [entry_id(101)]);
 }

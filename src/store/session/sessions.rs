@@ -9,6 +9,7 @@ use crate::error::{Result, StoreError};
 use crate::handles::Sessions;
 use crate::lease;
 use crate::lease::hold::LivenessCheck;
+use crate::search::expiry;
 use crate::session::made_by::MadeBy;
 use crate::session::ops;
 use crate::tree::entries::uncount;
@@ -240,7 +241,6 @@ impl Sessions<'_> {
     /// Records that a person continues it at the screen: from now on it is listed like other sessions of persons, and found
     /// by searches.
     pub fn adopt(&self, id: SessionId) -> Ticket<()> {
-        let store = self.store.clone();
         self.store.write(move |conn| {
             let before: Option<String> = conn
                 .prepare_cached("SELECT origin FROM sessions WHERE id = ?1")?
@@ -249,7 +249,7 @@ impl Sessions<'_> {
             change(conn, id, "origin", &MadeBy::Person.name())?;
             if before.is_some_and(|name| MadeBy::of(&name) == MadeBy::Ephemeral) {
                 // It was indexed without its words.
-                store.search().forget_index();
+                expiry::expire(conn)?;
             }
             Ok(())
         })

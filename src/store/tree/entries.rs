@@ -176,9 +176,9 @@ pub(crate) fn distrust(body: &mut EntryBody) {
     }
 }
 
-/// The additions to a result of a file. They stay additions, so that the result looks as it did where it was written; the user
-/// reads each word of them, and none counts as a rule of the user. What stands before the tool's words is nowhere else on the
-/// screen, and a result that is nothing but additions would look empty: such parts count as said by the tool.
+/// The additions to a result that was read from a file. They stay additions, so that the result looks as it did where it was
+/// written; they are shown in full, and none counts as a rule of the user. Parts before the tool's own would not be shown, and a
+/// result that is nothing but additions would look empty: such parts count as said by the tool.
 fn of_file(added: Additions, content: &[Part]) -> Additions {
     if added.after.len() >= content.len() {
         return Additions::default();

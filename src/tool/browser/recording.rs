@@ -72,8 +72,8 @@ impl Recording {
     }
 }
 
-/// The element by its role and name; one without a role, by its text; one whose role is Chromium's alone (they begin
-/// with a capital, such as `Date`), by its label.
+/// The element by its role and name; one without a role, by its text; one with a role that only Chromium has (it begins with a
+/// capital, such as `Date`), by its label.
 fn locator(element: &RefElement) -> String {
     if matches!(element.role, Role::Clickable | Role::Shape) {
         return format!("page.getByText({})", json!(element.name));

@@ -12,7 +12,7 @@ impl Plain {
     /// Takes a line that the person typed.
     pub(crate) fn line(&mut self, line: &str) {
         let line = line.trim_end();
-        if self.input.script && self.own_commands.looks() {
+        if self.input.script && self.own_commands.is_pending() {
             return self.own_commands.behind.push_back(line.to_owned());
         }
         if !line.starts_with("/quit") {

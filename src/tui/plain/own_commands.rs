@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::notice::sentence;
-use tiller_protocol::skill::{CommandRow, SkillQuery, SkillReply};
+use tiller_protocol::skill::{CommandRow, SkillQuery, SkillReply, find_command};
 use tiller_protocol::{CommandBody, CommandId, SendMode};
 
 use super::Plain;
@@ -19,13 +19,13 @@ pub(crate) struct OwnCommands {
     lines: Vec<(CommandId, String)>,
     /// The request of `/help`.
     help: Option<CommandId>,
-    /// Lines of a script that stand behind such a line.
+    /// Lines of a script that follow such a line.
     pub(crate) behind: VecDeque<String>,
 }
 
 impl OwnCommands {
-    /// Whether a line of a script has to wait for the one before it.
-    pub(crate) fn looks(&self) -> bool {
+    /// Whether a typed line waits for the list. The next line of a script then waits, too.
+    pub(crate) fn is_pending(&self) -> bool {
         !self.lines.is_empty()
     }
 }
@@ -36,20 +36,10 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(plain)
 }
 
-/// What to say of a name that no command has.
+/// The message about a name that no command has.
 pub(super) fn unknown(name: &str) -> String {
     let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
     format!("there is no command /{name}{near}")
-}
-
-/// The command of this name: the whole name, else its last part where one command alone has it.
-fn find<'r>(rows: &'r [CommandRow], name: &str) -> Option<&'r CommandRow> {
-    let in_folder = || {
-        let ends = |row: &&CommandRow| row.name.rsplit_once(':').is_some_and(|(_, last)| last == name);
-        let mut same = rows.iter().filter(ends);
-        same.next().filter(|_| same.next().is_none())
-    };
-    rows.iter().find(|row| row.name == name).or_else(in_folder)
 }
 
 impl Plain {
@@ -96,7 +86,7 @@ impl Plain {
             }
             Err(other) => self.reply(other),
         }
-        while !self.own_commands.looks() {
+        while !self.own_commands.is_pending() {
             let Some(line) = self.own_commands.behind.pop_front() else { break };
             self.line(&line);
         }
@@ -106,11 +96,12 @@ impl Plain {
     /// Sends the line of a command from a file: the engine puts its text in place of its name.
     fn call(&mut self, rest: &str, rows: &[CommandRow]) -> Result<(), String> {
         let name = rest.split(char::is_whitespace).next().unwrap_or_default();
-        match find(rows, name) {
-            Some(row) if row.unused.is_empty() => submit(self, &format!("/{rest}"), SendMode::Steer),
-            Some(row) => Err(row.unused.clone()),
-            None => Err(unknown(name)),
+        let used = rows.iter().filter(|row| row.unused.is_empty());
+        if find_command(used, name, |row| row.name.as_str()).is_some() {
+            return submit(self, &format!("/{rest}"), SendMode::Steer);
         }
+        let unused = find_command(rows.iter(), name, |row| row.name.as_str());
+        Err(unused.map_or_else(|| unknown(name), |row| row.unused.clone()))
     }
 
     fn say_own_commands(&mut self, rows: &[CommandRow]) {
@@ -184,6 +175,10 @@ mod tests {
         assert_eq!(sent(&mut p), ["/deploy it now"]);
         p.line("/ship");
         answer(&mut p, rows(&[("team:ship", "")]));
+        assert_eq!(sent(&mut p), ["/ship"]);
+        // Others that are not used do not count.
+        p.line("/ship");
+        answer(&mut p, rows(&[("ops:ship", "the command /ops:ship is not used"), ("team:ship", "")]));
         assert_eq!(sent(&mut p), ["/ship"]);
         // It is gone, or not trusted.
         for known in [rows(&[]), rows(&[("deploy", "the command /deploy is not used")])] {

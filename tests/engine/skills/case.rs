@@ -187,7 +187,8 @@ pub(super) async fn play(name: &str, file: &str) {
 
 /// Gives the model the skills that come with the program, and those of the case's pack.
 fn offer(place: &mut Place, case: &Case) {
-    let packs = case.pack.iter().map(|p| root().join("skills/packs").join(p)).collect();
+    let pack = |name: &String| tiller_skills::PackSource::unpinned(&root().join("skills/packs").join(name));
+    let packs = case.pack.iter().map(pack).collect();
     let sources = tiller_skills::Sources { built_in: true, packs, ..tiller_skills::Sources::default() };
     let (skills, wrong) = tiller_skills::Skills::load(&sources);
     assert_eq!(wrong, []);

@@ -10,7 +10,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::skill::{SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse};
 use tiller_skills::change::{Editor, EditorSettings};
-use tiller_skills::{Library, Skills, Sources, Withheld, WithheldFiles};
+use tiller_skills::{Library, PackSource, Skills, Sources, Withheld, WithheldFiles};
 
 use crate::rig::*;
 
@@ -40,8 +40,7 @@ fn library(place: &Place) -> Library {
             remedy: "`tiller skills trust old` shows it".into(),
         };
         let sources = Sources {
-            packs: vec![from.join("team")],
-            pack_names: [(from.join("team"), "team".to_owned())].into(),
+            packs: vec![PackSource { name: Some("team".into()), ..PackSource::unpinned(&from.join("team")) }],
             config: Some(from.join("own")),
             withheld: vec![old],
             ..Sources::default()

@@ -324,7 +324,7 @@ impl Session {
         (CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }), false)
     }
 
-    /// Has the commands from files read: they may be made, changed or removed at any time.
+    /// Asks the engine for the commands from files, which may be made, changed or removed at any time.
     fn look_for_commands(&mut self) {
         self.send(CommandBody::Query(Query::Skills { query: SkillQuery::Commands }));
     }

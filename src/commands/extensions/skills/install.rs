@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 use tiller_protocol::Notice;
-use tiller_skills::Sources;
 use tiller_skills::packs::{Change, Contents, Origin, Pack, PackState, Packs, Source, changes};
+use tiller_skills::{PackSource, Sources};
 
 use super::describe::{
     LINES, body, changes_json, contents_json, describe, differences, differences_json, short,
@@ -56,7 +56,7 @@ pub(super) fn install(
         }
         return renew(setup, before, &fetched, consent);
     }
-    let contents = read(setup, &fetched.staged.name, &fetched.staged.folder, None)?;
+    let contents = read(setup, &fetched.staged.name, &fetched.staged.folder)?;
     refuse(&contents, &fetched.staged.name)?;
     let head = describe(&fetched.staged.name, &fetched.origin, &contents);
     show(&fetched.staged.name, &fetched.origin, &contents, &head, consent)?;
@@ -112,7 +112,7 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Candidate, consent: Consent) ->
         }
         return say(&format!("{name} is up to date.\n"));
     }
-    let contents = read(setup, name, &fetched.staged.folder, Some(before))?;
+    let contents = read(setup, name, &fetched.staged.folder)?;
     refuse(&contents, name)?;
     let mut head = describe(name, &fetched.origin, &contents);
     if let (Some(old), Some(new)) = (&before.origin.commit, &fetched.origin.commit) {
@@ -186,7 +186,7 @@ pub(super) fn trust(setup: &Setup, name: &str, consent: Consent) -> Result<Exit,
         }
         PackState::Changed(files) => files,
     };
-    let contents = read(setup, name, &home.folder(pack), Some(pack))?;
+    let contents = read(setup, name, &home.folder(pack))?;
     refuse(&contents, name)?;
     let differ = home.changes_since_consent(pack).map_err(|why| user(format!("{name}: {why}.")))?;
     if consent.json {
@@ -249,7 +249,7 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
     // Where nothing is replaced, the files are those that were agreed to once.
     if let Some(now) = all.iter().find(|pack| pack.name == name) {
         let differ = compare(&home, now, &home.folder(earlier))?;
-        let contents = read(setup, name, &home.folder(earlier), Some(now))?;
+        let contents = read(setup, name, &home.folder(earlier))?;
         if consent.json {
             say(&json_line(&changes_json(name, &earlier.origin, &contents, &differ)))?;
         } else {
@@ -282,23 +282,19 @@ pub(super) fn no_such(name: &str, all: &[Pack]) -> Notice {
     }
 }
 
-/// Reads a pack by its name and folder, beside the skills of all other places.
-fn read(setup: &Setup, name: &str, folder: &Path, before: Option<&Pack>) -> Result<Contents, Notice> {
-    let home = packs::home(setup);
-    let (mut used, _) = home.verified().unwrap_or_default();
-    if let Some(before) = before {
-        used.retain(|folder| *folder != home.folder(before));
-    }
-    let mut pack_names = home.names();
-    pack_names.insert(folder.to_owned(), name.to_owned());
+/// Reads a pack by its name and folder, beside the skills of all other places. An installed pack of this name does not count: it
+/// is the same, or is replaced.
+pub(super) fn read(setup: &Setup, name: &str, folder: &Path) -> Result<Contents, Notice> {
+    let (mut used, _) = packs::home(setup).verified().unwrap_or_default();
+    used.retain(|other| other.name.as_deref() != Some(name));
     let others = Sources {
         built_in: true,
         packs: used,
-        pack_names,
         config: Some(setup.places.config.clone()),
         ..Sources::default()
     };
-    Contents::read(folder, &others).map_err(|why| user(format!("The pack cannot be read: {why}.")))
+    let pack = PackSource { name: Some(name.to_owned()), ..PackSource::unpinned(folder) };
+    Contents::read(&pack, &others).map_err(|why| user(format!("The pack {name} cannot be read: {why}.")))
 }
 
 fn refuse(contents: &Contents, name: &str) -> Result<(), Notice> {

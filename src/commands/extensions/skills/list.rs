@@ -7,12 +7,12 @@ use serde_json::json;
 use tiller_protocol::Notice;
 use tiller_protocol::notice::{capital, sentence};
 use tiller_protocol::skill::{SkillRecord, SkillTrial};
-use tiller_skills::packs::{Contents, PackState};
-use tiller_skills::{Skill, Skills, Sources, WithheldKind};
+use tiller_skills::packs::PackState;
+use tiller_skills::{Skill, Skills, WithheldKind};
 
 use super::describe::{body, contents_json, count, describe, short};
 use super::fetch::{self, Interrupt, shown};
-use super::user;
+use super::{install, user};
 use crate::app::extensions::{packs, plugins};
 use crate::app::{Setup, definitions};
 use crate::commands::sessions::one_line;
@@ -194,17 +194,7 @@ pub(super) fn show(setup: &Setup, name: &str, json: bool) -> Result<Exit, Notice
             None => user(sentence(&all.no_such(name))),
         });
     };
-    let (mut used, _) = home.verified().map_err(|why| user(format!("{why}.")))?;
-    used.retain(|folder| *folder != home.folder(pack));
-    let others = Sources {
-        built_in: true,
-        packs: used,
-        pack_names: home.names(),
-        config: Some(setup.places.config.clone()),
-        ..Sources::default()
-    };
-    let contents = Contents::read(&home.folder(pack), &others)
-        .map_err(|why| user(format!("The pack {name} cannot be read: {why}.")))?;
+    let contents = install::read(setup, name, &home.folder(pack))?;
     if json {
         return say(&json_line(&contents_json(name, &pack.origin, &contents)));
     }

@@ -1,6 +1,7 @@
 //! What the composition root hands to the engine ([`EngineConfig`]), and what the engine's tasks share ([`Services`]).
 
 mod keys;
+mod limits;
 mod settings;
 mod trust;
 mod watcher;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
-use tiller_config::{Config, Places, SearchEngine};
+use tiller_config::{Config, Places};
 use tiller_hooks::Hooks;
 use tiller_protocol::{
     AgentId, Clock, Cost, Effort, IdSource, MemoryRights, ModelRef, Notice, Profile, SandboxState, SessionId,
@@ -19,12 +20,9 @@ use tiller_protocol::{
 use tiller_provider::Providers;
 use tiller_skills::{Library, Skills};
 use tiller_store::{MadeBy, Store};
-use tiller_tool::code::CodeLimits;
 use tiller_tool::mcp::McpServers;
-use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
-use tiller_tool::web::{KeyedEngine, SearchChoice, SearchKey, SearchSettings};
-use tiller_tool::{ChildEnv, Limits, Registry, Tool, Workspace};
+use tiller_tool::{ChildEnv, Registry, Tool, Workspace};
 
 use crate::context::prefix::specs::Specs;
 use crate::context::windows::learned_windows::LearnedWindows;
@@ -33,6 +31,7 @@ use crate::questions::permission::Permit;
 
 pub use keys::KeyStore;
 pub(crate) use keys::{KeyError, KeyReport};
+pub(crate) use limits::{limits, program_bounds};
 pub(crate) use settings::SettingsReport;
 pub use settings::{LoadedSettings, SettingsSource};
 pub use trust::{TrustCheck, TrustGrant, TrustLoss, TrustOffer};
@@ -442,63 +441,4 @@ fn main_tools(all: &Registry, role: Option<&Definition>, config: &Config) -> Vec
         granted && (crew.depth > 0 || info.set != ToolSet::Crew)
     };
     all.iter().filter(has).collect()
-}
-
-/// Where searches of the web go, from the configuration.
-fn search(config: &Config, variables: &Variables) -> SearchSettings {
-    let (web, usual) = (&config.web, SearchSettings::default());
-    let keyed = |variable: &str, address: &Option<String>, usual: KeyedEngine| KeyedEngine {
-        address: address.clone().unwrap_or(usual.address),
-        variable: variable.to_owned(),
-        key: variables(variable).map(|key| SearchKey::new(&key)),
-    };
-    SearchSettings {
-        choice: match web.search {
-            SearchEngine::Auto => SearchChoice::Auto,
-            SearchEngine::Brave => SearchChoice::Brave,
-            SearchEngine::Tavily => SearchChoice::Tavily,
-            SearchEngine::Searxng => SearchChoice::Searxng,
-            SearchEngine::Keyless => SearchChoice::Keyless,
-        },
-        brave: keyed(&web.brave_key_env, &web.brave_url, usual.brave),
-        tavily: keyed(&web.tavily_key_env, &web.tavily_url, usual.tavily),
-        searxng: web.searxng_url.clone(),
-        keyless: web.keyless_url.clone().unwrap_or(usual.keyless),
-    }
-}
-
-/// The tools' limits, from the configuration.
-pub(crate) fn limits(config: &Config, variables: &Variables) -> Limits {
-    let l = &config.limits;
-    Limits {
-        output_bytes: l.output_bytes,
-        command: Duration::from_secs(l.command),
-        command_max: Duration::from_secs(l.command_max),
-        fetch_private: l.fetch_private,
-        search: search(config, variables),
-        deletions: l.command_deletions,
-        code: CodeLimits {
-            python: config.code.python.clone(),
-            time: Duration::from_secs(config.code.time),
-            calls: config.code.calls,
-            output_bytes: config.code.output_bytes,
-            error_bytes: config.code.error_bytes,
-        },
-        bounds: Bounds {
-            processes: l.command_processes.max(16),
-            memory: share_of_memory(l.command_memory.clamp(1, 100)),
-            ..Bounds::default()
-        },
-        ..Limits::default()
-    }
-}
-
-/// What a program of another vendor may take of the machine.
-pub(crate) fn program_bounds(config: &Config) -> Bounds {
-    let l = &config.limits;
-    Bounds {
-        processes: l.program_processes.max(16),
-        memory: share_of_memory(l.program_memory.clamp(1, 100)),
-        whose: "program",
-    }
 }

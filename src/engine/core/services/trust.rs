@@ -29,7 +29,7 @@ pub struct TrustGrant {
 /// block. An error is a sentence.
 pub(crate) type TrustDecide = Arc<dyn Fn(bool) -> Result<TrustGrant, String> + Send + Sync>;
 
-/// What the engine stops to use once the user has taken the trust in the folder back.
+/// What the engine stops using once the trust in the folder is revoked.
 pub struct TrustLoss {
     /// Its settings were in force: they are read again.
     pub settings: bool,
@@ -39,8 +39,8 @@ pub struct TrustLoss {
     pub stays: Vec<String>,
 }
 
-/// Looks whether the user has taken the trust in the folder back since the last call, in this or another process. Everything
-/// that reads the folder's files has stopped to do so then. May block.
+/// Checks whether the trust in the folder was revoked since the last call, by this or another process. When a loss is returned,
+/// the folder's files are no longer read. May block.
 pub type TrustCheck = Arc<dyn Fn() -> Option<TrustLoss> + Send + Sync>;
 
 /// The question at the start, where a user is present.

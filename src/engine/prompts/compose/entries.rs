@@ -1,4 +1,4 @@
-//! Entries of messages, with what stands before them, and their events.
+//! Entries of messages and of what precedes them, with their events.
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::view::LayerCost;

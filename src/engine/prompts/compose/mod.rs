@@ -2,6 +2,7 @@
 //! queued, or returned with a reason.
 
 pub(crate) mod entries;
+mod prepare;
 
 use crate::files::record;
 use crate::turn::begin::{self, TurnStart};
@@ -11,33 +12,22 @@ use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Attachment, CommandId, EntryBody, EventBody, HookEvent, Message, Notice, NoticeKind, Origin, Part,
-    QueueId, Queued, SendMode, StopReason, Taint,
+    CommandId, EntryBody, EventBody, Message, Origin, Part, QueueId, Queued, SendMode, StopReason, Taint,
 };
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
-use crate::context::compaction::shorten;
-use crate::context::mentions;
 use crate::context::prefix::layers::{self, Layers, PromptFacts};
 use crate::core::Core;
-use crate::core::hooks;
-use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Services;
-use crate::learning::{for_message, set_mode};
 use crate::money;
 use crate::prompts::compose::entries::{prefix_entries, save_in_turn, user_entry};
 use crate::prompts::doing::JobKind;
 use crate::prompts::files_read;
 use crate::prompts::message_commands::waiting;
-use crate::prompts::msg::{
-    Destination, FilesRead, NamedText, PrefixTask, PreparedItem, PreparedMessage, PromptMsg,
-};
-use crate::prompts::named;
-use crate::prompts::servers::Servers;
-use crate::prompts::skills;
+use crate::prompts::msg::{Destination, MessageJob, PrefixTask, PreparedItem, PreparedMessage};
 use crate::turn::{Input, hold};
 
 /// Before a session is open.
@@ -77,199 +67,47 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
 
 /// Prepares messages, after the files that they may name were read again.
 pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
-    if !files_read::is_due(core, &messages) {
-        return prepare(core, goal, messages);
+    if files_read::is_due(core, &messages) {
+        begin_job(core, goal, messages, |core, job| files_read::start(core, job));
+    } else {
+        begin_job(core, goal, messages, prepare::start);
     }
-    let doing = match (&goal, messages.first()) {
-        (Destination::Prompt { .. }, None) => return,
-        (goal, first) => job_kind(goal, first),
-    };
-    let no = if doing.is_some() { core.next_job() } else { 0 };
-    let task = files_read::start(core, FilesRead { goal, messages, no });
-    keep_busy(core, no, doing, task);
 }
 
 /// The files were read: the messages are prepared, unless they were stopped meanwhile.
-pub(crate) fn files_were_read(core: &mut Core, read: FilesRead) {
+pub(crate) fn files_were_read(core: &mut Core, read: MessageJob) {
     let goes_on = match read.goal {
         Destination::Steer { turn } => core.is_live(turn),
         Destination::Prompt { .. } | Destination::Continue { .. } => core.job_done(read.no),
     };
     if goes_on {
-        prepare(core, read.goal, read.messages);
+        begin_job(core, read.goal, read.messages, prepare::start);
     }
 }
 
-/// The job that prepares a message; `None`: the turn in flight does. `first`: the first of the messages.
-fn job_kind(goal: &Destination, first: Option<&(Option<QueueId>, Message)>) -> Option<JobKind> {
-    match (goal, first) {
-        (Destination::Steer { .. }, _) | (Destination::Prompt { .. }, None) => None,
+/// Begins the job of messages. The turn in flight has none: its interrupt stops the task.
+fn begin_job(
+    core: &mut Core,
+    goal: Destination,
+    messages: Vec<(Option<QueueId>, Message)>,
+    start: fn(&mut Core, MessageJob) -> JoinHandle<()>,
+) {
+    let doing = match (&goal, messages.first()) {
+        (Destination::Prompt { .. }, None) => return,
+        (Destination::Steer { .. }, _) => None,
         (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
         (Destination::Prompt { client }, Some((queued, message))) => {
             Some(JobKind::Message { client: *client, queued: *queued, message: message.clone() })
         }
-    }
-}
-
-fn keep_busy(core: &mut Core, no: u64, doing: Option<JobKind>, task: JoinHandle<()>) {
+    };
+    let no = if doing.is_some() { core.next_job() } else { 0 };
+    let task = start(core, MessageJob { goal, messages, no });
     if let Some(doing) = doing {
         core.busy_with(no, doing, task);
     } else if let Some(live) = &mut core.turn.live {
         // An interrupt drops the turn and this task with it.
         live.tasks.timer = Some(AbortOnDropHandle::new(task));
     }
-}
-
-/// Reads attachments and waits for the prefix, away from the engine's own task.
-fn prepare(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
-    // Which files may be read depends on the present rules.
-    core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
-    // A program of another vendor has a prompt of its own.
-    let ours = core.identity.external().is_none();
-    let prefix = (ours && !core.session.has_prefix()).then(|| core.turn.prefix.clone());
-    let fast = shorten::fast(core);
-    let (tx, workspace) = (core.tx.clone(), Arc::clone(&core.services.workspace));
-    let books = money::day_matters(core).then(|| Arc::clone(&core.services));
-    let (root, writes) = (workspace.root.clone(), core.watching.writes.clone());
-    let doing = match (&goal, messages.first()) {
-        (Destination::Prompt { .. }, None) => return,
-        (goal, first) => job_kind(goal, first),
-    };
-    let no = if doing.is_some() { core.next_job() } else { 0 };
-    let servers = Servers::of(core);
-    let names = servers.as_ref().map_or_else(Vec::new, |servers| servers.names.clone());
-    // The task that another agent gives a child: the user's messages to a child have a client.
-    let gives_task = matches!(goal, Destination::Prompt { client: None })
-        && core.identity.child().is_some_and(|child| !child.assignment.task_of_user);
-    let messages: Vec<_> = messages
-        .into_iter()
-        .map(|(id, message)| {
-            let mut files = message.clone();
-            // Text of others loads no skill, calls no command, and attaches nothing.
-            let mut nothing = Message::default();
-            let queued_of_others = core.prompts.queue.iter().any(|q| Some(q.id) == id && q.taint.is_some());
-            let others = queued_of_others || (gives_task && id.is_none());
-            let taken = skills::take(core, if others { &mut nothing } else { &mut files });
-            // Programs of other vendors have skills of their own.
-            for hint in taken.hints().into_iter().filter(|_| ours) {
-                core.notice(hint);
-            }
-            let named = if others { Vec::new() } else { named::take(&mut files, &root, &names) };
-            let texts = named::texts(core, named);
-            (id, message, files, others, texts, (taken.terms(core), taken))
-        })
-        .collect();
-    let (store, me) = (core.services.store.clone(), core.identity.id.clone());
-    // The task of an agent that begins is no message of the user's.
-    let begins = core.identity.is_child() && core.session.last_message().is_none();
-    let event = if begins { HookEvent::AgentStart } else { HookEvent::UserPrompt };
-    let hook = hooks::job(core, event);
-    let may_learn = ours && core.services.user.may_learn;
-    let learnings = core.services.user.learnings.clone().filter(|_| may_learn);
-    if let Some(learnings) = &learnings {
-        set_mode(learnings, &core.services.config());
-        crate::learning::pairing::read_before(core);
-    }
-    let (bus, scope, session) = (Arc::clone(&core.bus), core.scope(), core.session.id);
-    let prompt = matches!(goal, Destination::Prompt { .. });
-    let mut opened = if prompt { core.prompts.opened.take() } else { None };
-    let task = async move {
-        let mut items = Vec::new();
-        for (id, message, files, others, texts, (terms, mut taken)) in messages {
-            let commands = std::mem::take(&mut taken.runs);
-            let freeze = if others { mentions::freeze_unnamed } else { mentions::freeze };
-            // Text typed by hand may name a file as well.
-            let typed = files.text.clone();
-            let reads = files.text.contains('@')
-                || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
-            let mut taint = None;
-            let content = if reads {
-                let (workspace, store, texts) = (Arc::clone(&workspace), store.clone(), texts.clone());
-                let read = move || {
-                    let mut parts = freeze(&files, &workspace)?;
-                    named::attach(&mut parts, &texts, &store)?;
-                    Ok(parts)
-                };
-                tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| {
-                    Err(Notice::new(NoticeKind::Internal, "the attachments could not be read"))
-                })
-            } else {
-                freeze(&files, &workspace)
-            };
-            // What is more than the typed words was read.
-            if content.as_ref().is_ok_and(|content| !is_text(content, &typed)) {
-                let sessions = texts.iter().any(|(what, _)| matches!(what, NamedText::Session(_)));
-                taint = Some(if sessions { Taint::Web } else { Taint::ToolOutput });
-            }
-            taint = taint.max(taken.taint());
-            let content = match content {
-                Ok(mut content) => taken.add_to(&mut content).await.map(|()| content),
-                wrong => wrong,
-            };
-            let content = match (content, servers.as_ref().filter(|_| !others)) {
-                (Ok(mut content), Some(servers)) => {
-                    let before = content.clone();
-                    let added = servers.add_to(&mut content, &message, &texts).await;
-                    taint = taint.max((content != before).then_some(Taint::Web));
-                    added.map(|()| content)
-                }
-                (content, _) => content,
-            };
-            let before_hooks = content.as_ref().map_or(0, Vec::len);
-            let content = match (content, &hook) {
-                (Ok(content), Some(hook)) => hook.message(&message.text, content).await,
-                (content, _) => content,
-            };
-            let added = match opened.take() {
-                Some(opened) => opened.await,
-                None => Vec::new(),
-            };
-            let content = content.map(|content| hooks::with_texts(content, added));
-            if content.as_ref().is_ok_and(|content| content.len() > before_hooks) {
-                // Hooks print what they read.
-                taint = taint.max(Some(Taint::ToolOutput));
-            }
-            let mut numbers = Vec::new();
-            let content = match (content, &learnings) {
-                (Ok(mut content), Some(learnings)) => {
-                    let text = message.text.clone();
-                    let found =
-                        for_message(Arc::clone(learnings), Arc::clone(&bus), scope.clone(), session, text);
-                    let added = found.await;
-                    taint = taint.max(added.taint);
-                    content.extend(added.texts);
-                    numbers = added.numbers;
-                    Ok(content)
-                }
-                (content, _) => content,
-            };
-            items.push(PreparedItem { id, message, content, taint, learnings: numbers, terms, commands });
-        }
-        let prefix = match prefix {
-            Some(p) => Some(shorten::prefix(&*p.await, fast).await),
-            None => None,
-        };
-        let today = match books {
-            // When the day's spending cannot be read, the known one stays.
-            Some(services) => tokio::task::spawn_blocking(move || money::today::today(&services))
-                .await
-                .ok()
-                .and_then(Result::ok),
-            None => None,
-        };
-        writes.look(&me, &workspace).await;
-        // The engine may have ended.
-        let _ = tx
-            .send(Msg::Prompt(PromptMsg::PreparedMessage(Box::new(PreparedMessage {
-                goal,
-                items,
-                prefix,
-                today,
-                no,
-            }))))
-            .await;
-    };
-    keep_busy(core, no, doing, tokio::spawn(task));
 }
 
 pub(crate) fn composed(core: &mut Core, prepared: PreparedMessage) {
@@ -354,9 +192,7 @@ fn prompt_composed(
 /// A waiting message was edited or removed while its files were read: they are read again, or no turn begins.
 fn prepare_again(core: &mut Core, client: Option<(ClientId, CommandId)>, id: QueueId) {
     match core.prompts.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()) {
-        Some(message) => {
-            compose(core, Destination::Prompt { client }, vec![(Some(id), message)]);
-        }
+        Some(message) => compose(core, Destination::Prompt { client }, vec![(Some(id), message)]),
         None => core.no_turn(client.map(|(_, cause)| cause), TurnStatus::Interrupted, None),
     }
 }
@@ -403,11 +239,6 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
         entries.push(entry);
     }
     begin::begin(core, TurnStart { entries, events, ..TurnStart::new(scope) });
-}
-
-/// Whether a content is this text and nothing else.
-fn is_text(content: &[Part], typed: &str) -> bool {
-    matches!(content, [Part::Text { text }] if text == typed)
 }
 
 fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {

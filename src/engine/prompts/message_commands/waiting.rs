@@ -67,7 +67,10 @@ pub(crate) fn hold(
 ) -> Option<(Box<HeldMessage>, Vec<MessageCall>)> {
     let id = wait_in_queue(core, item.id, &item.message)?;
     let (entry, again) = entry_of(core, id);
-    waits(core, cause, id, item.id.is_none());
+    match item.id {
+        Some(_) => queue_changed(core, None),
+        None => new_in_queue(core, cause, id),
+    }
     let calls = calls(core, entry, &item.commands);
     let held = HeldMessage {
         id,
@@ -119,11 +122,8 @@ fn wait_in_queue(core: &mut Core, queued: Option<QueueId>, message: &Message) ->
     Some(id)
 }
 
-/// Tells of the message in the queue, and stores it. `fresh`: it did not wait before.
-fn waits(core: &mut Core, cause: Option<CommandId>, id: QueueId, fresh: bool) {
-    if !fresh {
-        return queue_changed(core, None);
-    }
+/// Publishes the queue with a message that is new in it, and stores the queue.
+fn new_in_queue(core: &mut Core, cause: Option<CommandId>, id: QueueId) {
     if let (Some(child), Some(cause)) = (core.identity.child_mut(), cause) {
         child.receipts.insert(id, cause);
     }

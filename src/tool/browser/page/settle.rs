@@ -46,17 +46,17 @@ impl Page {
     /// answered and two frames are drawn.
     pub(crate) async fn settle(&self) {
         tokio::time::sleep(REACT).await;
-        if !self.goes() {
+        if !self.is_navigating() {
             self.quiet().await;
         }
-        // A slow browser may report only meanwhile that the page goes elsewhere.
-        if self.goes() {
+        // A slow browser may have reported the navigation only in the meantime.
+        if self.is_navigating() {
             self.loaded().await;
         }
     }
 
     /// Whether the page loads, or was asked to go elsewhere.
-    fn goes(&self) -> bool {
+    fn is_navigating(&self) -> bool {
         let state = lock(&self.shared.state);
         state.loading || state.leaving
     }

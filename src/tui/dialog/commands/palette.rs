@@ -270,7 +270,7 @@ fn needs_words(c: &dyn SlashCommand) -> bool {
 }
 
 impl PaletteSource {
-    /// Puts the commands that files hold now in place of those that they held at the start.
+    /// Replaces the commands from files by those that the engine has read now.
     fn take_commands(&mut self, rows: &[CommandRow]) {
         let commands = self.registry.commands();
         let is_other = |name: &str| commands.find(name).is_some_and(|c| !c.of_file());

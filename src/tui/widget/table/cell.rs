@@ -1,9 +1,9 @@
-//! What stands in a column of one row.
+//! A cell of a table, with its unit, role and mark.
 
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// What stands in a column of one row.
+/// The content of a column in one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub text: String,
