@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiller_testkit::Term;
 
-use crate::common::{TIMEOUT, poll};
+use crate::common::{TIMEOUT, let_deafness_pass, poll};
 
 /// Row and column of the first occurrence of `text`.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
@@ -98,11 +98,14 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     term.wait(&format!("the end of the question about {what}"), |s| !asks_about(s, what));
 }
 
-/// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.
+/// Presses a key until the screen satisfies `until`. A new dialog ignores keys at first: that time passes before the first
+/// press. The next press comes late, since a busy program reads a key that was pressed once too often after the dialog is
+/// gone, and takes it for another one.
 pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let_deafness_pass();
     let heard = poll(TIMEOUT, || {
         term.keys(key);
-        poll(Duration::from_millis(200), || until(&term.screen()).then_some(()))
+        poll(Duration::from_secs(1), || until(&term.screen()).then_some(()))
     });
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
 }

@@ -7,7 +7,7 @@ use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, json_lines, poll, run};
 use crate::scenario::Model;
-use crate::screen::{press_until, quit, say};
+use crate::screen::{idle, press_until, quit, say};
 
 /// Presses keys until something is so: keys that decide count once the list was in sight for a moment.
 fn until(term: &mut tiller_testkit::Term, keys: &str, done: impl Fn() -> bool) {
@@ -35,6 +35,8 @@ fn becomes_a_hook(cols: u16, rows: u16) {
         model.push(Script::new().text(&format!("Answer {n}.")));
         say(term, "deploy it");
         term.wait_text(&format!("Answer {n}."));
+        // Sent while the turn still runs, the next message would belong to it.
+        idle(term);
         model.last()
     };
     // It is shown with the first call, and violated by the next two.

@@ -9,7 +9,7 @@ use tiller_testkit::{Script, Wire};
 use crate::agents::folder_trust::answer_trust;
 use crate::common::{Place, let_deafness_pass, poll, run};
 use crate::scenario::Model;
-use crate::screen::{press_until, quit, say, words};
+use crate::screen::{idle, press_until, quit, say, words};
 
 fn place(model: &Model) -> Place {
     let mut place = Place::new();
@@ -271,6 +271,8 @@ fn calls(model: &Model, term: &mut tiller_testkit::Term, n: usize, command: &str
     model.push(Script::new().text(&format!("Answer {n}.")));
     say(term, "go on");
     term.wait_text(&format!("Answer {n}."));
+    // Sent while the turn still runs, the next message would belong to it.
+    idle(term);
     model.last().rsplit("go on").next().unwrap().to_owned()
 }
 
@@ -280,9 +282,12 @@ fn memory_alone(cols: u16, rows: u16) {
     let place = place(&model);
     place.file(".tiller/MEMORY.md", "- No deploys on Fridays. [never: terminal \"true deploy*\"]\n");
     let mut term = place.term(&["--profile", "full"], cols, rows);
-    let screen = term.wait_text("Trust this folder?");
-    let said = words(&screen);
-    assert!(said.contains(".tiller/MEMORY.md") && said.contains("1 entry, 1 rule: No deploys"), "{screen}");
+    term.wait("the question with what the file says", |s| {
+        let said = words(s);
+        s.contains("Trust this folder?")
+            && said.contains(".tiller/MEMORY.md")
+            && said.contains("1 entry, 1 rule: No deploys")
+    });
     press_until(&mut term, "\x1b", |s| !s.contains("Trust this folder?"));
     term.keys("\x15");
     assert!(!calls(&model, &mut term, 1, "true deploy").contains("forbids this call"));
