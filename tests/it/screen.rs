@@ -110,6 +110,17 @@ pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bo
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
 }
 
+/// Presses keys of a list that decide something, and waits until it is so. They count once the list was in sight for a moment.
+/// They are pressed again only when they were not heard: what comes late would be decided about the next row as well.
+pub(crate) fn decide(term: &mut Term, keys: &str, done: impl Fn(&Term) -> bool) {
+    let heard = (0..6).any(|_| {
+        let_deafness_pass();
+        term.keys(keys);
+        poll(Duration::from_secs(15), || done(&*term).then_some(())).is_some()
+    });
+    assert!(heard, "the keys {keys:?} have no effect; the screen was:\n{}", term.screen());
+}
+
 /// The words of the screen with one blank between them, without bars: texts as they were before they were wrapped. What
 /// stands beside each other in one row follows each other.
 pub(crate) fn words(screen: &str) -> String {
