@@ -190,6 +190,14 @@ pub(crate) fn idle(term: &Term) -> String {
     })
 }
 
+/// Waits until the composer holds a draft with these words: the hints say that Enter sends it. The conversation may have the same
+/// words, and a draft that is put back comes after it.
+pub(crate) fn drafted(term: &Term, words: &str) {
+    term.wait(&format!("the draft {words:?}"), |s| {
+        s.contains(words) && s.lines().last().is_some_and(|l| l.trim_start().starts_with("Enter send"))
+    });
+}
+
 /// Quits, confirming if processes run in the background. Returns the exit code.
 pub(crate) fn quit(term: &mut Term) -> u32 {
     // Either the question is shown, or the terminal is restored. Directly behind an Escape that was not read yet the key would be

@@ -3,7 +3,7 @@
 use tiller_testkit::ScriptServer;
 
 use crate::common::{Place, calls, says};
-use crate::screen::{agent_row, idle, quit, say};
+use crate::screen::{agent_row, drafted, idle, quit, say};
 
 /// A model that writes the requested tree into a file.
 fn gardener() -> ScriptServer {
@@ -71,7 +71,7 @@ fn inside(cols: u16, rows: u16) {
     term.wait_text("Summarize the branch that you left?");
     term.keys("\r");
     term.wait_gone("Summarize the branch that you left?");
-    term.wait_text("plant the chestnut instead");
+    drafted(&term, "plant the chestnut instead");
     term.keys("\x15");
     say(&mut term, "plant the oak instead");
     crate::common::wait("the oak", planted("oak"));

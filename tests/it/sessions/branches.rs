@@ -5,7 +5,7 @@ use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{drafted, idle, say};
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
@@ -113,7 +113,7 @@ fn story(inner: bool) {
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
     term.wait_text("on branch-");
     // The message is in the composer again, to be edited.
-    term.wait_text("do it as A");
+    drafted(&term, "do it as A");
     term.keys("\x15");
     idle(&term);
     way(&model, "b", "s/2/two/");
