@@ -116,7 +116,7 @@ pub(crate) fn decide(term: &mut Term, keys: &str, done: impl Fn(&Term) -> bool) 
     let heard = (0..6).any(|_| {
         let_deafness_pass();
         term.keys(keys);
-        poll(Duration::from_secs(15), || done(&*term).then_some(())).is_some()
+        poll(Duration::from_secs(15), || done(term).then_some(())).is_some()
     });
     assert!(heard, "the keys {keys:?} have no effect; the screen was:\n{}", term.screen());
 }
