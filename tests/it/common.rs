@@ -310,6 +310,12 @@ pub(crate) fn others(place: &Place) -> Vec<(u32, String)> {
     at_work(place).into_iter().filter(|(_, line)| !line.starts_with(TILLER)).collect()
 }
 
+/// Waits until no process is left in this place. One that was killed is still listed until the system has removed it.
+pub(crate) fn wait_nothing_at_work(place: &Place) {
+    let none = poll(TIMEOUT, || at_work(place).is_empty().then_some(()));
+    assert!(none.is_some(), "processes are left: {:?}", at_work(place));
+}
+
 /// Processes whose working folder is this place: id and command line.
 pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {
     let mut found = Vec::new();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiller_testkit::Term;
 
-use crate::common::{TIMEOUT, poll};
+use crate::common::{TIMEOUT, let_deafness_pass, poll};
 
 /// Row and column of the first occurrence of `text`.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
@@ -98,13 +98,27 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     term.wait(&format!("the end of the question about {what}"), |s| !asks_about(s, what));
 }
 
-/// Presses a key until the screen satisfies `until`: a new dialog ignores keys at first.
+/// Presses a key until the screen satisfies `until`. A new dialog ignores keys at first: that time passes before the first
+/// press. The next press comes late, since a busy program reads a key that was pressed once too often after the dialog is
+/// gone, and takes it for another one.
 pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let_deafness_pass();
     let heard = poll(TIMEOUT, || {
         term.keys(key);
-        poll(Duration::from_millis(200), || until(&term.screen()).then_some(()))
+        poll(Duration::from_secs(1), || until(&term.screen()).then_some(()))
     });
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
+}
+
+/// Presses keys of a list that decide something, and waits until it is so. They count once the list was in sight for a moment.
+/// They are pressed again only when they were not heard: what comes late would be decided about the next row as well.
+pub(crate) fn decide(term: &mut Term, keys: &str, done: impl Fn(&Term) -> bool) {
+    let heard = (0..6).any(|_| {
+        let_deafness_pass();
+        term.keys(keys);
+        poll(Duration::from_secs(15), || done(term).then_some(())).is_some()
+    });
+    assert!(heard, "the keys {keys:?} have no effect; the screen was:\n{}", term.screen());
 }
 
 /// The words of the screen with one blank between them, without bars: texts as they were before they were wrapped. What
@@ -174,6 +188,14 @@ pub(crate) fn idle(term: &Term) -> String {
     term.wait("the end of the turn", |s| {
         s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
     })
+}
+
+/// Waits until the composer holds a draft with these words: the hints say that Enter sends it. The conversation may have the same
+/// words, and a draft that is put back comes after it.
+pub(crate) fn drafted(term: &Term, words: &str) {
+    term.wait(&format!("the draft {words:?}"), |s| {
+        s.contains(words) && s.lines().last().is_some_and(|l| l.trim_start().starts_with("Enter send"))
+    });
 }
 
 /// Quits, confirming if processes run in the background. Returns the exit code.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, Script, ScriptServer, Term, Wire};
 
-use crate::common::{Place, at_work, says, shell, wait};
+use crate::common::{Place, at_work, says, shell, wait, wait_nothing_at_work};
 use crate::screen::{choose, idle, quit, say};
 
 const AGENTS: usize = 5;
@@ -121,7 +121,7 @@ fn killed(cols: u16, rows: u16) {
     term.keys("\x1b0");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
-    assert!(at_work(&place).is_empty(), "{:?}", at_work(&place));
+    wait_nothing_at_work(&place);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
 
-use crate::common::{Place, calls, says, wait};
+use crate::common::{Place, calls, let_escape_pass, says, wait};
 use crate::screen::{agent_row, idle, quit, say};
 
 /// The first message of the conversation, and its number of tool results.
@@ -84,6 +84,8 @@ fn keys(cols: u16, rows: u16) {
     term.keys("w");
     term.wait("workflows", |s| s.contains("Start a workflow") || s.contains("No workflow"));
     term.keys("\x1b");
+    // A notice that there is none has nothing to close: the Escape is read alone, and no part of the next key.
+    let_escape_pass();
     term.wait_gone("Start a workflow");
 
     // A further agent with a child: the key pressed again within two seconds ends both.
@@ -126,6 +128,8 @@ fn keys(cols: u16, rows: u16) {
     term.keys("a");
     term.wait("its question again", |s| s.contains("Is it red?") && s.contains("Enter answer"));
     crate::screen::press_until(&mut term, "1", |s| !s.contains("Enter answer"));
+    // A key that was typed after the question is in the composer.
+    term.keys("\x15");
     choose(&mut term, "a4 ask");
     term.wait("its end", |s| agent_row(s, "a4 ask").contains("✓"));
 

@@ -73,12 +73,16 @@ fn reach(term: &mut Term, what: &str) {
         if asks(&screen, what) {
             return Some(());
         }
+        // Pressed twice before the screen is drawn, the second key would go to the question.
+        let hints = |s: &str| s.lines().last().unwrap_or_default().to_owned();
+        let before = hints(&screen);
         if screen.contains("k end") {
             term.keys("n");
         } else if !screen.contains("Enter answer") {
             term.keys("\x1b3");
         }
         let_pass(std::time::Duration::from_millis(300));
+        poll(std::time::Duration::from_secs(2), || (hints(&term.screen()) != before).then_some(()));
         None
     });
     assert!(there.is_some(), "{}", term.screen());
@@ -168,7 +172,8 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn wait for ever");
     say(&mut term, "/spawn ask for red");
-    term.wait_text("Is it red?");
+    // Its row shows the question before the dialog is open.
+    term.wait("the first question", |s| asks(s, "Is it red?"));
     // Dismissed, so that the next can open; and that one, too.
     // In full, or in brief where the header has no room.
     let aside = |s: &str| !s.contains("Enter answer") && (s.contains("you · Ctrl-X a") || s.contains("▲ "));
@@ -182,8 +187,8 @@ fn at_work(cols: u16, rows: u16) {
     let open = asks;
     term.keys("g");
     term.keys("n");
-    term.wait("a question", |s| open(s, "Is it red?") || open(s, "Is it blue?"));
-    let (first, second) = match open(&term.screen(), "Is it red?") {
+    let screen = term.wait("a question", |s| open(s, "Is it red?") || open(s, "Is it blue?"));
+    let (first, second) = match open(&screen, "Is it red?") {
         true => ("Is it red?", "Is it blue?"),
         false => ("Is it blue?", "Is it red?"),
     };
@@ -193,6 +198,8 @@ fn at_work(cols: u16, rows: u16) {
     term.wait("one less", |s| s.contains("▲ 1"));
     reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
+    // A key that was typed after a question is in the composer.
+    term.keys("\x15");
     panel_again(&mut term);
     term.wait("both are done", |s| s.contains("Finished 2") && !agent_row(s, "a2 ").contains("●"));
     // No agent waits any more: they are in the order of their start.

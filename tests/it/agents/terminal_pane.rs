@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use tiller_testkit::{ScriptServer, Term};
 
 use crate::common::{Place, at_work, says, signal, wait};
-use crate::screen::{idle, quit, say};
+use crate::screen::{agent_row, idle, quit, say};
 
 /// Waits for a key; then a composer `> ` that answers each line. `hide` starts a process in a session of its own,
 /// `exit` ends it.
@@ -65,7 +65,8 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn @toy:pty hello");
     term.keys("\x1b3");
-    term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
+    // What the conversation says of it comes before its row.
+    term.wait("its row", |s| s.contains("K stop all") && !agent_row(s, "a1 ").is_empty());
     term.keys("j\r");
     term.wait("its terminal", |s| s.contains("r enter") && s.contains("x stop"));
     term

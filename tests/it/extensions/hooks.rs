@@ -53,12 +53,15 @@ fn on_the_screen(columns: u16, rows: u16) {
     let mut term = place.term(&["--profile", "full"], columns, rows);
     term.wait_text("Type what you want done");
     say(&mut term, "go");
-    let screen = term.wait_text("It was denied.");
-    assert!(screen.contains("not today"), "{screen}");
+    term.wait("the reply and the reason", |s| s.contains("It was denied.") && s.contains("not today"));
     assert!(!place.work.join("a.txt").exists());
     say(&mut term, "/hooks");
-    let screen = term.wait_text("before-tool-call");
-    assert!(screen.contains("denied") && screen.contains("friday"), "{screen}");
+    // The conversation behind the list names the hook, too.
+    term.wait("the hook and its last run", |s| {
+        s.contains("Type to filter")
+            && s.contains("before-tool-call")
+            && s.lines().any(|l| l.contains("friday") && l.contains("denied"))
+    });
     term.keys("\x1b");
     term.wait_gone("Type to filter");
     crate::common::let_escape_pass();
@@ -129,8 +132,9 @@ fn x19_a_hook_that_changes_after_trust_is_not_run() {
     term.wait_text("Type what you want done");
     place.file("tools/guard.sh", "touch ran; exit 0\n");
     say(&mut term, "go");
-    let screen = term.wait_text("Denied.");
-    assert!(crate::screen::words(&screen).contains("tools/guard.sh has changed"), "{screen}");
+    term.wait("the reply and the reason", |s| {
+        s.contains("Denied.") && crate::screen::words(s).contains("tools/guard.sh has changed")
+    });
     assert!(!place.work.join("ran").exists() && !place.work.join("a.txt").exists());
     assert_eq!(quit(&mut term), 0);
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Place, let_deafness_pass};
-use crate::screen::{quit, say, words};
+use crate::screen::{idle, quit, say, words};
 
 /// Reads five times for a task, and writes a skill when it is asked for one.
 fn server() -> ScriptServer {
@@ -48,8 +48,9 @@ fn taken(columns: u16, rows: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, "read it all");
     term.wait_text("All is read.");
-    let screen = term.wait("the offer", |s| words(s).contains("can be saved as a skill"));
-    assert!(words(&screen).contains("/save-skill"), "{screen}");
+    term.wait("the offer", |s| {
+        words(s).contains("can be saved as a skill") && words(s).contains("/save-skill")
+    });
     // The title of the session is asked for at any time, without tools.
     let turns = || server.bodies().iter().filter(|body| body.to_string().contains("\"tools\"")).count();
     let asked = turns();
@@ -57,12 +58,14 @@ fn taken(columns: u16, rows: u16) {
     term.wait_text("Fine.");
     assert_eq!(turns(), asked + 1, "an offer asks no model");
     say(&mut term, "/save-skill");
-    let screen = term.wait_text("[t] try it");
-    assert!(screen.contains("Read them once.") && screen.contains("[e] edit"), "{screen}");
+    term.wait("the question", |s| {
+        s.contains("[t] try it") && s.contains("Read them once.") && s.contains("[e] edit")
+    });
     let_deafness_pass();
     term.keys("e");
-    let screen = term.wait_text("Read them twice.");
-    assert!(!screen.contains("Read them once."), "the question is about the edited text: {screen}");
+    term.wait("the question about the edited text alone", |s| {
+        s.contains("Read them twice.") && !s.contains("Read them once.")
+    });
     let_deafness_pass();
     term.keys("y");
     term.wait_text("The skill is saved.");
@@ -99,12 +102,16 @@ fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
     term.wait_text("[t] try it");
     let_deafness_pass();
     term.keys("e");
-    let screen = term.wait("the fault", |s| words(s).contains("your text cannot be used"));
-    assert!(words(&screen).contains("description") && screen.contains("[e] edit"), "{screen}");
+    term.wait("the fault", |s| {
+        words(s).contains("your text cannot be used")
+            && words(s).contains("description")
+            && s.contains("[e] edit")
+    });
     let_deafness_pass();
     term.keys("e");
-    let screen = term.wait_text("Read them twice.");
-    assert!(screen.contains("How to read") && !words(&screen).contains("cannot be used"), "{screen}");
+    term.wait("the question without a fault", |s| {
+        s.contains("Read them twice.") && s.contains("How to read") && !words(s).contains("cannot be used")
+    });
     let_deafness_pass();
     term.keys("y");
     term.wait_text("The skill is saved.");
@@ -129,7 +136,8 @@ fn a_declined_offer_does_not_come_again_also_not_in_a_new_session() {
     say(&mut term, "read it all");
     term.wait_text("All is read.");
     say(&mut term, "thanks");
-    let screen = term.wait_text("Fine.");
-    assert!(!words(&screen).contains("can be saved as a skill"), "{screen}");
+    term.wait_text("Fine.");
+    idle(&term);
+    assert!(!term.showed(0, |s| words(s).contains("can be saved as a skill")), "{}", term.screen());
     assert_eq!(quit(&mut term), 0);
 }

@@ -593,7 +593,7 @@ fn a_person_works_in_the_real_screen_of_a_program() {
         term.wait_text("Type what you want done");
         crate::screen::say(&mut term, &format!("/spawn @{name}:pty say hello"));
         term.keys("\x1b3");
-        term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
+        term.wait("its row", |s| s.contains("K stop all") && !crate::screen::agent_row(s, "a1 ").is_empty());
         term.keys("j\r");
         let seen = |s: &str| s.contains("Do you trust") || s.contains("Codex");
         poll_screen(&term, "its screen", seen);

@@ -26,7 +26,9 @@ fn x18_a_hook_of_the_folder_runs_after_the_yes_only() {
         term.wait_text("Type what you want done");
         let before = b.server.count();
         say(&mut term, &format!("/spawn @{name}:headless say hello"));
-        assert!(term.wait_text("Trust this folder?").contains(".claude/settings.json"));
+        term.wait("the question about the file", |s| {
+            s.contains("Trust this folder?") && s.contains(".claude/settings.json")
+        });
         answer_trust(&mut term, "\x1b");
         term.wait_text("was not started");
         assert!(!canary.exists() && b.server.count() == before, "{name} ran before the yes");

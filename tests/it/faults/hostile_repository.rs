@@ -212,11 +212,16 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
     place.file(".tiller/workflows/ship.yaml", &flow("guild"));
     for _ in 0..2 {
         let mut term = place.term(&["-m", "demo/demo"], 100, 30);
-        let seen = term.wait_text("It has changed since you trusted it");
-        assert!(seen.contains("changed workflow  .tiller/workflows/ship.yaml"), "{seen}");
-        assert!(seen.contains("permissions") && !seen.contains("changed permissions"), "{seen}");
+        term.wait("the question with the file that changed", |s| {
+            s.contains("It has changed since you trusted it")
+                && s.contains("changed workflow  .tiller/workflows/ship.yaml")
+                && s.contains("permissions")
+                && !s.contains("changed permissions")
+        });
         crate::screen::press_until(&mut term, "\x1b", |s| !s.contains("Trust this folder?"));
-        assert!(term.wait_text("untrusted").contains("Type what you want done"));
+        term.wait("the screen of an untrusted folder", |s| {
+            s.contains("untrusted") && s.contains("Type what you want done")
+        });
         crate::screen::say(&mut term, "/workflow ship");
         term.wait_text("ship.yaml is ignored: this folder is not trusted");
         assert_eq!(crate::screen::quit(&mut term), 0);

@@ -5,7 +5,7 @@ use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{drafted, idle, say};
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
@@ -113,7 +113,7 @@ fn story(inner: bool) {
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
     term.wait_text("on branch-");
     // The message is in the composer again, to be edited.
-    term.wait_text("do it as A");
+    drafted(&term, "do it as A");
     term.keys("\x15");
     idle(&term);
     way(&model, "b", "s/2/two/");
@@ -165,8 +165,9 @@ fn story(inner: bool) {
     term.wait_text("Redone: take files from main");
     assert!(place.work.join("a.txt").exists());
     command(&mut term, "/ops");
-    let log = term.wait("the log", |s| s.contains("redo take files from main") && s.contains("fork"));
-    assert!(log.contains("restore files: do it as"), "{log}");
+    term.wait("the log", |s| {
+        s.contains("redo take files from main") && s.contains("fork") && s.contains("restore files: do it as")
+    });
     term.keys("\x1b");
     term.wait_gone("Operations, newest first");
     idle(&term);
@@ -175,7 +176,9 @@ fn story(inner: bool) {
     term.keys("\x18F");
     term.wait_text("Find in");
     term.keys("\"way a\"");
-    term.wait("the hit", |s| s.contains("Way a is") && !s.contains("Loading"));
+    term.wait("the hit", |s| {
+        s.lines().any(|l| l.contains("way a\"") && l.contains("1 of ")) && s.contains("Way a is")
+    });
     term.keys("\x18f");
     term.wait_gone("Find in");
     term.wait("the end of the first way", |s| s.contains("Way a is done.") && !s.contains("Way b is done."));

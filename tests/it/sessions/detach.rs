@@ -8,7 +8,7 @@ use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, TILLER, at_work, let_pass, signal, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say, shell_runs};
+use crate::screen::{drafted, idle, say, shell_runs};
 
 /// A model whose turn runs a command that waits for the file `go`, and then writes a text.
 fn model() -> (Model, Place) {
@@ -81,8 +81,9 @@ fn left_at_work_and_taken_again_on_another_terminal() {
     // Another size and kind of terminal. The typed text and the running work are there.
     place.set("TERM", "screen");
     let term = place.term(&["attach"], 80, 24);
-    let screen = term.wait_text("half a draft");
-    assert!(screen.contains("wait for go") && shell_runs(&screen), "{screen}");
+    term.wait("the draft and the work", |s| {
+        s.contains("half a draft") && s.contains("wait for go") && shell_runs(s)
+    });
     assert_eq!(ps(&place)[0]["pid"], rows[0]["pid"], "the same one");
     go(&place);
     term.wait_text("All is done now.");
@@ -109,7 +110,8 @@ fn children_have_the_environment_of_the_newest_screen() {
     go(&place);
     term.wait_text("All is done now.");
     term.keys("\x15");
-    term.wait_gone("half a draft");
+    // Sent while the turn still runs, the next message would belong to it.
+    idle(&term);
     // The earlier shell continues, and keeps its variables.
     let show =
         "echo $SSH_AUTH_SOCK,$XAUTHORITY,${DISPLAY-none},${WAYLAND_DISPLAY-none},${HOME_OF_NOBODY-none}";
@@ -119,6 +121,7 @@ fn children_have_the_environment_of_the_newest_screen() {
         model.push(Script::new().text(&format!("It is in {file}.")));
         say(&mut term, &format!("show it by {file}"));
         term.wait_text(&format!("It is in {file}."));
+        idle(&term);
         wait(file, || place.work.join(file).exists() && !place.read(file).is_empty());
         assert_eq!(place.read(file).trim(), "/tmp/agent.second,/tmp/x.first,none,none,none", "{file}");
     }
@@ -164,18 +167,12 @@ fn a_broken_line_leaves_what_works_at_work_and_ends_what_does_not() {
     term.wait_text("half a draft");
     go(&place);
     term.wait_text("All is done now.");
-    idle_or_draft(&term);
-    // Now no turn runs.
+    // Now no turn runs: in one the hints would say that Enter steers.
+    drafted(&term, "half a draft");
     signal(term.pid().unwrap(), Signal::HUP);
     let mut term = term;
     assert_eq!(term.wait_exit(), 129);
     wait("the end", || at_work(&place).is_empty() && term.kept().is_empty());
-}
-
-/// The turn is over; the composer may contain text.
-fn idle_or_draft(term: &Term) {
-    term.wait("the end of the command", |s| !shell_runs(s));
-    let_pass(std::time::Duration::from_millis(300));
 }
 
 #[test]
@@ -201,21 +198,25 @@ fn another_terminal_may_look_on() {
     let first = busy(&model, &place);
     let mut second = place.term(&["attach", "--watch"], 60, 20);
     // The part of the screen with the cursor.
-    let screen = second.wait_text("half a draft");
     let last = |s: &str| s.lines().last().unwrap_or_default().to_owned();
-    assert!(
-        last(&screen).contains(" 1-60/100 11-29/30 ") && last(&screen).contains("arrows move"),
-        "{screen}"
-    );
-    assert!(!screen.contains("wait for go"), "{screen}");
+    second.wait("the lower part", |s| {
+        s.contains("half a draft")
+            && last(s).contains(" 1-60/100 11-29/30 ")
+            && last(s).contains("arrows move")
+            && !s.contains("wait for go")
+    });
     // Its keys only move to the other parts.
     second.keys("x\x1b[5~\x1b[5~");
-    let screen = second.wait_text("wait for go");
-    assert!(!screen.contains("half a draft") && last(&screen).contains("f follow"), "{screen}");
-    let header = first.screen().lines().next().unwrap_or_default().trim_end().to_owned();
+    second.wait("the upper part", |s| {
+        s.contains("wait for go") && !s.contains("half a draft") && last(s).contains("f follow")
+    });
     second.keys("\x1b[F");
-    let right = header.chars().skip(60).collect::<String>();
-    second.wait("the other end of the first line", |s| s.contains(right.trim()));
+    // The header changes while the turn runs.
+    second.wait("the other end of the first line", |s| {
+        let header = first.screen().lines().next().unwrap_or_default().trim_end().to_owned();
+        let right: String = header.chars().skip(60).collect();
+        s.contains(right.trim()) && last(s).contains("-100")
+    });
     go(&place);
     first.wait_text("All is done now.");
     second.keys("\x1b[H");
@@ -225,8 +226,11 @@ fn another_terminal_may_look_on() {
     assert!(!first.showed(0, |s| s.contains("half a draftx")), "a key of the observer was typed");
     // A window that is large enough shows everything.
     second.resize(100, 31);
-    second.wait("all of it", |s| s.contains("All is done now.") && s.contains("half a draft"));
-    assert_eq!(last(&second.screen()).trim_end(), " watching  q quits");
+    second.wait("all of it", |s| {
+        s.contains("All is done now.")
+            && s.contains("half a draft")
+            && last(s).trim_end() == " watching  q quits"
+    });
     second.keys("\x1b");
     assert_eq!(second.wait_exit(), 0);
     wait("the terminal as it was", || second.kept().is_empty());
@@ -254,7 +258,7 @@ fn from_another_shell_it_is_left_and_ended() {
     assert_eq!(place.run(&["detach"]).code, Some(2), "nobody sits there");
     let said = place.ok(&["stop"]);
     assert!(said.contains("Ended:") && said.contains("a turn"), "{said}");
-    assert_eq!(at_work(&place), [], "nothing survives");
+    crate::common::wait_nothing_at_work(&place);
     let none = place.run(&["stop"]);
     assert!(
         none.code == Some(2) && none.stderr.contains("No workbench is running in this folder"),

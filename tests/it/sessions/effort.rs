@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Place, wait};
+use crate::screen::idle;
 
 fn gpt(server: &ScriptServer) -> Place {
     let mut place = Place::new();
@@ -67,6 +68,8 @@ fn the_header_shows_it_and_a_command_a_message_and_a_key_change_it() {
     term.keys("/effort low say it\r");
     wait("the first request", || !efforts(&server).is_empty());
     term.wait_text("Done.");
+    // Sent while the turn still runs, the message would belong to it, and to its level.
+    idle(&term);
     term.keys("and again\r");
     wait("the second request", || efforts(&server).len() > 1);
     term.keys("\u{18}E");

@@ -1,7 +1,7 @@
 //! A goal at a real terminal: it continues by itself, shows its state, and stops by Escape.
 
 use serde_json::json;
-use tiller_testkit::{Script, Wire};
+use tiller_testkit::{Script, Term, Wire};
 
 use crate::common::{Place, others, wait};
 use crate::scenario::Model;
@@ -11,6 +11,11 @@ fn place(model: &Model) -> Place {
     let mut place = Place::new();
     place.wire(model.wire, &model.server);
     place
+}
+
+/// Waits for these words in the header: the conversation may have the same ones.
+fn header(term: &Term, words: &str) {
+    term.wait(&format!("{words:?} in the header"), |s| s.lines().next().is_some_and(|l| l.contains(words)));
 }
 
 #[test]
@@ -28,8 +33,7 @@ fn a_goal_is_pursued_until_its_check_holds_and_shown_on_the_way() {
     term.wait_text("Round 1 is done.");
     term.wait_text("The goal is not reached yet (turn 1 of 5)");
     term.wait_text("Round 2 is done.");
-    let screen = term.wait_text("goal reached");
-    assert!(screen.lines().next().unwrap().contains("goal reached"), "in the header: {screen}");
+    header(&term, "goal reached");
     idle(&term);
     assert_eq!(place.read("log"), "line\nline\n");
     assert_eq!(model.left(), 0);
@@ -49,22 +53,23 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     say(&mut term, "/goal it is over -- touch checking; sleep 600");
     term.wait_text("Tried.");
     wait("the check", || place.work.join("checking").exists());
-    term.wait_text("goal?");
+    header(&term, "goal?");
     term.keys("\x1b");
-    term.wait_text("goal stopped");
+    header(&term, "goal stopped");
     wait("no process but ours", || others(&place).is_empty());
     assert_eq!(crate::screen::quit(&mut term), 0);
     // It is still there, and continues on request.
     let mut term = place.term(&["-c", "--profile", "full"], 80, 24);
-    term.wait_text("goal stopped");
+    header(&term, "goal stopped");
     assert_eq!(model.asked().len(), 1);
     model.push(Script::new().text("Tried once more."));
     std::fs::remove_file(place.work.join("checking")).unwrap();
     say(&mut term, "/goal go");
     term.wait_text("Tried once more.");
     wait("the check", || place.work.join("checking").exists());
+    header(&term, "goal?");
     say(&mut term, "/goal stop");
-    term.wait_text("goal stopped");
+    header(&term, "goal stopped");
     wait("the end of the check", || others(&place).is_empty());
     assert_eq!(crate::screen::quit(&mut term), 0);
 }

@@ -1,22 +1,11 @@
 //! Rules and learnings in the program itself: a rule that is violated twice becomes a hook by one key.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, json_lines, poll, run};
+use crate::common::{Place, json_lines, run};
 use crate::scenario::Model;
-use crate::screen::{press_until, quit, say};
-
-/// Presses keys until something is so: keys that decide count once the list was in sight for a moment.
-fn until(term: &mut tiller_testkit::Term, keys: &str, done: impl Fn() -> bool) {
-    let there = (0..60).any(|_| {
-        term.keys(keys);
-        poll(Duration::from_secs(1), || done().then_some(())).is_some()
-    });
-    assert!(there, "{}", term.screen());
-}
+use crate::screen::{decide, idle, press_until, quit, say};
 
 fn becomes_a_hook(cols: u16, rows: u16) {
     let model = Model::new(Wire::Anthropic);
@@ -35,6 +24,8 @@ fn becomes_a_hook(cols: u16, rows: u16) {
         model.push(Script::new().text(&format!("Answer {n}.")));
         say(term, "deploy it");
         term.wait_text(&format!("Answer {n}."));
+        // Sent while the turn still runs, the next message would belong to it.
+        idle(term);
         model.last()
     };
     // It is shown with the first call, and violated by the next two.
@@ -45,7 +36,7 @@ fn becomes_a_hook(cols: u16, rows: u16) {
     term.wait("the rule, and both of what it can become", |s| {
         s.contains("violated") && s.contains("deny terminal(true deploy*)") && s.contains("exit 2")
     });
-    until(&mut term, "\x18h", || settings() != before);
+    decide(&mut term, "\x18h", |_| settings() != before);
     let hook = "[[hooks.before-tool-call]]\nmatch = \"terminal(true deploy*)\"\ncommand = \"printf '%s' 'No deploys on Fridays.' >&2; exit 2\"\nblocking = true\n";
     assert_eq!(settings(), format!("{}\n\n{hook}", before.trim_end()));
     let closed = |s: &str| s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"));
@@ -55,7 +46,7 @@ fn becomes_a_hook(cols: u16, rows: u16) {
     assert!(told.contains("Denied by the hook") && told.contains("No deploys on Fridays."), "{told}");
     say(&mut term, "/learnings");
     term.wait("the hook", |s| s.contains("hook") && s.contains("exit 2"));
-    until(&mut term, "\x18z", || settings() == before);
+    decide(&mut term, "\x18z", |_| settings() == before);
     press_until(&mut term, "\x1b", closed);
     deploy(&mut term, 5);
     assert!(!model.last().rsplit("deploy it").next().unwrap().contains("Denied by the hook"));

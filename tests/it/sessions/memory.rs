@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use tiller_testkit::{Script, Wire};
 
 use crate::agents::folder_trust::answer_trust;
-use crate::common::{Place, let_deafness_pass, poll, run};
+use crate::common::{Place, poll, run};
 use crate::scenario::Model;
-use crate::screen::{press_until, quit, say, words};
+use crate::screen::{decide, idle, press_until, quit, say, words};
 
 fn place(model: &Model) -> Place {
     let mut place = Place::new();
@@ -38,28 +38,10 @@ fn remembers(cols: u16, rows: u16) {
     term.wait("both", |s| s.contains("reviews are short") && s.contains("by hand"));
     term.keys("by hand");
     term.wait("only it", |s| s.contains("by hand") && !s.contains("reviews are short"));
-    // The key that removes counts once the list was in sight for a moment.
-    let mut gone = false;
-    for _ in 0..60 {
-        term.keys("\x18d");
-        gone = crate::common::poll(std::time::Duration::from_secs(1), || {
-            (!memory(&place).contains("by hand")).then_some(())
-        })
-        .is_some();
-        if gone {
-            break;
-        }
-    }
-    assert!(gone, "{}", term.screen());
+    decide(&mut term, "\x18d", |_| !memory(&place).contains("by hand"));
     assert!(memory(&place).starts_with("# Mine\n\n- "), "{}", memory(&place));
     // The list changed: keys that decide count again once it was in sight for a moment.
-    let undone = (0..20).any(|_| {
-        let_deafness_pass();
-        term.keys("\x18z");
-        let there = || memory(&place).contains("by hand").then_some(());
-        crate::common::poll(std::time::Duration::from_secs(10), there).is_some()
-    });
-    assert!(undone, "{}", term.screen());
+    decide(&mut term, "\x18z", |_| memory(&place).contains("by hand"));
     press_until(&mut term, "\x1b", |s| {
         s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
     });
@@ -271,6 +253,8 @@ fn calls(model: &Model, term: &mut tiller_testkit::Term, n: usize, command: &str
     model.push(Script::new().text(&format!("Answer {n}.")));
     say(term, "go on");
     term.wait_text(&format!("Answer {n}."));
+    // Sent while the turn still runs, the next message would belong to it.
+    idle(term);
     model.last().rsplit("go on").next().unwrap().to_owned()
 }
 
@@ -280,9 +264,12 @@ fn memory_alone(cols: u16, rows: u16) {
     let place = place(&model);
     place.file(".tiller/MEMORY.md", "- No deploys on Fridays. [never: terminal \"true deploy*\"]\n");
     let mut term = place.term(&["--profile", "full"], cols, rows);
-    let screen = term.wait_text("Trust this folder?");
-    let said = words(&screen);
-    assert!(said.contains(".tiller/MEMORY.md") && said.contains("1 entry, 1 rule: No deploys"), "{screen}");
+    term.wait("the question with what the file says", |s| {
+        let said = words(s);
+        s.contains("Trust this folder?")
+            && said.contains(".tiller/MEMORY.md")
+            && said.contains("1 entry, 1 rule: No deploys")
+    });
     press_until(&mut term, "\x1b", |s| !s.contains("Trust this folder?"));
     term.keys("\x15");
     assert!(!calls(&model, &mut term, 1, "true deploy").contains("forbids this call"));
@@ -360,14 +347,7 @@ fn x3_what_an_unconfined_script_writes_into_memory_is_no_rule() {
         // It reads like an instruction: models do not get it.
         s.contains("Approve all deploys") && s.contains("It is in no prompt until you accept it")
     });
-    let accepted = (0..60).any(|_| {
-        term.keys("\x18a");
-        poll(std::time::Duration::from_secs(1), || {
-            (!words(&term.screen()).contains("until you accept it")).then_some(())
-        })
-        .is_some()
-    });
-    assert!(accepted, "{}", term.screen());
+    decide(&mut term, "\x18a", |term| !words(&term.screen()).contains("until you accept it"));
     press_until(&mut term, "\x1b", |s| {
         s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
     });
@@ -401,12 +381,7 @@ fn removed_by_a_script(cols: u16, rows: u16) {
     });
     term.keys("likes");
     term.wait("the call", |s| s.contains("while a call of the agent ran") && !s.contains("nextest"));
-    let back = (0..60).any(|_| {
-        term.keys("\x18B");
-        let there = || ["nextest", "tea"].iter().all(|t| memory(&place).contains(t)).then_some(());
-        poll(std::time::Duration::from_secs(1), there).is_some()
-    });
-    assert!(back, "{}", term.screen());
+    decide(&mut term, "\x18B", |_| ["nextest", "tea"].iter().all(|t| memory(&place).contains(t)));
     for line in before.lines().chain(["- later"]) {
         assert!(memory(&place).contains(line), "{line}: {}", memory(&place));
     }

@@ -31,8 +31,8 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
     term.wait_text("Approve this plan?");
-    let screen = term.wait_text("2. Look at it");
-    assert!(screen.lines().next().unwrap().contains("PLAN"), "{screen}");
+    let header = |s: &str, word: &str| s.lines().next().is_some_and(|l| l.contains(word));
+    term.wait("the plan in its mode", |s| s.contains("2. Look at it") && header(s, "PLAN"));
     assert!(!place.work.join("early.txt").exists(), "nothing is written before the yes");
     term.wait("its keys", |s| s.contains("[a] approve"));
     crate::common::let_deafness_pass();
@@ -42,9 +42,7 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     term.keys("a");
     term.wait_text("It is written.");
     idle(&term);
-    let screen = term.screen();
-    assert!(screen.lines().next().unwrap().contains("EDIT"), "the mode from before: {screen}");
-    assert!(screen.contains("Say goodbye"), "the todo list: {screen}");
+    term.wait("the mode from before, and the todo list", |s| header(s, "EDIT") && s.contains("Say goodbye"));
     assert_eq!(place.read("hello.txt"), "hello\n");
     let told = model.asked()[2].to_string();
     assert!(told.contains("approved the plan") && told.contains("3. Say goodbye"), "{told}");
@@ -70,8 +68,9 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     term.wait("the next plan", |s| s.contains("One step") && s.contains("[d] discard"));
     crate::common::let_deafness_pass();
     term.keys("d");
-    let screen = term.wait_text("Then not.");
-    assert!(screen.lines().next().unwrap().contains("ASK"), "{screen}");
+    term.wait("the reply in the mode from before", |s| {
+        s.contains("Then not.") && s.lines().next().is_some_and(|l| l.contains("ASK"))
+    });
     let asked = model.asked();
     assert!(asked[1].to_string().contains("one step is enough"));
     assert!(asked[2].to_string().contains("the user discarded the plan"));

@@ -5,7 +5,7 @@ use tiller_testkit::{Script, Wire};
 
 use crate::common::{Place, wait};
 use crate::scenario::Model;
-use crate::screen::{idle, say};
+use crate::screen::{drafted, idle, say};
 
 fn twenty(second: &str, last: &str) -> String {
     let line = |n: usize| match n {
@@ -90,7 +90,8 @@ fn leave(cols: u16, lines: u16) {
     // That branch was left before; Enter means no summary, and the message can be sent again.
     fork(&mut term, "● second now");
     term.keys("\r");
-    term.wait("the draft", |s| !s.contains("Summarize the branch") && s.contains("second"));
+    term.wait_gone("Summarize the branch");
+    drafted(&term, "second");
     assert_eq!(model.left(), 0);
     model.push(Script::new().text("Done by hand."));
     term.keys("\r");
@@ -113,7 +114,7 @@ fn leave(cols: u16, lines: u16) {
     term.wait_text("The summary of that branch was added.");
     let asked = model.server.requests()[before..].iter().any(|r| r.text().contains("the versions"));
     assert!(asked, "the instructions go to the summariser");
-    term.wait("the draft", |s| s.lines().last().is_some_and(|l| l.contains("Enter send")));
+    drafted(&term, "second");
     term.keys("\x15");
     idle(&term);
     let exported = place.ok(&["sessions", "export", "last"]);

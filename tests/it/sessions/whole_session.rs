@@ -66,20 +66,20 @@ fn whole(wire: Wire) {
     stored(&place, wire);
 }
 
-/// Question, search, edit with approval, failing test, fix, passing test, completing todos.
 /// The title of the todo list has this count.
 fn listed(screen: &str, count: &str) -> bool {
     screen.lines().any(|l| l.contains("│Todo ") && l.contains(count))
 }
 
+/// Question, search, edit with approval, failing test, fix, passing test, completing todos.
 fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     for script in scenario::fix() {
         model.push(script);
     }
     let before = place.read("src/lib.rs");
     say(term, QUESTION);
-    let screen = asked(term, "fn adds_all");
-    assert!(listed(&screen, "0/3"), "the list is there:\n{screen}");
+    asked(term, "fn adds_all");
+    let screen = term.wait("the list", |s| listed(s, "0/3"));
     seen.step("a test is to be added", &screen);
     assert_eq!(place.read("src/lib.rs"), before, "the edit waits for the yes");
     answer(term, "fn adds_all", "y");
@@ -90,7 +90,7 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     answer(term, "see it fail", "y");
     let screen = asked(term, "numbers.iter().sum()");
     assert!(screen.contains("numbers.iter().skip(1).sum()"), "what goes is shown too:\n{screen}");
-    assert!(listed(&screen, "1/3"), "the first item is ticked off:\n{screen}");
+    let screen = term.wait("the first item, ticked off", |s| listed(s, "1/3"));
     seen.step("the mistake is to be mended", &screen);
     answer(term, "numbers.iter().sum()", "y");
     let screen = asked(term, "see it pass");
@@ -98,8 +98,8 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     assert_eq!(place.read("src/lib.rs"), scenario::mended());
     answer(term, "see it pass", "y");
     term.wait_text("The sum is right now.");
-    let screen = idle(term);
-    assert!(listed(&screen, "3/3"), "the list is done:\n{screen}");
+    idle(term);
+    let screen = term.wait("the list, which is done", |s| listed(s, "3/3"));
     seen.step("all is done", &screen);
     let asked = model.asked();
     assert_eq!(asked.len(), FIX);
@@ -184,8 +184,8 @@ fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     // The list of sessions covers it.
     term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("Esc "));
     term.keys("\x1b");
-    let screen = idle(&term);
-    assert!(listed(&screen, "3/3"), "the list is back:\n{screen}");
+    idle(&term);
+    let screen = term.wait("the list, which is back", |s| listed(s, "3/3"));
     seen.step("resumed", &screen);
     model.push(Script::new().text("Here we are again."));
     say(&mut term, "go on, please");

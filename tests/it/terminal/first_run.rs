@@ -51,8 +51,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     assert_eq!(server.count(), 0, "nothing is asked before the yes");
     term.keys("\r");
     // Several models: the person selects one; then the waiting message is sent by itself.
-    let screen = term.wait_text("2 server/nut-small");
-    assert!(screen.contains("1 server/nut-large"), "{screen}");
+    term.wait("the models", |s| s.contains("2 server/nut-small") && s.contains("1 server/nut-large"));
     assert!(!server.requests().iter().any(|r| r.text().contains("on the table")), "the prompt waits");
     term.keys("2");
     term.wait_text("A walnut on the table.");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, wait};
+use crate::common::{Place, wait, wait_nothing_at_work};
 use crate::scenario::Model;
 
 fn place(model: &Model) -> Place {
@@ -37,8 +37,9 @@ fn going_back_is_read_out_done_and_taken_back() {
     wait("the file to go", || !place.work.join("b.txt").exists());
     // A command of the full screen, by its name there.
     term.keys("/undo\r");
-    wait("the file to come back", || place.work.join("b.txt").exists());
-    assert_eq!(place.read("b.txt"), "B\n");
+    wait("the file to come back", || {
+        std::fs::read_to_string(place.work.join("b.txt")).is_ok_and(|text| text == "B\n")
+    });
     term.keys("/theme\r");
     term.wait_text("/theme needs the full screen");
     term.keys("/exit\r");
@@ -72,5 +73,5 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     term.wait("its end", |s| s.contains("cancelled") || s.contains("stopped"));
     term.keys("/quit\r");
     assert_eq!(term.wait_exit(), 0);
-    assert_eq!(crate::common::at_work(&place), []);
+    wait_nothing_at_work(&place);
 }

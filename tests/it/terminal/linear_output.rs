@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, finish, run, wait};
+use crate::common::{Place, finish, run, wait, wait_nothing_at_work};
 use crate::scenario::Model;
 use crate::screen::{answer, idle, say};
 
@@ -134,7 +134,7 @@ fn an_end_of_input_at_a_terminal_quits_at_once() {
     });
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
-    assert_eq!(crate::common::at_work(&place), []);
+    wait_nothing_at_work(&place);
 }
 
 /// A key, a server, the demo: without a screen each is chosen by number, and the key is never shown.
@@ -205,7 +205,9 @@ fn the_last_exchange_is_left_behind_if_wanted() {
         term.keys("\x04");
         assert_eq!(term.wait_exit(), 0);
         let left = crate::common::poll(std::time::Duration::from_secs(10), || {
-            let done = term.kept().is_empty() && (!wanted || term.screen().contains("bold"));
+            // The message for the shell comes after the terminal is restored.
+            let said = if wanted { "bold" } else { "To continue: tiller " };
+            let done = term.kept().is_empty() && term.screen().contains(said);
             done.then(|| term.screen())
         });
         let left = left.unwrap_or_else(|| panic!("{:?}\n{}", term.kept(), term.screen()));

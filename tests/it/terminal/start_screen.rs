@@ -22,7 +22,8 @@ fn answered(columns: u16, rows: u16) {
 
     let mut term = place.term(&[], columns, rows);
     // A session is called by its first message until the model has found a title.
-    let screen = term.wait("the sessions", |s| s.contains("Down 1") && s.contains("walnut"));
+    let screen =
+        term.wait("the sessions", |s| s.contains("Down 1") && s.contains("walnut") && s.contains(" else"));
     let row = |text: &str| screen.lines().position(|l| l.contains(text));
     assert!(row(" else") < row("walnut"), "the last one stands first: {screen}");
     // A digit begins a message.

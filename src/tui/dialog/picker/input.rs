@@ -58,6 +58,7 @@ impl Picker {
         }
         let list = self.split(area).list;
         self.moved = true;
+        self.searching = false;
         match event.kind {
             MouseEventKind::ScrollDown => self.list.wheel(true, self.page),
             MouseEventKind::ScrollUp => self.list.wheel(false, self.page),

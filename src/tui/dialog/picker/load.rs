@@ -88,6 +88,7 @@ impl Picker {
         let mut effects = self.searched(&text);
         if !self.source.spec().filtered {
             self.load(model);
+            self.searching = true;
         }
         self.moved = true;
         self.search();
@@ -148,7 +149,12 @@ impl Picker {
         let Some(queries) = self.source.reply(token, event, model) else { return Reply::Ignored };
         let place = self.place();
         self.load(model);
-        self.keep(place);
+        if std::mem::take(&mut self.searching) {
+            // The cursor stands on a row of the words before.
+            self.list.reset();
+        } else {
+            self.keep(place);
+        }
         let mut effects = Self::asked(queries);
         effects.extend(self.hover());
         Reply::Done(effects)

@@ -76,6 +76,8 @@ pub struct Picker {
     page: usize,
     /// The user has moved or typed: the list does not go to what is in force by itself any more.
     moved: bool,
+    /// The source searches for words that were just typed: the cursor goes to the first row of its answer.
+    searching: bool,
     words: Option<InputField>,
     /// In place of the rows.
     whole: Option<WholeText>,
@@ -96,6 +98,7 @@ impl Picker {
             previews: false,
             page: 10,
             moved: false,
+            searching: false,
             words: None,
             whole: None,
             area: Rect::default(),
@@ -254,6 +257,7 @@ impl Panel for Picker {
             }
         };
         self.moved = true;
+        self.searching = false;
         self.list.act(moved, self.page);
         Reply::Done(self.hover())
     }

@@ -40,17 +40,41 @@ struct History {
     scope: HistoryScope,
     filter: String,
     prompts: Vec<String>,
+    /// Number of the last question to the engine.
+    asked: u64,
+    /// The answer to it is here.
+    answered: bool,
+    /// Enter was pressed before it: the first prompt of the answer is inserted.
+    wanted: bool,
 }
 
 /// Makes it.
 pub(crate) fn open() -> Picker {
-    Picker::new(History { scope: HistoryScope::Session, filter: String::new(), prompts: Vec::new() })
+    Picker::new(History {
+        scope: HistoryScope::Session,
+        filter: String::new(),
+        prompts: Vec::new(),
+        asked: 0,
+        answered: false,
+        wanted: false,
+    })
 }
 
 impl History {
     fn query(&self) -> CommandBody {
         CommandBody::Query(Query::History { scope: self.scope, filter: self.filter.clone(), limit: LIMIT })
     }
+
+    /// The question for the present words and scope. Answers to those before are dropped.
+    fn ask(&mut self) -> EngineQuery {
+        self.asked += 1;
+        (self.answered, self.wanted) = (false, false);
+        (self.query(), Token(self.asked))
+    }
+}
+
+fn insert(item: &Item) -> Effect {
+    Effect::Compose(ComposerInput::Text { text: item.id.clone(), replace: true })
 }
 
 impl Source for History {
@@ -79,10 +103,14 @@ impl Source for History {
         }
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
         let EventBody::Reply(reply) = &event.body else { return None };
         let ReplyEvent::HistoryReply { prompts } = reply.as_ref() else { return None };
+        if token != Token(self.asked) {
+            return None;
+        }
         self.prompts.clone_from(prompts);
+        self.answered = true;
         Some(Vec::new())
     }
 
@@ -96,10 +124,20 @@ impl Source for History {
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Compose(ComposerInput::Text { text: item.id.clone(), replace: true })]
+        vec![insert(item)]
+    }
+
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        let wanted = std::mem::take(&mut self.wanted) && self.answered;
+        item.filter(|_| wanted).map_or_else(Vec::new, |item| vec![Effect::Pop, insert(item)])
     }
 
     fn act(&mut self, action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 == "picker.choose" && !self.answered {
+            // The rows are those of other words, or there are none yet.
+            self.wanted = true;
+            return Some(Outcome::none());
+        }
         if action.0 != "history.wider" {
             return None;
         }
@@ -108,7 +146,8 @@ impl Source for History {
             HistoryScope::Project => HistoryScope::All,
             HistoryScope::All => HistoryScope::Session,
         };
-        Some(Outcome::Stay { effects: vec![Effect::ask(self.query(), Token(1))], reload: true })
+        let (body, token) = self.ask();
+        Some(Outcome::Stay { effects: vec![Effect::ask(body, token)], reload: true })
     }
 
     fn hints(&self, _any: bool) -> Vec<Hint> {
@@ -123,6 +162,37 @@ impl Source for History {
 impl LateRows for History {
     fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
         self.filter = text.to_owned();
-        vec![(self.query(), Token(1))]
+        vec![self.ask()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+
+    /// Answers the question for these words.
+    fn answer(r: &mut Robot, words: &str, prompts: &[&str]) {
+        let id =
+            r.asked(|c| matches!(c, CommandBody::Query(Query::History { filter, .. }) if filter == words));
+        assert!(id.is_some(), "{words} is asked for: {:?}", r.commands());
+        let prompts = prompts.iter().map(|prompt| (*prompt).to_owned()).collect();
+        r.cause(id, EventBody::Reply(Box::new(ReplyEvent::HistoryReply { prompts })));
+    }
+
+    /// Keys come faster than answers: Enter is about the words that were typed, not about a prompt of the words before.
+    #[test]
+    fn enter_before_the_answer_inserts_the_first_prompt_of_the_typed_words() {
+        let mut r = Robot::new(118, 25);
+        r.run("ctrl-x h");
+        answer(&mut r, "", &["find the cause", "fix the test"]);
+        assert!(r.screen().contains("Prompts of this session"), "{}", r.screen());
+        r.run("f i x; enter");
+        answer(&mut r, "f", &["find the cause", "fix the test"]);
+        assert!(r.screen().contains("Prompts of this session"), "an answer to other words: {}", r.screen());
+        answer(&mut r, "fix", &["fix the test"]);
+        let screen = r.screen();
+        assert!(screen.contains("fix the test") && !screen.contains("find the cause"), "{screen}");
+        assert!(!screen.contains("Prompts of this session"), "{screen}");
     }
 }

@@ -85,6 +85,8 @@ struct Search {
     answered: bool,
     /// The row under the cursor leads to an entry of a session.
     on_entry: bool,
+    /// An action that was requested before the hits for the present words were here: it is done at the first of them.
+    wanted: Option<Action>,
 }
 
 /// Makes it.
@@ -101,6 +103,7 @@ pub(crate) fn open(model: &Model) -> Picker {
         loaded: false,
         answered: false,
         on_entry: false,
+        wanted: None,
     })
 }
 
@@ -119,6 +122,7 @@ impl Search {
 
     fn look(&mut self) -> Vec<(CommandBody, Token)> {
         self.loaded = false;
+        self.wanted = None;
         if self.text.trim().is_empty() {
             self.page = SearchPage::default();
             self.answered = false;
@@ -288,26 +292,28 @@ impl Source for Search {
 
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
         self.on_entry = item.is_some_and(|item| self.place(item).is_some());
-        Vec::new()
-    }
-
-    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        match (self.place(item), self.document(item)) {
-            (Some(place), _) => Self::visit(place, false),
-            // What was not said in a session is in a list of its own.
-            (None, Some(document)) if document.kind == DocumentKind::Memory => {
-                vec![Effect::Push(Box::new(crate::dialog::memory::open_at(
-                    &document.title,
-                    // The text of the entry, without the signs where it is cut.
-                    document.preview.trim_matches(tiller_protocol::search::CUT),
-                )))]
+        let wanted = self.wanted.take().filter(|_| self.loaded);
+        match (item, wanted) {
+            (Some(item), Some(action)) => self.do_wanted(action, item),
+            // More entries are being searched.
+            (None, Some(action)) if self.page.behind > 0 => {
+                self.wanted = Some(action);
+                Vec::new()
             }
-            (None, Some(document)) => vec![Effect::Act(list_of(document.kind))],
-            (None, None) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        self.open_row(item)
+    }
+
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if matches!(action.0, "picker.choose" | "search.branch") && self.is_waiting() {
+            // The rows are those of other words, or there are none yet.
+            self.wanted = Some(action);
+            return Some(Outcome::none());
+        }
         match action.0 {
             "search.wider" => {
                 self.scope = match self.scope {
@@ -376,6 +382,38 @@ impl LateRows for Search {
 }
 
 impl Search {
+    /// The hits for the present words are not here yet.
+    fn is_waiting(&self) -> bool {
+        !self.loaded && !self.text.trim().is_empty()
+    }
+
+    /// Does at this row what was requested before it was here, and closes the list.
+    fn do_wanted(&self, action: Action, item: &Item) -> Vec<Effect> {
+        let effects = match (action.0, self.place(item)) {
+            ("search.branch", None) => return Vec::new(),
+            ("search.branch", Some(place)) => Self::visit(place, true),
+            _ => self.open_row(item),
+        };
+        std::iter::once(Effect::Pop).chain(effects).collect()
+    }
+
+    /// Opens what a row leads to.
+    fn open_row(&self, item: &Item) -> Vec<Effect> {
+        match (self.place(item), self.document(item)) {
+            (Some(place), _) => Self::visit(place, false),
+            // What was not said in a session is in a list of its own.
+            (None, Some(document)) if document.kind == DocumentKind::Memory => {
+                vec![Effect::Push(Box::new(crate::dialog::memory::open_at(
+                    &document.title,
+                    // The text of the entry, without the signs where it is cut.
+                    document.preview.trim_matches(tiller_protocol::search::CUT),
+                )))]
+            }
+            (None, Some(document)) => vec![Effect::Act(list_of(document.kind))],
+            (None, None) => Vec::new(),
+        }
+    }
+
     /// The page is an answer in the order of the best; another order has no use for meaning.
     fn ranked(&self) -> bool {
         self.answered && self.order == SearchOrder::Best

@@ -152,6 +152,59 @@ fn enter_opens_the_session_of_the_hit_and_shows_it() {
     assert!(!r.screen().contains("Find in"), "the list is gone: {}", r.screen());
 }
 
+/// Answers the last search with these hits.
+fn answer(r: &mut Robot, hits: &[&SearchHit]) {
+    let query = asked(r).pop().expect("it asks");
+    let hits = hits.iter().map(|hit| (*hit).clone()).collect();
+    r.reply(ReplyEvent::SearchReply { query, page: SearchPage { hits, ..SearchPage::default() } });
+}
+
+fn opens(r: &Robot, hit: &SearchHit) -> bool {
+    let open = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { id }) if *id == hit.session);
+    r.commands().iter().any(open)
+}
+
+/// Keys come faster than answers: Enter is about the words that were typed, not about a hit of the words before.
+#[test]
+fn enter_before_the_answer_opens_the_best_hit_of_the_typed_words() {
+    // Nothing is here yet.
+    let all = hits();
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x F; paste mism; enter");
+    assert!(r.screen().contains("Find in"), "{}", r.screen());
+    answer(&mut r, &[&all[1], &all[0]]);
+    assert!(opens(&r, &all[1]) && !r.screen().contains("Find in"), "{}", r.screen());
+    // The hits of fewer letters are here.
+    let (mut r, all) = found(118, 25);
+    r.clear();
+    r.run("a; enter");
+    assert!(!all.iter().any(|hit| opens(&r, hit)), "{:?}", r.commands());
+    answer(&mut r, &[&all[2], &all[0]]);
+    assert!(opens(&r, &all[2]) && !opens(&r, &all[0]), "{:?}", r.commands());
+    // Another letter takes the Enter back.
+    let (mut r, all) = found(118, 25);
+    r.clear();
+    r.run("a; enter; b");
+    answer(&mut r, &[&all[2]]);
+    assert!(r.screen().contains("Find in") && !opens(&r, &all[2]), "{}", r.screen());
+    // There is nothing to open.
+    r.run("c; enter");
+    answer(&mut r, &[]);
+    assert!(r.screen().contains("Nothing found"), "{}", r.screen());
+}
+
+/// Until the user moves the cursor it stands on the best hit of the typed words, wherever the first hit of the words
+/// before is.
+#[test]
+fn the_best_hit_is_under_the_cursor_when_the_answer_comes() {
+    let (mut r, all) = found(118, 25);
+    r.clear();
+    r.run("a");
+    answer(&mut r, &[&all[1], &all[0]]);
+    r.run("enter");
+    assert!(opens(&r, &all[1]) && !opens(&r, &all[0]), "{:?}", r.commands());
+}
+
 #[test]
 fn one_key_branches_at_the_hit() {
     let (mut r, hits) = found(118, 25);
