@@ -128,18 +128,10 @@ impl CallTask {
 
     /// Whether a hook's rule is for the call with these arguments. What cannot be told counts as matching.
     pub(crate) fn is_for(&self, rule: &Rule, args: &Value) -> bool {
-        self.rule_check(args)(rule)
-    }
-
-    /// As [`Self::is_for`], for many rules: what the call reaches is found once.
-    pub(crate) fn rule_check<'a>(&'a self, args: &'a Value) -> impl Fn(&Rule) -> bool + 'a {
-        let access = self.tool.access(args, &self.cx).ok();
+        let Ok(access) = self.tool.access(args, &self.cx) else { return true };
         let (verb, target) = (self.tool.verb(), self.tool.target(args));
-        move |rule| {
-            let Some(access) = &access else { return true };
-            let question = Question { args, ..self.question(&verb, &target, access) };
-            self.permit.is_for(&question, rule)
-        }
+        let question = Question { args, ..self.question(&verb, &target, &access) };
+        self.permit.is_for(&question, rule)
     }
 
     fn notices(&self, notices: Vec<Notice>) {
