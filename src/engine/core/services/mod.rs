@@ -245,7 +245,7 @@ pub struct UserServices {
     pub may_learn: bool,
     /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
     pub search: Option<Arc<tiller_search::Finder>>,
-    /// Called before each message. `None`: the trust in the folder cannot be taken back, or another engine looks.
+    /// Called before each message and each call. `None`: the trust in the folder cannot be taken back.
     pub trust: Option<TrustCheck>,
     /// What programs of this agent can reach, in the engine of an agent that may not use it itself.
     pub exposure: Exposure,

@@ -35,8 +35,6 @@ pub struct TrustLoss {
     pub settings: bool,
     /// The agent definitions from now on.
     pub roles: Definitions,
-    /// What stays in use until the program is started again, each as a sentence.
-    pub stays: Vec<String>,
 }
 
 /// Looks whether the user has taken the trust in the folder back since the last call, in this or another process. Everything
