@@ -233,14 +233,6 @@ impl CallTask {
             .collect()
     }
 
-    /// What the call comes to, for its comparison with rules. `None`: there are none, or what it touches is not known.
-    pub(crate) fn reach_for_rules(&self) -> Option<CallReach> {
-        self.services.user.learnings.as_ref()?.rules()?;
-        let access = self.tool.access(&self.args, &self.cx).ok()?;
-        let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
-        Some(self.permit.reach(&self.question(&verb, &target, &access)))
-    }
-
     /// The call for a first comparison with patterns.
     fn rule_call(&self, reach: Option<&CallReach>) -> RuleCall {
         let parts: Vec<String> = reach.map(|r| r.commands().map(str::to_owned).collect()).unwrap_or_default();
