@@ -46,7 +46,8 @@ impl Failure {
     /// The user took the trust in the folder that names the server back.
     pub(crate) fn revoked() -> Self {
         Self::new(
-            "you no longer trust the folder that names it; after `tiller trust` it is used again from the next start on",
+            "you no longer trust the folder that names it; after `tiller trust` it is used again from the next \
+             start on",
         )
     }
 
