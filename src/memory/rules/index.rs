@@ -12,10 +12,10 @@ const TERMINAL: &str = "terminal";
 #[derive(Clone, Debug)]
 pub struct RuleCall {
     tool: String,
-    /// The arguments, and the texts of commands.
-    texts: Vec<String>,
-    /// Paths that commands name.
-    paths: Vec<String>,
+    /// The arguments, and the texts of commands, a line each.
+    texts: String,
+    /// Paths that commands name, a line each.
+    paths: String,
     /// Programs that commands run, as they are written.
     programs: BTreeSet<String>,
 }
@@ -26,12 +26,13 @@ impl RuleCall {
     /// and wrappers that would hide a word. `paths` are those that the command line names, absolute, as they are spelled
     /// and as their links lead.
     pub fn new(tool: &str, args: &str, command: &str, parts: &[String], paths: &[String]) -> Self {
-        let small = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect::<Vec<_>>();
-        let mut texts = small(parts);
-        texts.push(args.to_lowercase());
+        // No word goes over the end of a line.
+        let small = |lines: BTreeSet<&str>| lines.into_iter().collect::<Vec<_>>().join("\n").to_lowercase();
+        let texts = small(parts.iter().map(String::as_str).chain([args]).collect());
+        let small_paths = small(paths.iter().map(String::as_str).collect());
         let raw = command.split(['&', '|', ';', '\n']).chain(parts.iter().map(String::as_str));
         let programs = raw.filter_map(|part| part.split_whitespace().next()).map(str::to_owned).collect();
-        Self { tool: tool.to_owned(), texts, paths: small(paths), programs }
+        Self { tool: tool.to_owned(), texts, paths: small_paths, programs }
     }
 
     /// Whether a pattern may match the call: the tool, and the first fixed word of the argument; of the terminal also a
@@ -56,9 +57,9 @@ impl RuleCall {
     }
 }
 
-/// Whether a word stands in one of these texts. An empty one stands in each.
-fn is_in(word: &str, texts: &[String]) -> bool {
-    texts.iter().any(|text| text.contains(word))
+/// Whether a word stands in a text. An empty one stands in each text that is not empty.
+fn is_in(word: &str, text: &str) -> bool {
+    !text.is_empty() && text.contains(word)
 }
 
 /// The tool of a pattern, which may be several, and its argument.
@@ -135,17 +136,12 @@ impl WordIndex {
         Self { all, words: words.into_iter().collect() }
     }
 
-    /// Adds the rules whose word stands in one of these texts, also within a longer word.
-    fn add(&self, texts: &[String], found: &mut BTreeSet<usize>) {
-        if !texts.is_empty() {
+    /// Adds the rules whose word stands in a text, also within a longer word.
+    fn add(&self, text: &str, found: &mut BTreeSet<usize>) {
+        if !text.is_empty() {
             found.extend(&self.all);
         }
-        for text in texts {
-            self.add_words(text.as_bytes(), found);
-        }
-    }
-
-    fn add_words(&self, bytes: &[u8], found: &mut BTreeSet<usize>) {
+        let bytes = text.as_bytes();
         for from in 0..bytes.len() {
             // The words that begin as the text does here.
             let mut words = self.words.as_slice();
