@@ -296,6 +296,26 @@ mod tests {
         prop::collection::vec(prop::sample::select(words), 0..8).prop_map(|words| words.join(" "))
     }
 
+    /// Of many rules about paths a command is compared with those about its own.
+    #[test]
+    fn few_of_many_rules_about_paths_may_concern_a_command() {
+        let rule = |n: usize| BookRule {
+            rule: ActionRule {
+                text: format!("rule {n}"),
+                when: Vec::new(),
+                never: vec![format!("write_file(src/part{n}/**)"), format!("edit_file(src/part{n}/**)")],
+            },
+            origin: "learning 1".into(),
+        };
+        let index = RuleIndex::new(&(0..100_000).map(rule).collect::<Vec<_>>());
+        let of = |paths: &[String]| {
+            index.of_call(&RuleCall::new(TERMINAL, "{}", "rm x", &["rm x".to_owned()], paths)).len()
+        };
+        // part1, part12, part123, part1234.
+        assert_eq!(of(&["/w/src/part1234/a.rs".to_owned()]), 4);
+        assert_eq!((of(&["/w/src/a.rs".to_owned()]), of(&[])), (0, 0));
+    }
+
     fn paths() -> impl Strategy<Value = Vec<String>> {
         let all = vec!["/w/src/gen/a.rs", "/w/Docs/a.md", "/home/a/.ssh/key", "/w/x", "/w/\u{e9}/gen"];
         prop::collection::vec(prop::sample::select(all).prop_map(str::to_owned), 0..4)
