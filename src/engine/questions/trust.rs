@@ -77,8 +77,6 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, Str
 /// returns, by no agent; the loop behind `tx`, the main agent's, reports it. Blocks.
 pub(crate) fn check(services: &Services, tx: &mpsc::Sender<Msg>) {
     let Some(loss) = services.user.trust.as_ref().and_then(|check| check()) else { return };
-    services.permit.drop_project();
-    services.crew.roles.replace(loss.roles);
     // Reported from here: the caller may be stopped, and the check finds the loss only once. The engine may have ended.
     let _ = tx.blocking_send(Msg::Question(QuestionMsg::TrustLost { settings: loss.settings }));
 }

@@ -361,6 +361,8 @@ impl Services {
     pub(crate) fn new(config: EngineConfig) -> Self {
         let EngineConfig { environment: env, session, files, permit, .. } = config;
         let visible = main_tools(&config.tools, session.role.as_deref(), &config.config);
+        let mut user = config.user;
+        user.trust = user.trust.map(|check| trust::applied(check, permit.clone(), config.crew.roles.clone()));
         Self {
             store: config.store,
             config: Arc::new(RwLock::new(Arc::new(config.config))),
@@ -389,7 +391,7 @@ impl Services {
             permit,
             hooks: config.hooks,
             redaction: config.redaction,
-            user: config.user,
+            user,
             snapshots: Snapshots { workspace: files.snapshots, elsewhere: None },
         }
     }
