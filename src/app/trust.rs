@@ -97,19 +97,13 @@ pub(super) fn offer(
     Some(TrustOffer { folder: folder.to_owned(), items, changed, never: false, decide: Arc::new(decide) })
 }
 
-/// Looks before each message whether the user has taken the yes back, for example with `tiller trust --revoke` in another
-/// process. What is used without a stored yes stays in use.
-pub(super) fn check(
-    folder: &str,
-    folder_config: &FolderConfig,
-    store: &Store,
-    effects: TrustEffects,
-) -> TrustCheck {
+/// Looks before each message and each call whether the user has taken the yes back, for example with `tiller trust --revoke` in
+/// another process. What is used without a stored yes stays in use.
+pub(super) fn check(folder: &str, store: &Store, effects: TrustEffects) -> TrustCheck {
     let (store, name) = (store.clone(), folder.to_owned());
     let stored = move || store.trust().get(&name).map(|row| row.is_some_and(|row| row.trusted));
     let used = effects.trusted.load(Ordering::Relaxed);
     let without_yes = AtomicBool::new(used && matches!(stored(), Ok(false)));
-    let servers = effects.mcp.hub.is_some() && McpSetup::is_named_in(folder_config);
     Arc::new(move || match stored() {
         // What cannot be read takes nothing back.
         Err(_) => None,
@@ -118,13 +112,14 @@ pub(super) fn check(
             None
         }
         Ok(false) if without_yes.load(Ordering::Relaxed) => None,
-        Ok(false) => effects.trusted.swap(false, Ordering::Relaxed).then(|| effects.take_back(servers)),
+        Ok(false) => effects.trusted.swap(false, Ordering::Relaxed).then(|| effects.take_back()),
     })
 }
 
 impl TrustEffects {
-    /// Stops to use what the folder brought. `servers`: it named MCP servers.
-    fn take_back(&self, servers: bool) -> TrustLoss {
+    /// Stops to use what the folder brought.
+    fn take_back(&self) -> TrustLoss {
+        self.mcp.distrust();
         self.hooks.remove(&HookSource::Project);
         self.memory.distrust_project();
         self.skills.reload();
@@ -134,9 +129,7 @@ impl TrustEffects {
         if let Some(then) = &self.then {
             then();
         }
-        let servers =
-            servers.then(|| "MCP servers of this folder stay until Tiller is started again".to_owned());
-        TrustLoss { settings, roles, stays: servers.into_iter().collect() }
+        TrustLoss { settings, roles }
     }
 }
 

@@ -114,14 +114,14 @@ fn a_yes_that_is_taken_back_is_noticed_once() {
     let folder_config = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let shared = shared(tmp.path());
     let effects = after(&shared, None);
-    let check = super::check("/p", &folder_config, &store, effects.clone());
+    let check = super::check("/p", &store, effects.clone());
     assert!(check().is_none());
     let asked = offer("/p", &folder_config, &store, &Status::New, effects.clone()).unwrap();
     (asked.decide)(true).unwrap();
     assert!(check().is_none() && shared.current().limits.turns == 3);
     assert!(store.trust().revoke("/p").wait().unwrap());
     let loss = check().unwrap();
-    assert!(loss.settings && loss.stays.is_empty());
+    assert!(loss.settings);
     assert!(!effects.trusted.load(Ordering::Relaxed) && shared.current().limits.turns != 3);
     assert!(check().is_none(), "it is told once");
     // Never is as good as no yes.
@@ -130,7 +130,7 @@ fn a_yes_that_is_taken_back_is_noticed_once() {
     assert!(check().is_some());
     // What is used without a stored yes, as for `--trust`, stays in use.
     effects.trusted.store(true, Ordering::Relaxed);
-    let check = super::check("/other", &folder_config, &store, effects.clone());
+    let check = super::check("/other", &store, effects.clone());
     assert!(check().is_none() && effects.trusted.load(Ordering::Relaxed));
 }
 

@@ -41,7 +41,7 @@ pub use keyfile::{KeyFile, Secret};
 pub use load::{
     FILE, Fingerprint, Flags, Layer, Live, LoadedConfig, SettingOrigin, Sources, load, problems_of,
 };
-pub use places::Places;
+pub use places::{Places, PluginPlace};
 pub use problem::{ConfigError, Problem};
 pub use schema::{Config, Embeddings, McpServer, McpTransport, PackageCache, Sandbox, SearchEngine, Web};
 pub use write::{change_private, write_private};

@@ -1,6 +1,38 @@
 //! The folders of configuration, data, state and cache: below `TILLER_HOME`, or the XDG folders.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes that are read of one file of a plugin at most; a plugin with a larger one is not used.
+const LARGEST: u64 = 1 << 20;
+
+/// A plugin in use, in the form that the user agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginPlace {
+    pub folder: PathBuf,
+    /// BLAKE3 of each of its files, as hexadecimal digits, by the path below its folder.
+    pub hashes: Arc<BTreeMap<String, String>>,
+}
+
+impl PluginPlace {
+    /// Whether these bytes of its file at `path` are those that the user agreed to. To be asked about the bytes that are
+    /// used: the file may have changed since the plugin was checked.
+    pub fn is_agreed(&self, path: &Path, bytes: &[u8]) -> bool {
+        let below = tiller_protocol::names::written(path.strip_prefix(&self.folder).unwrap_or(path));
+        let hash = blake3::hash(bytes).to_hex();
+        self.hashes.get(&below).is_some_and(|agreed| agreed == hash.as_str())
+    }
+
+    /// The file of this path below its folder. `None`: there is none as the user agreed to it. Blocks.
+    pub fn read(&self, below: &str) -> Option<Vec<u8>> {
+        let path = self.folder.join(below);
+        let mut bytes = Vec::new();
+        tiller_fs::open_regular(&path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+        self.is_agreed(&path, &bytes).then_some(bytes)
+    }
+}
 
 /// The four folders of the person's. Files in them are 0600, folders 0700.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +41,8 @@ pub struct Places {
     pub data: PathBuf,
     pub state: PathBuf,
     pub cache: PathBuf,
-    /// Folders of the plugins in use, by name. Empty until they are looked for.
-    pub plugins: Vec<PathBuf>,
+    /// The plugins in use, by name. Empty until they are looked for.
+    pub plugins: Vec<PluginPlace>,
 }
 
 impl Places {
@@ -80,5 +112,27 @@ impl Places {
             cache: xdg("XDG_CACHE_HOME", ".cache")?,
             plugins: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_plugin_is_read_only_as_the_user_agreed_to_it() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tmp.path().join("agents")).unwrap();
+        let path = tmp.path().join("agents/a.md");
+        std::fs::write(&path, "one").unwrap();
+        let hashes = BTreeMap::from([("agents/a.md".to_owned(), blake3::hash(b"one").to_hex().to_string())]);
+        let plugin = PluginPlace { folder: tmp.path().to_owned(), hashes: Arc::new(hashes) };
+        assert_eq!(plugin.read("agents/a.md").as_deref(), Some(&b"one"[..]));
+        assert!(plugin.is_agreed(&path, b"one") && !plugin.is_agreed(&path, b"two"));
+        std::fs::write(&path, "two").unwrap();
+        assert_eq!(plugin.read("agents/a.md"), None);
+        // Nor one that was not there.
+        std::fs::write(tmp.path().join("b.md"), "one").unwrap();
+        assert_eq!(plugin.read("b.md"), None);
     }
 }

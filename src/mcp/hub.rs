@@ -45,7 +45,8 @@ pub struct HubConfig {
     pub bounds: Bounds,
 }
 
-/// All servers of a process. Servers are only ever added; none is started before it is needed.
+/// All servers of a process. Servers are only ever added, or replaced once they are revoked; none is started before it is
+/// needed.
 pub struct Hub {
     servers: RwLock<Vec<Arc<Server>>>,
     environment: MakeEnvironment,
@@ -107,6 +108,8 @@ impl Hub {
         let mut taken = Vec::new();
         let mut all = self.servers.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         for settings in servers {
+            // The person trusts its folder again.
+            all.retain(|server| server.name() != settings.name || !server.is_revoked());
             if all.iter().any(|server| server.name() == settings.name) {
                 taken.push(settings.name);
                 continue;
@@ -181,10 +184,18 @@ impl Hub {
         }
         server.used();
         let result = match connection.call(tool, arguments, cx, server.settings.call).await {
+            Err(_) if server.is_revoked() => return Err(NoResult::Unusable(Failure::revoked())),
             Err(CallError::Login(challenge)) => return Err(NoResult::Unusable(server.logged_out(challenge))),
             other => other.map_err(NoResult::Failed)?,
         };
         Ok(CallResult { parts: parts(&result), failed: result.is_error == Some(true) })
+    }
+
+    /// Ends the servers of the project, and refuses every further use of them: the person no longer trusts the folder.
+    pub fn revoke_project(&self) {
+        for server in self.servers().iter().filter(|server| server.settings().origin == Origin::Project) {
+            server.revoke();
+        }
     }
 
     /// Ends all servers, at the same time.
@@ -228,6 +239,9 @@ impl tiller_tool::mcp::McpServers for Hub {
     async fn act(&self, name: &str, act: McpAct) -> Result<(), String> {
         let server =
             self.find(name).ok_or_else(|| format!("there is no MCP server {}", name.escape_default()))?;
+        if server.is_revoked() {
+            return Err(Failure::revoked().why);
+        }
         match act {
             McpAct::Disable => server.enable(false).await,
             McpAct::Enable => server.enable(true).await,

@@ -292,6 +292,42 @@ async fn a_server_that_is_turned_off_is_neither_started_nor_offered() {
     rig.hub.end().await;
 }
 
+/// The yes to a folder that is taken back ends its servers, also in the middle of a call.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_of_a_folder_that_is_no_longer_trusted_end_and_are_refused() {
+    const WHY: &str = "you no longer trust the folder that names it";
+    let Some(rig) = rig() else { return };
+    rig.add("junk");
+    for how in ["good", "hang"] {
+        rig.add_of_project(how);
+        assert_eq!(rig.hub.act(how, McpAct::Approve).await, Ok(()));
+    }
+    assert_eq!((rig.echo("good", "x").await.as_str(), rig.echo("junk", "x").await.as_str()), ("x", "x"));
+    let revoke = async {
+        let until = Instant::now() + Duration::from_secs(90);
+        while state(&rig, "hang") != McpState::Used {
+            assert!(Instant::now() < until, "the call has not begun");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        rig.hub.revoke_project();
+    };
+    let (said, ()) = tokio::join!(rig.echo("hang", "x"), revoke);
+    assert!(said.contains(WHY), "{said}");
+    let said = rig.echo("good", "x").await;
+    assert!(said.contains(WHY) && said.contains("`tiller trust`"), "{said}");
+    for act in [McpAct::Restart, McpAct::Enable, McpAct::Approve] {
+        assert!(rig.hub.act("good", act).await.unwrap_err().contains(WHY));
+    }
+    let view = rig.hub.find("good").unwrap().view();
+    assert!(view.state == McpState::Disabled && view.error.contains(WHY), "{view:?}");
+    assert!(!rig.description().contains("- good"), "{}", rig.description());
+    assert_eq!(rig.echo("junk", "y").await, "y", "the person's own go on");
+    // A yes to the folder brings them back.
+    rig.add_of_project("good");
+    assert_eq!(rig.echo("good", "z").await, "z");
+    rig.hub.end().await;
+}
+
 /// Waits until the lists of a server are as they should be.
 async fn listed(hub: &crate::Hub, done: impl Fn(&crate::Hub) -> bool) {
     let until = Instant::now() + Duration::from_secs(90);

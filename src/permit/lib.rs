@@ -39,8 +39,8 @@ pub use child_env::child_env;
 pub use decide::always::split as split_patterns;
 pub use decide::approval::Call;
 pub use decide::{
-    Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern, covers, decide, decide_in, is_read_only,
-    outside, secret, suspected, unreadable, unreadable_by,
+    CallReach, Human, Policy, ReadOnlyRun, Request, Verdict, always_pattern, covers, decide, decide_in,
+    is_read_only, outside, reach, secret, suspected, unreadable, unreadable_by,
 };
 pub use paths::Roots;
 pub use protected::Protected;

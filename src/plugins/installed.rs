@@ -1,10 +1,12 @@
 //! The plugins in their folder, and whether each is exactly what the user agreed to.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tiller_config::PluginPlace;
 use tiller_permit::trust::{FolderConfig, Status, TrustDecision, discover_for, status};
 
-use crate::manifest::{Manifest, read};
+use crate::manifest::{MANIFEST, Manifest, parse, read};
 
 /// Behind the folder's path in the name of a decision: no real path holds two slashes.
 const DECISION: &str = "//plugin";
@@ -60,7 +62,13 @@ pub fn look(folder: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> I
         (None, Status::Changed(changes)) => PluginState::Changed(first(&changes)),
         (None, Status::Nothing | Status::New | Status::Never) => PluginState::New,
     };
-    let manifest = read(folder).and_then(|manifest| match manifest.name == name {
+    // From the bytes that were hashed: the file may have changed since.
+    let manifest = match files.bytes(MANIFEST) {
+        Some(bytes) => parse(bytes),
+        None if files.too_much || refused.is_some() => read(folder),
+        None => Err(format!("there is no {MANIFEST}")),
+    };
+    let manifest = manifest.and_then(|manifest| match manifest.name == name {
         true => Ok(manifest),
         false => Err(format!("it is named {}, but its folder {name}", manifest.name)),
     });
@@ -95,6 +103,13 @@ pub fn all(home: &Path, decided: &dyn Fn(&str) -> Option<TrustDecision>) -> Vec<
 }
 
 impl Installed {
+    /// Its folder, with what its files were when it was looked at.
+    pub fn in_use(&self) -> PluginPlace {
+        let known = self.files.found.iter().filter(|file| file.bytes.is_some());
+        let hashes = known.map(|file| (file.item.path.clone(), file.item.hash.clone())).collect();
+        PluginPlace { folder: self.folder.clone(), hashes: Arc::new(hashes) }
+    }
+
     /// The folder that a plugin of this name has.
     pub fn place(home: &Path, name: &str) -> PathBuf {
         home.join(name)

@@ -89,8 +89,16 @@ pub fn read(folder: &Path) -> Result<Manifest, String> {
     if !meta.is_file() || meta.len() > LARGEST {
         return Err(format!("{MANIFEST} is not a regular file, or is larger than 256 KiB"));
     }
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{MANIFEST} cannot be read: {e}"))?;
-    let manifest: Manifest = toml::from_str(&text).map_err(|e| {
+    parse(&std::fs::read(&path).map_err(|e| format!("{MANIFEST} cannot be read: {e}"))?)
+}
+
+/// The manifest in the content of its file.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+    let text = std::str::from_utf8(bytes).map_err(|e| format!("{MANIFEST} cannot be read: {e}"))?;
+    let manifest: Manifest = toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         // The first line says what; the rest would quote the text.
         format!("{MANIFEST}, line {line}: {}", e.message().lines().next().unwrap_or("invalid TOML"))

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::ask::{TrustItem, TrustKind};
-use tiller_protocol::event::{AskEvent, TurnStatus};
+use tiller_protocol::event::{AskEvent, StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
+use crate::agents::delegation::{delegate, first, result};
 use crate::rig::*;
 use crate::scripted_model::lock;
 use tiller_engine::{EngineConfig, Human, TrustGrant, TrustLoss, TrustOffer};
@@ -89,11 +90,8 @@ async fn a_yes_that_is_taken_back_takes_the_projects_rules_back_before_the_next_
     let change = |p: &mut EngineConfig| {
         offer(p, &said, false);
         p.user.trust = Some(Arc::new(move || {
-            std::mem::take(&mut *lock(&look)).then(|| TrustLoss {
-                settings: false,
-                roles: tiller_config::agents::Definitions::default(),
-                stays: vec!["the server stays".into()],
-            })
+            std::mem::take(&mut *lock(&look))
+                .then(|| TrustLoss { settings: false, roles: tiller_config::agents::Definitions::default() })
         }));
     };
     let mut rig = place.start_with(&fake, change).await;
@@ -104,13 +102,71 @@ async fn a_yes_that_is_taken_back_takes_the_projects_rules_back_before_the_next_
     assert_eq!(asks(&rig), 0, "the trusted rule allows it");
     *lock(&lost) = true;
     rig.submit("again");
-    let notice = rig.notice("you no longer trust this folder").await;
-    assert!(notice.hints.iter().any(|hint| hint.contains("the server stays")), "{notice:?}");
+    rig.notice("you no longer trust this folder").await;
     let other = rig.asked().await;
     let AskBody::Permission(p) = &other.body else { panic!("{other:?}") };
     let deny = Decision::Deny { comment: None };
     rig.answer(&other, AskReply::Permission { decision: deny, hash: p.hash.clone() });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
+}
+
+/// It counts before the next call, without a message of the user's: for the turn that runs, and for agents that were started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_that_is_taken_back_counts_before_the_next_call_of_each_agent() {
+    for in_child in [false, true] {
+        let place = Place::new();
+        let (said, lost) = (Said::default(), Arc::new(Mutex::new(false)));
+        let revoke = Arc::clone(&lost);
+        let mut writes = 0;
+        let fake = Fake::with(move |_, r| match (first(r).as_str(), result(r)) {
+            ("go", None) if in_child => delegate(json!([{"goal": "write"}])),
+            ("go", Some(_)) if in_child => says("Done."),
+            _ if writes == 2 => says("Written."),
+            _ => {
+                // Between the first and the second call.
+                *lock(&revoke) = writes == 1;
+                writes += 1;
+                write()
+            }
+        });
+        let look = Arc::clone(&lost);
+        let change = |p: &mut EngineConfig| {
+            offer(p, &said, false);
+            p.user.trust = Some(Arc::new(move || {
+                std::mem::take(&mut *lock(&look)).then(|| TrustLoss {
+                    settings: false,
+                    roles: tiller_config::agents::Definitions::default(),
+                })
+            }));
+        };
+        let mut rig = place.start_with(&fake, change).await;
+        let ask = rig.asked().await;
+        rig.answer(&ask, AskReply::Yes { value: None });
+        rig.notice("trusted").await;
+        rig.submit("go");
+        // The first call is allowed by the project's rule, the second one asks.
+        let other = rig.asked().await;
+        let AskBody::Permission(p) = &other.body else { panic!("{other:?}") };
+        assert_eq!((other.agent.is_main(), writes_done(&rig)), (!in_child, 1), "in a child: {in_child}");
+        let deny = Decision::Deny { comment: None };
+        rig.answer(&other, AskReply::Permission { decision: deny, hash: p.hash.clone() });
+        assert_eq!(rig.finished().await.0, TurnStatus::Done);
+        let is_lost = |e: &EventBody| match e {
+            EventBody::State(StateEvent::Notice { notice }) => notice.message.contains("no longer trust"),
+            _ => false,
+        };
+        let notices: Vec<_> = rig.seen.iter().filter(|e| is_lost(&e.body)).collect();
+        assert!(notices.len() == 1 && notices[0].agent.is_main(), "{notices:?}");
+    }
+}
+
+/// How many calls wrote the file.
+fn writes_done(rig: &Rig) -> usize {
+    let is_done = |e: &EventBody| match e {
+        EventBody::Tool(ToolEvent::ToolFinished { ok, name, .. }) => *ok && name == "write_file",
+        _ => false,
+    };
+    rig.seen.iter().filter(|e| is_done(&e.body)).count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -66,11 +66,6 @@ impl McpSetup {
         hub.add(servers)
     }
 
-    /// Whether a folder names servers.
-    pub(crate) fn is_named_in(folder: &FolderConfig) -> bool {
-        FILES.iter().any(|file| folder.bytes(file).is_some())
-    }
-
     /// Adds the servers of a folder that the person trusts. Returns what is wrong in its files.
     pub(crate) fn trust(&self, folder: &FolderConfig) -> Vec<Notice> {
         let Some(hub) = &self.hub else { return Vec::new() };
@@ -85,6 +80,13 @@ impl McpSetup {
             notices.extend(problems.iter().map(|problem| notice(problem)));
         }
         notices
+    }
+
+    /// Ends the servers of a folder that the person no longer trusts.
+    pub(crate) fn distrust(&self) {
+        if let Some(hub) = &self.hub {
+            hub.revoke_project();
+        }
     }
 
     /// What is wrong in the settings.

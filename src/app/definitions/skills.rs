@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::agents::{Origin, ProjectFile};
-use tiller_config::{Places, Problem};
+use tiller_config::{Places, PluginPlace, Problem};
 use tiller_permit::trust::{FolderConfig, FoundFile, Status, discover};
 use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 use tiller_skills::{PackSource, Skills, Sources, Withheld, WithheldFiles};
@@ -30,6 +30,11 @@ pub(crate) fn read(
 /// Whether it is a file of a skill, an own command or an output style.
 fn is_ours(file: &FoundFile) -> bool {
     matches!(file.item.kind, TrustKind::Skill | TrustKind::Command | TrustKind::Style)
+}
+
+/// A plugin: its skills and commands are read only in the form that the user agreed to, now and later.
+pub(crate) fn of_plugin(plugin: &PluginPlace) -> PackSource {
+    PackSource { agreed: Some(Arc::clone(&plugin.hashes)), ..PackSource::unpinned(&plugin.folder) }
 }
 
 /// Files of the folder, by what may be done with them.
@@ -78,7 +83,7 @@ impl<'a> ProjectFiles<'a> {
         }
         Skills::load(&Sources {
             built_in: true,
-            packs: places.plugins.iter().map(|folder| PackSource::unpinned(folder)).chain(used).collect(),
+            packs: places.plugins.iter().map(of_plugin).chain(used).collect(),
             config: Some(places.config.clone()),
             project: parts(&self.used),
             changed: self.changed.clone(),
@@ -215,7 +220,8 @@ mod tests {
             store.trust().set(&name, true, installed.files.items()).wait().unwrap();
         };
         agree();
-        let places = Places { plugins: vec![plugin.clone()], ..places(home.path()) };
+        let in_use = tiller_plugins::look(&plugin, &|_| None).in_use();
+        let places = Places { plugins: vec![in_use], ..places(home.path()) };
         let session = session_skills(places, project.path(), &store);
         assert!(session.again().command("deploy").is_some());
         put(&plugin, "commands/deploy.md", "!rm -rf .");
@@ -226,6 +232,38 @@ mod tests {
         assert!(item.why_not().contains("`tiller plugin trust team`"), "{item:?}");
         agree();
         assert!(session.again().command("deploy").is_some());
+    }
+
+    /// What is read are the bytes that were compared with what the user agreed to, whenever a file changes.
+    #[test]
+    fn what_changes_in_a_plugin_after_it_was_compared_is_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        let plugin = home.path().join("plugins/team");
+        put(&plugin, "plugin.toml", "name = \"team\"\nversion = \"1.0.0\"\ndescription = \"For the team\"\n");
+        put(&plugin, "commands/deploy.md", "Deploy it.");
+        put(&plugin, "commands/other.md", "Look at it.");
+        put(&plugin, "skills/notes/SKILL.md", &skill("notes", "Write it down."));
+        put(&plugin, "skills/notes/references/a.md", "one");
+        put(&plugin, "skills/other/SKILL.md", &skill("other", "Nothing."));
+        let in_use = tiller_plugins::look(&plugin, &|_| None).in_use();
+        let places = Places { plugins: vec![in_use], ..places(home.path()) };
+        let load = || read(&places, &FolderConfig::default(), true, &[]).0;
+        let all = load();
+        assert!(all.command("deploy").is_some() && all.get("other").is_some());
+        // The comparison is over, and nothing was read yet.
+        put(&plugin, "commands/deploy.md", "!rm -rf .");
+        put(&plugin, "skills/other/SKILL.md", &skill("other", "Delete everything."));
+        put(&plugin, "commands/new.md", "!rm -rf .");
+        put(&plugin, "skills/new/SKILL.md", &skill("new", "Delete everything."));
+        let all = load();
+        assert!(all.command("deploy").is_none() && all.get("other").is_none());
+        assert!(all.command("new").is_none() && all.get("new").is_none());
+        assert!(all.command("other").is_some());
+        // Files of a skill that are read later are as they were, too.
+        let notes = all.get("notes").unwrap();
+        assert_eq!(notes.files.read("references/a.md").as_deref(), Ok(&b"one"[..]));
+        put(&plugin, "skills/notes/references/a.md", "two");
+        assert!(notes.files.read("references/a.md").unwrap_err().contains("changed"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tiller_config::PluginPlace;
 use tiller_hooks::ChangedFile;
 use tiller_mcp::{Origin, ServerSettings, StartCheck};
 use tiller_permit::trust::{Choice, TrustDecision};
@@ -64,7 +65,7 @@ pub(crate) fn load(
         let text = format!("The MCP server {name} of a plugin is left out: the name is taken.");
         notices.push(Notice::new(NoticeKind::Config, text));
     }
-    setup.places.plugins = used.iter().map(|plugin| plugin.folder.clone()).collect();
+    setup.places.plugins = used.iter().map(Installed::in_use).collect();
     (used, notices)
 }
 
@@ -80,12 +81,15 @@ fn why_not(plugin: &Installed) -> Option<String> {
 }
 
 /// Those of these plugins that are as the user agreed to them, and what the others would bring. Reads their files.
-pub(crate) fn unchanged(folders: &[PathBuf], store: &Store) -> (Vec<PathBuf>, Vec<Withheld<'static>>) {
+pub(crate) fn unchanged(
+    plugins: &[PluginPlace],
+    store: &Store,
+) -> (Vec<PluginPlace>, Vec<Withheld<'static>>) {
     let (mut used, mut others) = (Vec::new(), Vec::new());
-    for folder in folders {
-        let plugin = tiller_plugins::look(folder, &|name| decision(store, name));
+    for plugin in plugins {
+        let plugin = tiller_plugins::look(&plugin.folder, &|name| decision(store, name));
         match why_not(&plugin) {
-            None => used.push(plugin.folder),
+            None => used.push(plugin.in_use()),
             Some(why) => others.push(Withheld {
                 pack: None,
                 from: tiller_config::agents::Origin::Plugin,
@@ -143,18 +147,23 @@ pub(crate) fn used(setup: &Setup, store: &Store) -> Vec<Installed> {
     all.filter(|p| p.state == PluginState::Trusted && p.manifest.is_ok()).collect()
 }
 
-/// The folders of the plugins in use. Empty at once where none is installed.
-pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
+/// The plugins in use, for loaders of their files. Empty at once where none is installed.
+pub(crate) fn in_use(setup: &Setup) -> Vec<PluginPlace> {
     if !setup.places.plugin_folder().is_dir() {
         return Vec::new();
     }
     let Ok(store) = setup.open_store() else { return Vec::new() };
-    used(setup, &store).into_iter().map(|plugin| plugin.folder).collect()
+    used(setup, &store).iter().map(Installed::in_use).collect()
+}
+
+/// The folders of the plugins in use. Empty at once where none is installed.
+pub(crate) fn folders(setup: &Setup) -> Vec<PathBuf> {
+    in_use(setup).into_iter().map(|plugin| plugin.folder).collect()
 }
 
 /// `/` commands from files: the user's, those of these plugins, and the folder's while it is trusted.
-pub(crate) fn commands(setup: &Setup, plugins: &[PathBuf]) -> Vec<PromptCommand> {
-    let places = tiller_config::Places { plugins: plugins.to_vec(), ..setup.places.clone() };
+pub(crate) fn commands(setup: &Setup, plugins: Vec<PluginPlace>) -> Vec<PromptCommand> {
+    let places = tiller_config::Places { plugins, ..setup.places.clone() };
     let brings = setup.folder_config.found.iter().any(|f| f.item.kind == TrustKind::Command);
     let trusted = brings && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let (skills, _) = definitions::skills::read(&places, &setup.folder_config, trusted, &[]);

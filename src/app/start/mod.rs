@@ -168,8 +168,7 @@ impl Running {
             then: start.on_trust,
         };
         // What the command line allows holds for the whole run.
-        let trust_check =
-            (!start.trust.given).then(|| trust::check(&name, &setup.folder_config, &store, effects.clone()));
+        let trust_check = (!start.trust.given).then(|| trust::check(&name, &store, effects.clone()));
         let trust = (start.trust.ask && !trusted)
             .then(|| trust::offer(&name, &setup.folder_brings(&store), &store, &status, effects))
             .flatten();

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use tiller_plugins::{Installed, PluginState, decision_name};
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_skills::{OwnCommand, PackSource, Skills, Sources};
+use tiller_skills::{OwnCommand, Skills, Sources};
 use tiller_store::Store;
 
 use crate::app::Setup;
+use crate::app::definitions::skills::of_plugin;
 use crate::app::extensions::plugins;
 use crate::commands::args::PluginCommand;
 use crate::commands::extensions::consent::agreed;
@@ -165,7 +166,7 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
             text.push_str(&format!("    is given these variables of yours: {}\n", one_line(&names)));
         }
     }
-    text.push_str(&commands(&plugin.folder));
+    text.push_str(&commands(plugin));
     let files = plugin.files.items();
     text.extend(files.iter().take(NAMED).map(|item| format!("  {}\n", one_line(&item.path))));
     if files.len() > NAMED {
@@ -182,9 +183,9 @@ fn agree(store: &Store, plugin: &Installed, yes: bool) -> Result<Exit, Notice> {
     say(&format!("The plugin {} is used from the next start on.\n", plugin.name))
 }
 
-/// What the own commands of a plugin run before their message is sent, a line each.
-fn commands(folder: &Path) -> String {
-    let sources = Sources { packs: vec![PackSource::unpinned(folder)], ..Sources::default() };
+/// What the own commands of a plugin run before their message is sent, a line each; of the files that were hashed.
+fn commands(plugin: &Installed) -> String {
+    let sources = Sources { packs: vec![of_plugin(&plugin.in_use())], ..Sources::default() };
     let (all, _) = Skills::load(&sources);
     let line = |command: &OwnCommand, run: &str| {
         format!("  runs for the command /{}: {}\n", one_line(&command.name), one_line(run))

@@ -162,8 +162,9 @@ pub(crate) fn show(
     options.config = setup.config.config.ui.clone();
     options.folders.config = Some(setup.places.config.clone());
     options.folders.data = Some(setup.places.data.clone());
-    options.folders.plugins = plugins::folders(&setup);
-    options.commands = plugins::commands(&setup, &options.folders.plugins);
+    let in_use = plugins::in_use(&setup);
+    options.folders.plugins = in_use.iter().map(|plugin| plugin.folder.clone()).collect();
+    options.commands = plugins::commands(&setup, in_use);
     options.folders.state = Some(setup.places.state.clone());
     options.folders.draft = Some(setup.drafts());
     options.folders.scratch = setup.places.cache.join("editor");

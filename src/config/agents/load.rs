@@ -8,6 +8,7 @@ use super::check::definition;
 use super::form::{Definition, Origin};
 use super::front::LARGEST;
 use super::words::DefinitionContext;
+use crate::places::PluginPlace;
 use crate::problem::Problem;
 use tiller_protocol::nearest::nearest;
 
@@ -60,7 +61,7 @@ impl Definitions {
     /// As [`Definitions::load`], with those of plugins, which are in these folders. The person's own replace them.
     pub fn load_with(
         config: &Path,
-        plugins: &[PathBuf],
+        plugins: &[PluginPlace],
         given: &[ProjectFile<'_>],
         known: &DefinitionContext<'_>,
     ) -> (Self, Vec<Problem>) {
@@ -72,7 +73,10 @@ impl Definitions {
         });
         layer(Origin::BuiltIn, built_in.collect(), known, &mut all, &mut problems);
         for plugin in plugins {
-            let (files, more) = folder(&plugin.join(FOLDER));
+            let (mut files, more) = folder(&plugin.folder.join(FOLDER));
+            for file in &mut files {
+                file.compare(plugin);
+            }
             problems.extend(more);
             layer(Origin::Plugin, files, known, &mut all, &mut problems);
         }
@@ -118,6 +122,15 @@ struct DefinitionFile {
     path: PathBuf,
     /// The error is a part of a sentence.
     content: Result<Vec<u8>, String>,
+}
+
+impl DefinitionFile {
+    /// Leaves out the content that is not as the user agreed to it.
+    fn compare(&mut self, plugin: &PluginPlace) {
+        if self.content.as_ref().is_ok_and(|bytes| !plugin.is_agreed(&self.path, bytes)) {
+            self.content = Err("it changed since you agreed to it".to_owned());
+        }
+    }
 }
 
 /// The Markdown files of the person's folder, by name. No folder is no mistake.

@@ -6,7 +6,7 @@ use tiller_config::Config;
 use tiller_memory::Learnings;
 use tiller_memory::learnings::{CallKind, Notes, kind_of};
 use tiller_memory::rules::{BookRule, RuleCall, RuleHit, RulePlace};
-use tiller_permit::{Effect, Rule, Source};
+use tiller_permit::{CallReach, Effect, Rule, Source};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     Access, Addition, EventBody, Learning, LearningNews, Part, SessionId, Taint, ToolOutcome, ToolSet,
@@ -201,12 +201,11 @@ impl CallTask {
         if learnings.rules().is_none() {
             return Vec::new();
         }
-        let (args, command) = (self.args.to_string(), self.tool.target(&self.args));
+        let reach = self.reach.clone().or_else(|| self.reach_for_rules());
+        let call = Arc::new(self.rule_call(reach.as_ref()));
         let all = {
-            let (learnings, tool) = (Arc::clone(learnings), self.tool.name());
-            let (args, command) = (args.clone(), command.clone());
+            let (learnings, call) = (Arc::clone(learnings), Arc::clone(&call));
             tokio::task::spawn_blocking(move || {
-                let call = RuleCall { tool, args: &args, command: &command };
                 let rules = learnings.rules();
                 rules.map_or_else(Vec::new, |rules| rules.rules_for(learnings.store(), &call))
             })
@@ -215,12 +214,12 @@ impl CallTask {
         if all.is_empty() {
             return Vec::new();
         }
-        let call = RuleCall { tool: self.tool.name(), args: &args, command: &command };
         let catalog = self.services.tools.all.catalog();
-        let matches = self.rule_check(&self.args);
+        // What cannot be told counts as matching.
+        let meets = |rule: &Rule| reach.as_ref().is_none_or(|reach| reach.meets(rule));
         let holds = |patterns: &[String]| {
             patterns.iter().filter(|pattern| call.may_match(pattern)).any(|pattern| {
-                Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| matches(&rule))
+                Rule::parse(Effect::Deny, Source::User, pattern, &catalog).is_ok_and(|rule| meets(&rule))
             })
         };
         let near = |patterns: &[String]| patterns.iter().any(|pattern| call.is_near(pattern));
@@ -232,6 +231,14 @@ impl CallTask {
                 (concerns || spares).then_some(RuleHit { rule, forbids, spares })
             })
             .collect()
+    }
+
+    /// The call for a first comparison with patterns.
+    fn rule_call(&self, reach: Option<&CallReach>) -> RuleCall {
+        let parts: Vec<String> = reach.map(|r| r.commands().map(str::to_owned).collect()).unwrap_or_default();
+        let paths: Vec<String> = reach.map(|r| r.command_paths().into_iter().collect()).unwrap_or_default();
+        let (args, command) = (self.args.to_string(), self.tool.target(&self.args));
+        RuleCall::new(self.tool.name(), &args, &command, &parts, &paths)
     }
 
     /// Rules that concern the call, for its approval.

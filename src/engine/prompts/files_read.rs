@@ -1,13 +1,15 @@
 //! Reads skills and own commands again before a message that names one is prepared: their files may have been made, changed or
 //! removed since they were read last. Before each message it is checked whether the user still trusts the folder.
 
+use std::sync::Arc;
+
 use tiller_protocol::{Message, QueueId};
 use tokio::task::JoinHandle;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::prompts::msg::{MessageJob, PromptMsg};
-use crate::questions::msg::QuestionMsg;
+use crate::questions::trust;
 
 /// Whether something is to be read or checked before these messages are prepared.
 pub(crate) fn is_due(core: &Core, messages: &[(Option<QueueId>, Message)]) -> bool {
@@ -17,16 +19,12 @@ pub(crate) fn is_due(core: &Core, messages: &[(Option<QueueId>, Message)]) -> bo
 /// Reads what the messages of a job may name, away from the engine's own task, and hands them back.
 pub(crate) fn start(core: &Core, job: MessageJob) -> JoinHandle<()> {
     let names = names_files(&job.messages);
-    let check = core.services.user.trust.clone();
-    let (library, tx) = (core.services.crew.roles.library().clone(), core.tx.clone());
+    let (services, tx) = (Arc::clone(&core.services), core.tx.clone());
     let report = tx.clone();
     let look = move || {
-        if let Some(loss) = check.and_then(|check| check()) {
-            // Reported from here: this job may be stopped, and the check finds the loss only once.
-            let _ = report.blocking_send(Msg::Question(QuestionMsg::TrustLost(Box::new(loss))));
-        }
+        trust::check(&services, &report);
         if names {
-            library.reload();
+            services.crew.roles.library().reload();
         }
     };
     tokio::spawn(async move {

@@ -21,7 +21,7 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
             core.bus.publish(&core.scope(), EventBody::Ask(decided));
         }
         QuestionMsg::Settled(audit) => core.external_driver().audit_decided(*audit),
-        QuestionMsg::TrustLost(loss) => trust::lost(core, *loss),
+        QuestionMsg::TrustLost { settings } => trust::lost(core, settings),
         QuestionMsg::Trusted { yes, result } => trust::trusted(core, yes, result),
         QuestionMsg::SkillOffer => skill_offer::ask(core),
         QuestionMsg::KeyTried(tried) => keys::key_tried(core, *tried),

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::core::services::KeyReport;
 use crate::core::services::SettingsReport;
-use crate::core::services::{TrustGrant, TrustLoss};
+use crate::core::services::TrustGrant;
 use crate::questions::about::About;
 
 /// Reports about questions, answers and decisions.
@@ -38,8 +38,10 @@ pub(crate) enum QuestionMsg {
         yes: bool,
         result: Result<TrustGrant, String>,
     },
-    /// The user has taken the trust in the folder back.
-    TrustLost(Box<TrustLoss>),
+    /// The user has taken the trust in the folder back. `settings`: its settings were in force.
+    TrustLost {
+        settings: bool,
+    },
     /// The user has not refused offers of skills for good: ask.
     SkillOffer,
     KeyTried(Box<KeyReport>),

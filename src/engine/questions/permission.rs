@@ -8,7 +8,7 @@ use tiller_protocol::ToolVerb;
 use serde_json::Value;
 use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
-use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
+use tiller_permit::{CallReach, Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -245,6 +245,11 @@ impl Permit {
             alone.rules.push(rule.clone());
             matches!(tiller_permit::decide_in(&alone, request, question.shell), Verdict::Deny { .. })
         })
+    }
+
+    /// What the call comes to, for comparing it with many rules.
+    pub(crate) fn reach(&self, question: &Question<'_>) -> CallReach {
+        self.with_request(question, tiller_permit::reach)
     }
 
     /// The rules of the user's file by which the call's command runs outside the sandbox, in words.

@@ -1,13 +1,15 @@
 //! The question whether to trust a folder's own files. Until the user says yes, none of them is loaded.
 
+use std::sync::Arc;
+
 use crate::questions::asking;
 use crate::session::settings;
 use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::core::services::{TrustGrant, TrustLoss, TrustOffer};
+use crate::core::services::{Services, TrustCheck, TrustGrant, TrustOffer};
 use crate::questions::msg::QuestionMsg;
 
 /// Opens the question. No answer and "not now" change nothing.
@@ -71,19 +73,32 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, Str
     }
 }
 
-/// The user has taken the trust back: rules, settings and agents of the folder no longer apply.
-pub(crate) fn lost(core: &mut Core, loss: TrustLoss) {
-    core.services.permit.drop_project();
-    core.services.crew.roles.replace(loss.roles);
-    let said = "you no longer trust this folder: its settings, rules, hooks, agents, skills, commands and memory \
-        are not used from now on";
-    let mut notice = Notice::new(NoticeKind::Info, said)
+/// Looks whether the user still trusts the folder. Where that was taken back, nothing of the folder is used any more when this
+/// returns, by no agent; the loop behind `tx`, the main agent's, reports it. Blocks.
+pub(crate) fn check(services: &Services, tx: &mpsc::Sender<Msg>) {
+    let Some(loss) = services.user.trust.as_ref().and_then(|check| check()) else { return };
+    // Reported from here: the caller may be stopped, and the check finds the loss only once. The engine may have ended.
+    let _ = tx.blocking_send(Msg::Question(QuestionMsg::TrustLost { settings: loss.settings }));
+}
+
+/// The check for the engines of children: what one finds holds for all agents, and the main agent reports it.
+pub(crate) fn check_of_children(main: &Core) -> Option<TrustCheck> {
+    main.services.user.trust.as_ref()?;
+    let (services, tx) = (Arc::clone(&main.services), main.tx.clone());
+    Some(Arc::new(move || {
+        check(&services, &tx);
+        None
+    }))
+}
+
+/// The user has taken the trust back.
+pub(crate) fn lost(core: &mut Core, settings: bool) {
+    let said = "you no longer trust this folder: its settings, rules, hooks, agents, skills, commands, MCP servers \
+        and memory are not used from now on";
+    let notice = Notice::new(NoticeKind::Info, said)
         .hint("what this conversation holds of them already stays in it; a new session begins without them");
-    for stays in loss.stays {
-        notice = notice.hint(stays);
-    }
     core.notice(notice);
-    if loss.settings {
+    if settings {
         settings::reload(core, None);
     }
 }

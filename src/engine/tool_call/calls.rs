@@ -169,6 +169,7 @@ pub(crate) fn task(core: &Core, tool: &'static dyn Tool, args: Value, cx: ToolCx
         asked: false,
         changed: None,
         hooked: HookedCall::default(),
+        reach: None,
         inner: None,
     }
 }

@@ -16,6 +16,7 @@ use super::{CallTask, failed};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::{Question, permission_ask, rule_not_saved};
+use crate::questions::trust;
 use crate::turn::CallResult;
 
 /// How the user can allow a call that no one could approve. For the model, which passes it on. `patterns`: one, or several
@@ -46,6 +47,7 @@ impl CallTask {
     /// Decides whether the call may run. Asks the user where the rules say so; a command that the user changed is
     /// checked again.
     pub(super) async fn decide(&mut self) -> Result<CallDecision, Refusal> {
+        self.check_trust().await;
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
             self.bus.publish(&self.origin.scope, EventBody::State(event));
@@ -181,6 +183,15 @@ impl CallTask {
         let decided = CallDecision { decision: PermissionOutcome::Denied, by: "changed too often".into() };
         let result = CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.");
         Err(Box::new((decided, result)))
+    }
+
+    /// Looks whether the user still trusts the folder: a call after the loss is judged without what the folder brings.
+    async fn check_trust(&self) {
+        if self.services.user.trust.is_some() {
+            let (services, tx) = (Arc::clone(&self.services), self.tx.clone());
+            // After a panic there the next call looks again.
+            let _ = tokio::task::spawn_blocking(move || trust::check(&services, &tx)).await;
+        }
     }
 
     /// Whether the agent may read, without a question, the files that it declared to write.

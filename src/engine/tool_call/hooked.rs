@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tiller_hooks::{HOOK_INPUT, HookScene};
-use tiller_permit::Rule;
+use tiller_permit::{CallReach, Rule};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::notice::sentence;
 use tiller_protocol::{Addition, EventBody, HookEvent, Notice, Part, PermissionOutcome, Taint, ToolOutcome};
@@ -128,18 +128,18 @@ impl CallTask {
 
     /// Whether a hook's rule is for the call with these arguments. What cannot be told counts as matching.
     pub(crate) fn is_for(&self, rule: &Rule, args: &Value) -> bool {
-        self.rule_check(args)(rule)
+        let Ok(access) = self.tool.access(args, &self.cx) else { return true };
+        let (verb, target) = (self.tool.verb(), self.tool.target(args));
+        let question = Question { args, ..self.question(&verb, &target, &access) };
+        self.permit.is_for(&question, rule)
     }
 
-    /// As [`Self::is_for`], for many rules: what the call reaches is found once.
-    pub(crate) fn rule_check<'a>(&'a self, args: &'a Value) -> impl Fn(&Rule) -> bool + 'a {
-        let access = self.tool.access(args, &self.cx).ok();
-        let (verb, target) = (self.tool.verb(), self.tool.target(args));
-        move |rule| {
-            let Some(access) = &access else { return true };
-            let question = Question { args, ..self.question(&verb, &target, access) };
-            self.permit.is_for(&question, rule)
-        }
+    /// What the call comes to, for its comparison with rules. `None`: there are none, or what it touches is not known.
+    pub(crate) fn reach_for_rules(&self) -> Option<CallReach> {
+        self.services.user.learnings.as_ref()?.rules()?;
+        let access = self.tool.access(&self.args, &self.cx).ok()?;
+        let (verb, target) = (self.tool.verb(), self.tool.target(&self.args));
+        Some(self.permit.reach(&self.question(&verb, &target, &access)))
     }
 
     fn notices(&self, notices: Vec<Notice>) {

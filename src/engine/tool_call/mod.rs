@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tiller_permit::CallReach;
 use tiller_protocol::ask::CommandSource;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
@@ -61,6 +62,8 @@ pub(crate) struct CallTask {
     pub(crate) changed: Option<String>,
     /// What hooks said about the call.
     pub(crate) hooked: HookedCall,
+    /// What the call comes to, as it was found before it ran.
+    pub(crate) reach: Option<CallReach>,
     /// Of a call that a script makes.
     pub(crate) inner: Option<inner::InnerPart>,
 }
@@ -174,6 +177,8 @@ impl CallTask {
         let mut step = None;
         let (decided, mut result) = match self.decide().await {
             Ok(mut decided) => {
+                // The call may change where its links lead, and the folder of its shell.
+                self.reach = self.reach_for_rules();
                 let start = self.services.clock.mono();
                 let mut executed = self.execute().await;
                 // A yes to the calls of a script is given once; a decision for a profile that allows more, twice at most.

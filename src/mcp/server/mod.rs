@@ -43,6 +43,14 @@ impl Failure {
         Self { why: why.into(), tail: String::new(), login: false, unanswered: false }
     }
 
+    /// The user took the trust in the folder that names the server back.
+    pub(crate) fn revoked() -> Self {
+        Self::new(
+            "you no longer trust the folder that names it; after `tiller trust` it is used again from the next \
+             start on",
+        )
+    }
+
     /// In words, with the end of what the program printed.
     pub fn words(&self) -> String {
         if self.tail.is_empty() {
@@ -88,6 +96,8 @@ struct ServerState {
     starting: bool,
     used: bool,
     disabled: bool,
+    /// The user took the trust in the folder that names it back.
+    revoked: bool,
 }
 
 impl Server {
@@ -116,6 +126,7 @@ impl Server {
             starting: false,
             used: false,
             disabled,
+            revoked: false,
         };
         let offers = Offers::new(&settings.name, &settings.hash, &file);
         Self {
@@ -152,9 +163,29 @@ impl Server {
         lock(&self.state).known.revision.clone().unwrap_or_default()
     }
 
-    /// Whether the person has turned it off.
+    /// Whether the person has turned it off, or no longer trusts the folder that names it.
     pub fn is_disabled(&self) -> bool {
-        lock(&self.state).disabled
+        let state = lock(&self.state);
+        state.disabled || state.revoked
+    }
+
+    /// Whether the person no longer trusts the folder that names it.
+    pub(crate) fn is_revoked(&self) -> bool {
+        lock(&self.state).revoked
+    }
+
+    /// Ends it, and refuses every further use: the person no longer trusts the folder that names it.
+    pub(crate) fn revoke(&self) {
+        let connection = {
+            let mut state = lock(&self.state);
+            state.revoked = true;
+            state.failure = Some(Failure::revoked());
+            state.connection.take()
+        };
+        // A program ends when the last call lets go of its connection; calls end now.
+        if let Some(connection) = connection {
+            connection.running.cancellation_token().cancel();
+        }
     }
 
     /// As a client shows it.
@@ -170,7 +201,7 @@ impl Server {
             .or_else(|| died.map(|c| Failure { tail: c.tail.text(), ..Failure::new(c.why_ended()) }));
         let known = state.known.tools.as_ref().filter(|_| state.known.hash == self.settings.hash);
         let row = match () {
-            () if state.disabled => McpState::Disabled,
+            () if state.disabled || state.revoked => McpState::Disabled,
             () if state.starting => McpState::Starting,
             () if unapproved => McpState::Unapproved,
             () if state.changed.is_some() => McpState::Changed,
@@ -273,6 +304,9 @@ impl Server {
     /// # Errors
     /// When it cannot be used.
     pub(crate) async fn ready(&self, cx: Option<&ToolCx>) -> Result<Arc<Connection>, Failure> {
+        if self.is_revoked() {
+            return Err(Failure::revoked());
+        }
         if self.is_disabled() {
             return Err(Failure::new("it is turned off; /mcp turns it on"));
         }

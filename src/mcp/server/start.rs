@@ -23,6 +23,10 @@ impl Server {
         if let Some(connection) = self.living() {
             return Ok(connection);
         }
+        // Since this call began, too.
+        if self.is_revoked() {
+            return Err(Failure::revoked());
+        }
         self.wait_over()?;
         let revision = {
             let mut state = lock(&self.state);
@@ -61,6 +65,11 @@ impl Server {
             Err(NoConnection { why, tail, .. }) => Err(Failure { tail, ..Failure::new(why) }),
         };
         let mut state = lock(&self.state);
+        if state.revoked {
+            drop(state);
+            // What was started meanwhile ends with its connection.
+            return Err(Failure::revoked());
+        }
         match &made {
             Ok(connection) => {
                 (state.failure, state.failures, state.failed_at) = (None, 0, None);

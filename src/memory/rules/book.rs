@@ -150,7 +150,7 @@ impl RuleBook {
 
     /// As [`Self::rules`], without rules of learnings that cannot concern the call: these may be many, and are neither compared
     /// with it nor copied. Blocks.
-    pub fn rules_for(&self, store: &Store, call: &RuleCall<'_>) -> Vec<BookRule> {
+    pub fn rules_for(&self, store: &Store, call: &RuleCall) -> Vec<BookRule> {
         self.with_learned(store, |learned| learned.index.of_call(call))
     }
 

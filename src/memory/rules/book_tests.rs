@@ -110,10 +110,10 @@ fn all_learnings_with_a_matcher_are_rules_and_changes_of_them_are_seen() {
     let texts = |rules: Vec<BookRule>| rules.into_iter().map(|r| r.rule.text).collect::<Vec<_>>();
     let command = format!("tool{last} now");
     let args = format!("{{\"command\":\"{command}\"}}");
-    let call = RuleCall { tool: "terminal", args: &args, command: &command };
+    let call = RuleCall::new("terminal", &args, &command, &[], &[]);
     let found = texts(book.rules_for(&store, &call));
     assert!(found.contains(&only) && found.len() < 10, "{found:?}");
-    let call = RuleCall { tool: "read_file", ..call };
+    let call = RuleCall::new("read_file", &args, &command, &[], &[]);
     assert_eq!(texts(book.rules_for(&store, &call)), ["mine"]);
     // A use of a learning changes no rule; a learning that is left with its branch is none.
     let read = || Arc::clone(&book.learned.lock().unwrap().as_ref().unwrap().1);

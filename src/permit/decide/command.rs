@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::{AskReason, Profile};
 
 use crate::decide::{Need, Policy, ReadOnlyRun, Request, folders, instructions, read_only};
+use crate::paths::Roots;
 use crate::paths::touched::{self, PathMatch};
 use crate::read_only::{
     Requirement, RunContext, inside, loops_inside, part_requirements, requirements, written_out,
@@ -225,14 +226,21 @@ pub(crate) fn denied<'a>(
     if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
         return None;
     }
+    let texts = readings(&policy.roots, analysis, places);
+    rules.denied(agent, tool, &Subject::Command(&texts), &policy.roots)
+}
+
+/// Each text of a command that deny rules are compared with: the raw text, crude pieces of it, and every spelling of every
+/// part.
+pub(crate) fn readings(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> Vec<String> {
     let mut texts = vec![analysis.raw.trim().to_owned()];
     // Quotes may hide a separator from the crude look, never the other way round; only what cannot be
     // parsed for certain is looked at crudely, or a quoted text would be taken for a command.
     if analysis.unclear.is_some() {
         texts.extend(crude_pieces(&analysis.raw));
     }
-    texts.extend(analysis.parts.iter().flat_map(|p| respell::spellings(p, &policy.roots, places)));
-    rules.denied(agent, tool, &Subject::Command(&texts), &policy.roots)
+    texts.extend(analysis.parts.iter().flat_map(|p| respell::spellings(p, roots, places)));
+    texts
 }
 
 /// What the rules that name a path say about a command: a refusal, or that it must be asked about.

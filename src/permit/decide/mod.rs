@@ -11,6 +11,7 @@ pub mod describe;
 pub(crate) mod guarded;
 pub(crate) mod input;
 mod path;
+mod reach;
 pub(crate) mod secret;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::surroundings::{ShellState, Surroundings, Variables};
 
 pub use covers::covers;
 pub(crate) use path::instructions;
+pub use reach::{CallReach, reach};
 
 /// Whether a person can answer a question. Always passed down, never inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,16 @@
 //! The paths that a command comes to, for the rules that narrow what may be done to a path. A rule
 //! names the path; which program reads it, under which spelling, and in which tree, does not matter.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::danger::{git_folders, git_subcommand};
 use crate::decide::Policy;
+use crate::paths::Roots;
 use crate::paths::below::{Below, below, expand};
+use crate::read_only::written_out;
 use crate::rules::{Effect, PathUse, Rule, Subject};
-use crate::targets::{quoted, trees, written};
+use crate::targets::{quoted, surely_written, trees, written};
 use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code, utility};
 
 /// What a rule says about the paths of a command.
@@ -97,9 +101,8 @@ impl<'a> Look<'a, '_> {
     fn rule(&self, how: PathUse, path: &Path) -> Option<&'a Rule> {
         // The name of the tool does not matter for rules that name a path; one without an argument is
         // about the tool alone.
-        let tool = if how == PathUse::Read { "read_file" } else { "write_file" };
-        let said =
-            self.policy.rules.matching(self.agent, tool, &Subject::Path(path, how), &self.policy.roots);
+        let subject = Subject::Path(path, how);
+        let said = self.policy.rules.matching(self.agent, how.tool(), &subject, &self.policy.roots);
         let rule = if self.effect == Effect::Deny { said.deny } else { said.ask };
         rule.filter(|r| r.narrows_paths(how))
     }
@@ -108,18 +111,7 @@ impl<'a> Look<'a, '_> {
     /// stands for now, and the names in the rules that it may hit.
     fn paths(&self, word: &Word) -> Vec<PathBuf> {
         let roots = &self.policy.roots;
-        let known = if word.dynamic {
-            // The known end of a name is enough: `$PWD/secrets/key`.
-            let end = word.text.rsplit(HOLE).next().unwrap_or_default().trim_start_matches('/');
-            let end = Word { text: end.to_owned(), dynamic: false, tilde: false, ..word.clone() };
-            if end.text.is_empty() || !word.text.contains('/') {
-                vec![]
-            } else {
-                roots.candidates(&end, self.known).unwrap_or_default()
-            }
-        } else {
-            roots.candidates(word, self.known).unwrap_or_default()
-        };
+        let known = spelled(roots, word, self.known);
         if !word.glob {
             return known;
         }
@@ -137,12 +129,80 @@ impl<'a> Look<'a, '_> {
     }
 }
 
+/// The paths that a word names by what is known of it.
+fn spelled(roots: &Roots, word: &Word, places: &[PathBuf]) -> Vec<PathBuf> {
+    if !word.dynamic {
+        return roots.candidates(word, places).unwrap_or_default();
+    }
+    // The known end of a name is enough: `$PWD/secrets/key`.
+    let end = word.text.rsplit(HOLE).next().unwrap_or_default().trim_start_matches('/');
+    let end = Word { text: end.to_owned(), dynamic: false, tilde: false, ..word.clone() };
+    if end.text.is_empty() || !word.text.contains('/') {
+        return vec![];
+    }
+    roots.candidates(&end, places).unwrap_or_default()
+}
+
+/// Paths, absolute, each with what is done to it.
+pub(crate) type NamedPaths = BTreeSet<(PathUse, PathBuf)>;
+
+/// Most paths of one command that rules are compared with.
+const REACHED: usize = 2_000;
+
+/// The paths that a command names, and what it does to each. What a program that is not known may write, and what lies
+/// below a folder that is read, is not among them.
+pub(crate) fn reached(roots: &Roots, analysis: &Analysis, places: &[PathBuf]) -> NamedPaths {
+    let known = if places.is_empty() { std::slice::from_ref(&roots.workspace) } else { places };
+    let mut found = NamedPaths::new();
+    let mut add = |how: PathUse, word: &Word, places: &[PathBuf]| {
+        if found.len() < REACHED {
+            let paths = spelled(roots, word, places);
+            let globs = paths.iter().filter(|_| word.glob);
+            let matched: Vec<PathBuf> = globs.filter_map(|glob| expand(roots, glob)).flatten().collect();
+            found.extend(paths.into_iter().chain(matched).map(|path| (how, path)));
+        }
+    };
+    let rounds = written_out(analysis);
+    for analysis in std::iter::once(analysis).chain(&rounds) {
+        for redirect in analysis.all_redirects() {
+            add(use_of(redirect.writes()), &redirect.target, known);
+        }
+        for word in &analysis.loops {
+            add(PathUse::Read, word, known);
+        }
+        for part in &analysis.parts {
+            let (part, places) = of_git(part, known);
+            for word in surely_written(&part) {
+                add(PathUse::Write, &word, &places);
+            }
+            for word in named(&part) {
+                add(PathUse::Read, &word, &places);
+            }
+        }
+    }
+    found
+}
+
+/// A part and its folders; of git without the options in front of its command, in the folder that they name.
+fn of_git(part: &Part, places: &[PathBuf]) -> (Part, Vec<PathBuf>) {
+    match git_subcommand(part.args()).filter(|_| part.base() == "git") {
+        None => (part.clone(), places.to_vec()),
+        Some(at) => {
+            let argv = part.argv.iter().take(1).chain(&part.args()[at..]).cloned().collect();
+            (Part { argv, ..part.clone() }, git_folders(part.args(), places))
+        }
+    }
+}
+
+fn use_of(writes: bool) -> PathUse {
+    if writes { PathUse::Write } else { PathUse::Read }
+}
+
 /// Every word of a command that may name a file, and what is done to it.
 fn words(analysis: &Analysis) -> impl Iterator<Item = (PathUse, Word)> {
-    let how = |writes| if writes { PathUse::Write } else { PathUse::Read };
     analysis
         .all_redirects()
-        .map(move |r: &Redirect| (how(r.writes()), r.target.clone()))
+        .map(|r: &Redirect| (use_of(r.writes()), r.target.clone()))
         .chain(analysis.parts.iter().flat_map(|p| written(p).into_iter().map(|w| (PathUse::Write, w))))
         .chain(analysis.parts.iter().flat_map(named).map(|w| (PathUse::Read, w)))
         // `for f in .e*; do cat $f; done`

@@ -96,10 +96,20 @@ struct PathGlob {
 }
 
 /// What is done to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathUse {
     Read,
     Write,
+}
+
+impl PathUse {
+    /// A tool that does this to a path: for rules about paths, which hold for every tool that does it.
+    pub(crate) fn tool(self) -> &'static str {
+        match self {
+            Self::Read => "read_file",
+            Self::Write => "write_file",
+        }
+    }
 }
 
 /// What a rule is compared with.

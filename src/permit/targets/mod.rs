@@ -11,8 +11,17 @@ pub(crate) use code::{named_in_code, quoted};
 use readers::READERS;
 pub(crate) use trees::trees;
 
-/// The words that name what this command writes, moves, links or deletes.
+/// The words that name what this command writes, moves, links or deletes; of a program that is not known, all that it may.
 pub(crate) fn written(part: &Part) -> Vec<Word> {
+    writes(part, true)
+}
+
+/// As [`written`], without what a program that is not known may write.
+pub(crate) fn surely_written(part: &Part) -> Vec<Word> {
+    writes(part, false)
+}
+
+fn writes(part: &Part, unknown: bool) -> Vec<Word> {
     if part.argv.is_empty() {
         return vec![];
     }
@@ -102,7 +111,7 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         "script" => all(),
         b if READERS.contains(&b) => vec![],
         // Of a program that is not known every operand may be written.
-        _ if part.role == Role::Command => all(),
+        _ if unknown && part.role == Role::Command => all(),
         _ => vec![],
     };
     if matches!(base.as_str(), "cp" | "mv" | "install" | "ln") {

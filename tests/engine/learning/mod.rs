@@ -1,5 +1,6 @@
 //! Learnings and rules in whole turns.
 
+mod commands;
 mod fast;
 mod pairs;
 mod rules;

@@ -32,7 +32,7 @@ fn many() -> String {
     text
 }
 
-async fn rules(rig: &mut Rig) -> Vec<RuleView> {
+pub(super) async fn rules(rig: &mut Rig) -> Vec<RuleView> {
     let query = LearningsQuery { limit: 10, ..LearningsQuery::default() };
     match rig.query(Query::Learnings { query }).await {
         ReplyEvent::LearningsReply { reply } => reply.rules,
@@ -40,7 +40,7 @@ async fn rules(rig: &mut Rig) -> Vec<RuleView> {
     }
 }
 
-async fn push(rig: &mut Rig, fake: &Fake, command: &str) -> String {
+pub(super) async fn push(rig: &mut Rig, fake: &Fake, command: &str) -> String {
     fake.push(run("c1", command));
     fake.push(says("Done."));
     rig.submit("go on");

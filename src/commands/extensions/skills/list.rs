@@ -25,7 +25,7 @@ const ABOUT: usize = 110;
 pub(super) fn skills(setup: &Setup) -> Result<Skills, Notice> {
     let trusted = setup.trust(&setup.open_store()?).may_load();
     let mut places = setup.places.clone();
-    places.plugins = plugins::folders(setup);
+    places.plugins = plugins::in_use(setup);
     let disabled = &setup.config.config.skills.disabled;
     // What is left out is listed with its reason.
     Ok(definitions::skills::read(&places, &setup.folder_config, trusted, disabled).0)

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tiller_config::PluginPlace;
 use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
 use tiller_protocol::view::{GitState, LayerCost};
@@ -111,8 +112,8 @@ pub(crate) struct PromptFacts {
     pub folder: PathBuf,
     /// The user's configuration folder, which holds USER.md.
     pub config: PathBuf,
-    /// Folders of plugins, whose `prompt.md` is a section.
-    pub plugins: Vec<PathBuf>,
+    /// Plugins, whose `prompt.md` is a section.
+    pub plugins: Vec<PluginPlace>,
     pub now: Time,
     /// No user can answer questions.
     pub alone: bool,
@@ -371,9 +372,9 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
         add(Layer::User, style.file.display().to_string(), heading, style.body.clone());
     }
     for plugin in &facts.plugins {
-        let Some(i) = project::read(&plugin.join("prompt.md")) else { continue };
+        let Some(i) = project::read_of_plugin(plugin, "prompt.md") else { continue };
         let i = facts.readable(i);
-        let name = plugin.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = plugin.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         add(Layer::User, i.path.display().to_string(), format!("# Plugin {name}"), i.text);
     }
     match &facts.kept.memory {

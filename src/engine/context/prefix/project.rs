@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tiller_config::PluginPlace;
+
 /// Bytes read of one file.
 const FILE: u64 = 128 << 10;
 /// Most parent folders that are searched.
@@ -45,7 +47,18 @@ pub(crate) fn read(path: &Path) -> Option<Instructions> {
     }
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(FILE).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    of_bytes(path, &bytes)
+}
+
+/// The text of a file of a plugin, up to the same limit; `None` also when it is not as the user agreed to it.
+pub(crate) fn read_of_plugin(plugin: &PluginPlace, below: &str) -> Option<Instructions> {
+    let mut bytes = plugin.read(below)?;
+    bytes.truncate(usize::try_from(FILE).unwrap_or(usize::MAX));
+    of_bytes(&plugin.folder.join(below), &bytes)
+}
+
+fn of_bytes(path: &Path, bytes: &[u8]) -> Option<Instructions> {
+    let text = String::from_utf8_lossy(bytes).trim().to_owned();
     (!text.is_empty()).then(|| Instructions { path: path.to_owned(), text })
 }
 

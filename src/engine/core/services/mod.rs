@@ -244,7 +244,7 @@ pub struct UserServices {
     pub may_learn: bool,
     /// Search over sessions, memory, learnings and skills. `None`: sessions only, by keywords.
     pub search: Option<Arc<tiller_search::Finder>>,
-    /// Called before each message. `None`: the trust in the folder cannot be taken back, or another engine looks.
+    /// Called before each message and each call. `None`: the trust in the folder cannot be taken back.
     pub trust: Option<TrustCheck>,
     /// What programs of this agent can reach, in the engine of an agent that may not use it itself.
     pub exposure: Exposure,
@@ -360,6 +360,8 @@ impl Services {
     pub(crate) fn new(config: EngineConfig) -> Self {
         let EngineConfig { environment: env, session, files, permit, .. } = config;
         let visible = main_tools(&config.tools, session.role.as_deref(), &config.config);
+        let mut user = config.user;
+        user.trust = user.trust.map(|check| trust::applied(check, permit.clone(), config.crew.roles.clone()));
         Self {
             store: config.store,
             config: Arc::new(RwLock::new(Arc::new(config.config))),
@@ -388,7 +390,7 @@ impl Services {
             permit,
             hooks: config.hooks,
             redaction: config.redaction,
-            user: config.user,
+            user,
             snapshots: Snapshots { workspace: files.snapshots, elsewhere: None },
         }
     }

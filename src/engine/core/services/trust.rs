@@ -1,11 +1,14 @@
 //! The port to trust: what a folder's own files bring, and the user's decision about them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_config::agents::Definitions;
 use tiller_permit::Rule;
 use tiller_protocol::Notice;
 use tiller_protocol::ask::TrustItem;
+
+use super::Roles;
+use crate::questions::permission::Permit;
 
 /// What the user's consent brings in, made from the bytes that were hashed.
 #[derive(Clone, Debug, Default)]
@@ -35,13 +38,24 @@ pub struct TrustLoss {
     pub settings: bool,
     /// The agent definitions from now on.
     pub roles: Definitions,
-    /// What stays in use until the program is started again, each as a sentence.
-    pub stays: Vec<String>,
 }
 
 /// Checks whether the trust in the folder was revoked since the last call, by this or another process. When a loss is returned,
 /// the folder's files are no longer read. May block.
 pub type TrustCheck = Arc<dyn Fn() -> Option<TrustLoss> + Send + Sync>;
+
+/// The same check, which takes the rules and agents of the folder out of use before it returns. Checks wait for each other, so
+/// that no call is judged with them once a check has begun to find the loss.
+pub(crate) fn applied(check: TrustCheck, permit: Permit, roles: Roles) -> TrustCheck {
+    let one_at_a_time = Mutex::new(());
+    Arc::new(move || {
+        let _one = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let loss = check()?;
+        permit.drop_project();
+        roles.replace(loss.roles.clone());
+        Some(loss)
+    })
+}
 
 /// The question at the start, where a user is present.
 #[derive(Clone)]

@@ -10,6 +10,7 @@ use tiller_tool::Workspace;
 use super::CrewHost;
 use crate::crew::rights::Grant;
 use crate::crew::spawn::{ChildEngine, ChildServices, ChildSpec};
+use crate::questions::trust;
 
 /// Makes a folder and gives its path, or says why it cannot.
 pub type FolderTask = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
@@ -70,7 +71,8 @@ impl HostChildren for CrewHost<'_> {
         let root = folder.as_ref().map_or(&main.root, |f| &f.root);
         let terminal = named.map_or(Ok(None), |name| self.terminal(name, root))?;
         let services = self.core.services.child(chain, folder, terminal);
-        let services = services.map_err(|e| format!("the folder cannot be opened: {e}"))?;
+        let mut services = services.map_err(|e| format!("the folder cannot be opened: {e}"))?;
+        services.user.trust = trust::check_of_children(self.core);
         Ok(ChildServices(Arc::new(services)))
     }
 
