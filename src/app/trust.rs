@@ -104,15 +104,21 @@ pub(super) fn check(folder: &str, store: &Store, effects: TrustEffects) -> Trust
     let stored = move || store.trust().get(&name).map(|row| row.is_some_and(|row| row.trusted));
     let used = effects.trusted.load(Ordering::Relaxed);
     let without_yes = AtomicBool::new(used && matches!(stored(), Ok(false)));
-    Arc::new(move || match stored() {
-        // What cannot be read takes nothing back.
-        Err(_) => None,
-        Ok(true) => {
-            without_yes.store(false, Ordering::Relaxed);
-            None
+    Arc::new(move || {
+        // Looked at before the store is read: a yes is stored before it counts here, so a yes that is given meanwhile is no loss.
+        if !effects.trusted.load(Ordering::Relaxed) {
+            return None;
         }
-        Ok(false) if without_yes.load(Ordering::Relaxed) => None,
-        Ok(false) => effects.trusted.swap(false, Ordering::Relaxed).then(|| effects.take_back()),
+        match stored() {
+            // What cannot be read takes nothing back.
+            Err(_) => None,
+            Ok(true) => {
+                without_yes.store(false, Ordering::Relaxed);
+                None
+            }
+            Ok(false) if without_yes.load(Ordering::Relaxed) => None,
+            Ok(false) => effects.trusted.swap(false, Ordering::Relaxed).then(|| effects.take_back()),
+        }
     })
 }
 
