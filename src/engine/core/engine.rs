@@ -241,6 +241,7 @@ impl Core {
             },
             prompts: PromptPart {
                 queue: Vec::new(),
+                queue_writes: crate::prompts::pending::QueueWrites::default(),
                 behind_job: Vec::new(),
                 pending: Vec::new(),
                 asked: crate::prompts::msg::SeenComments::default(),

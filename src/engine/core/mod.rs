@@ -20,7 +20,7 @@ pub(crate) mod turn_over;
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
-use tiller_protocol::{CommandId, EntryId, EventBody, Notice, Part, QueueId};
+use tiller_protocol::{CommandId, EntryId, EventBody, Notice, Part};
 use tiller_store::Running;
 use tokio::sync::mpsc;
 
@@ -168,10 +168,6 @@ impl Core {
 
     pub(crate) fn entry_event(entry: &tiller_protocol::Entry) -> EventBody {
         EventBody::Turn(tiller_protocol::event::TurnEvent::EntryAdded { node: Box::new(entry.clone()) })
-    }
-
-    pub(crate) fn queued_ids(&self) -> Vec<QueueId> {
-        self.prompts.queue.iter().map(|q| q.id).collect()
     }
 
     pub(crate) fn head_id(&self) -> Option<EntryId> {

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{CommandId, EventBody, QueueId};
+use tiller_protocol::{CommandId, EventBody};
 use tiller_store::{Lease, ModelCall, StoreError, Ticket};
 use tokio::sync::watch;
 
@@ -31,7 +31,8 @@ pub(crate) enum Then {
         turn: u64,
         status: TurnStatus,
     },
-    Accepted(Vec<QueueId>),
+    /// The write of the queue with this number is done.
+    Accepted(u64),
     Leased(Lease),
     /// The row of an agent with this session was made.
     AgentCreated {

@@ -106,7 +106,7 @@ impl Core {
                 }
                 turn_over::turn_over(self, turn, status);
             }
-            Then::Accepted(ids) => queue::accepted(self, &ids),
+            Then::Accepted(write) => queue::accepted(self, write),
             Then::AgentCreated { session, view } => self.row_stored(session, view, true),
             Then::Leased(lease)
                 if (lease.session, &lease.head) == (self.session.id, &self.session.head.name) =>

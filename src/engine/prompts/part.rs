@@ -10,6 +10,7 @@ use crate::prompts::doing::RunningJob;
 /// Messages of the user, until they are entries.
 pub(crate) struct PromptPart {
     pub(crate) queue: Vec<Queued>,
+    pub(crate) queue_writes: crate::prompts::pending::QueueWrites,
     /// Messages of the queue that arrived during a job which leads to no turn.
     pub(crate) behind_job: Vec<tiller_protocol::QueueId>,
     /// Entries that wait for a safe point: output of the user's own commands.

@@ -100,7 +100,9 @@ fn send_by_mode(core: &mut Core, mode: SendMode) {
     }
 }
 
-pub(crate) fn accepted(core: &mut Core, ids: &[QueueId]) {
+/// A write of the queue is done. `write`: its number.
+pub(crate) fn accepted(core: &mut Core, write: u64) {
+    let ids = core.prompts.queue_writes.done(write);
     let mut changed = false;
     for q in core.prompts.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued) {
         q.state = QueuedState::Accepted;
@@ -141,6 +143,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
                 if ends { SendMode::Now } else { waiting::mode(core, &message, before) };
             core.prompts.queue[at].message = message;
             core.prompts.queue[at].state = QueuedState::Queued;
+            core.prompts.queue_writes.edited(id);
             mode = (!core.occupied()).then_some(core.prompts.queue[at].mode);
         }
         QueueCommand::Remove { .. } => {

@@ -295,6 +295,17 @@ impl Store {
         }
     }
 
+    /// Resolves once each write that was submitted before this call is answered: a read sees it from then on. While nothing
+    /// can be saved, writes stay in the queue, and it does not resolve.
+    pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let written = self.inner.writer.as_ref().map(Writer::settled);
+        async move {
+            if let Some(written) = written {
+                written.await;
+            }
+        }
+    }
+
     /// Retries saving now instead of after the present pause.
     pub fn retry(&self) {
         if let Some(writer) = &self.inner.writer {

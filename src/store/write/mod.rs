@@ -2,5 +2,6 @@
 
 pub(crate) mod attempt;
 pub(crate) mod health;
+pub(crate) mod pending;
 pub(crate) mod ticket;
 pub(crate) mod writer;

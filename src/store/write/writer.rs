@@ -13,6 +13,7 @@ use crate::error::{Result, StoreError};
 use crate::open::connect::Target;
 use crate::write::attempt::Attempt;
 use crate::write::health::Health;
+use crate::write::pending::Pending;
 use crate::write::ticket::Ticket;
 
 /// Capacity of the queue of jobs. With more unanswered jobs than this, submitting fails.
@@ -48,6 +49,7 @@ struct TypedJob<T, F> {
     passing: bool,
     out: Option<T>,
     reply: oneshot::Sender<Result<T>>,
+    pending: Arc<Pending>,
 }
 
 impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for TypedJob<T, F> {
@@ -57,10 +59,11 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for TypedJob<T, F> 
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Self { work, out, reply, .. } = *self;
+        let Self { work, out, reply, pending, .. } = *self;
         // Resources of the change (locks, files) are released before the caller gets the result.
         drop(work);
         let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
+        pending.answered();
         // The caller may have dropped the ticket; the write stays.
         drop(reply.send(answer));
     }
@@ -106,6 +109,7 @@ pub(crate) struct Writer {
     /// The thread holds the receiver; `None` once closing began, and then the thread drains the queue and ends.
     jobs: Mutex<Option<SyncSender<Box<dyn Job>>>>,
     waker: Arc<Waker>,
+    pending: Arc<Pending>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -126,7 +130,12 @@ impl Writer {
             .name("tiller-store".into())
             .spawn(move || writer.work())
             .map_err(|e| StoreError::Internal(e.to_string()))?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), waker, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            jobs: Mutex::new(Some(jobs)),
+            waker,
+            pending: Pending::new(),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// Submits a change. Never blocks. `passing`: see [`Job::passing`].
@@ -140,11 +149,20 @@ impl Writer {
         let Some(jobs) = jobs.as_ref() else {
             return Ticket::ready(Err(StoreError::Closed));
         };
-        match jobs.try_send(Box::new(TypedJob { work, passing, out: None, reply })) {
-            Ok(()) => Ticket::new(receiver),
+        let pending = Arc::clone(&self.pending);
+        match jobs.try_send(Box::new(TypedJob { work, passing, out: None, reply, pending })) {
+            Ok(()) => {
+                self.pending.submitted();
+                Ticket::new(receiver)
+            }
             Err(TrySendError::Full(_)) => Ticket::ready(Err(StoreError::Overloaded { waiting: WAITING })),
             Err(TrySendError::Disconnected(_)) => Ticket::ready(Err(StoreError::Closed)),
         }
+    }
+
+    /// Resolves once each write that was submitted before this call is answered.
+    pub(crate) fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.pending.settled()
     }
 
     /// Retries now, instead of after the present pause.

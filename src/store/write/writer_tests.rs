@@ -288,3 +288,25 @@ fn a_full_queue_of_entries_shares_commits() {
         store.read(|conn| Ok(conn.query_row("SELECT max(batch) FROM writers", [], |r| r.get(0))?)).unwrap();
     assert!(commits < 100, "{commits} commits for 200 changes");
 }
+
+/// A read that waits for the writes before it sees them, and waits for nothing where there are none.
+#[test]
+fn writes_are_settled_once_they_are_answered() {
+    use std::task::{Context, Waker as TaskWaker};
+    let mut cx = Context::from_waker(TaskWaker::noop());
+    let (_dir, store) = scratch();
+    session(&store, 1);
+    assert!(Box::pin(store.settled()).as_mut().poll(&mut cx).is_ready());
+    let (first, gate) = running(|work| store.write(work));
+    let second = append(&store, 1);
+    let mut settled = Box::pin(store.settled());
+    assert!(settled.as_mut().poll(&mut cx).is_pending());
+    gate.wait();
+    first.wait().unwrap();
+    second.wait().unwrap();
+    assert!(settled.as_mut().poll(&mut cx).is_ready());
+    // A write that was refused is not waited for.
+    store.close();
+    assert_eq!(append(&store, 2).wait(), Err(StoreError::Closed));
+    assert!(Box::pin(store.settled()).as_mut().poll(&mut cx).is_ready());
+}

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use tiller_protocol::command::Query;
-use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::event::{ReplyEvent, TurnEvent};
 use tiller_protocol::notice::sentence;
 use tiller_protocol::skill::{SkillCommand, SkillQuery, SkillReply, SkillRow, SkillUse};
 use tiller_protocol::{CommandBody, Cost, Event, EventBody, Notice, NoticeKind};
@@ -221,6 +221,8 @@ impl Source for SkillList {
             columns: COLUMNS,
             table: Some(PREVIEW),
             refused: ListSpec::refused(ACTIONS, |action| self.available(action) || self.explains(action)),
+            // The uses of a turn are counted at its end.
+            changed_by: |event| matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. })),
             empty: match (self.loaded, self.rows.is_empty()) {
                 (false, _) => "Loading...",
                 (true, true) => "There are no skills",

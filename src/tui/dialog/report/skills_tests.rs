@@ -203,3 +203,34 @@ fn skills_are_listed_read_switched_and_their_versions_restored() {
         assert!(r.commands().iter().any(|c| restore(c)), "{:?}", r.commands());
     }
 }
+
+/// The uses of a turn are counted at its end: an open list is read again then, and the cursor stays.
+#[test]
+fn the_end_of_a_turn_reads_the_list_again() {
+    let mut r = Robot::new(118, 25);
+    assert!(r.app.act(Action("skills.open")));
+    r.run("wait 1");
+    let asked =
+        |r: &Robot| r.asked(|c| matches!(c, CommandBody::Query(Query::Skills { query: SkillQuery::Skills })));
+    let reply =
+        |rows| EventBody::Reply(Box::new(ReplyEvent::SkillsReply { reply: SkillReply::Skills { rows } }));
+    let mut all = rows();
+    all[1].record = SkillRecord::default();
+    let id = asked(&r);
+    r.clear().cause(id, reply(all));
+    r.run("type deploy; wait 1000");
+    assert!(r.screen().contains("Not used yet"), "{}", r.screen());
+    r.event(EventBody::Turn(TurnEvent::TurnFinished {
+        status: tiller_protocol::event::TurnStatus::Done,
+        text: String::new(),
+        usage: Default::default(),
+        cost_usd: None,
+        error: None,
+    }));
+    let id = asked(&r);
+    assert!(id.is_some(), "{:?}", r.commands());
+    r.cause(id, reply(rows()));
+    r.run("wait 1000");
+    let screen = r.screen();
+    assert!(screen.contains("Used 3 times") && !screen.contains("Not used yet"), "{screen}");
+}
