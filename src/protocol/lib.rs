@@ -82,6 +82,7 @@ pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
 pub use knowledge::learning::{
     FailureKind, Learning, LearningCommand, LearningNews, LearningSource, LearningState, LearningText,
     LearningsQuery, LearningsReply, NEXT_PATTERN, PromotionKind, RulePromotion, RuleReceipts, RuleView,
+    VIOLATED,
 };
 pub use knowledge::memory::{
     MemoryCommand, MemoryEntry, MemoryFile, MemoryPage, MemoryQuery, MemoryRights, MemoryScope, MemoryState,

@@ -716,3 +716,22 @@ async fn a_list_that_was_closed_is_told_of_no_more_changes() {
     assert_eq!(texts(&page(&mut rig).await, MemoryState::Kept).len(), 3);
     assert_eq!(rig.seen.iter().filter(|event| is_change(&event.body)).count(), 2);
 }
+
+/// The model has both before it, and the words that it looks for stand in them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_finds_neither_itself_nor_the_message_that_asks_for_it() {
+    let place = Place::new();
+    let fake = Fake::new([
+        says("Noted."),
+        calls(&[("s1", "session_search", json!({"query": "walnut"}))]),
+        says("In the shed."),
+    ]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("the walnut is in the shed").await;
+    rig.submit("where did I put the walnut");
+    let (_, output) = rig.tool_finished().await;
+    rig.finished().await;
+    assert!(output.contains("**walnut** is in the shed"), "{output}");
+    assert!(!output.contains("where did I put") && !output.contains("session_search"), "{output}");
+    rig.quit().await;
+}

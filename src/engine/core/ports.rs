@@ -46,6 +46,8 @@ pub(crate) struct CallPorts {
     pub(crate) root: SessionId,
     /// The entry that holds the call.
     pub(crate) entry: Option<EntryId>,
+    /// The message that began the turn of the call.
+    pub(crate) prompt: Option<EntryId>,
     pub(crate) delegation: Arc<dyn Delegation>,
     /// The turn of the call.
     pub(crate) turn: Option<u64>,
@@ -126,19 +128,23 @@ impl Ports for CallPorts {
     }
 
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
-        if let Some(finder) = &self.search {
+        let mut page = if let Some(finder) = &self.search {
             let found = finder.search(query, Lookup::prompt(), None).await;
             let mut page = found.map_err(|e| e.notice().message)?;
             if page.behind > 0 {
                 finder.refresh();
             }
             page.documents.retain(|d| self.remembers || d.kind == tiller_protocol::DocumentKind::Skill);
-            return Ok(page);
-        }
-        let store = self.store.clone();
-        let found =
-            tokio::task::spawn_blocking(move || store.search().look_up(&query, &Lookup::prompt())).await;
-        found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
+            page
+        } else {
+            let store = self.store.clone();
+            let found =
+                tokio::task::spawn_blocking(move || store.search().look_up(&query, &Lookup::prompt())).await;
+            found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)?
+        };
+        // The words that are searched stand there, and the model has both before it.
+        page.hits.retain(|hit| Some(hit.entry) != self.entry && Some(hit.entry) != self.prompt);
+        Ok(page)
     }
 
     async fn checkpoint(&self, name: &str) -> Result<String, String> {

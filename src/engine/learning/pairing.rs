@@ -7,18 +7,23 @@ use serde::Deserialize;
 use tiller_config::schema::LearningsSetting;
 use tiller_memory::learnings::{CallSeen, Pair, WrittenLearning};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{Addition, EntryBody, EventBody, LearningNews, LearningSource, Taint};
+use tiller_protocol::{
+    Addition, EntryBody, EventBody, LearningNews, LearningSource, LearningState, Notice, NoticeKind, Taint,
+};
 
 use crate::context::request;
 use crate::context::side_call::{self, SideCall};
 use crate::core::Core;
 use crate::memory::origin::Reading;
+use crate::tool_call::cut;
 
 use super::attach::{CallNote, set_mode};
 
 const PROMPT: &str = include_str!("../../../assets/prompts/learning.md");
 /// Output tokens of an answer.
 const ANSWER: u64 = 600;
+/// Bytes of a pattern in a notice.
+const NAMED: usize = 80;
 /// Bytes of the failed output that the model sees.
 const SEEN: usize = 3_000;
 
@@ -100,14 +105,25 @@ pub(crate) fn seen(core: &mut Core, note: CallNote) {
             if let Err(why) = &kept {
                 tracing::info!(why, "a learning is not kept");
             }
-            kept.ok().flatten()?;
-            learnings.store().learnings().pending().ok()
+            let learning = kept.ok().flatten()?;
+            Some((learning, learnings.store().learnings().pending().ok()?))
         });
-        if let Ok(Some(pending)) = kept.await {
+        if let Ok(Some((learning, pending))) = kept.await {
             let news = Box::new(LearningNews { used: Vec::new(), call_id: None, rules: Vec::new(), pending });
             bus.publish(&scope, EventBody::State(StateEvent::LearningNews { news }));
+            if learning.state == LearningState::Proposed {
+                let notice = proposed(&learning.pattern);
+                bus.publish(&scope, EventBody::State(StateEvent::Notice { notice }));
+            }
         }
     });
+}
+
+/// What the user sees of a learning that waits.
+fn proposed(pattern: &str) -> Notice {
+    let pattern = pattern.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!("a learning waits for you: {}", cut(&pattern, NAMED));
+    Notice::new(NoticeKind::Info, said).hint("/learnings accepts or declines it")
 }
 
 enum Answer {

@@ -23,8 +23,17 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
         agent: core.identity.id.clone(),
         taint: Taint::Person,
     };
+    let learnings = core.services.user.learnings.clone();
     answer(core, client, cause, move |memory| {
+        let text = match &command {
+            MemoryCommand::Add { text, .. } | MemoryCommand::Edit { text, .. } => Some(text.clone()),
+            _ => None,
+        };
         let said = carry_out(memory, command, from)?;
+        let rules = learnings.as_ref().and_then(|learnings| learnings.rules());
+        if let (Some(text), Some(rules)) = (text.filter(|_| said.contains(BUT_NO_RULE)), rules) {
+            rules.was_told(&text);
+        }
         Ok(ReplyEvent::DoneReply { said })
     });
 }

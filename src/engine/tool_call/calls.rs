@@ -52,6 +52,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         ),
         root: core.identity.child().map_or(core.session.id, |c| c.root),
         entry: last_reply(core),
+        prompt: core.session.history.path.iter().rev().find(|e| e.body.begins_turn()).map(|e| e.id),
         turn: core.turn.live.as_ref().map(|l| l.no),
         tools: core.services.tools.visible.clone(),
     };

@@ -279,6 +279,14 @@ impl RuleBook {
         new.map(RuleFault::as_sentence).collect()
     }
 
+    /// Takes note that the user was told why the entry with this text is no rule. Blocks.
+    pub fn was_told(&self, text: &str) {
+        let (read, text) = (self.of_files(), Entry::new("", text).text);
+        let told = read.faults.iter().filter(|fault| Entry::of_line(&fault.place.1).text == text);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.extend(told.map(|fault| fault.place.clone()));
+    }
+
     /// The tools that matchers may name.
     pub fn tools(&self) -> &ToolCatalog {
         &self.tools

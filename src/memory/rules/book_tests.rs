@@ -61,6 +61,11 @@ fn rules_are_read_from_entries_and_again_when_the_file_changes() {
     assert!(why.starts_with("there is no tool 'nothing'"), "{told}");
     assert_eq!(book.new_faults(), [""; 0], "it is named once");
     assert_eq!(marks(&book), [("y [when: nothing]".to_owned(), format!("It is no rule: {why}"))]);
+    // What the answer to a note has said is not said again.
+    std::fs::write(dir.path().join("MEMORY.md"), "- new [when: z]\n- 2026-11-28: told [when: z]\n").unwrap();
+    book.was_told(" told [when: z]\n");
+    let told = book.new_faults();
+    assert!(told.len() == 1 && told[0].starts_with("\"new [when: z]\""), "{told:?}");
 }
 
 #[test]

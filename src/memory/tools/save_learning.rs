@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_config::schema::LearningsSetting;
+use tiller_protocol::tool::Display;
 use tiller_protocol::{
     Access, LearningState, Provenance, RuleArgument, Taint, ToolGrant, ToolInfo, ToolSet, ToolSpec, ToolVerb,
     Touch,
@@ -88,11 +89,43 @@ impl Tool for SaveLearning {
         };
         let kept = off_thread(move || learnings.save(saved, &from)).await?;
         let kept = kept.map_err(|why| ToolError::Tell(format!("not saved: {why}")))?;
-        let text = match kept {
-            None => "This is known already.".to_owned(),
-            Some(l) if l.state == LearningState::Active => format!("Saved as learning {}.", l.id),
-            Some(l) => format!("Proposed as learning {}; the user decides in /learnings.", l.id),
+        let (text, measure) = match kept {
+            None => ("This is known already.".to_owned(), "known"),
+            Some(l) if l.state == LearningState::Active => (format!("Saved as learning {}.", l.id), "saved"),
+            Some(l) => (
+                format!("Proposed as learning {}; the user decides in /learnings.", l.id),
+                "waits in /learnings",
+            ),
         };
-        Ok(ToolOutput::text(text))
+        Ok(ToolOutput::text(text).show(Display::Measure { text: measure.into() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use tiller_protocol::{ManualClock, Time};
+    use tiller_store::{Options, Store};
+    use tiller_tool::testing::Bench;
+
+    use super::*;
+    use crate::Learnings;
+
+    #[tokio::test]
+    async fn the_row_says_what_became_of_a_learning() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("tiller.db"), Options::default()).unwrap();
+        let learnings = Learnings::new(store, Arc::new(ManualClock::new(Time(2))));
+        learnings.set(LearningsSetting::Ask, 1_000);
+        let slot = LearningsSlot::default();
+        assert!(slot.set(Arc::new(learnings)));
+        let (bench, tool) = (Bench::new(), SaveLearning(slot));
+        for said in ["waits in /learnings", "known"] {
+            let args = json!({"pattern": "npm run buld", "fix": "npm run build"});
+            let out = bench.call(&tool, args).await.unwrap();
+            assert_eq!(out.display, Some(Display::Measure { text: said.into() }));
+        }
     }
 }

@@ -8,7 +8,7 @@ use tiller_memory::learnings::lines;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent};
 use tiller_protocol::{
-    CommandBody, EntryBody, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply,
+    CommandBody, EntryBody, Event, EventBody, LearningCommand, LearningState, LearningsQuery, LearningsReply,
     ManualClock, Taint, Time,
 };
 
@@ -57,8 +57,16 @@ async fn a_learning_waits_for_the_person_is_used_and_can_be_called_wrong() {
     assert_eq!(learning.state, LearningState::Proposed);
     assert_eq!((learning.source.taint, learning.source.session), (Taint::ToolOutput, Some(rig.session())));
     assert_eq!(learning.fix, "`git push --force-with-lease`");
-    // The end of the offer is published once it is kept.
+    // The end of the offer is published once it is kept, and the user is told.
     rig.snapshot().await;
+    let said = "a learning waits for you: `git push`";
+    let told = |e: &Arc<Event>| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => notice.message == said,
+        _ => false,
+    };
+    if !rig.seen.iter().any(told) {
+        rig.notice(said).await;
+    }
 
     // A proposal is attached to nothing.
     fake.push(run("c1", "git push"));

@@ -71,6 +71,19 @@ const ROWS: u32 = 500;
 struct List {
     page: LearningsReply,
     state: ListState,
+    /// The text of the memory entry whose rule the list starts on.
+    start: Option<String>,
+}
+
+/// With the cursor on the rule of the memory entry with this text.
+pub(super) fn open_at(entry: &str) -> Picker {
+    Picker::new(List { start: Some(entry.to_owned()), ..List::default() })
+}
+
+/// Whether `entry` has all words of `rule` in their order: it has its matchers between them.
+fn has_words(entry: &str, rule: &str) -> bool {
+    let mut words = entry.split_whitespace();
+    rule.split_whitespace().all(|word| words.any(|own| own == word))
 }
 
 /// What a row is about.
@@ -81,7 +94,7 @@ enum Row<'a> {
 
 /// With rows, for the tests that visit all dialogs.
 fn sample() -> Picker {
-    Picker::new(List { page: LearningsReply::default(), state: ListState::loaded() })
+    Picker::new(List { state: ListState::loaded(), ..List::default() })
 }
 
 impl List {
@@ -274,7 +287,15 @@ impl Source for List {
             let enter = source(l).map(|_| TO_SOURCE).into();
             Item { enter, ..learning_item(l, model) }
         });
-        let rules = self.page.rules.iter().map(|rule| Item { enter: Enter::Nothing, ..rule_item(rule) });
+        let named = |entry: &String| {
+            let rules = self.page.rules.iter().filter(|rule| has_words(entry, &rule.text));
+            rules.max_by_key(|rule| rule.text.len()).map(|rule| rule.text.as_str())
+        };
+        let start = self.start.as_ref().and_then(named);
+        let rules = self.page.rules.iter().map(|rule| {
+            let current = start == Some(rule.text.as_str());
+            Item { enter: Enter::Nothing, current, ..rule_item(rule) }
+        });
         learnings.chain(rules).collect()
     }
 

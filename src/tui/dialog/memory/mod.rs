@@ -12,6 +12,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::memory::MemoryPage;
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, MemoryCommand, MemoryEntry, MemoryQuery, MemoryState, SessionId,
+    VIOLATED,
 };
 
 use crate::app::effect::{Effect, Token};
@@ -67,6 +68,7 @@ const ACTIONS: &[ActionSpec] = &[
         "Restore all entries that were found missing with this one",
     )
     .deciding(),
+    ActionSpec::key_only("memory.rule", "rule", "Show the rule of the entry, and what it can become"),
     ActionSpec::key_only("memory.undo", "undo", "Undo the last change of memory").deciding(),
     ActionSpec::key_only("memory.redo", "redo", "Redo the change that was undone last").deciding(),
 ];
@@ -80,6 +82,7 @@ const KEYS: &[DefaultKey] = &[
     ("leader v", "memory.archive"),
     ("leader b", "memory.restore"),
     ("leader B", "memory.restore-all"),
+    ("leader p", "memory.rule"),
     ("leader z", "memory.undo"),
     ("leader Z", "memory.redo"),
 ];
@@ -168,6 +171,14 @@ fn undoes(action: Action) -> bool {
     matches!(action.0, "memory.undo" | "memory.redo")
 }
 
+/// Whether an entry is a rule that calls are compared with.
+fn is_rule(entry: &MemoryEntry) -> bool {
+    entry.state == MemoryState::Kept
+        && entry.has_matcher()
+        && entry.fault.is_empty()
+        && !rows::is_of_others(entry)
+}
+
 /// The message that wrote an entry.
 fn source(entry: &MemoryEntry) -> Option<(SessionId, EntryId)> {
     entry.from.as_ref().and_then(|from| from.session.zip(from.entry))
@@ -185,6 +196,7 @@ impl Browser {
             "memory.decline" => pending || removed,
             "memory.edit" | "memory.delete" => !aside && !removed,
             "memory.archive" => !aside && !pending && !removed,
+            "memory.rule" => is_rule(entry),
             _ => true,
         }
     }
@@ -309,6 +321,11 @@ impl Source for Browser {
                 Some(Self::send(MemoryCommand::Archive { target, old, archived }))
             }
             "memory.archive" => Some(toast("Accept the entry first")),
+            "memory.rule" if is_rule(entry) => {
+                let effects = vec![Effect::Push(Box::new(learnings::open_at(&old)))];
+                Some(Outcome::Stay { effects, reload: false })
+            }
+            "memory.rule" => Some(toast("This entry is no rule in force")),
             _ => None,
         }
     }
@@ -332,13 +349,18 @@ impl Source for Browser {
             "memory.restore-all",
             "memory.accept",
             "memory.decline",
+            "memory.rule",
             "memory.edit",
             "memory.delete",
             "memory.undo",
         ];
+        // Of a rule that was violated often enough, something can be made.
+        let promotes = self.current().is_some_and(|e| e.counts.violated >= VIOLATED);
         let shown = |id: &&'static str| {
             let undo = *id == "memory.undo";
-            (any || (undo && self.state.changed)) && self.available(Action(id))
+            (any || (undo && self.state.changed))
+                && self.available(Action(id))
+                && (promotes || *id != "memory.rule")
         };
         let removed = self.current().is_some_and(|e| e.state == MemoryState::Removed);
         let hint = |id| match id {

@@ -142,7 +142,7 @@ pub(super) fn about(entry: &MemoryEntry, page: &MemoryPage) -> String {
     if let Some(file) = page.files.iter().find(|f| f.target == entry.target) {
         let (bytes, budget) = (thousands(file.bytes), thousands(file.budget));
         lines.push(match file.fault.is_empty() {
-            true => format!("{}: {bytes} of {budget} bytes that models see", file.path),
+            true => format!("{}: {bytes} of {budget} bytes used", file.path),
             false => file.fault.clone(),
         });
     }

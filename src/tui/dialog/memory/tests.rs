@@ -1,4 +1,4 @@
-use tiller_protocol::{MemoryTarget, Provenance};
+use tiller_protocol::{LearningsReply, MemoryTarget, Provenance, RuleReceipts, RuleView};
 
 use super::*;
 use crate::testing::Robot;
@@ -334,4 +334,31 @@ fn an_edit_is_of_the_entry_that_it_began_with() {
         "{}",
         r.screen()
     );
+}
+
+/// One key leads from a rule that was violated twice to what can be made of it.
+#[test]
+fn a_rule_leads_to_what_it_can_become() {
+    let mut page = rows::sample();
+    let rule = page.entries.iter_mut().find(|e| e.counts.violated > 0).unwrap();
+    rule.text = "Nothing is pushed to main [never: terminal \"git push* main*\"] by hand".into();
+    rule.counts.violated = 2;
+    let mut r = open_with(80, 24, page);
+    assert!(!r.footer().contains("rule"), "{}", r.footer());
+    r.run("ctrl-x p; wait 1000");
+    assert!(r.screen().contains("no rule in force"), "{}", r.screen());
+    r.run("ctrl-home; down; down; down; down; wait 1000");
+    assert!(r.footer().contains("Ctrl-X p rule"), "{}", r.screen());
+    r.run("ctrl-x p; wait 1");
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Learnings { .. })));
+    let view = |text: &str, shown| RuleView {
+        text: text.into(),
+        receipts: RuleReceipts { shown, followed: 0, violated: 2 },
+        ..RuleView::default()
+    };
+    let rules = vec![view("Nothing is pushed", 5), view("Nothing is pushed to main by hand", 7)];
+    let reply = LearningsReply { rules, ..LearningsReply::default() };
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::LearningsReply { reply })));
+    r.run("wait 1000");
+    assert!(r.screen().contains("Shown 7 times"), "{}", r.screen());
 }

@@ -395,9 +395,9 @@ impl Conversation {
         }
         self.asks.clear();
         for ask in &s.asks {
-            if let Some(call) = &ask.call {
-                self.asks.insert(ask.id, call.clone());
-                self.set_asking(call, true);
+            if let Some(call) = self.call_of(ask) {
+                self.set_asking(&call, true);
+                self.asks.insert(ask.id, call);
             }
         }
     }

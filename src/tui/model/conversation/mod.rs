@@ -20,8 +20,8 @@ use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AskId, Entry, EntryBody, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId,
-    Time, ToolCatalog,
+    Ask, AskBody, AskId, Entry, EntryBody, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt,
+    SessionId, Time, ToolCatalog,
 };
 
 pub use cell::{
@@ -242,8 +242,8 @@ impl Conversation {
     fn ask_event(&mut self, e: &AskEvent) {
         let (id, asking) = match e {
             AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
-                let Some(call) = &ask.call else { return };
-                self.asks.insert(ask.id, call.clone());
+                let Some(call) = self.call_of(ask) else { return };
+                self.asks.insert(ask.id, call);
                 (ask.id, true)
             }
             AskEvent::PermissionDecided { id: Some(id), .. } | AskEvent::QuestionAnswered { id, .. } => {
@@ -255,6 +255,25 @@ impl Conversation {
         if let Some(call) = call {
             self.set_asking(&call, asking);
         }
+    }
+
+    /// The call that a question is about. A call that runs already asks without its number: it is the first one of its tool
+    /// that no other question is about.
+    fn call_of(&self, ask: &Ask) -> Option<String> {
+        if ask.call.is_some() {
+            return ask.call.clone();
+        }
+        let known = self.asks.get(&ask.id);
+        let AskBody::Permission(asked) = &ask.body else { return None };
+        let running = || {
+            self.cells.iter().find_map(|cell| match &cell.body {
+                Body::Tool(t) if t.state == ToolState::Running && !t.asking && t.name == asked.tool => {
+                    Some(t.call_id.clone())
+                }
+                _ => None,
+            })
+        };
+        known.cloned().or_else(running)
     }
 
     fn set_asking(&mut self, call: &str, asking: bool) {

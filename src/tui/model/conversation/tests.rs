@@ -103,6 +103,48 @@ fn tools_run_by_call_id_and_finish() {
     assert_eq!(c.tool("b").unwrap().output.text(), "done");
 }
 
+/// `memory` runs when it asks, and its question does not name the call.
+#[test]
+fn a_running_call_that_asks_needs_the_user() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let Block::ToolCall(mut second) = call("b") else { panic!("no call") };
+    second.name = "terminal".into();
+    let node = s.assistant(vec![call("a"), Block::ToolCall(second)], StopReason::ToolUse);
+    turn(
+        &mut s,
+        &mut c,
+        TurnEvent::AssistantMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+    );
+    for (id, name) in [("a", "read_file"), ("b", "terminal")] {
+        let started = ToolEvent::ToolStarted {
+            call_id: id.into(),
+            name: name.into(),
+            arguments: json!({}),
+            verb: "run".into(),
+            target: "x".into(),
+        };
+        let e = s.event(EventBody::Tool(started));
+        c.apply(&e);
+    }
+    let ask = crate::scene::question(1);
+    let id = ask.id;
+    let asking = |c: &Conversation| ["a", "b"].map(|id| c.tool(id).unwrap().asking);
+    let e = s.event(EventBody::Ask(AskEvent::PermissionAsked { ask }));
+    c.apply(&e);
+    // The same question again, as after a new connection, is about the same call.
+    c.apply(&e);
+    assert_eq!(asking(&c), [false, true]);
+    let e = s.event(EventBody::Ask(AskEvent::PermissionDecided {
+        id: Some(id),
+        tool: "terminal".into(),
+        what: "x".into(),
+        decision: tiller_protocol::PermissionOutcome::Once,
+        by: "person".into(),
+    }));
+    c.apply(&e);
+    assert_eq!(asking(&c), [false, false]);
+}
+
 #[test]
 fn a_discarded_try_leaves_nothing() {
     let (mut s, mut c) = (Script::new(), Conversation::default());
