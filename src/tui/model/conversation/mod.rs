@@ -257,23 +257,19 @@ impl Conversation {
         }
     }
 
-    /// The call that a question is about. A call that runs already asks without its number: it is the first one of its tool
-    /// that no other question is about.
+    /// The call that a question is about. A call that runs already asks without its number: it is the only one of its tool that
+    /// runs. `None`: it is not known.
     fn call_of(&self, ask: &Ask) -> Option<String> {
-        if ask.call.is_some() {
-            return ask.call.clone();
+        if let Some(call) = ask.call.as_ref().or_else(|| self.asks.get(&ask.id)) {
+            return Some(call.clone());
         }
-        let known = self.asks.get(&ask.id);
         let AskBody::Permission(asked) = &ask.body else { return None };
-        let running = || {
-            self.cells.iter().find_map(|cell| match &cell.body {
-                Body::Tool(t) if t.state == ToolState::Running && !t.asking && t.name == asked.tool => {
-                    Some(t.call_id.clone())
-                }
-                _ => None,
-            })
-        };
-        known.cloned().or_else(running)
+        let mut running = self.cells.iter().filter_map(|cell| match &cell.body {
+            Body::Tool(t) if t.state == ToolState::Running && t.name == asked.tool => Some(&t.call_id),
+            _ => None,
+        });
+        let first = running.next()?;
+        running.next().is_none().then(|| first.clone())
     }
 
     fn set_asking(&mut self, call: &str, asking: bool) {
