@@ -89,11 +89,11 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     }
     let said = say(&text)?;
     match definitions::problem_notice(&wrong) {
-        // All of them, one on each line.
+        // All of them, one on each line. This list shows the others.
         Some(notice) => {
-            Err(wrong.iter().skip(1).fold(Notice { message: wrong[0].to_string(), ..notice }, |notice, p| {
-                notice.hint(p.to_string())
-            }))
+            let hints = vec!["A file with an error is left out as a whole.".into()];
+            let first = Notice { message: wrong[0].to_string(), hints, ..notice };
+            Err(wrong.iter().skip(1).fold(first, |notice, p| notice.hint(p.to_string())))
         }
         None => Ok(said),
     }

@@ -48,8 +48,10 @@ fn visit(
         return Ok(());
     }
     let Some(skill) = all.get(name) else {
-        let why = format!("a required skill does not exist: {}", shown(path));
-        return Err(Unmet { why, remedy: "make or install the last one, or remove it from `requires`" });
+        // It may exist and be left out for a fault of its own, be turned off, or wait for the user's yes.
+        let why = format!("a required skill is not there or not in use: {}", shown(path));
+        let remedy = "make, install, correct or turn on the last one, or remove it from `requires`";
+        return Err(Unmet { why, remedy });
     };
     if path.len() >= DEPTH || out.len() >= MOST {
         let message = format!("it requires too many skills (at most {MOST}, {DEPTH} deep): {}", shown(path));

@@ -179,9 +179,7 @@ fn a_cycle_of_requirements_is_refused_with_its_path_and_others_stay() {
     let (all, wrong) = Skills::load(&of(config.path()));
     assert_eq!(names(&all), ["fine", "leaf"]);
     let said = said(config.path(), &wrong).join("\n");
-    for part in
-        ["in a cycle: a -> b -> c -> b", "in a cycle: self -> self", "does not exist: gone -> nothing"]
-    {
+    for part in ["in a cycle: a -> b -> c -> b", "in a cycle: self -> self", "not in use: gone -> nothing"] {
         assert!(said.contains(part) || said.contains(&part.replace("a -> ", "")), "{part}: {said}");
     }
 }

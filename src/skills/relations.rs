@@ -169,7 +169,9 @@ mod tests {
         assert!(errors[1][0].1.contains("in a cycle: b -> a -> b"), "{errors:?}");
         assert_eq!(errors[2][0].0, 6, "{errors:?}");
         assert!(
-            errors[2][0].1.contains("does not exist: lost -> code-reviews (did you mean `code-review`?"),
+            errors[2][0]
+                .1
+                .contains("not there or not in use: lost -> code-reviews (did you mean `code-review`?"),
             "{errors:?}"
         );
         assert_eq!(all[3], Relations::default());

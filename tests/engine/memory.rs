@@ -195,6 +195,49 @@ async fn children_have_the_memory_that_their_definition_says() {
     }
 }
 
+/// A turn that is run as a kind of agent has no more of memory than its definition says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_main_agent_has_the_memory_that_its_definition_says() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    memory
+        .write(
+            MemoryTarget::default(),
+            &tiller_memory::files::Edit::Append("the sky is green".into()),
+            tiller_protocol::Provenance { taint: Taint::Person, ..Default::default() },
+        )
+        .unwrap();
+    for (at, (front, sees, has, writes)) in [
+        ("description: x", true, true, true),
+        ("description: x\nmemory: off", false, false, false),
+        ("description: x\nmemory: read", true, true, false),
+        ("description: x\nmemory: read\ntools: [read]", true, true, false),
+        ("description: x\nmemory: write\ntools: [read]", true, true, true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let role = kinds(&place, "keeper", front).get("keeper").cloned();
+        let fake = Fake::new([append("m1", &format!("fact {at}")), says("done")]);
+        let change = |p: &mut EngineConfig| {
+            p.session.role = role;
+            with(&memory)(p);
+        };
+        let mut rig = place.start_with(&fake, change).await;
+        rig.turn("go").await;
+        let request = fake.request(0);
+        let tools: Vec<&str> = request.tools.iter().map(|t| t.name.as_str()).collect();
+        let kept = memory.page(&MemoryQuery::default()).unwrap();
+        let kept = kept.entries.iter().any(|e| e.text == format!("fact {at}"));
+        assert_eq!(
+            (request.system.contains("the sky is green"), tools.contains(&"memory"), kept),
+            (sees, has, writes),
+            "{front}"
+        );
+        rig.quit().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_follow_the_branch_that_wrote_them() {
     let mut place = Place::new();

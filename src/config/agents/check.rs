@@ -95,7 +95,7 @@ impl Check<'_> {
             cli: None,
             terminal: None,
             may: None,
-            memory: MemoryRights::Off,
+            memory: None,
             prompt: parts.body,
         };
         let (mut named, mut described) = (false, false);
@@ -119,7 +119,7 @@ impl Check<'_> {
                 "cli" => it.cli = self.one_of(value, "cli", "program", self.known.clis),
                 "terminal" => it.terminal = self.text(value, "terminal").filter(|name| !name.is_empty()),
                 "may" => it.may = Some(self.may(value)),
-                "memory" => it.memory = self.memory(value),
+                "memory" => it.memory = Some(self.memory(value)),
                 other => self.unknown(&key.referenced, other, "", KEYS),
             }
         }

@@ -82,10 +82,10 @@ fn little_is_enough_and_the_rest_is_of_its_depth() {
     assert_eq!(with("model: inherit").unwrap().pick, Pick::Inherit);
     assert_eq!(with("tools: all").unwrap().tools, Tools::All);
     for (line, rights) in [
-        ("", MemoryRights::Off),
-        ("memory: off", MemoryRights::Off),
-        ("memory: read", MemoryRights::Read),
-        ("memory: write", MemoryRights::Write),
+        ("", None),
+        ("memory: off", Some(MemoryRights::Off)),
+        ("memory: read", Some(MemoryRights::Read)),
+        ("memory: write", Some(MemoryRights::Write)),
     ] {
         assert_eq!(with(line).unwrap().memory, rights, "{line}");
     }

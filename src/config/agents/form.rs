@@ -34,16 +34,12 @@ pub struct Definition {
     pub terminal: Option<String>,
     /// Layers of the system prompt that it gets besides its own prompt; `None`: all.
     pub may: Option<BTreeSet<String>>,
-    /// What it may do with memory, below the main agent.
-    #[serde(skip_serializing_if = "is_off")]
-    pub memory: MemoryRights,
+    /// What it may do with memory; `None`: what its place allows, which is nothing below the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRights>,
     /// The body of the file.
     #[serde(skip)]
     pub prompt: String,
-}
-
-fn is_off(rights: &MemoryRights) -> bool {
-    *rights == MemoryRights::Off
 }
 
 impl Definition {

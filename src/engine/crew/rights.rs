@@ -120,7 +120,7 @@ fn may_learn(member: &Grant<'_>) -> bool {
 
 /// What the definition of an agent lets it do with memory: nothing where it does not say it.
 fn memory_of(member: &Grant<'_>) -> MemoryRights {
-    member.role.map_or(MemoryRights::Off, |role| role.memory)
+    member.role.and_then(|role| role.memory).unwrap_or_default()
 }
 
 /// Whether an agent that may delegate may grant such a tool without having it.

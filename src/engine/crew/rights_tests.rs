@@ -149,7 +149,7 @@ fn definition() -> impl Strategy<Value = Definition> {
             cli: None,
             terminal: None,
             may: None,
-            memory: MemoryRights::Off,
+            memory: Some(MemoryRights::Off),
             prompt: String::new(),
         }
     })

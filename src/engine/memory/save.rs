@@ -13,8 +13,8 @@ use tiller_memory::Memory;
 use tiller_memory::files::{Edit, Route};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, Clock, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryScope, MemoryTarget, Notice,
-    NoticeKind, Provenance, SessionId, Taint, Time, ToolCall, ToolCatalog, ToolSpec,
+    AgentId, Clock, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryRights, MemoryScope,
+    MemoryTarget, Notice, NoticeKind, Provenance, SessionId, Taint, Time, ToolCall, ToolCatalog, ToolSpec,
 };
 use tiller_store::Store;
 use tiller_tool::Tool;
@@ -149,7 +149,8 @@ pub(super) fn prepare(
     let config = core.services.config();
     let memory = core.services.user.memory.clone()?;
     let may = config.memory.save && config.memory.approve != MemoryApproval::Never;
-    if !may || !core.identity.owns_session() || core.session.read_only {
+    let writes = core.services.user.memory_rights == MemoryRights::Write;
+    if !may || !writes || !core.identity.owns_session() || core.session.read_only {
         return None;
     }
     let tool: &dyn Tool = core.services.tool("memory")?;

@@ -248,7 +248,7 @@ fn what_must_not_be_written_is_refused_with_the_reason() {
         ),
         (request("notes", Act::Edit(text("notes", &"x".repeat(300_000)))), "is larger than 256 KiB"),
         (request("notes", Act::Edit(needs("notes", "needs"))), "in a cycle: notes -> needs -> notes"),
-        (request("notes", Act::Edit(needs("notes", "nothing"))), "does not exist: notes -> nothing"),
+        (request("notes", Act::Edit(needs("notes", "nothing"))), "not in use: notes -> nothing"),
         (request("notes", Act::Patch { old: "One.".into(), new: "x".into() }), "is in the file 2 times"),
         (request("notes", Act::Patch { old: "Two.".into(), new: "x".into() }), "`old` is not in the file"),
         (request("notes", Act::Edit(text("notes", "One. One."))), "this changes nothing"),

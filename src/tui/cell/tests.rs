@@ -313,4 +313,12 @@ fn the_text_that_was_sent_is_shown_when_its_message_is_unfolded() {
     let whole = shown(&lay(&c, &[], &CellCx { unfolded: true, ..cx(80) }, None), 80);
     assert!(whole.contains("/look") && whole.contains("the output"), "{whole}");
     assert!(search_text(&c).contains("the output"));
+    let long = cell(Body::User {
+        text: "/look".into(),
+        origin: Origin::Prompt,
+        learnings: Vec::new(),
+        sent: Some("understand ".repeat(12)),
+    });
+    let whole = shown(&lay(&long, &[], &CellCx { unfolded: true, ..cx(60) }, None), 60);
+    assert_eq!(whole.matches("understand").count(), 12, "no word is broken: {whole}");
 }

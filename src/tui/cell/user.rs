@@ -5,7 +5,7 @@ use tiller_protocol::{Origin, Time};
 use super::{CellCx, CellLayout, INDENT};
 use crate::model::conversation::learned;
 use crate::text::clean::lines;
-use crate::text::line::{Gutter, Line, Look};
+use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::sign;
 
@@ -64,7 +64,10 @@ pub(super) fn banded(mut all: Vec<Line>, right: &str, cx: &CellCx<'_>) -> CellLa
 /// The text that was sent in the place of the typed one: its length, unless unfolded.
 pub(super) fn sent(text: &str, cx: &CellCx<'_>) -> Vec<Line> {
     if cx.unfolded {
-        return super::output_lines(text, Role::Dim, cx);
+        // Mostly prose: it is wrapped between words.
+        let mut all = super::output_lines(text, Role::Dim, cx);
+        all.iter_mut().for_each(|line| line.wrap = Wrap::Word);
+        return all;
     }
     let mut line = Line::default();
     line.push(&format!("  sent text +{} {}", lines(text).count(), cx.unfold_key()), Look::of(Role::Dim));

@@ -52,6 +52,7 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
         assert!(wrong.stderr.contains(said), "{wrong:?}");
     }
     assert!(wrong.stdout.contains("worker         built in"), "{wrong:?}");
+    assert!(!wrong.stderr.contains("tiller agents list"), "it is that list: {wrong:?}");
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.code, Some(2), "{doctor:?}");
     assert!(doctor.stdout.contains("FAIL agents") && doctor.stdout.contains("worker.md:3:1"), "{doctor:?}");

@@ -41,6 +41,7 @@ fn a_skill_is_made_checked_listed_and_shown() {
     let said = place.ok(&["skills", "new", "my-skill"]);
     let file = place.home.join("config/skills/my-skill/SKILL.md");
     assert!(said.contains("SKILL.md") && file.is_file(), "{said}");
+    assert!(said.contains("Then `$my-skill` loads it at once"), "{said}");
     let folder = file.parent().unwrap().display().to_string();
     // Agents choose by its description: a template is not offered to them.
     assert!(place.ok(&["skills", "validate", "my-skill"]).contains("is valid, but not filled in yet"));

@@ -133,16 +133,14 @@ fn renew(setup: &Setup, before: &Pack, fetched: &Candidate, consent: Consent) ->
     put(setup, fetched, "updated", consent)
 }
 
+/// When what a pack brings is there.
+const WHEN: &str = "Open sessions find its skills by $ and its commands by / at once; agents are offered its skills from the next session on.";
+
 fn put(setup: &Setup, fetched: &Candidate, what: &str, consent: Consent) -> Result<Exit, Notice> {
     let pack = packs::home(setup)
         .install(&fetched.staged, fetched.origin.clone(), packs::now(setup))
         .map_err(|why| user(format!("It was not installed: {why}.")))?;
-    done(
-        &pack,
-        what,
-        &format!("{} is {what}. Its skills are used from the next session on.", pack.name),
-        consent,
-    )
+    done(&pack, what, &format!("{} is {what}. {WHEN}", pack.name), consent)
 }
 
 fn done(pack: &Pack, state: &str, words: &str, consent: Consent) -> Result<Exit, Notice> {
@@ -207,7 +205,7 @@ pub(super) fn trust(setup: &Setup, name: &str, consent: Consent) -> Result<Exit,
         return unchanged(name, &format!("{name} is not used."), consent);
     }
     let pack = home.agree(name, &contents.pins, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
-    done(&pack, "used", &format!("{name} is used from the next session on."), consent)
+    done(&pack, "used", &format!("{name} is used. {WHEN}"), consent)
 }
 
 /// Removes a pack.
@@ -263,7 +261,7 @@ pub(super) fn restore(setup: &Setup, name: &str, consent: Consent) -> Result<Exi
     }
     let pack = home.restore(earlier, packs::now(setup)).map_err(|why| user(format!("{why}.")))?;
     let Some(files) = changed else {
-        let words = format!("{name} is restored, and is used from the next session on.");
+        let words = format!("{name} is restored. {WHEN}");
         return done(&pack, "restored", &words, consent);
     };
     let words = format!(

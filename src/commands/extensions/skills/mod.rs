@@ -83,9 +83,11 @@ fn new(setup: &Setup, name: &str, project: bool, at: Option<&Path>, json: bool) 
         return say(&json_line(&json!({ "name": name, "file": file })));
     }
     let then = match (project, at) {
-        (_, Some(_)) => "Put the folder into the skills of a project or a pack to use it",
-        (true, None) => "It is used in this project once you trust it: `tiller trust`",
-        (false, None) => "It is used from the next session on",
+        (_, Some(_)) => "Put the folder into the skills of a project or a pack to use it".to_owned(),
+        (true, None) => "It is used in this project once you trust it: `tiller trust`".to_owned(),
+        (false, None) => {
+            format!("Then `${name}` loads it at once, and agents are offered it from the next session on")
+        }
     };
     let file = one_line(&file);
     say(&format!(

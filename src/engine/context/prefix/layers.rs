@@ -13,7 +13,7 @@ use tiller_config::PluginPlace;
 use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
 use tiller_protocol::view::{GitState, LayerCost};
-use tiller_protocol::{Cost, MemoryFile, Profile, Time};
+use tiller_protocol::{Cost, MemoryFile, MemoryRights, Profile, Time};
 use tiller_skills::{Skill, Style};
 
 use crate::context::prefix::project;
@@ -394,6 +394,7 @@ fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
                 }
             }
         }
+        None if definition.is_some_and(|d| d.memory == Some(MemoryRights::Off)) => {}
         None => {
             if let Some(i) = project::read(&facts.config.join("USER.md")) {
                 let i = facts.readable(i);

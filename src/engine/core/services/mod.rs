@@ -250,6 +250,17 @@ pub struct UserServices {
     pub exposure: Exposure,
 }
 
+impl UserServices {
+    /// With no more of memory than the main agent's definition says, where it says it.
+    fn with_memory_of(mut self, role: Option<&Definition>) -> Self {
+        if let Some(rights) = role.and_then(|r| r.memory) {
+            self.memory_rights = self.memory_rights.min(rights);
+            self.memory = self.memory.filter(|_| rights != MemoryRights::Off);
+        }
+        self
+    }
+}
+
 /// What a program that nothing confines can change or reach beside Tiller.
 #[derive(Clone, Default)]
 pub struct Exposure {
@@ -360,7 +371,7 @@ impl Services {
     pub(crate) fn new(config: EngineConfig) -> Self {
         let EngineConfig { environment: env, session, files, permit, .. } = config;
         let visible = main_tools(&config.tools, session.role.as_deref(), &config.config);
-        let mut user = config.user;
+        let mut user = config.user.with_memory_of(session.role.as_deref());
         user.trust = user.trust.map(|check| trust::applied(check, permit.clone(), config.crew.roles.clone()));
         Self {
             store: config.store,
@@ -439,7 +450,11 @@ fn main_tools(all: &Registry, role: Option<&Definition>, config: &Config) -> Vec
     };
     let has = |tool: &&'static dyn Tool| {
         let info = tool.info();
-        let granted = role.and_then(|r| r.tools.grants(info.name)).unwrap_or_else(|| usual(info.grant));
+        let memory = role.and_then(|r| r.memory).filter(|_| info.set == ToolSet::Memory);
+        let granted = match memory {
+            Some(rights) => rights != MemoryRights::Off,
+            None => role.and_then(|r| r.tools.grants(info.name)).unwrap_or_else(|| usual(info.grant)),
+        };
         granted && (crew.depth > 0 || info.set != ToolSet::Crew)
     };
     all.iter().filter(has).collect()

@@ -333,7 +333,9 @@ impl Source for SkillList {
                     Outcome::reload(vec![Effect::ask(CommandBody::Skill(switch), CHANGE), Effect::Task(keep)])
                 }
                 SkillUse::Hidden => toast("Another skill of this name is used. Turn that one off first."),
-                SkillUse::Broken => toast("It is not used already. Edit the file to correct it."),
+                SkillUse::Broken => {
+                    toast("It has an error, so it is not used anyway. Edit the file to correct it.")
+                }
                 SkillUse::Untrusted => toast("It is not used before you trust its files."),
             },
             _ if row.fixed => toast(format!("{} It has no versions here.", stays(&row))),

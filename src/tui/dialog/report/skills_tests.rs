@@ -69,6 +69,8 @@ fn only_what_a_skill_can_do_is_offered_and_a_change_names_it() {
     assert!(r.screen().contains("The skill deploy is turned off"), "{}", r.screen());
     r.run("type zzz; wait 1");
     assert!(r.screen().contains("No skill matches"), "{}", r.screen());
+    r.run("ctrl-u; type lint; wait 1000; ctrl-x; x; wait 1");
+    assert!(r.words().contains("It has an error, so it is not used anyway"), "{}", r.screen());
 }
 
 #[test]

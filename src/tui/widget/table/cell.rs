@@ -1,7 +1,7 @@
 //! A cell of a table, with its unit, role and mark.
 
 use crate::theme::Role;
-use crate::widget::draw;
+use crate::widget::{draw, sign};
 
 /// The content of a column in one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Cell {
     pub role: Role,
     /// A part of the text that stays in sight where the text is cut: start and end in bytes.
     pub mark: Option<(usize, usize)>,
+    /// It is a gauge of this much of that much: drawn anew where it is narrower, never cut.
+    pub gauge: Option<(u64, u64)>,
 }
 
 impl Default for Cell {
@@ -23,7 +25,7 @@ impl Default for Cell {
 impl Cell {
     /// Text in this role. It may be foreign: it is drawn clean, on one line.
     pub fn new(text: impl Into<String>, role: Role) -> Self {
-        Self { text: text.into(), unit: "", role, mark: None }
+        Self { text: text.into(), unit: "", role, mark: None, gauge: None }
     }
 
     /// Less important text.
@@ -34,6 +36,12 @@ impl Cell {
     /// A figure with its unit.
     pub fn number(text: impl Into<String>, unit: &'static str) -> Self {
         Self { unit, ..Self::new(text, Role::Text) }
+    }
+
+    /// A gauge of at most `cells` columns.
+    pub fn gauge(used: u64, limit: u64, cells: usize) -> Self {
+        let text = sign::gauge(used, limit, cells, draw::ascii());
+        Self { gauge: Some((used, limit)), ..Self::dim(text) }
     }
 
     /// A number of tokens, calls or the like in at most three digits: `39` `k`.

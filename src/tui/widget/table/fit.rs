@@ -4,8 +4,8 @@ use super::{Cell, Column, GAP, Kind, LEAST};
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
-use crate::widget::draw;
 use crate::widget::excerpt::excerpt;
+use crate::widget::{draw, sign};
 
 /// A column that is shown.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +92,14 @@ impl Fit {
                 Kind::Right => shorten_end(&part.text, part.end.saturating_sub(left), draw::ascii()),
                 Kind::Number => shorten_end(&part.text, part.end.saturating_sub(part.start), draw::ascii()),
             };
+            // As wide in each row, so that rows can be compared.
+            let text = match part.cell.gauge {
+                Some((used, limit)) => {
+                    let cells = width(&part.text).min(part.end.saturating_sub(part.start));
+                    sign::gauge(used, limit, cells, draw::ascii())
+                }
+                None => text,
+            };
             let start = match part.kind {
                 Kind::Right => part.end.saturating_sub(width(&text)),
                 _ => part.start,
@@ -109,7 +117,8 @@ impl Fit {
     /// The first column, and a sentence in place of all others: why the row cannot be chosen.
     pub fn row_with_reason(&self, first: &Cell, reason: &str) -> Line {
         let mut line = Line::new(Wrap::Cut);
-        let reason = shorten_end(&draw::clean(reason), self.room.saturating_sub(LEAST + GAP), draw::ascii());
+        let least = width(&first.shown()).min(self.room / 2).max(LEAST);
+        let reason = shorten_end(&draw::clean(reason), self.room.saturating_sub(least + GAP), draw::ascii());
         let left = self.room.saturating_sub(width(&reason) + GAP);
         line.push_strict(&shorten_end(&first.shown(), left, draw::ascii()), Look::of(first.role));
         line.pad_to(self.room.saturating_sub(width(&reason)), Look::of(Role::Dim));

@@ -148,3 +148,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_gauge_is_drawn_for_its_width_and_alike_in_each_row() {
+    const SHARES: &[Column] = &[Column::text("part").grows(), Column::text(""), Column::number("share")];
+    let row = |name: &str, used: u64| {
+        vec![Cell::new(name, Role::Text), Cell::gauge(used, 100, 20), Cell::number(format!("{used}.0"), " %")]
+    };
+    let rows = [row("a long name of a part", 1), row("the rest", 100)];
+    let fit = Widths::of(rows.iter().map(Vec::as_slice)).fit(SHARES, 50);
+    let drawn: Vec<String> = rows.iter().map(|r| fit.row(r).text().to_owned()).collect();
+    let sign = |filled: u64| crate::widget::sign::gauge(filled, 1, 1, false);
+    let cells = |at: usize, filled: u64| drawn[at].matches(sign(filled).as_str()).count();
+    assert!(!drawn.concat().contains('…') && drawn[0].contains("a long name of a part"), "{drawn:?}");
+    assert_eq!(cells(0, 1), 1, "{drawn:?}");
+    assert_eq!((cells(1, 1), cells(1, 0)), (cells(0, 0) + 1, 0), "{drawn:?}");
+}
+
+#[test]
+fn a_reason_leaves_half_of_the_row_to_the_name() {
+    let fit = Widths::default().fit(COLUMNS, 60);
+    let line =
+        fit.row_with_reason(&Cell::new("Set the effort of this session", Role::Text), &"why ".repeat(30));
+    assert!(line.text().starts_with("Set the effort of this session  "), "{}", line.text());
+    assert!(line.text().contains("why why"), "{}", line.text());
+}

@@ -11,8 +11,8 @@ use crate::model::Model;
 use crate::theme::Role;
 use crate::widget::table::{Cell, Column};
 
-/// Every action with its keys, those of this place first, then every action without a key. An action stands once: with
-/// the keys of the nearest place that has some.
+/// Every action with its keys, those of this place first, then every action without a key, with its `/` command. An
+/// action stands once: with the keys of the nearest place that has some.
 pub(super) fn everything(app: &App) -> Vec<Item> {
     let words = app.registry.words();
     let here = app.scopes();
@@ -30,8 +30,12 @@ pub(super) fn everything(app: &App) -> Vec<Item> {
     let mut rows: Vec<Item> = rows.into_iter().map(|(_, item)| item).collect();
     for (group, s) in words.actions().filter(|(_, s)| s.palette && app.keys.map.anywhere(s.action).is_none())
     {
-        let mut item = Item::new(s.action.0, s.help).detail("").cell(Cell::dim("no key"));
-        item.more = format!("{} {} {group}", s.action.0, s.label);
+        let command =
+            app.registry.commands().0.iter().find(|c| c.action().is_some_and(|a| a.0 == s.action.0));
+        let reach = command.map_or("no key".into(), |c| format!("/{}", c.name()));
+        let mut item = Item::new(s.action.0, s.help).detail("");
+        item.more = format!("{} {} {group} {reach}", s.action.0, s.label);
+        item = item.cell(Cell::dim(reach));
         item.decides = s.ends;
         rows.push(item);
     }

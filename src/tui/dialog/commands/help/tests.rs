@@ -53,6 +53,9 @@ fn typing_finds_everything_else() {
     let mut r = Robot::new(118, 32);
     r.run("f1; type next hunk");
     assert!(r.screen().contains("in Diff review"), "{}", r.screen());
+    let mut without_key = Robot::new(118, 32);
+    without_key.run("f1; type restore versions");
+    assert!(without_key.screen().contains("/skills"), "{}", without_key.screen());
     r.run(
         "backspace; backspace; backspace; backspace; backspace; backspace; backspace; backspace; backspace",
     );

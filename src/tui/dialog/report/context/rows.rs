@@ -6,10 +6,8 @@ use tiller_protocol::notice::capital;
 use tiller_protocol::view::{ContextReport, LayerCost};
 
 use crate::dialog::picker::Item;
-use crate::theme::Role;
 use crate::view::words::grouped;
 use crate::widget::table::{Cell, Column};
-use crate::widget::{draw, sign};
 
 /// Cells of the gauge of a share.
 const BAR: usize = 20;
@@ -60,9 +58,9 @@ pub(super) fn of_report(r: &ContextReport) -> Vec<(Row, Item)> {
     let row = |name: String, n: u64, budget: Option<u64>, note: String| {
         let share = |w: u64| n as f64 * 100.0 / w.max(1) as f64;
         let percent = r.window.map_or(Cell::dim(""), |w| Cell::number(format!("{:.1}", share(w)), " %"));
-        let bar = r.window.map_or(String::new(), |w| sign::gauge(n, w, BAR, draw::ascii()));
+        let bar = r.window.map_or(Cell::dim(""), |w| Cell::gauge(n, w, BAR));
         Item { more: note, ..Item::new("", name) }
-            .cell(Cell::new(bar, Role::Dim))
+            .cell(bar)
             .cell(percent)
             .cell(Cell::number(grouped(n), ""))
             .cell(budget.map_or(Cell::dim(""), |b| Cell::number(grouped(b), "")))
