@@ -534,6 +534,60 @@ async fn the_last_sessions_that_were_quit_get_their_chance_at_the_next_start_eac
     assert_eq!(chances(&fake), 0);
 }
 
+/// What was said to one model is not sent to another one, unless that is the fast tier, which the user has set for such work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_before_is_asked_about_with_its_own_model_or_with_the_fast_tier() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    let with_model = |model: &'static str, fast: Option<&str>| {
+        let (memory, fast) = (Arc::clone(&memory), fast.map(str::to_owned));
+        move |p: &mut EngineConfig| {
+            p.session.model = Some(tiller_protocol::ModelRef(model.into()));
+            p.config.tiers.fast = fast;
+            with(&memory)(p);
+        }
+    };
+    for (model, word) in [("fake/own", "job1"), ("fake/own", "job2")] {
+        let fake = Fake::with(|n, _| says(&format!("answer {n}")));
+        let change = with_model(model, None);
+        let change = move |p: &mut EngineConfig| {
+            p.config.memory.save = false;
+            change(p);
+        };
+        let mut rig = place.start_with(&fake, change).await;
+        for n in 0..6 {
+            rig.turn(&format!("{word} {n}")).await;
+        }
+        rig.quit().await;
+    }
+    let asked = |fake: &Fake| -> Vec<(String, String)> {
+        let all = (0..fake.count()).map(|n| fake.request(n)).filter(|r| r.tools.len() == 1);
+        all.map(|r| (r.model.clone(), word(&r))).collect()
+    };
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with_model("fake/other", None)).await;
+    rig.notice("a fact of job2, and 1 more").await;
+    rig.quit().await;
+    let wanted = [("own", "job2"), ("own", "job1")].map(|(model, word)| (model.to_owned(), word.to_owned()));
+    assert_eq!(asked(&fake), wanted);
+
+    let change = with_model("fake/own", None);
+    let change = move |p: &mut EngineConfig| {
+        p.config.memory.save = false;
+        change(p);
+    };
+    let mut rig = place.start_with(&Fake::with(|_, _| says("hi")), change).await;
+    for n in 0..6 {
+        rig.turn(&format!("job3 {n}")).await;
+    }
+    rig.quit().await;
+    let fake = fact_saver();
+    let mut rig = place.start_with(&fake, with_model("fake/other", Some("fake/quick"))).await;
+    rig.notice("a fact of job3").await;
+    rig.quit().await;
+    assert_eq!(asked(&fake), [("quick".to_owned(), "job3".to_owned())]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chances_that_no_model_answered_are_given_again_but_not_those_of_old_or_open_sessions() {
     let mut place = Place::new();

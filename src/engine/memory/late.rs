@@ -8,7 +8,7 @@ use tiller_store::{Filter, MadeBy, Store};
 use crate::context::msg::ContextMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::memory::msg::{LateChance, MemoryMsg};
+use crate::memory::msg::{EndedSession, LateChance, MemoryMsg};
 use crate::memory::save::{self, MemorySave};
 
 /// Sessions that get their chance at one start, at most, and those that are looked at for it.
@@ -21,7 +21,8 @@ const LATEST: i64 = 7 * 24 * 3_600 * 1_000;
 
 /// Looks for sessions of this folder that ended lately. Does not wait for it.
 pub(crate) fn begin(core: &mut Core) {
-    if chance(core).is_none() {
+    let by_person = core.services.made_by == MadeBy::Person && core.lifecycle.quitting.is_none();
+    if !by_person || !save::is_on(core) {
         return;
     }
     let (store, tx, open) = (core.services.store.clone(), core.tx.clone(), core.session.id);
@@ -38,21 +39,23 @@ pub(crate) fn begin(core: &mut Core) {
 }
 
 /// Sessions of a folder that were used since a time and are not open anywhere, the latest first.
-fn ended(store: &Store, project: String, open: SessionId, since: Time) -> Vec<SessionId> {
+fn ended(store: &Store, project: String, open: SessionId, since: Time) -> Vec<EndedSession> {
     let filter = Filter { project: Some(project), limit: LOOKED_AT, ..Filter::default() };
     let all = store.sessions().list(&filter).unwrap_or_default();
     let ended = all.into_iter().filter(|s| s.id != open && s.open_in.is_none() && s.used >= since);
-    ended.map(|s| s.id).collect()
+    ended.map(|s| EndedSession { id: s.id, model: s.model }).collect()
 }
 
-/// The request, without a session yet. `None`: there is no model for it, or its budget is used up.
-fn chance(core: &mut Core) -> Option<MemorySave> {
-    let by_person = core.services.made_by == MadeBy::Person && core.lifecycle.quitting.is_none();
-    if by_person { save::prepare(core, Vec::new(), save::is_worthwhile) } else { None }
+/// The request, without the words of the session yet. `None`: its model cannot be asked, or the budget is used up.
+fn chance(core: &mut Core, session: &EndedSession) -> Option<MemorySave> {
+    if core.lifecycle.quitting.is_some() {
+        return None;
+    }
+    save::prepare(core, &session.model, Vec::new(), save::is_worthwhile)
 }
 
 /// The sessions that may get their chance are known.
-pub(crate) fn found(core: &mut Core, sessions: Vec<SessionId>) {
+pub(crate) fn found(core: &mut Core, sessions: Vec<EndedSession>) {
     let late = &mut core.context.late;
     (late.waiting, late.left) = (sessions.into(), SESSIONS);
     next(core);
@@ -68,17 +71,19 @@ pub(crate) fn next(core: &mut Core) {
     if late.left == 0 {
         late.waiting.clear();
     }
-    late.waiting.retain(|session| *session != open);
-    let Some(session) = late.waiting.pop_front() else { return finish(core) };
-    // The budget may be used up since the last one.
-    let Some(save) = chance(core) else {
-        core.context.late.waiting.clear();
-        return finish(core);
+    late.waiting.retain(|session| session.id != open);
+    // A session whose model cannot be asked now keeps its chance: another model does not get to see it.
+    let (session, save) = loop {
+        let Some(session) = core.context.late.waiting.pop_front() else { return finish(core) };
+        if let Some(save) = chance(core, &session) {
+            break (session, save);
+        }
     };
-    core.context.late.asking = Some(save.canceller());
+    let id = session.id;
+    core.context.late.asking = Some((session, save.canceller()));
     let tx = core.tx.clone();
     core.spawn(async move {
-        let came = given(save, session).await;
+        let came = given(save, id).await;
         let _ = tx.send(Msg::Context(ContextMsg::Memory(MemoryMsg::LateChance(came)))).await;
     });
 }
@@ -93,7 +98,7 @@ async fn given(save: MemorySave, session: SessionId) -> LateChance {
 /// One session had its chance, or was skipped, or keeps it.
 pub(crate) fn over(core: &mut Core, came: LateChance) {
     let late = &mut core.context.late;
-    late.asking = None;
+    let asked = late.asking.take();
     match came {
         LateChance::Skipped => {}
         LateChance::Asked(kept) => {
@@ -109,9 +114,11 @@ pub(crate) fn over(core: &mut Core, came: LateChance) {
             }
         }
         // The request may have a price: it counts as one.
-        LateChance::Cancelled(session) => {
+        LateChance::Cancelled => {
             late.left = late.left.saturating_sub(1);
-            late.waiting.push_front(session);
+            if let Some((session, _)) = asked {
+                late.waiting.push_front(session);
+            }
         }
     }
     next(core);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tiller_memory::MemoryError;
-use tiller_protocol::{EntryId, SessionId};
+use tiller_protocol::{EntryId, ModelRef, SessionId};
 use tiller_tool::MemoryOrigin;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ pub(crate) enum MemoryMsg {
     /// The files and the learnings follow the session to another branch: what moved, in sentences.
     Moved(Result<Vec<String>, MemoryError>),
     /// Sessions of this folder that ended lately, the latest first.
-    Ended(Vec<SessionId>),
+    Ended(Vec<EndedSession>),
     /// What came of the chance to save of one of them.
     LateChance(LateChance),
 }
@@ -28,19 +28,26 @@ pub(crate) enum LateChance {
     Asked(Vec<String>),
     /// The model could not be asked. The session keeps its chance.
     Failed,
-    /// The request about this session was ended before its answer. The session keeps its chance.
-    Cancelled(SessionId),
+    /// The request was ended before its answer. The session keeps its chance.
+    Cancelled,
+}
+
+/// A session that ended, and the model that it was led with.
+#[derive(Clone, Debug)]
+pub(crate) struct EndedSession {
+    pub(crate) id: SessionId,
+    pub(crate) model: ModelRef,
 }
 
 /// The sessions that ended before and may get their chance to save now.
 #[derive(Default)]
 pub(crate) struct LateChances {
     /// Those that were not looked at yet, the latest session first.
-    pub(crate) waiting: VecDeque<SessionId>,
+    pub(crate) waiting: VecDeque<EndedSession>,
     /// How many of them may be asked about.
     pub(crate) left: usize,
-    /// One is being looked at or asked about: ends that request.
-    pub(crate) asking: Option<CancellationToken>,
+    /// The one that is being looked at or asked about, and what ends that request.
+    pub(crate) asking: Option<(EndedSession, CancellationToken)>,
     /// How many requests in a row no model answered.
     pub(crate) failures: usize,
     /// What was kept of those before, in sentences.
@@ -50,8 +57,8 @@ pub(crate) struct LateChances {
 impl LateChances {
     /// A turn of the user's begins: the request of the moment ends.
     pub(crate) fn turn_began(&self) {
-        if let Some(asking) = &self.asking {
-            asking.cancel();
+        if let Some((_, request)) = &self.asking {
+            request.cancel();
         }
     }
 }

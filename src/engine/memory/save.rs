@@ -14,7 +14,8 @@ use tiller_memory::files::{Edit, Route};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     AgentId, Clock, Entry, EntryBody, EntryId, EventBody, MemoryFile, MemoryRights, MemoryScope,
-    MemoryTarget, Notice, NoticeKind, Provenance, SessionId, Taint, Time, ToolCall, ToolCatalog, ToolSpec,
+    MemoryTarget, ModelRef, Notice, NoticeKind, Provenance, SessionId, Taint, Time, ToolCall, ToolCatalog,
+    ToolSpec,
 };
 use tiller_store::Store;
 use tiller_tool::Tool;
@@ -74,13 +75,15 @@ pub(crate) fn before_compaction(core: &mut Core) -> Option<MemorySave> {
     if !is_worthwhile_midway(&path) {
         return None;
     }
-    prepare(core, path, is_worthwhile_midway)
+    let own = core.session.model.clone();
+    prepare(core, &own, path, is_worthwhile_midway)
 }
 
 /// The chance of the open session, which is left for another one. Does not wait for it.
 pub(crate) fn at_end(core: &mut Core) {
     let path = since(&core.session.history.path, core.context.saved);
-    let save = prepare(core, path, is_worthwhile).filter(|save| is_worthwhile(&save.path));
+    let own = core.session.model.clone();
+    let save = prepare(core, &own, path, is_worthwhile).filter(|save| is_worthwhile(&save.path));
     core.context.saved = None;
     if let Some(save) = save {
         core.spawn(async move { save.run().await });
@@ -139,24 +142,30 @@ pub(super) fn is_worthwhile(path: &[Arc<Entry>]) -> bool {
     prompts(path) >= PROMPTS || said.map(|e| tokens::of_entry(e)).sum::<u64>() >= TOKENS
 }
 
-/// The request about what of `path` is to be kept, which is made if `is_worth` says so of what no chance has seen. `None`: memory
-/// is off, or no model can be asked.
+/// Whether sessions get a chance to save: memory is on, and this engine may write it.
+pub(super) fn is_on(core: &Core) -> bool {
+    let config = core.services.config();
+    core.services.user.memory.is_some()
+        && config.memory.save
+        && config.memory.approve != MemoryApproval::Never
+        && core.services.user.memory_rights == MemoryRights::Write
+        && core.identity.owns_session()
+        && !core.session.read_only
+}
+
+/// The request about what of `path` is to be kept, which is made if `is_worth` says so of what no chance has seen. `own`: the model
+/// that its session was led with. `None`: memory is off, or that model cannot be asked.
 pub(super) fn prepare(
     core: &mut Core,
+    own: &ModelRef,
     path: Vec<Arc<Entry>>,
     is_worth: fn(&[Arc<Entry>]) -> bool,
 ) -> Option<MemorySave> {
-    let config = core.services.config();
-    let memory = core.services.user.memory.clone()?;
-    let may = config.memory.save && config.memory.approve != MemoryApproval::Never;
-    let writes = core.services.user.memory_rights == MemoryRights::Write;
-    if !may || !writes || !core.identity.owns_session() || core.session.read_only {
-        return None;
-    }
+    let memory = core.services.user.memory.clone().filter(|_| is_on(core))?;
     let tool: &dyn Tool = core.services.tool("memory")?;
     let spec = tool.spec();
-    let asked = compaction::summariser(core);
-    if model::is_demo(core, &asked) || money::may_ask(core, &asked).is_err() {
+    let asked = compaction::summariser_of(core, own);
+    if model::is_demo(core, own) || model::is_demo(core, &asked) || money::may_ask(core, &asked).is_err() {
         return None;
     }
     let provider = model::provider(core, &asked).ok()?;
@@ -238,7 +247,7 @@ impl MemorySave {
             biased;
             () = self.cancel.cancelled() => {
                 claim.give_back().await;
-                return LateChance::Cancelled(self.session);
+                return LateChance::Cancelled;
             }
             answer = tokio::time::timeout(TIME, asked) => answer,
         };

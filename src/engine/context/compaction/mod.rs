@@ -137,9 +137,15 @@ pub(crate) fn keep(core: &Core) -> KeepLimits {
 
 /// The fast tier's model; the session's model where there is none or its budget is used up.
 pub(crate) fn summariser(core: &Core) -> ModelRef {
+    summariser_of(core, &core.session.model)
+}
+
+/// The model that sums up a session which was led with this model: the fast tier, else that model. No other one gets to see the
+/// session.
+pub(crate) fn summariser_of(core: &Core, own: &ModelRef) -> ModelRef {
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     fast.filter(|f| model::provider(core, f).is_ok() && money::may_ask(core, f).is_ok())
-        .unwrap_or_else(|| core.session.model.clone())
+        .unwrap_or_else(|| own.clone())
 }
 
 pub(crate) fn compacted(core: &mut Core, done: CompactionResult) {
