@@ -32,7 +32,7 @@ pub(crate) fn command(core: &mut Core, client: ClientId, cause: CommandId, comma
         let said = carry_out(memory, command, from)?;
         let rules = learnings.as_ref().and_then(|learnings| learnings.rules());
         if let (Some(text), Some(rules)) = (text.filter(|_| said.contains(BUT_NO_RULE)), rules) {
-            rules.was_told(&text);
+            rules.fault_reported(&text);
         }
         Ok(ReplyEvent::DoneReply { said })
     });

@@ -279,8 +279,8 @@ impl RuleBook {
         new.map(RuleFault::as_sentence).collect()
     }
 
-    /// Takes note that the user was told why the entry with this text is no rule. Blocks.
-    pub fn was_told(&self, text: &str) {
+    /// Counts the fault of the entry with this text as reported: another notice has named it. Blocks.
+    pub fn fault_reported(&self, text: &str) {
         let (read, text) = (self.of_files(), Entry::new("", text).text);
         let told = read.faults.iter().filter(|fault| Entry::of_line(&fault.place.1).text == text);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);

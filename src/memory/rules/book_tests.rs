@@ -63,7 +63,7 @@ fn rules_are_read_from_entries_and_again_when_the_file_changes() {
     assert_eq!(marks(&book), [("y [when: nothing]".to_owned(), format!("It is no rule: {why}"))]);
     // What the answer to a note has said is not said again.
     std::fs::write(dir.path().join("MEMORY.md"), "- new [when: z]\n- 2026-11-28: told [when: z]\n").unwrap();
-    book.was_told(" told [when: z]\n");
+    book.fault_reported(" told [when: z]\n");
     let told = book.new_faults();
     assert!(told.len() == 1 && told[0].starts_with("\"new [when: z]\""), "{told:?}");
 }
