@@ -10,9 +10,9 @@ use crate::files::outside_changes::Scripted;
 use crate::hooks::{hook, hook_for, hooks};
 use crate::rig::*;
 
-/// Writes its input to a file of this name, whole at once.
+/// Writes its input to a file of this name, whole at once, also where two hooks run at the same time.
 fn keep(name: &str) -> String {
-    format!("cat >{name}.part && mv {name}.part {name}")
+    format!("cat >{name}.$$ && mv {name}.$$ {name}")
 }
 
 /// Waits for the input that [`keep`] wrote.
@@ -158,8 +158,8 @@ async fn agents_are_denied_and_followed() {
     });
     let set = hooks(&place, |h| {
         h.agent_start.push(hook(r#"if grep -q '"task":"bad"'; then echo 'no bad work' >&2; exit 2; fi"#));
-        h.agent_end
-            .push(hook(&format!("grep '\"label\":\"good\"' >good.part && mv good.part good; {}", "true")));
+        // Both agents may end at the same time.
+        h.agent_end.push(hook("grep '\"label\":\"good\"' >good.$$ && mv good.$$ good; true"));
         // The first task of an agent is no message of the user's.
         h.user_prompt.push(hook("echo x >>prompts"));
     });
