@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
@@ -193,20 +193,26 @@ impl Family {
 
 /// Between two looks at an environment that is empty.
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
-/// Looks at an environment that is empty.
+/// Looks at an environment that is empty, of a process that has its arguments.
 const EXEC_LOOKS: usize = 9;
+/// Longest wait for a process that is within `exec`: on a busy machine it is not run for a while there.
+const EXEC_LONGEST: Duration = Duration::from_millis(300);
 
 /// Whether the environment of a process, as `me` sees it, has the marker. The file is empty while the process is within
-/// `exec`: it has its new memory then, and not yet its environment. So a living child of `me`, which may be an orphan that
-/// begins another program at this moment, is looked at again for some milliseconds. Blocks that long.
+/// `exec`: it has its new memory then, and not yet its arguments and, right after them, its environment. So a living child of
+/// `me`, which may be an orphan that begins another program at this moment, is looked at again. Blocks that long.
 fn has_marker(s: &Stat, me: i32, marker: &str) -> bool {
     // At most the start of huge environments; the kernel keeps the whole block readable.
     let read = || std::fs::read(format!("/proc/{}/environ", s.pid));
+    let has_arguments =
+        || std::fs::read(format!("/proc/{}/cmdline", s.pid)).is_ok_and(|args| !args.is_empty());
     let Ok(mut env) = read() else { return false };
-    for _ in 0..EXEC_LOOKS {
-        if !env.is_empty() || s.parent != me || s.dead() {
-            break;
+    let (mut looks, until) = (0, Instant::now() + EXEC_LONGEST);
+    while env.is_empty() && s.parent == me && looks < EXEC_LOOKS && Instant::now() < until {
+        if stat(s.pid).is_none_or(|now| now.dead() || now.start != s.start) {
+            return false;
         }
+        looks += usize::from(has_arguments());
         std::thread::park_timeout(EXEC_PAUSE);
         match read() {
             Ok(now) => env = now,
