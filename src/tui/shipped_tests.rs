@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::registry;
 use crate::keymap::{Chord, Keymap, preset, show};
 
-/// The folders and files that are read, below the root of the repository. What has changed is told of in `CHANGELOG.md`,
+/// The folders and files that are read, below the root of the repository. What has changed is described in `CHANGELOG.md`,
 /// which may name keys of the past.
 const TEXTS: &[&str] = &["README.md", "CONTRIBUTING.md", "skills", "assets", "src/tool"];
 

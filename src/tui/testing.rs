@@ -15,6 +15,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_config::schema;
+use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, RuleArgument, SeqIds, SessionId, Time,
     ToolCatalog, ToolGrant, ToolInfo, ToolSet, ToolVerb, Touch,
@@ -153,6 +154,17 @@ impl Robot {
     /// One event of the engine's.
     pub fn event(&mut self, body: EventBody) -> &mut Self {
         self.cause(None, body)
+    }
+
+    /// The end of a turn that did what was asked.
+    pub fn turn_done(&mut self) -> &mut Self {
+        self.event(EventBody::Turn(TurnEvent::TurnFinished {
+            status: TurnStatus::Done,
+            text: String::new(),
+            usage: tiller_protocol::Usage::default(),
+            cost_usd: None,
+            error: None,
+        }))
     }
 
     /// One event that answers a command.

@@ -140,10 +140,8 @@ async fn where_the_user_is_asked_the_exact_difference_is_shown() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn children_have_the_memory_that_their_definition_says() {
-    let mut place = Place::new();
-    let memory = remembering(&mut place, MemoryApproval::Always);
+/// The user keeps an entry that is to be found in prompts.
+fn sky(memory: &Memory) {
     memory
         .write(
             MemoryTarget::default(),
@@ -151,6 +149,13 @@ async fn children_have_the_memory_that_their_definition_says() {
             tiller_protocol::Provenance { taint: Taint::Person, ..Default::default() },
         )
         .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn children_have_the_memory_that_their_definition_says() {
+    let mut place = Place::new();
+    let memory = remembering(&mut place, MemoryApproval::Always);
+    sky(&memory);
     for (front, sees, has, writes) in [
         ("description: x", false, false, false),
         ("description: x\nmemory: off", false, false, false),
@@ -200,13 +205,7 @@ async fn children_have_the_memory_that_their_definition_says() {
 async fn the_main_agent_has_the_memory_that_its_definition_says() {
     let mut place = Place::new();
     let memory = remembering(&mut place, MemoryApproval::Always);
-    memory
-        .write(
-            MemoryTarget::default(),
-            &tiller_memory::files::Edit::Append("the sky is green".into()),
-            tiller_protocol::Provenance { taint: Taint::Person, ..Default::default() },
-        )
-        .unwrap();
+    sky(&memory);
     for (at, (front, sees, has, writes)) in [
         ("description: x", true, true, true),
         ("description: x\nmemory: off", false, false, false),

@@ -111,7 +111,7 @@ pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bo
 }
 
 /// Presses keys of a list that decide something, and waits until it is so. They count once the list was in sight for a moment.
-/// They are pressed again only when they were not heard: what comes late would be decided about the next row as well.
+/// They are pressed again only when they had no effect: what comes late would be decided about the next row as well.
 pub(crate) fn decide(term: &mut Term, keys: &str, done: impl Fn(&Term) -> bool) {
     let heard = (0..6).any(|_| {
         let_deafness_pass();

@@ -182,7 +182,7 @@ impl Server {
             state.failure = Some(Failure::revoked());
             state.connection.take()
         };
-        // A program ends when the last call lets go of its connection; calls end now.
+        // A program ends once no call uses its connection; calls end now.
         if let Some(connection) = connection {
             connection.running.cancellation_token().cancel();
         }

@@ -449,6 +449,16 @@ pub(crate) fn makes_unasked(place: &Place, go: &std::path::Path) -> Programs {
     toy(place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &script))
 }
 
+/// Waits until the program of [`makes_unasked`] makes its call.
+pub(crate) async fn until_its_call(rig: &mut Rig) {
+    rig.until_of("its call", |e| {
+        let start =
+            matches!(&e.body, EventBody::Tool(ToolEvent::ToolStarted { target, .. }) if target == "make it");
+        start.then_some(())
+    })
+    .await;
+}
+
 /// What a program does by its own rules counts as its work: in the feed, on its row, in its diff, in the audit, and
 /// when the user restores files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -470,12 +480,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
         })
         .await;
     rig.submit("go");
-    rig.until_of("its call", |e| {
-        let start =
-            matches!(&e.body, EventBody::Tool(ToolEvent::ToolStarted { target, .. }) if target == "make it");
-        start.then_some(())
-    })
-    .await;
+    until_its_call(&mut rig).await;
     assert_eq!(watcher.told(), ["main/a1 runs make it true"]);
     // States are stored one after the other: with this answer, the state before the call is stored.
     let message = crate::files::checkpoints::messages(&mut rig).await[0];

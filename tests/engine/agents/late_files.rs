@@ -3,11 +3,11 @@
 use serde_json::json;
 use tiller_engine::files::Keeper;
 use tiller_protocol::command::Query;
-use tiller_protocol::event::{ToolEvent, TurnEvent};
+use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{AgentCommand, AgentState, EventBody};
 
 use crate::agents::delegation::{agent, delegate, first, result, row, state};
-use crate::agents::external::makes_unasked;
+use crate::agents::external::{makes_unasked, until_its_call};
 use crate::agents::user_commands::{spawn, to};
 use crate::files::checkpoints::{keeps, messages};
 use crate::rig::*;
@@ -43,12 +43,7 @@ async fn the_report_of_a_program_waits_for_the_state_after_its_last_call() {
         })
         .await;
     rig.submit("go");
-    rig.until_of("its call", |e| {
-        let start =
-            matches!(&e.body, EventBody::Tool(ToolEvent::ToolStarted { target, .. }) if target == "make it");
-        start.then_some(())
-    })
-    .await;
+    until_its_call(&mut rig).await;
     // States are stored one after the other: with this answer, the state before the call is stored.
     let entry = messages(&mut rig).await[0];
     rig.query(Query::RestorePreview { entry }).await;

@@ -65,7 +65,7 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn @toy:pty hello");
     term.keys("\x1b3");
-    // What the conversation says of it comes before its row.
+    // Its text in the conversation is shown before its row.
     term.wait("its row", |s| s.contains("K stop all") && !agent_row(s, "a1 ").is_empty());
     term.keys("j\r");
     term.wait("its terminal", |s| s.contains("r enter") && s.contains("x stop"));

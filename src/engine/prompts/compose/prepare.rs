@@ -98,7 +98,7 @@ pub(super) fn start(core: &mut Core, job: MessageJob) -> JoinHandle<()> {
     })
 }
 
-/// Takes out of the messages what they name. A notice tells the user of names that cannot be used.
+/// Takes out of the messages what they name. A notice lists the names that cannot be used.
 fn named_messages(
     core: &Core,
     goal: &Destination,

@@ -222,13 +222,7 @@ fn the_end_of_a_turn_reads_the_list_again() {
     r.clear().cause(id, reply(all));
     r.run("type deploy; wait 1000");
     assert!(r.screen().contains("Not used yet"), "{}", r.screen());
-    r.event(EventBody::Turn(TurnEvent::TurnFinished {
-        status: tiller_protocol::event::TurnStatus::Done,
-        text: String::new(),
-        usage: Default::default(),
-        cost_usd: None,
-        error: None,
-    }));
+    r.turn_done();
     let id = asked(&r);
     assert!(id.is_some(), "{:?}", r.commands());
     r.cause(id, reply(rows()));

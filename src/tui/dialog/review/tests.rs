@@ -431,12 +431,6 @@ fn the_view_asks_when_it_gets_the_focus_and_again_when_a_turn_has_ended() {
     // Nothing has happened since: nothing is asked.
     r.run("esc; alt-6");
     assert_eq!(asked(&r), 1);
-    r.event(EventBody::Turn(TurnEvent::TurnFinished {
-        status: tiller_protocol::event::TurnStatus::Done,
-        text: String::new(),
-        usage: Default::default(),
-        cost_usd: None,
-        error: None,
-    }));
+    r.turn_done();
     assert_eq!(asked(&r), 2, "it is being looked at");
 }

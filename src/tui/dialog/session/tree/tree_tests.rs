@@ -441,13 +441,7 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     r.cause(Some(asked[0].0), EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
     r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: Vec::new() })));
     assert!(r.screen().contains("Sessions appear here once you have sent a message"), "{}", r.screen());
-    r.clear().event(EventBody::Turn(TurnEvent::TurnFinished {
-        status: tiller_protocol::event::TurnStatus::Done,
-        text: String::new(),
-        usage: Default::default(),
-        cost_usd: None,
-        error: None,
-    }));
+    r.clear().turn_done();
     let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
     assert!(list.is_some(), "it is asked for once there is something");
     r.cause(list, EventBody::Reply(Box::new(rows)));
