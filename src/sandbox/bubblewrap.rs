@@ -2,7 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
+use tiller_tool::shell::Launch;
+
 use crate::policy::{Network, Policy};
+
+/// Commands have a private folder in its place.
+const TMP: &str = "/tmp";
+
+/// Folders below `/tmp` without which a command cannot work: its home folder, its program, and the programs of its `PATH`.
+/// An installation is given whole, since what lies in its `bin` needs what lies beside that. Real paths.
+pub(crate) fn needed(launch: &Launch) -> Vec<PathBuf> {
+    let value = |name: &str| launch.env.iter().find(|(n, _)| n == name).map_or("", |(_, value)| value);
+    let installation = |bin: PathBuf| match bin.file_name().and_then(|name| name.to_str()) {
+        Some("bin" | ".bin" | "sbin") => bin.parent().map(Path::to_owned).unwrap_or(bin),
+        _ => bin,
+    };
+    // The program may be a link.
+    let program = [launch.program.clone()].into_iter().chain(launch.program.canonicalize());
+    let programs = program.filter_map(|path| path.parent().map(Path::to_owned));
+    let programs = programs.chain(std::env::split_paths(value("PATH"))).map(installation);
+    let all = programs.chain([PathBuf::from(value("HOME"))]).filter(|path| path.is_absolute());
+    let mut all: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
+    all.retain(|path| path.starts_with(TMP) && path != Path::new(TMP));
+    all.sort();
+    all.dedup();
+    all
+}
 
 /// Everything up to the program, `--` included. `visible`: what must be visible inside, as the launcher.
 pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Vec<String> {
@@ -20,11 +45,13 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
     let mut mount = |kind: &str, from: &Path, to: &Path| {
         args.extend([kind.to_owned(), from.display().to_string(), to.display().to_string()]);
     };
-    let tmp = Path::new("/tmp");
+    let tmp = Path::new(TMP);
     let writable = policy.writable_folders();
     // What lies in the folder that the private one hides is shown again, read-only.
     let proxy = policy.proxy_socket().and_then(Path::parent);
-    for path in [folder, &policy.workspace].into_iter().chain(visible.iter().copied()).chain(proxy) {
+    let needed = policy.needed.iter().map(PathBuf::as_path);
+    let shown = needed.chain([folder, &policy.workspace]).chain(visible.iter().copied()).chain(proxy);
+    for path in shown {
         if path.starts_with(tmp) && path != tmp && !writable.iter().any(|w| path.starts_with(w)) {
             mount("--ro-bind", path, path);
         }
@@ -62,7 +89,8 @@ pub(crate) fn arguments(policy: &Policy, folder: &Path, visible: &[&Path]) -> Ve
         mount("--ro-bind", &path, &path);
     }
     for path in hidden {
-        let shown = writable.iter().chain([&policy.workspace]).any(|folder| path.starts_with(folder));
+        let shown = writable.iter().chain(&policy.needed).chain([&policy.workspace]);
+        let shown = shown.into_iter().any(|folder| path.starts_with(folder));
         if path.starts_with(tmp) && !shown {
             continue;
         }
@@ -140,5 +168,27 @@ mod tests {
         assert!(at("--ro-bind", "work/.git/hooks") < at("--tmpfs", "home/.ssh"));
         assert!(!args.contains(&"--share-net".to_owned()));
         assert_eq!(args.last().map(String::as_str), Some("--"));
+    }
+
+    #[test]
+    fn home_and_programs_below_the_private_folder_are_needed() {
+        let tmp = tempfile::tempdir_in(TMP).unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["home", "venv/bin", "tools", "other/bin"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink("../../other/bin/run", top.join("venv/bin/run")).unwrap();
+        std::fs::write(top.join("other/bin/run"), "").unwrap();
+        let at = |path: &str| top.join(path).display().to_string();
+        let env =
+            [("HOME", at("home")), ("PATH", format!("/usr/bin:{}:{}:/tmp:rel", at("tools"), at("missing")))];
+        let launch = Launch {
+            program: top.join("venv/bin/run"),
+            args: Vec::new(),
+            env: env.map(|(name, value)| (name.to_owned(), value)).into(),
+            folder: top.clone(),
+        };
+        let expected = ["home", "other", "tools", "venv"].map(|name| top.join(name));
+        assert_eq!(needed(&launch), expected);
     }
 }

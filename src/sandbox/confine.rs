@@ -131,7 +131,7 @@ impl Confined {
 
     /// The launch of `step` in the sandbox.
     pub(crate) fn step(&self, launch: Launch, step: Step) -> Launch {
-        self.resolved().change(launch, step, None)
+        self.for_launch(&launch).change(launch, step, None)
     }
 
     /// The launch in the sandbox, with a supervisor where the system has them. What the command is refused goes to
@@ -148,7 +148,7 @@ impl Confined {
         watch: &CommandWatch,
         servers: &Servers,
     ) -> Launch {
-        let own = self.resolved();
+        let own = self.for_launch(&launch);
         #[cfg(target_os = "linux")]
         let supervisor =
             Confinement::find().notification.then(|| supervisor::start(&own, watch, servers)).flatten();
@@ -157,9 +157,13 @@ impl Confined {
         own.change(launch, step, supervisor)
     }
 
-    /// With its paths looked up, for one launch.
-    pub(crate) fn resolved(&self) -> Self {
-        Self { policy: self.policy.resolved(), ..self.clone() }
+    /// With its paths looked up, for this launch.
+    pub(crate) fn for_launch(&self, launch: &Launch) -> Self {
+        let mut policy = self.policy.resolved();
+        if self.method == Method::Bubblewrap && policy.profile != Profile::Floor {
+            policy.needed = bubblewrap::needed(launch);
+        }
+        Self { policy, ..self.clone() }
     }
 
     pub(crate) fn change(&self, mut launch: Launch, step: Step, supervisor: Option<PathBuf>) -> Launch {

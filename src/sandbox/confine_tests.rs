@@ -146,6 +146,41 @@ fn bubblewrap_keeps_protected_names_in_place() {
     }
 }
 
+/// Where everything lies below `/tmp`, a private `/tmp` shows the home folder and the programs, read-only.
+#[test]
+fn a_home_folder_and_programs_below_tmp_are_found_and_kept() {
+    for method in methods() {
+        let place = Place::below("/tmp");
+        let home = place.top.join("home");
+        std::fs::write(home.join(".gitconfig"), "settings").unwrap();
+        std::fs::create_dir_all(place.top.join("tools/bin")).unwrap();
+        std::fs::write(place.top.join("tools/part"), "part").unwrap();
+        let tool = r#"echo 'cat "${0%/*}/../part"' >../tools/bin/tool && chmod +x ../tools/bin/tool"#;
+        assert!(place.start(place.launch(tool)).status.success());
+        let confined = place.confined(Profile::Workspace, method);
+        let run = |script: &str| {
+            let mut launch = place.launch(script);
+            launch.env.push(("HOME".into(), home.display().to_string()));
+            launch.env[0].1.push_str(&format!(":{}", place.top.join("tools/bin").display()));
+            place.start(confined.watched(launch, &CommandWatch::default()))
+        };
+        let out = run("cat ~/.gitconfig && tool && echo x > here && cat here");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "settingspartx\n", "{method:?}: {out:?}");
+        for script in [
+            "cat ~/.ssh/key",
+            "echo x > ~/new",
+            "rm ~/.gitconfig",
+            "mv ../tools/part .",
+            "echo x >> ../tools/part",
+        ] {
+            assert!(!run(script).status.success(), "{method:?} let through: {script}");
+        }
+        assert_eq!(std::fs::read_to_string(home.join(".gitconfig")).unwrap(), "settings");
+        assert_eq!(std::fs::read_to_string(place.top.join("tools/part")).unwrap(), "part");
+        assert!(!home.join("new").exists());
+    }
+}
+
 #[test]
 fn a_system_without_a_sandbox_runs_nothing() {
     let found = Confinement::default();

@@ -40,7 +40,7 @@ pub struct Ended {
 /// # Errors
 /// When the command cannot be started, or a protected file cannot be read.
 pub fn run(confined: &Confined, launch: Launch, quarantine: &Path) -> io::Result<Ended> {
-    let confined = &confined.resolved();
+    let confined = &confined.for_launch(&launch);
     let guard = match confined.needs_quarantine() {
         true => {
             let paths = confined.policy.protected_paths();

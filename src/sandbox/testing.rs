@@ -50,7 +50,11 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let tmp = tempfile::Builder::new().prefix("tiller-").tempdir_in("/var/tmp").unwrap();
+        Self::below("/var/tmp")
+    }
+
+    pub(crate) fn below(folder: &str) -> Self {
+        let tmp = tempfile::Builder::new().prefix("tiller-").tempdir_in(folder).unwrap();
         let top = tmp.path().canonicalize().unwrap();
         for folder in ["work/.git/hooks", "scratch", "outside", "home/.ssh"] {
             std::fs::create_dir_all(top.join(folder)).unwrap();

@@ -1,10 +1,12 @@
-//! Tasks for development: `cargo xtask tidy|words|house|deny|gallery|bench|battery|fuzz|soak`.
+//! Tasks for development: `cargo xtask TASK`; `TASKS` lists them.
 
 #[cfg(target_os = "linux")]
 mod battery;
 mod bench;
 mod deny;
+mod flaky;
 mod house;
+mod long;
 mod table;
 mod texts;
 mod tidy;
@@ -25,6 +27,16 @@ const TASKS: &[Task] = &[
     ("gallery", "every screen as a picture: gallery DIR; --help says more", gallery),
     ("fuzz", "hostile bytes against everything that reads them: fuzz TARGET|all|--list", fuzz),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
+    (
+        "flaky",
+        "run added and changed tests, or those named, N times on a busy machine: flaky N [TEST ...]",
+        flaky::run,
+    ),
+    (
+        "long",
+        "the tests that take too long for each run of CI; --whole adds those of half an hour and more",
+        long::run,
+    ),
     ("soak", "hours of mixed work in minutes, to see that nothing grows: soak --minutes N", bench::soak::run),
     #[cfg(target_os = "linux")]
     ("battery", "escapes and everyday jobs in sandboxes, ours and others", battery::run),

@@ -1,6 +1,7 @@
 //! The state of a folder as text: names, kinds, modes, owners, times, attributes, flags, content.
 
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -51,7 +52,9 @@ fn add(path: &Path, out: &mut String) -> Result<()> {
         write!(out, " {flags:?}")?;
     }
     if meta.is_file() && meta.len() <= MOST {
-        write!(out, " {:?}", String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()))?;
+        let mut content = DefaultHasher::new();
+        content.write(&std::fs::read(path).unwrap_or_default());
+        write!(out, " {:x}", content.finish())?;
     }
     out.push('\n');
     if meta.is_dir() {

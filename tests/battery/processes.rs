@@ -18,7 +18,7 @@ pub(crate) fn with(token: &str) -> Vec<u32> {
         .filter(|p| *p != own)
         .filter(|p| {
             std::fs::read(format!("/proc/{p}/cmdline"))
-                .is_ok_and(|line| line.windows(token.len()).any(|w| w == token.as_bytes()))
+                .is_ok_and(|line| memchr::memmem::find(&line, token.as_bytes()).is_some())
         })
         .collect()
 }

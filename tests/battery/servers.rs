@@ -114,7 +114,7 @@ impl Servers {
         // What was sent last may still be on its way through the loop.
         std::thread::sleep(LOOK * 10);
         let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
-        got.windows(token.len()).any(|w| w == token.as_bytes())
+        memchr::memmem::find(&got, token.as_bytes()).is_some()
     }
 }
 

@@ -44,6 +44,7 @@ pub const MCP_SERVER: &str = include_str!("mcp_server.py");
 
 mod anthropic;
 mod cpu_time;
+mod find;
 mod gemini;
 mod git;
 mod openai_chat;
@@ -58,6 +59,7 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
+pub use find::holds;
 pub use git::git;
 pub use program::program;
 pub use pty::Term;

@@ -35,7 +35,7 @@ impl Seen {
 
 /// Length of the bytes before a synchronised update (mode 2026) that has not ended.
 fn whole(bytes: &[u8]) -> usize {
-    let last = |what: &[u8]| bytes.windows(what.len()).rposition(|w| w == what);
+    let last = |what: &[u8]| memchr::memmem::rfind(bytes, what);
     match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
         (Some(begun), ended) if ended.is_none_or(|ended| ended < begun) => begun,
         _ => bytes.len(),

@@ -56,6 +56,9 @@ pub struct Policy {
     pub own: Vec<PathBuf>,
     /// Secrets that must not be read.
     pub hidden: Vec<PathBuf>,
+    /// Folders below `/tmp` that the command needs, by their real paths. A sandbox with a private `/tmp` shows them read-only.
+    #[serde(default)]
+    pub(crate) needed: Vec<PathBuf>,
     pub network: Network,
     /// Variables of the command, unless it has others of these names.
     pub variables: Vec<(String, String)>,
@@ -143,6 +146,7 @@ impl Policy {
             protected,
             own: Vec::new(),
             hidden,
+            needed: Vec::new(),
             network: Network::Off,
             variables: Vec::new(),
             proxy: None,

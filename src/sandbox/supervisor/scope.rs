@@ -13,6 +13,8 @@ pub(crate) struct Scope {
     pub(crate) namespaces: bool,
     workspace: PathBuf,
     writable: Vec<PathBuf>,
+    /// Read-only parts of the private `/tmp`.
+    shown: Vec<PathBuf>,
     protected: Vec<PathBuf>,
     /// Files of git's configuration that may be changed, but not moved with their folder.
     compared: Vec<PathBuf>,
@@ -25,7 +27,10 @@ impl Scope {
         if policy.profile == Profile::Workspace {
             writable.push("/dev/shm".into());
         }
+        let mut shown = Vec::new();
         if namespaces {
+            shown.clone_from(&policy.needed);
+            shown.retain(|path| !writable.iter().any(|folder| path.starts_with(folder)));
             // A private one.
             writable.push("/tmp".into());
         }
@@ -45,12 +50,15 @@ impl Scope {
             protected.extend(policy.hidden_paths());
         }
         let (profile, workspace) = (policy.profile, policy.workspace.clone());
-        Self { profile, namespaces, workspace, writable, protected, compared }
+        Self { profile, namespaces, workspace, writable, shown, protected, compared }
     }
 
     /// Whether files below this path may be changed, by its real name.
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.writable.iter().any(|folder| path.starts_with(folder)) && !self.protects(path)
+        let shown = |folder: &PathBuf| {
+            self.shown.iter().any(|part| path.starts_with(part) && part.starts_with(folder))
+        };
+        self.writable.iter().any(|folder| path.starts_with(folder) && !shown(folder)) && !self.protects(path)
     }
 
     /// Whether an entry may be removed or renamed: the writable folders themselves may not, and neither may what contains
@@ -115,6 +123,28 @@ mod tests {
         ] {
             assert_eq!(scope.contains(&top.join(path)), inside, "{path}");
             assert_eq!(scope.may_go(&top.join(path)), may_go, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_in_a_private_folder_is_read_only() {
+        let tmp = tempfile::tempdir_in("/tmp").unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        for folder in ["home/work/bin", "scratch"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let (work, scratch) = (top.join("home/work"), top.join("scratch"));
+        let mut policy = Policy::new(Profile::Workspace, &work, &scratch, None);
+        policy.needed = vec![top.join("home"), work.join("bin")];
+        let scope = Scope::new(&policy, Method::Bubblewrap);
+        for (path, inside) in [
+            ("home/x", false),
+            ("home/work/x", true),
+            ("home/work/bin/x", true),
+            ("other", true),
+            ("scratch/x", true),
+        ] {
+            assert_eq!(scope.contains(&top.join(path)), inside, "{path}");
         }
     }
 }

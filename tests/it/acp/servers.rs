@@ -170,9 +170,7 @@ fn files_with(folder: &std::path::Path, bytes: &[u8]) -> Vec<std::path::PathBuf>
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             found.extend(files_with(&path, bytes));
-        } else if kind.is_file()
-            && std::fs::read(&path).is_ok_and(|all| all.windows(bytes.len()).any(|w| w == bytes))
-        {
+        } else if kind.is_file() && std::fs::read(&path).is_ok_and(|all| tiller_testkit::holds(&all, bytes)) {
             found.push(path);
         }
     }

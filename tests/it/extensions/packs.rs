@@ -130,7 +130,7 @@ fn files_with(folder: &std::path::Path, text: &str) -> Vec<std::path::PathBuf> {
             found.extend(files_with(&path, text));
         } else if kind.is_file() {
             let bytes = std::fs::read(&path).unwrap_or_default();
-            if bytes.windows(text.len()).any(|window| window == text.as_bytes()) {
+            if tiller_testkit::holds(&bytes, text) {
                 found.push(path);
             }
         }

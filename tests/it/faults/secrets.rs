@@ -24,7 +24,7 @@ pub(crate) fn walk(dir: &Path, each: &mut impl FnMut(&Path, bool)) {
 }
 
 pub(crate) fn holds(bytes: &[u8], what: &str) -> bool {
-    bytes.windows(what.len()).any(|w| w == what.as_bytes())
+    tiller_testkit::holds(bytes, what)
 }
 
 /// Keys in the vendors' forms, in their variables.
