@@ -44,6 +44,7 @@ pub const MCP_SERVER: &str = include_str!("mcp_server.py");
 
 mod anthropic;
 mod cpu_time;
+mod folder;
 mod gemini;
 mod git;
 mod openai_chat;
@@ -58,7 +59,8 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
-pub use git::git;
+pub use folder::lasting;
+pub use git::{git, plain_git};
 pub use program::program;
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};
