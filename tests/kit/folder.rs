@@ -1,4 +1,4 @@
-//! Folders of a test that must not lie in a folder for temporary files.
+//! Folders that must not lie in a folder for temporary files, and addresses of folders.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -23,9 +23,28 @@ pub fn lasting(target: &str) -> tempfile::TempDir {
     builder.tempdir_in(if good { &real } else { Path::new("/var/tmp") }).unwrap()
 }
 
+/// The address of a folder or file, in which signs that an address cannot have are escaped.
+pub fn file_url(path: &Path) -> String {
+    let escaped = |byte: u8| match byte {
+        b'/' | b'.' | b'_' | b'-' | b'~' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    let path = path.as_os_str().as_encoded_bytes();
+    format!("file://{}", path.iter().map(|byte| escaped(*byte)).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::lasting;
+    use std::path::Path;
+
+    use super::{file_url, lasting};
+
+    #[test]
+    fn an_address_has_no_blanks() {
+        assert_eq!(file_url(Path::new("/a b/c%d.git")), "file:///a%20b/c%25d.git");
+    }
 
     #[test]
     fn it_is_never_in_a_private_folder_and_its_path_is_one_word() {

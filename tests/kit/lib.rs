@@ -59,7 +59,7 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
-pub use folder::lasting;
+pub use folder::{file_url, lasting};
 pub use git::{git, plain_git};
 pub use program::program;
 pub use pty::Term;

@@ -172,7 +172,7 @@ fn nothing_that_a_repository_brings_is_run_or_heeded() {
     let w = World::new();
     let canary = w.top.join("canary");
     w.sh(REPOSITORY);
-    let run = format!("touch {}", canary.display());
+    let run = format!("touch \"{}\"", canary.display());
     let keys = [
         "core.fsmonitor",
         "core.sshCommand",
@@ -220,7 +220,7 @@ fn nothing_that_a_repository_brings_is_run_or_heeded() {
     ] {
         let path = w.work().join(".git/hooks").join(hook);
         fs::write(&path, format!("#!/bin/sh\n{run}\n")).unwrap();
-        sh(&w.top, &format!("chmod +x {}", path.display()));
+        sh(&w.top, &format!("chmod +x '{}'", path.display()));
     }
     w.put(
         ".gitattributes",

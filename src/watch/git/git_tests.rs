@@ -46,7 +46,7 @@ fn x11_nothing_that_a_repository_names_runs() {
         "echo 1 > f.txt; git add f.txt; git commit -qm one; echo '*.txt filter=evil diff=evil' > .gitattributes",
     );
     let canary = dir.path().join("canary");
-    let run = format!("touch {}", canary.display());
+    let run = format!("touch \"{}\"", canary.display());
     for key in [
         "core.fsmonitor",
         "core.pager",

@@ -40,8 +40,10 @@ impl World {
         }
         std::fs::write(out.join("secret"), format!("{SECRET}\n")).unwrap();
         let evil = top.join("evil");
-        let body =
-            format!("#!/bin/sh\n: >{0}/ran-$$\n/bin/cat \"$@\" 2>/dev/null </dev/null\n", canaries.display());
+        let body = format!(
+            "#!/bin/sh\n: >'{0}'/ran-$$\n/bin/cat \"$@\" 2>/dev/null </dev/null\n",
+            canaries.display()
+        );
         std::fs::write(&evil, body).unwrap();
         // Names of programs of the table; a folder may hold files of these names.
         let all: Vec<&str> = commands(ROWS)

@@ -35,7 +35,7 @@ fn a_command_writes_in_its_folder_and_nowhere_else() {
         assert_eq!(run("read", "cat made; echo y > made").code, Some(2), "{method}");
         assert_eq!(std::fs::read_to_string(place.work.join("made")).unwrap(), "x\n", "{method}");
         let outside = place.work.parent().unwrap().join("outside");
-        run("workspace", &format!("echo x > {}", outside.display()));
+        run("workspace", &format!("echo x > '{}'", outside.display()));
         assert!(!outside.exists(), "{method}");
         std::fs::remove_file(place.work.join("made")).unwrap();
     }

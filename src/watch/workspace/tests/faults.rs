@@ -353,8 +353,8 @@ fn f3_saves_of_editors_are_one_change() {
 /// When the limit is reached at git's own folders, the state of git is still polled.
 #[test]
 fn f2_a_limit_that_is_reached_at_gits_folders_is_answered_as_well() {
-    let config = Config { max_watches: 2, ..config() };
     use tiller_testkit::git;
+    let config = Config { max_watches: 2, ..config() };
     let mut b = Bench::with(config, |root| {
         std::fs::create_dir(root.join("all")).unwrap();
         git(root, &["init", "-q", "-b", "trunk"]);
