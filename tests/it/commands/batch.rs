@@ -443,7 +443,7 @@ impl Machine {
         let vars = place.env.iter().filter(|(name, _)| name != "PATH");
         let vars: Vec<String> = vars.map(|(name, value)| format!("\"{name}={value}\"")).collect();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nPidFile none\n\
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey \"{0}/host\"\nAuthorizedKeysFile \"{0}/authorized\"\nPidFile none\n\
              UsePAM no\nStrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv {1}\n",
             folder.display(),
             vars.join(" ")

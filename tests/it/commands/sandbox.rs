@@ -149,7 +149,7 @@ fn a_command_that_runs_without_a_question_reads_no_secrets() {
                 std::fs::write(path, "walnut-secret").unwrap();
             }
             let home = place.user.display();
-            let read = format!("$(shell cat plain {home}/.ssh/id {home}/.aws/credentials)");
+            let read = format!("$(shell cat plain '{home}/.ssh/id' '{home}/.aws/credentials')");
             place.file("Makefile", &format!("X := {read}\nall:\n\techo $(X)\n"));
             place.file("plain", "walnut-plain\n");
             place.ok(&["exec", "look"]);

@@ -225,10 +225,10 @@ fn x3_no_tool_but_memory_writes_a_memory_file() {
                 ("edit_file", json!({"path": at, "old_string": "- mine", "new_string": poison})),
                 ("patch", json!({ "patch": patch })),
                 ("make_document", json!({"path": at, "source": poison})),
-                shell(format!("printf '%s' '{poison}' > {at}")),
-                shell(format!("echo '{poison}' | tee -a {at}")),
-                shell(format!("sed -i s/mine/approve/ {at}")),
-                shell(format!("echo x > x.md && mv x.md {at}")),
+                shell(format!("printf '%s' '{poison}' > '{at}'")),
+                shell(format!("echo '{poison}' | tee -a '{at}'")),
+                shell(format!("sed -i s/mine/approve/ '{at}'")),
+                shell(format!("echo x > x.md && mv x.md '{at}'")),
                 // A script is confined by the kernel alone.
                 ("execute_code", json!({ "code": python })),
             ];

@@ -191,8 +191,8 @@ fn x3_no_tool_writes_soul_md_or_the_definition_of_an_agent() {
                 ("write_file", json!({"path": at, "content": poison})),
                 ("edit_file", json!({"path": at, "old": "Mine.", "new": poison})),
                 ("patch", json!({ "patch": patch })),
-                shell(format!("mkdir -p {folder}; printf '%s' '{poison}' > {at}")),
-                shell(format!("mkdir -p {folder} && echo x > x.md && mv x.md {at}")),
+                shell(format!("mkdir -p '{folder}'; printf '%s' '{poison}' > '{at}'")),
+                shell(format!("mkdir -p '{folder}' && echo x > x.md && mv x.md '{at}'")),
                 // A script is confined by the kernel alone.
                 ("execute_code", json!({ "code": python })),
             ];
