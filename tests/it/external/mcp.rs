@@ -262,10 +262,10 @@ fn real_servers_list_their_tools_and_answer() {
     place.set("PATH", &format!("{folders}:{path}"));
     place.git(&["init", "-q"]);
     let work = place.work.display().to_string();
-    let database = format!("mcp-server-sqlite --db-path {work}/data.db");
+    let database = format!("mcp-server-sqlite --db-path '{work}/data.db'");
     for (line, tool, args, want) in [
         ("mcp-server-everything stdio".to_owned(), "echo", json!({"message": "said"}), "said"),
-        (format!("mcp-server-filesystem {work}"), "list_directory", json!({"path": work}), ".git"),
+        (format!("mcp-server-filesystem '{work}'"), "list_directory", json!({"path": work}), ".git"),
         ("mcp-server-memory".into(), "read_graph", json!({}), "entities"),
         (
             "mcp-server-sequential-thinking".into(),
@@ -273,7 +273,7 @@ fn real_servers_list_their_tools_and_answer() {
             json!({"thought": "a", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}),
             "thoughtNumber",
         ),
-        (format!("mcp-server-git -r {work}"), "git_status", json!({"repo_path": work}), "branch"),
+        (format!("mcp-server-git -r '{work}'"), "git_status", json!({"repo_path": work}), "branch"),
         ("mcp-server-time".into(), "get_current_time", json!({"timezone": "Europe/Berlin"}), "Europe/Berlin"),
         ("mcp-server-fetch".into(), "fetch", json!({"url": "http://127.0.0.1:9/"}), ""),
         (database, "list_tables", json!({}), "[]"),
