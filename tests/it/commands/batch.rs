@@ -375,6 +375,9 @@ fn kubernetes_runs_a_job_for_each_case_and_removes_it_once_its_result_is_stored(
     let ids: Vec<String> = ids.collect();
     bench.place.file("cases.jsonl", &ids.join("\n"));
     let bin = bench.add_path();
+    if tiller_tool::shell::find_program("python3", &bench.place.env).is_none() {
+        return println!("skipped: there is no python3");
+    }
     tiller_testkit::program(
         &bin.join("kubectl"),
         &KUBECTL.replace("HERE", &bench.place.user.display().to_string()),
