@@ -214,12 +214,9 @@ fn x3_no_tool_writes_soul_md_or_the_definition_of_an_agent() {
 /// Whether commands are confined by the kernel here.
 fn confined(place: &Place) -> bool {
     let hidden = place.env.iter().any(|(name, value)| name == "TILLER_TEST_BUBBLEWRAP" && value == "none");
-    let there = |(name, value): &(String, String)| {
-        name == "PATH" && std::env::split_paths(value).any(|dir| dir.join("bwrap").exists())
-    };
-    let confined = !hidden && place.env.iter().any(there);
+    let confined = !hidden && tiller_sandbox::Confinement::find().bubblewrap.is_some();
     if !confined {
-        eprintln!("skipped: scripts, since there is no bubblewrap");
+        eprintln!("skipped: scripts, since there is no bubblewrap that works");
     }
     confined
 }

@@ -25,9 +25,9 @@ fn podman(bin: &Path) -> Option<()> {
         std::fs::create_dir_all(root.path().join("bin")).unwrap();
         std::fs::copy(busybox, root.path().join("bin/busybox")).unwrap();
         let line = format!(
-            "cd {0} && mkdir -p tmp proc dev sys etc root && chmod 1777 tmp && for a in $(bin/busybox --list); do \
+            "cd '{0}' && mkdir -p tmp proc dev sys etc root && chmod 1777 tmp && for a in $(bin/busybox --list); do \
              [ -e bin/$a ] || ln -s busybox bin/$a; done && echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd && \
-             tar cf - . | {1}/podman import - {IMAGE}",
+             tar cf - . | '{1}/podman' import - {IMAGE}",
             root.path().display(),
             bin.display()
         );
