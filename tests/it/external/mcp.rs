@@ -58,9 +58,9 @@ fn servers_are_added_listed_tested_called_and_removed() {
         (&json!("good"), &json!("known"), &json!("echo"))
     );
     // A command line works without settings; a failure says what the program printed.
-    let line = format!("{python} {script} good");
+    let line = format!("{python} '{script}' good");
     assert_eq!(place.ok(&["mcp", "call", &line, "echo", r#"{"text": "said"}"#]), "said\n");
-    let out = place.run(&["mcp", "test", &format!("{python} {script} crash")]);
+    let out = place.run(&["mcp", "test", &format!("{python} '{script}' crash")]);
     assert!(
         out.code == Some(1) && out.stderr.contains("no such option") && out.stderr.contains("exit code 7"),
         "{out:?}"

@@ -57,7 +57,7 @@ fn decided(cols: u16, rows: u16) {
     let mut place = place(&model);
     let editor = place.user.join("editor");
     tiller_testkit::program(&editor, "#!/bin/sh\nsed -i s/dry/kind/ \"$1\"\n");
-    place.set("EDITOR", &editor.display().to_string());
+    place.set("EDITOR", &format!("'{}'", editor.display()));
     std::fs::create_dir_all(place.home.join("config")).unwrap();
     std::fs::write(soul(&place), "Speak like a sailor.\n").unwrap();
 
