@@ -263,15 +263,15 @@ fn slurm(bench: &mut Bench) {
     let user = bench.place.user.display().to_string();
     let sbatch = r#"#!/bin/sh
 for a; do case $a in --job-name=*) name=${a#*=} ;; esac; last=$a; done
-mkdir -p HERE/jobs && id=$(($(ls HERE/jobs | wc -l) + 100))
+mkdir -p "HERE/jobs" && id=$(($(ls "HERE/jobs" | wc -l) + 100))
 setsid sh "$last" </dev/null >/dev/null 2>&1 &
-echo "$name $!" >HERE/jobs/$id
-[ ! -e HERE/kill ] || { rm HERE/kill; kill -9 $PPID; sleep 1; }
+echo "$name $!" >"HERE/jobs/$id"
+[ ! -e "HERE/kill" ] || { rm "HERE/kill"; kill -9 $PPID; sleep 1; }
 echo "$id"
 "#;
     let squeue = r#"#!/bin/sh
 for a; do case $a in --name=*) want=${a#*=} ;; esac; done
-for f in HERE/jobs/*; do
+for f in "HERE/jobs"/*; do
   read -r name pid <"$f"
   [ "$name" = "$want" ] || continue
   if kill -0 "$pid" 2>/dev/null; then echo "${f##*/}"; fi
