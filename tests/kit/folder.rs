@@ -20,7 +20,7 @@ pub fn lasting(target: &str) -> tempfile::TempDir {
     if good {
         std::fs::create_dir_all(&real).unwrap();
     }
-    builder.tempdir_in(if good { &real } else { Path::new("/var/tmp") }).unwrap()
+    builder.tempdir_in(if good { real.as_path() } else { Path::new("/var/tmp") }).unwrap()
 }
 
 /// The address of a folder or file, in which signs that an address cannot have are escaped.
