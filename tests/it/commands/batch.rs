@@ -465,9 +465,9 @@ impl Machine {
         let f = self.folder.display();
         [
             format!("Port={}", self.port),
-            format!("IdentityFile={f}/id"),
+            format!("IdentityFile=\"{f}/id\""),
             "IdentitiesOnly=yes".to_owned(),
-            format!("UserKnownHostsFile={f}/known"),
+            format!("UserKnownHostsFile=\"{f}/known\""),
             "GlobalKnownHostsFile=/dev/null".to_owned(),
         ]
         .into_iter()

@@ -80,9 +80,9 @@ impl Server {
             folder: Some(format!("{f}/home/work dir")),
             options: vec![
                 format!("Port={}", self.port),
-                format!("IdentityFile={f}/id"),
+                format!("IdentityFile=\"{f}/id\""),
                 "IdentitiesOnly=yes".into(),
-                format!("UserKnownHostsFile={f}/known"),
+                format!("UserKnownHostsFile=\"{f}/known\""),
                 "GlobalKnownHostsFile=/dev/null".into(),
                 // It is not obeyed.
                 "StrictHostKeyChecking=no".into(),
