@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use tiller_testkit::{MCP_SERVER, Script, ScriptServer, Term, Wire};
+use tiller_testkit::{MCP_SERVER, Reply, Script, ScriptServer, Term, Wire};
 use tiller_tool::shell::find_program;
 
 use crate::common::{KEY, Place, calls, poll, says};
@@ -249,6 +249,18 @@ fn twenty_servers_do_not_delay_the_first_key() {
             .count()
     };
     assert!(poll(crate::common::TIMEOUT, || (left() == 0).then_some(())).is_some(), "{} are left", left());
+}
+
+#[test]
+fn a_server_on_this_machine_is_asked_without_the_proxy() {
+    let server = ScriptServer::with(|_, _| Reply::status(404));
+    let mut place = Place::new();
+    // Nothing listens there.
+    for name in ["HTTP_PROXY", "http_proxy"] {
+        place.set(name, "http://127.0.0.1:9");
+    }
+    let out = place.run(&["mcp", "test", &server.url()]);
+    assert!(out.code != Some(0) && server.count() > 0, "{out:?}");
 }
 
 /// The official servers. `.ci/clis` installs them.
