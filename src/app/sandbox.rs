@@ -355,7 +355,10 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let folder = tmp.path().canonicalize().unwrap();
         let common = Common { dir: Some(folder.clone()), ..Common::default() };
-        let mut setup = Setup::read(&common, Flags::default()).unwrap();
+        // Not the settings of the person who runs the test.
+        let home = folder.join("home").display().to_string();
+        let env = Arc::new(move |name: &str| (name == "HOME").then(|| home.clone()));
+        let mut setup = Setup::read_with(&common, Flags::default(), env).unwrap();
         setup.places.cache = folder.join("cache");
         let launch = Launch {
             program: "/bin/true".into(),

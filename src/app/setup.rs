@@ -70,7 +70,15 @@ impl Setup {
     /// # Errors
     /// When there is no home folder, the project is not a folder, or the settings are invalid.
     pub fn read(common: &Common, flags: Flags) -> Result<Self, Notice> {
-        let env: Env = Arc::new(|name: &str| std::env::var(name).ok().filter(|v| !v.is_empty()));
+        Self::read_with(
+            common,
+            flags,
+            Arc::new(|name: &str| std::env::var(name).ok().filter(|v| !v.is_empty())),
+        )
+    }
+
+    /// The same, with these variables.
+    pub(crate) fn read_with(common: &Common, flags: Flags, env: Env) -> Result<Self, Notice> {
         let places = Places::from_env(&|name| env(name)).ok_or_else(|| {
             Notice::new(
                 NoticeKind::Config,

@@ -82,7 +82,7 @@ fn the_person_the_agent_and_its_commands_are_told_apart() {
 fn the_state_of_git_is_told_and_known_again_when_the_branch_changes() {
     let git = |root: &Path, args: &[&str]| {
         let mut git = std::process::Command::new("git");
-        git.arg("-C").arg(root).args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(args);
+        let git = tiller_testkit::plain_git(git.args(args).current_dir(root));
         git.output().is_ok_and(|o| o.status.success())
     };
     let mut made = false;
@@ -91,7 +91,7 @@ fn the_state_of_git_is_told_and_known_again_when_the_branch_changes() {
             && git(root, &["commit", "-q", "--allow-empty", "-m", "x"]);
     });
     if !made {
-        // Without git there is nothing to report.
+        println!("skipped: there is no git");
         return;
     }
     let branch = || lock(&b.seen).iter().rev().find_map(|s| s.git.as_ref().map(|g| g.branch.clone()));

@@ -236,7 +236,7 @@ mod tests {
         assert!(
             matches!(check(&here, &none, 60_000).await, Ready::TooOld { version, .. } if version == "1.9.3-beta")
         );
-        let asked = format!("echo x >>{}/asked; echo 1.10.2", tmp.path().display());
+        let asked = format!("echo x >>'{}/asked'; echo 1.10.2", tmp.path().display());
         write(&asked);
         let out = check(&here, &none, 60_000).await;
         assert_eq!(out.fix(), Some("log in"), "{out:?}");

@@ -205,7 +205,9 @@ mod tests {
     fn a_repository_around_the_scene_is_never_touched() {
         let tmp = tempfile::tempdir().unwrap();
         let git = |script: &str| {
-            let out = Command::new("sh").args(["-c", script]).current_dir(tmp.path()).output().unwrap();
+            let mut sh = Command::new("sh");
+            sh.env_clear().env("PATH", PATH).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
+            let out = sh.args(["-c", script]).current_dir(tmp.path()).output().unwrap();
             String::from_utf8_lossy(&out.stdout).into_owned()
         };
         git("git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m one");

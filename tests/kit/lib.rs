@@ -45,6 +45,7 @@ pub const MCP_SERVER: &str = include_str!("mcp_server.py");
 mod anthropic;
 mod cpu_time;
 mod find;
+mod folder;
 mod gemini;
 mod git;
 mod openai_chat;
@@ -60,7 +61,8 @@ pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
 pub use find::holds;
-pub use git::git;
+pub use folder::{file_url, lasting};
+pub use git::{git, plain_git};
 pub use program::program;
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};

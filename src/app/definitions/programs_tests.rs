@@ -216,10 +216,7 @@ fn x18_what_the_repository_makes_git_run_is_asked_about() {
     let place = Place::new();
     let repo = place.at("git");
     std::fs::create_dir(&repo).unwrap();
-    let git = |args: &[&str]| {
-        let done = std::process::Command::new("git").args(args).current_dir(&repo).output().unwrap();
-        assert!(done.status.success(), "{done:?}");
-    };
+    let git = |args: &[&str]| tiller_testkit::git(&repo, args);
     git(&["init", "-q"]);
     let env = ChildEnv::new(vec![("PATH".into(), std::env::var("PATH").unwrap())]);
     let ask = |home: Option<&Path>| {

@@ -98,7 +98,7 @@ mod tests {
     fn one_that_hangs_is_ended_with_its_children() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
-        let hang = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let hang = format!("sleep 600 & echo $! > '{}'; wait", file.display());
         let why = within(Duration::from_secs(5), &hang, "{}", &path()).unwrap_err();
         assert!(why.contains("longer than 5000 ms"), "{why}");
         let pid = std::fs::read_to_string(&file).unwrap();

@@ -33,7 +33,7 @@ pub(super) async fn connect(
     handler: Handler,
     mode: ClientLifecycleMode,
 ) -> Result<Connection, NoConnection> {
-    let client = client()?;
+    let client = client(address.url)?;
     let config = StreamableHttpClientTransportConfig::with_uri(address.url)
         .custom_headers(header_map(address.headers)?)
         .max_sse_event_size(MESSAGE)
@@ -63,16 +63,18 @@ pub(super) async fn connect(
     Ok(Connection { running, calls, changed, tail: Tail::default(), program: None })
 }
 
-/// A client that follows no redirect: headers may hold a key, and another host has not been approved.
-pub(super) fn client() -> Result<reqwest::Client, NoConnection> {
+/// A client that follows no redirect: headers may hold a key, and another host has not been approved. The system's proxy is
+/// used, except for a server on this machine.
+pub(super) fn client(url: &str) -> Result<reqwest::Client, NoConnection> {
     tiller_http::install_crypto();
-    reqwest::Client::builder()
+    let builder = reqwest::Client::builder()
         .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
-        .connect_timeout(CONNECT)
-        .build()
-        .map_err(|e| NoConnection::new(format!("no HTTP client: {e}")))
+        .connect_timeout(CONNECT);
+    let here = reqwest::Url::parse(url).is_ok_and(|url| tiller_http::is_loopback(&url));
+    let builder = if here { builder.no_proxy() } else { builder };
+    builder.build().map_err(|e| NoConnection::new(format!("no HTTP client: {e}")))
 }
 
 pub(super) fn header_map(

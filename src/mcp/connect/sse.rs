@@ -20,7 +20,7 @@ pub(super) async fn connect(
     headers: &[(String, String)],
     handler: Handler,
 ) -> Result<Connection, NoConnection> {
-    let client = http::client()?;
+    let client = http::client(url)?;
     let headers: reqwest::header::HeaderMap = http::header_map(headers)?.into_iter().collect();
     let address = Url::parse(url).map_err(|e| NoConnection::new(format!("the url is not valid: {e}")))?;
     let sent =

@@ -22,7 +22,8 @@ impl Drop for Server {
 
 /// Runs `script` in a shell and requires success.
 fn sh(folder: &Path, script: &str) {
-    let out = Command::new("sh").args(["-c", script]).current_dir(folder).output().unwrap();
+    let mut sh = Command::new("sh");
+    let out = tiller_testkit::plain_git(sh.args(["-c", script]).current_dir(folder)).output().unwrap();
     assert!(out.status.success(), "{script}: {}", String::from_utf8_lossy(&out.stderr));
 }
 

@@ -128,11 +128,8 @@ mod tests {
     use std::process::Command;
 
     fn git(folder: &Path, script: &str) {
-        let script =
-            format!("set -e; git() {{ command git -c user.name=a -c user.email=a@b \"$@\"; }}; {script}");
         let mut sh = Command::new("sh");
-        let done =
-            sh.args(["-c", &script]).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").status();
+        let done = tiller_testkit::plain_git(sh.args(["-ec", script]).current_dir(folder)).status();
         assert!(done.unwrap().success());
     }
 

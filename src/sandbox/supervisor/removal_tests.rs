@@ -109,9 +109,9 @@ fn what_can_be_had_again_does_not_count() {
         }
         std::fs::write(work.join(".gitignore"), "/target\n").unwrap();
         age(&place);
-        let git = "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one";
-        let mut sh = std::process::Command::new("sh");
-        assert!(sh.args(["-c", git]).current_dir(&work).status().unwrap().success());
+        for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "one"]] {
+            tiller_testkit::git(&work, args);
+        }
         files(&place, ".git/objects/xx", 70);
         for script in [
             "rm -rf tracked",

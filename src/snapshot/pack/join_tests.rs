@@ -113,7 +113,7 @@ fn snapshots_that_list_many_paths_cost_what_changed() {
         assert_eq!(s.kept(*id).unwrap().named.len(), n + 1);
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
-    let git = format!("git --git-dir={} cat-file commit {}", w.store().join("repo").display(), ids[299]);
+    let git = format!("git --git-dir='{}' cat-file commit {}", w.store().join("repo").display(), ids[299]);
     assert_eq!(w.sh(&git).lines().filter(|l| l.starts_with("named ")).count(), 300);
 }
 
@@ -123,9 +123,9 @@ fn git_reads_what_was_joined() {
     let mut s = w.open();
     let told = story(&w, &mut s, 0, 120);
     s.tidy().unwrap();
-    let git = format!("git --git-dir={}", w.store().join("repo").display());
+    let git = format!("git --git-dir='{}'", w.store().join("repo").display());
     let stats = w.sh(&format!(
-        "for i in {}/*.idx; do git verify-pack --object-format=sha256 -v $i; done",
+        "for i in '{}'/*.idx; do git verify-pack --object-format=sha256 -v \"$i\"; done",
         s.place.packs().display()
     ));
     assert!(stats.contains("chain length = "), "no deltas: {stats}");
@@ -148,7 +148,7 @@ fn git_reads_what_was_joined() {
     let ids: Vec<String> = told.iter().map(|(s, _)| s.id.to_string()).collect();
     fs::write(w.top.join("ids"), ids.join("\n")).unwrap();
     w.sh(&format!(
-        "{git} pack-objects -q --revs --delta-base-offset {}/repo/objects/pack/pack < {}/ids",
+        "{git} pack-objects -q --revs --delta-base-offset '{}/repo/objects/pack/pack' < '{}/ids'",
         w.store().display(),
         w.top.display()
     ));
@@ -285,7 +285,7 @@ fn an_older_store_gets_no_deltas_while_an_older_program_may_have_it_open() {
     s.tidy().unwrap();
     let stats = |s: &Shadow| {
         w.sh(&format!(
-            "for i in {}/*.idx; do git verify-pack --object-format=sha256 -v $i; done",
+            "for i in '{}'/*.idx; do git verify-pack --object-format=sha256 -v \"$i\"; done",
             s.place.packs().display()
         ))
     };

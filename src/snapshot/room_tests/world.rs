@@ -73,11 +73,7 @@ impl World {
 
 pub(crate) fn sh(dir: &Path, line: &str) -> String {
     let mut command = Command::new("sh");
-    command.args(["-ec", line]).current_dir(dir).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
-    for (key, value) in [("NAME", "t"), ("EMAIL", "t@t")] {
-        command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
-    }
-    let out = command.output().unwrap();
+    let out = tiller_testkit::plain_git(command.args(["-ec", line]).current_dir(dir)).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success(), "{line}\n{text}{}", String::from_utf8_lossy(&out.stderr));
     text

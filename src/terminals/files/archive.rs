@@ -143,7 +143,7 @@ mod tests {
             assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
             out.stdout
         };
-        run("mkdir x && tar xf a.tar -C x && cd x && find . -type f | sed 's,^./,,' > ../names");
+        run("mkdir x && tar xpf a.tar -C x && cd x && find . -type f | sed 's,^./,,' > ../names");
         for format in ["gnu", "pax", "ustar"] {
             let out = run(&format!("cd x && tar cf - --format={format} -T ../names 2>/dev/null"));
             let mut theirs = read(&out);

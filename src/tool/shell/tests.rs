@@ -224,7 +224,7 @@ async fn agents_have_shells_of_their_own() {
 async fn the_last_live_output_of_a_terminal_program_is_seen_while_it_waits() {
     let mut b = bench();
     let (go, cancel) = (b.root.join("go"), b.cx.cancel.clone());
-    let command = format!("printf 'Password: '; while [ ! -e {} ]; do sleep 0.05; done", go.display());
+    let command = format!("printf 'Password: '; while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
     let cx = b.cx.clone();
     let call = tokio::spawn(async move {
         crate::Tool::run(&Terminal, json!({ "command": command, "pty": true }), &cx).await

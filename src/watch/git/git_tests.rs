@@ -1,5 +1,7 @@
 use std::process::Command;
 
+use tiller_testkit::plain_git;
+
 use super::*;
 
 /// A repository in `dir`, made with the real git.
@@ -9,13 +11,8 @@ pub(crate) fn init(dir: &Path) -> Repository {
 }
 
 pub(crate) fn sh(dir: &Path, script: &str) {
-    let out = Command::new("sh")
-        .args(["-ec", script])
-        .current_dir(dir)
-        .env_remove("GIT_DIR")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
+    let mut command = Command::new("sh");
+    let out = plain_git(command.args(["-ec", script]).current_dir(dir)).output().unwrap();
     assert!(out.status.success(), "{script}: {}", String::from_utf8_lossy(&out.stderr));
 }
 
@@ -49,7 +46,7 @@ fn x11_nothing_that_a_repository_names_runs() {
         "echo 1 > f.txt; git add f.txt; git commit -qm one; echo '*.txt filter=evil diff=evil' > .gitattributes",
     );
     let canary = dir.path().join("canary");
-    let run = format!("touch {}", canary.display());
+    let run = format!("touch \"{}\"", canary.display());
     for key in [
         "core.fsmonitor",
         "core.pager",

@@ -1,5 +1,7 @@
 //! Repositories elsewhere, good and hostile.
 
+use tiller_testkit::file_url;
+
 use super::*;
 use crate::git::tests::{init, sh};
 
@@ -22,7 +24,7 @@ fn a_branch_a_tag_and_a_commit_are_fetched() {
     init(dir.path());
     sh(dir.path(), "echo first > a; git add a; git commit -qm one; git tag v1; git branch old");
     sh(dir.path(), "echo second > a; git commit -qam two");
-    let url = format!("file://{}", dir.path().display());
+    let url = file_url(dir.path());
     let newest = fetched(&remote(&url, None)).unwrap();
     assert!(has(&newest.tar, "second"));
     for name in ["v1", "old", "refs/heads/old"] {
@@ -43,7 +45,7 @@ fn nothing_of_a_hostile_repository_runs() {
     std::fs::create_dir(&work).unwrap();
     init(&work);
     let canary = dir.path().join("canary");
-    let run = format!("touch {}", canary.display());
+    let run = format!("touch \"{}\"", canary.display());
     sh(
         &work,
         &format!(
@@ -56,7 +58,7 @@ fn nothing_of_a_hostile_repository_runs() {
              git config gpg.program '{run}'"
         ),
     );
-    let url = format!("file://{}", work.display());
+    let url = file_url(&work);
     fetched(&remote(&url, None)).unwrap();
     for url in [
         format!("ext::sh -c {run}"),
@@ -109,7 +111,7 @@ fn nothing_of_a_hostile_repository_runs() {
 fn links_submodules_and_large_repositories_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     init(dir.path());
-    let url = format!("file://{}", dir.path().display());
+    let url = file_url(dir.path());
     sh(dir.path(), "ln -s /etc/passwd link; git add -A; git commit -qm one");
     let refused = fetched(&remote(&url, None)).err().unwrap().to_string();
     assert!(refused.contains("link is a link"), "{refused}");
@@ -137,7 +139,7 @@ fn a_fetch_can_be_stopped_and_has_a_time_limit() {
     let dir = tempfile::tempdir().unwrap();
     init(dir.path());
     sh(dir.path(), "echo 1 > a; git add a; git commit -qm one");
-    let url = format!("file://{}", dir.path().display());
+    let url = file_url(dir.path());
     let stopped = fetched(&Remote { cancelled: &|| true, ..remote(&url, None) });
     assert!(matches!(stopped, Err(GitError::Stopped)));
     let slow = fetched(&Remote { limit: Duration::ZERO, ..remote(&url, None) });

@@ -71,12 +71,9 @@ fn runs(key: &str, value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tiller_testkit::git;
 
-    fn git(folder: &Path, args: &[&str]) {
-        let done = std::process::Command::new("git").args(args).current_dir(folder).output().unwrap();
-        assert!(done.status.success(), "{done:?}");
-    }
+    use super::*;
 
     #[test]
     fn x18_what_the_repository_makes_git_run_is_found_and_nothing_else_is() {

@@ -44,17 +44,9 @@ fn private(folder: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tiller_testkit::git;
 
-    fn git(folder: &Path, args: &[&str]) {
-        let mut git = std::process::Command::new("git");
-        let env = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")];
-        let ours = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
-        assert!(
-            git.current_dir(folder).envs(env).args(ours).args(args).status().unwrap().success(),
-            "{args:?}"
-        );
-    }
+    use super::*;
 
     #[test]
     fn a_worktree_of_a_folder_within_a_repository_stands_beside_it() {

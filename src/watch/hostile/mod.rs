@@ -26,6 +26,7 @@ fn commands(text: &'static str) -> impl Iterator<Item = &'static str> {
 
 struct World {
     bench: Bench,
+    _plain: Option<tempfile::TempDir>,
     canaries: PathBuf,
     policy: Policy,
 }
@@ -39,9 +40,14 @@ impl World {
             std::fs::create_dir(folder).unwrap();
         }
         std::fs::write(out.join("secret"), format!("{SECRET}\n")).unwrap();
-        let evil = top.join("evil");
-        let body =
-            format!("#!/bin/sh\n: >{0}/ran-$$\n/bin/cat \"$@\" 2>/dev/null </dev/null\n", canaries.display());
+        // A shell gets its path as it is: it must be one word.
+        let blank = top.to_string_lossy().contains(char::is_whitespace);
+        let plain = blank.then(|| tempfile::tempdir_in("/var/tmp").unwrap());
+        let evil = plain.as_ref().map_or(top.as_path(), tempfile::TempDir::path).join("evil");
+        let body = format!(
+            "#!/bin/sh\n: >'{0}'/ran-$$\n/bin/cat \"$@\" 2>/dev/null </dev/null\n",
+            canaries.display()
+        );
         std::fs::write(&evil, body).unwrap();
         // Names of programs of the table; a folder may hold files of these names.
         let all: Vec<&str> = commands(ROWS)
@@ -85,6 +91,7 @@ impl World {
         let roots = Roots::new(&work, Some(top.join("home")), vec![]);
         Self {
             bench,
+            _plain: plain,
             canaries,
             policy: Policy::new(roots, tiller_tool::Registry::built_in().catalog()).within(around),
         }

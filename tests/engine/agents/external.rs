@@ -443,7 +443,7 @@ pub(crate) fn makes_unasked(place: &Place, go: &std::path::Path) -> Programs {
       "#
         )
     };
-    let wait = format!("while [ ! -e {} ]; do sleep 0.02; done; echo made >made.txt\n", go.display());
+    let wait = format!("while [ ! -e '{}' ]; do sleep 0.02; done; echo made >made.txt\n", go.display());
     let end = r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#;
     let script = tell("in_progress") + &wait + &tell("completed") + end;
     toy(place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &script))

@@ -130,7 +130,7 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
         match (first(r).as_str(), result(r)) {
             ("go", None) => delegate(json!([{"goal": "outer"}, {"goal": "inner"}, {"goal": "tool"}])),
             ("outer", None) => shell(format!(
-                "printf 1 > a.txt; : > {path}/begun; {until} {path}/wrote ]; do sleep 0.01; done; printf 2 > a.txt"
+                "printf 1 > a.txt; : > '{path}/begun'; {until} '{path}/wrote' ]; do sleep 0.01; done; printf 2 > a.txt"
             )),
             ("outer", Some(_)) => {
                 std::fs::write(at.join("ended"), "").unwrap();
@@ -138,7 +138,7 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
             }
             ("inner", None) => {
                 let line = format!(
-                    "printf 1 > b.txt; : > {path}/inside; {until} {path}/ended ]; do sleep 0.01; done; printf 2 > b.txt"
+                    "printf 1 > b.txt; : > '{path}/inside'; {until} '{path}/ended' ]; do sleep 0.01; done; printf 2 > b.txt"
                 );
                 after(&inside, shell(line))
             }

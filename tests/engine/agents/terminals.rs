@@ -20,7 +20,7 @@ fn terminals(place: &Place) -> Arc<Session> {
     let bin = scratch.join("bin");
     std::fs::create_dir_all(scratch.join("there")).unwrap();
     let script = format!(
-        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nHOME={}/there exec \"$@\"\n",
+        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nHOME='{}/there' exec \"$@\"\n",
         scratch.display()
     );
     tiller_testkit::program(&bin.join("kubectl"), &script);

@@ -224,11 +224,12 @@ fn reading(name: &str, case: &Case, skill: &str, saved: &Path) -> Vec<Call> {
 fn make(place: &Place, fixture: &str) {
     // What people set for all of their repositories must not matter here.
     let rest = "if [ -e .git ]; then git config user.name n; git config user.email n@x; git config commit.gpgsign false; fi";
-    let done = Program::new("bash")
+    let mut bash = Program::new("bash");
+    let done = tiller_testkit::plain_git(&mut bash)
         .args(["-e", "-c", &format!("{fixture}\n{rest}")])
         .current_dir(&place.work)
         .envs([("GIT_AUTHOR_NAME", "n"), ("GIT_AUTHOR_EMAIL", "n@x"), ("GIT_COMMITTER_NAME", "n")])
-        .envs([("GIT_COMMITTER_EMAIL", "n@x"), ("GIT_CONFIG_GLOBAL", "/dev/null")])
+        .env("GIT_COMMITTER_EMAIL", "n@x")
         .output()
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -244,10 +244,7 @@ fn lay_out(project: &Path) -> std::io::Result<()> {
     let git = |args: &[&str]| {
         let settings = GIT_SETTINGS.iter().flat_map(|(k, v)| ["-c".to_owned(), format!("{k}={v}")]);
         let mut git = Command::new("/usr/bin/git");
-        git.args(settings)
-            .args(["-c", "user.name=a", "-c", "user.email=a@b"])
-            .args(args)
-            .current_dir(project);
+        tiller_testkit::plain_git(&mut git).args(settings).args(args).current_dir(project);
         git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     // Without git its commands only fail.

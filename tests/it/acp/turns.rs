@@ -1,7 +1,7 @@
 //! Prompts and their results.
 
 use serde_json::{Value, json};
-use tiller_testkit::{Reply, Script, ScriptServer, Stop, Wire};
+use tiller_testkit::{Reply, Script, ScriptServer, Stop, Wire, file_url};
 
 use super::client::Client;
 use crate::common::{Place, calls, says};
@@ -115,7 +115,7 @@ fn pictures_links_and_resources_reach_the_model() {
     let server = ScriptServer::start([says("Seen.")]);
     let place = Place::anthropic(&server);
     place.file("src/a b.txt", "first\nsecond\nthird\n");
-    let uri = format!("file://{}/src/a%20b.txt#L2:3", place.work.display());
+    let uri = format!("{}/src/a%20b.txt#L2:3", file_url(&place.work));
     let mut client = Client::ready(&place, &[]);
     let session = client.session(&place);
     let params = json!({"sessionId": session, "prompt": [
@@ -141,7 +141,7 @@ fn parts_of_a_prompt_that_cannot_be_sent_are_refused_and_nothing_goes_out() {
     let place = Place::anthropic(&server);
     let mut client = Client::ready(&place, &[]);
     let session = client.session(&place);
-    let gone = format!("file://{}/gone.txt", place.work.display());
+    let gone = format!("{}/gone.txt", file_url(&place.work));
     for (part, want) in [
         (json!({"type": "audio", "data": "", "mimeType": "audio/wav"}), "audio"),
         (json!({"type": "image", "data": "!!", "mimeType": "image/png"}), "base64"),

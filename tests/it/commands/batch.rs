@@ -263,15 +263,15 @@ fn slurm(bench: &mut Bench) {
     let user = bench.place.user.display().to_string();
     let sbatch = r#"#!/bin/sh
 for a; do case $a in --job-name=*) name=${a#*=} ;; esac; last=$a; done
-mkdir -p HERE/jobs && id=$(($(ls HERE/jobs | wc -l) + 100))
+mkdir -p "HERE/jobs" && id=$(($(ls "HERE/jobs" | wc -l) + 100))
 setsid sh "$last" </dev/null >/dev/null 2>&1 &
-echo "$name $!" >HERE/jobs/$id
-[ ! -e HERE/kill ] || { rm HERE/kill; kill -9 $PPID; sleep 1; }
+echo "$name $!" >"HERE/jobs/$id"
+[ ! -e "HERE/kill" ] || { rm "HERE/kill"; kill -9 $PPID; sleep 1; }
 echo "$id"
 "#;
     let squeue = r#"#!/bin/sh
 for a; do case $a in --name=*) want=${a#*=} ;; esac; done
-for f in HERE/jobs/*; do
+for f in "HERE/jobs"/*; do
   read -r name pid <"$f"
   [ "$name" = "$want" ] || continue
   if kill -0 "$pid" 2>/dev/null; then echo "${f##*/}"; fi
@@ -375,6 +375,9 @@ fn kubernetes_runs_a_job_for_each_case_and_removes_it_once_its_result_is_stored(
     let ids: Vec<String> = ids.collect();
     bench.place.file("cases.jsonl", &ids.join("\n"));
     let bin = bench.add_path();
+    if tiller_tool::shell::find_program("python3", &bench.place.env).is_none() {
+        return println!("skipped: there is no python3");
+    }
     tiller_testkit::program(
         &bin.join("kubectl"),
         &KUBECTL.replace("HERE", &bench.place.user.display().to_string()),
@@ -443,7 +446,7 @@ impl Machine {
         let vars = place.env.iter().filter(|(name, _)| name != "PATH");
         let vars: Vec<String> = vars.map(|(name, value)| format!("\"{name}={value}\"")).collect();
         let config = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nPidFile none\n\
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey \"{0}/host\"\nAuthorizedKeysFile \"{0}/authorized\"\nPidFile none\n\
              UsePAM no\nStrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv {1}\n",
             folder.display(),
             vars.join(" ")
@@ -462,9 +465,9 @@ impl Machine {
         let f = self.folder.display();
         [
             format!("Port={}", self.port),
-            format!("IdentityFile={f}/id"),
+            format!("IdentityFile=\"{f}/id\""),
             "IdentitiesOnly=yes".to_owned(),
-            format!("UserKnownHostsFile={f}/known"),
+            format!("UserKnownHostsFile=\"{f}/known\""),
             "GlobalKnownHostsFile=/dev/null".to_owned(),
         ]
         .into_iter()

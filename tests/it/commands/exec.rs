@@ -224,7 +224,7 @@ fn a_pipe_that_is_slow_to_begin_is_waited_for() {
     let (said, tiller) = (said.display(), crate::common::TILLER);
     // It writes only after the message that it is waited for.
     let line = format!(
-        "{{ until grep -q waiting {said}; do sleep 0.1; done; echo pear; }} | {tiller} exec go 2>{said}"
+        "{{ until grep -q waiting '{said}'; do sleep 0.1; done; echo pear; }} | '{tiller}' exec go 2>'{said}'"
     );
     let out = run(place.program("sh", &["-c", &line]), b"");
     assert_eq!((out.code, server.count()), (Some(0), 1), "{out:?}");
@@ -357,7 +357,7 @@ fn a_reader_that_has_had_enough_ends_it_quietly() {
     // After the end there is nothing to interrupt: the answer is complete.
     let server = ScriptServer::start([says("all of it")]);
     let place = Place::anthropic(&server);
-    let out = run(place.program("sh", &["-c", &format!("{} exec hi | true", crate::common::TILLER)]), b"");
+    let out = run(place.program("sh", &["-c", &format!("'{}' exec hi | true", crate::common::TILLER)]), b"");
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(!out.stderr.to_lowercase().contains("pipe"), "{out:?}");
 }

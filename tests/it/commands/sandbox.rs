@@ -32,10 +32,10 @@ fn a_command_writes_in_its_folder_and_nowhere_else() {
         assert_eq!(run("workspace", "echo x > made && cat made").stdout, "x\n", "{method}");
         assert_eq!(run("workspace", "exit 7").code, Some(7), "{method}");
         assert_eq!(run("workspace", "kill -9 $$").code, Some(137), "{method}");
-        assert_eq!(run("read", "cat made; echo y > made").code, Some(2), "{method}");
+        assert_eq!(run("read", "cat made; echo y > made || exit 2").code, Some(2), "{method}");
         assert_eq!(std::fs::read_to_string(place.work.join("made")).unwrap(), "x\n", "{method}");
         let outside = place.work.parent().unwrap().join("outside");
-        run("workspace", &format!("echo x > {}", outside.display()));
+        run("workspace", &format!("echo x > '{}'", outside.display()));
         assert!(!outside.exists(), "{method}");
         std::fs::remove_file(place.work.join("made")).unwrap();
     }
@@ -124,7 +124,7 @@ fn a_command_that_is_harmless_only_in_the_sandbox_asks_where_there_is_none() {
     // The Makefile does write where nothing confines it; otherwise the test would show nothing.
     let place = empty();
     place.file("Makefile", "X := $(shell touch canary)\nall:\n\techo walnut\n");
-    let _ = std::process::Command::new("make").arg("-n").current_dir(&place.work).output();
+    let _ = place.program("make", &["-n"]).output();
     assert!(place.work.join("canary").exists() || !std::path::Path::new("/usr/bin/make").exists());
 }
 
@@ -149,7 +149,7 @@ fn a_command_that_runs_without_a_question_reads_no_secrets() {
                 std::fs::write(path, "walnut-secret").unwrap();
             }
             let home = place.user.display();
-            let read = format!("$(shell cat plain {home}/.ssh/id {home}/.aws/credentials)");
+            let read = format!("$(shell cat plain '{home}/.ssh/id' '{home}/.aws/credentials')");
             place.file("Makefile", &format!("X := {read}\nall:\n\techo $(X)\n"));
             place.file("plain", "walnut-plain\n");
             place.ok(&["exec", "look"]);
@@ -252,7 +252,7 @@ fn git_adds_remotes_outside_but_no_programs() {
             &["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "one"],
             &["init", "-q", "--bare", bare.to_str().unwrap()],
         ] {
-            let done = std::process::Command::new("git").args(args).current_dir(&place.work).status();
+            let done = place.program("git", args).status();
             if !done.is_ok_and(|status| status.success()) {
                 println!("skipped: there is no git");
                 return;
@@ -261,8 +261,10 @@ fn git_adds_remotes_outside_but_no_programs() {
         std::fs::create_dir_all(place.home.join("config")).unwrap();
         let rules = "outside:\n  - terminal(sh work.sh)\n  - terminal(sh evil.sh)\n";
         std::fs::write(place.home.join("config/permissions.yaml"), rules).unwrap();
-        let work =
-            format!("git remote add origin {} && git push -q -u origin main && echo pushed", bare.display());
+        let work = format!(
+            "git remote add origin '{}' && git push -q -u origin main && echo pushed",
+            bare.display()
+        );
         place.file("work.sh", &work);
         place.file("evil.sh", "git config core.fsmonitor ./evil && echo configured");
         place.ok(&["exec", "--profile", "full", "work"]);

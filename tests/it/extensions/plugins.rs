@@ -228,7 +228,7 @@ fn a_plugin_is_installed_from_an_archive_and_from_git() {
     git(&["init", "-q"]);
     git(&["add", "-A"]);
     git(&["commit", "-qm", "plugin"]);
-    let out = place.ok(&["plugin", "install", &format!("file://{}", repository.display()), "--yes"]);
+    let out = place.ok(&["plugin", "install", &tiller_testkit::file_url(&repository), "--yes"]);
     assert!(out.contains("is used from the next start on"), "{out}");
     assert!(!place.home.join("plugins/team/.git").exists());
     assert_eq!(place.lines(&["plugin", "list", "--json"])[0]["used"], json!(true));

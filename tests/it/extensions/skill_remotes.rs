@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use tiller_testkit::file_url;
 use tiller_tool::shell::find_program;
 
 use crate::common::{Place, finish_within, run, wait};
@@ -99,7 +100,7 @@ fn a_pack_comes_over_http_from_this_machine() {
     ends_on_a_terminal(&place, &missing, "not found");
     // A name and a password that git has stored.
     std::fs::write(place.user.join("store"), format!("http://ann:secret@127.0.0.1%3a{port}\n")).unwrap();
-    let store = format!("[credential]\n\thelper = store --file={}\n", place.user.join("store").display());
+    let store = format!("[credential]\n\thelper = store --file='{}'\n", place.user.join("store").display());
     std::fs::write(place.user.join(".gitconfig"), store).unwrap();
     let said = place.ok(&["skills", "install", &private, "--name", "private", "--yes"]);
     assert!(said.contains("private is installed"), "{said}");
@@ -212,7 +213,7 @@ fn a_pack_comes_over_ssh_and_nothing_is_asked() {
     let bare = repository(&place);
     let Some((_server, port)) = ssh(&place) else { return };
     let short = format!("git@packs.test:{}", bare.display());
-    let url = format!("ssh://packs.test{}", bare.display());
+    let url = file_url(&bare).replace("file://", "ssh://packs.test");
     installs_and_updates(&place, &bare, &url);
     let said = place.ok(&["skills", "install", &short, "--name", "short", "--yes"]);
     assert!(said.contains("short is installed"), "{said}");

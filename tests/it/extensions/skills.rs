@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire, file_url};
 
 use crate::common::{Out, Place, run};
 
@@ -167,7 +167,7 @@ fn a_repository_is_pinned_and_an_update_shows_what_differs() {
     git(&["add", "-A"]);
     git(&["commit", "-qm", "one"]);
     git(&["tag", "v1"]);
-    let url = format!("file://{}", place.work.join("team").display());
+    let url = file_url(&place.work.join("team"));
     place.ok(&["skills", "install", &url, "--yes"]);
     place.ok(&["skills", "install", &format!("{url}#v1"), "--name", "old", "--yes"]);
     let commit = |name: &str| {
@@ -300,7 +300,7 @@ fn hostile_repositories_and_addresses_run_nothing() {
     let place = Place::new();
     pack(&place);
     let canary = place.work.join("canary");
-    let run_it = format!("touch {}", canary.display());
+    let run_it = format!("touch \"{}\"", canary.display());
     let script = format!(
         "set -e; cd team; git init -q -b main; printf '* filter=evil\\n' > .gitattributes; git add -A; \
          git -c user.name=t -c user.email=t@t commit -qm one; \
@@ -310,7 +310,7 @@ fn hostile_repositories_and_addresses_run_nothing() {
          git config uploadpack.packObjectsHook '{run_it}'"
     );
     assert_eq!(run(place.program("sh", &["-c", &script]), b"").code, Some(0));
-    let url = format!("file://{}", place.work.join("team").display());
+    let url = file_url(&place.work.join("team"));
     for source in [
         format!("ext::sh -c {run_it}"),
         format!("--upload-pack={run_it}"),
@@ -539,7 +539,7 @@ fn a_registry_lists_and_installs_by_name_and_its_hash_counts() {
             {"name": "ops", "description": "For operators", "source": format!("{}/ops.tar.gz", server.url), "hash": format!("sha256:{hash}")},
             {"name": "bare", "source": format!("{}/ops.tar.gz", server.url)},
             {"name": "local", "source": "/etc"},
-            {"name": "moving", "source": format!("file://{}", place.work.display())}]})
+            {"name": "moving", "source": file_url(&place.work)}]})
         .to_string()
     };
     server.put("/index.json", index(&sha256(&bytes)).as_bytes(), false);

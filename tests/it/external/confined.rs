@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tiller_external::Transport;
-use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire, lasting};
 
 use super::{KEYS, answer, present};
 use crate::common::{Place, poll};
@@ -114,7 +114,7 @@ fn each_confined(wanted: Transport) {
     for (name, transport, runs) in ALL.iter().filter(|(_, transport, _)| *transport == wanted) {
         let Some((_, clis)) = present(&[name], *transport).pop() else { continue };
         let begun = std::time::Instant::now();
-        let tmp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let tmp = lasting(env!("CARGO_TARGET_TMPDIR"));
         let root = tmp.path().canonicalize().unwrap();
         let (work, top) = (root.join("work"), root.display().to_string());
         // It stands in a file, since the rules would refuse such a line over ACP.
@@ -221,7 +221,7 @@ fn a_confined_program_reaches_its_own_domains_and_files_only() {
     if !found.available() || found.bubblewrap.is_none() && !found.notification {
         return eprintln!("skipped: {}", found.words());
     }
-    let tmp = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let tmp = lasting(env!("CARGO_TARGET_TMPDIR"));
     let root = tmp.path().canonicalize().unwrap();
     let server = ScriptServer::start([]);
     let bin = root.join("bin");

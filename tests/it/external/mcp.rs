@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use tiller_testkit::{MCP_SERVER, Script, ScriptServer, Term, Wire};
+use tiller_testkit::{MCP_SERVER, Reply, Script, ScriptServer, Term, Wire};
 use tiller_tool::shell::find_program;
 
 use crate::common::{KEY, Place, calls, poll, says};
@@ -58,9 +58,9 @@ fn servers_are_added_listed_tested_called_and_removed() {
         (&json!("good"), &json!("known"), &json!("echo"))
     );
     // A command line works without settings; a failure says what the program printed.
-    let line = format!("{python} {script} good");
+    let line = format!("{python} '{script}' good");
     assert_eq!(place.ok(&["mcp", "call", &line, "echo", r#"{"text": "said"}"#]), "said\n");
-    let out = place.run(&["mcp", "test", &format!("{python} {script} crash")]);
+    let out = place.run(&["mcp", "test", &format!("{python} '{script}' crash")]);
     assert!(
         out.code == Some(1) && out.stderr.contains("no such option") && out.stderr.contains("exit code 7"),
         "{out:?}"
@@ -251,6 +251,18 @@ fn twenty_servers_do_not_delay_the_first_key() {
     assert!(poll(crate::common::TIMEOUT, || (left() == 0).then_some(())).is_some(), "{} are left", left());
 }
 
+#[test]
+fn a_server_on_this_machine_is_asked_without_the_proxy() {
+    let server = ScriptServer::with(|_, _| Reply::status(404));
+    let mut place = Place::new();
+    // Nothing listens there.
+    for name in ["HTTP_PROXY", "http_proxy"] {
+        place.set(name, "http://127.0.0.1:9");
+    }
+    let out = place.run(&["mcp", "test", &server.url()]);
+    assert!(out.code != Some(0) && server.count() > 0, "{out:?}");
+}
+
 /// The official servers. `.ci/clis` installs them.
 #[test]
 fn real_servers_list_their_tools_and_answer() {
@@ -262,10 +274,10 @@ fn real_servers_list_their_tools_and_answer() {
     place.set("PATH", &format!("{folders}:{path}"));
     place.git(&["init", "-q"]);
     let work = place.work.display().to_string();
-    let database = format!("mcp-server-sqlite --db-path {work}/data.db");
+    let database = format!("mcp-server-sqlite --db-path '{work}/data.db'");
     for (line, tool, args, want) in [
         ("mcp-server-everything stdio".to_owned(), "echo", json!({"message": "said"}), "said"),
-        (format!("mcp-server-filesystem {work}"), "list_directory", json!({"path": work}), ".git"),
+        (format!("mcp-server-filesystem '{work}'"), "list_directory", json!({"path": work}), ".git"),
         ("mcp-server-memory".into(), "read_graph", json!({}), "entities"),
         (
             "mcp-server-sequential-thinking".into(),
@@ -273,7 +285,7 @@ fn real_servers_list_their_tools_and_answer() {
             json!({"thought": "a", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}),
             "thoughtNumber",
         ),
-        (format!("mcp-server-git -r {work}"), "git_status", json!({"repo_path": work}), "branch"),
+        (format!("mcp-server-git -r '{work}'"), "git_status", json!({"repo_path": work}), "branch"),
         ("mcp-server-time".into(), "get_current_time", json!({"timezone": "Europe/Berlin"}), "Europe/Berlin"),
         ("mcp-server-fetch".into(), "fetch", json!({"url": "http://127.0.0.1:9/"}), ""),
         (database, "list_tables", json!({}), "[]"),

@@ -19,7 +19,7 @@ fn place() -> Place {
 
 /// The command line that serves this place.
 fn line(place: &Place) -> String {
-    format!("env TILLER_HOME={} {} mcp serve", place.home.display(), env!("CARGO_BIN_EXE_tiller"))
+    format!("env TILLER_HOME='{}' '{}' mcp serve", place.home.display(), env!("CARGO_BIN_EXE_tiller"))
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn x18_a_hook_of_the_folder_runs_after_the_yes_only() {
         place.set("HOME", &b.home.display().to_string());
         place.set("ANTHROPIC_BASE_URL", &b.server.url());
         let canary = b.home.join("canary");
-        let command = format!("touch {}", canary.display());
+        let command = format!("touch '{}'", canary.display());
         let hook = serde_json::json!({"hooks": [{"type": "command", "command": command}]});
         let settings = serde_json::json!({"hooks": {"SessionStart": [hook]}});
         place.file(".claude/settings.json", &settings.to_string());

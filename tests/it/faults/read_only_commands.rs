@@ -11,18 +11,12 @@ fn x15_git_of_a_hostile_repository_runs_nothing() {
     let place = Place::anthropic(&server);
     place.file("f.txt", "a\n");
     let canary = place.work.join("canary");
-    let evil = format!("touch {}; cat", canary.display());
-    let git = |args: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        let done =
-            git.current_dir(&place.work).env("GIT_CONFIG_GLOBAL", "/dev/null").args(args).output().unwrap();
-        assert!(done.status.success(), "{args:?}");
-    };
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]);
-    git(&["config", "core.fsmonitor", &evil]);
-    git(&["config", "diff.external", &evil]);
+    let evil = format!("touch '{}'; cat", canary.display());
+    place.git(&["init", "-q"]);
+    place.git(&["add", "."]);
+    place.git(&["commit", "-qm", "one"]);
+    place.git(&["config", "core.fsmonitor", &evil]);
+    place.git(&["config", "diff.external", &evil]);
     place.file("f.txt", "b\n");
     let out = place.run(&["exec", "look"]);
     let results = server.bodies().last().unwrap()["messages"].to_string();
@@ -31,7 +25,7 @@ fn x15_git_of_a_hostile_repository_runs_nothing() {
     assert!(results.contains("--no-ext-diff"), "git diff asks, and says why: {results}");
     assert_eq!(out.code, Some(3), "{}", out.stderr);
     // Without protection the repository does run it; otherwise the test would show nothing.
-    let _ = std::process::Command::new("git").arg("status").current_dir(&place.work).output();
+    place.git(&["status"]);
     assert!(canary.exists());
 }
 
@@ -51,11 +45,7 @@ fn x15_a_shell_that_was_changed_runs_nothing_unasked() {
         let server =
             ScriptServer::start([shell("c1", ". ./env.sh"), shell("c2", "git status"), says("Done.")]);
         let place = Place::anthropic(&server);
-        let git = |args: &[&str]| {
-            let done = std::process::Command::new("git").current_dir(&place.work).args(args).output();
-            assert!(done.unwrap().status.success(), "{args:?}");
-        };
-        git(&["init", "-q"]);
+        place.git(&["init", "-q"]);
         place.file("env.sh", change);
         place.file("bin/git", "#!/bin/sh\ntouch canary\n");
         let bin = place.work.join("bin/git");

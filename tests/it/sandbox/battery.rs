@@ -24,12 +24,12 @@ const OPEN_IN_READ: [&[&str]; 2] = [&[], &[]];
 const FAILING: [&[&str]; 2] = [&[], &[]];
 
 /// The methods that this machine has, each with its place in the tables above.
-fn methods(read: bool) -> Vec<(usize, Sandbox)> {
+fn methods(read: bool, folder: &Path) -> Vec<(usize, Sandbox)> {
     let tiller = |bubblewrap| Sandbox::Tiller { program: PathBuf::from(TILLER), bubblewrap, read };
     let all = [false, true].map(tiller);
     let mut found = Vec::new();
     for (at, sandbox) in all.into_iter().enumerate() {
-        match sandbox.probe(&folder()) {
+        match sandbox.probe(folder) {
             Ok(()) => found.push((at, sandbox)),
             Err(why) => eprintln!("skipped: {} does not run here: {why}", sandbox.name()),
         }
@@ -38,19 +38,20 @@ fn methods(read: bool) -> Vec<(usize, Sandbox)> {
 }
 
 /// Not in a folder for temporary files, which commands in a sandbox may write.
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("battery")
+fn folder() -> tempfile::TempDir {
+    tiller_testkit::lasting(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// All escapes in all methods, once for all tests.
 fn escaped() -> &'static (Vec<(usize, Sandbox)>, Report) {
     static REPORT: OnceLock<(Vec<(usize, Sandbox)>, Report)> = OnceLock::new();
     REPORT.get_or_init(|| {
-        let methods = methods(false);
+        let folder = folder();
+        let methods = methods(false, folder.path());
         let sandboxes: Vec<Sandbox> = methods.iter().map(|(_, s)| s.clone()).collect();
         let mut escapes = escapes().unwrap();
         escapes.retain(|e| !sandboxes.is_empty() && !e.writes_workspace());
-        let report = compare_escapes(&escapes, &sandboxes, &folder(), &|_| {}).unwrap();
+        let report = compare_escapes(&escapes, &sandboxes, folder.path(), &|_| {}).unwrap();
         for why in report.skipped() {
             eprintln!("skipped: {why}");
         }
@@ -91,7 +92,8 @@ fn no_new_escape_gets_out_with_bubblewrap() {
 /// The profile of commands that run unasked: not even the workspace is written.
 #[test]
 fn no_new_escape_gets_out_of_the_profile_read() {
-    let methods = methods(true);
+    let folder = folder();
+    let methods = methods(true, folder.path());
     if methods.is_empty() {
         return;
     }
@@ -100,7 +102,7 @@ fn no_new_escape_gets_out_of_the_profile_read() {
     escapes.retain(|e| {
         e.writes_workspace() || e.shows_secrets() || e.group == "network" || e.group == "processes"
     });
-    let report = compare_escapes(&escapes, &sandboxes, &folder(), &|_| {}).unwrap();
+    let report = compare_escapes(&escapes, &sandboxes, folder.path(), &|_| {}).unwrap();
     assert!(report.tried() >= 40, "{:#?}", report.skipped());
     for (column, (method, sandbox)) in methods.iter().enumerate() {
         only_known(sandbox.name(), &report.with(column, true), OPEN_IN_READ[*method]);
@@ -110,12 +112,13 @@ fn no_new_escape_gets_out_of_the_profile_read() {
 /// 95 % of the everyday jobs run without leaving the sandbox, and no more jobs fail than are known to.
 #[test]
 fn everyday_jobs_run_inside() {
-    let methods = methods(false);
+    let folder = folder();
+    let methods = methods(false, folder.path());
     if methods.is_empty() {
         return;
     }
     let sandboxes: Vec<Sandbox> = methods.iter().map(|(_, s)| s.clone()).collect();
-    let report = compare_jobs(&jobs().unwrap(), &sandboxes, &folder(), &|_| {}).unwrap();
+    let report = compare_jobs(&jobs().unwrap(), &sandboxes, folder.path(), &|_| {}).unwrap();
     for why in report.skipped() {
         eprintln!("skipped: {why}");
     }

@@ -365,7 +365,7 @@ fn an_editor_runs_in_the_foreground_and_an_end_does_not_wait_for_it() {
     let script = "#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo 'EDITOR WITH A TERMINAL'; fi\n\
                   echo added >>\"$1\"\nread x\n";
     tiller_testkit::program(&editor, script);
-    place.set("EDITOR", &editor.display().to_string());
+    place.set("EDITOR", &format!("'{}'", editor.display()));
     let mut term = busy(&model, &place);
     term.keys("\x07");
     term.wait_text("EDITOR WITH A TERMINAL");

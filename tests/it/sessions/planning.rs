@@ -15,7 +15,7 @@ fn place(model: &Model) -> Place {
     // An editor that appends a line.
     let editor = place.user.join("editor");
     tiller_testkit::program(&editor, "#!/bin/sh\necho '3. Say goodbye' >> \"$1\"\n");
-    place.set("EDITOR", &editor.display().to_string());
+    place.set("EDITOR", &format!("'{}'", editor.display()));
     place
 }
 

@@ -57,7 +57,7 @@ fn decided(cols: u16, rows: u16) {
     let mut place = place(&model);
     let editor = place.user.join("editor");
     tiller_testkit::program(&editor, "#!/bin/sh\nsed -i s/dry/kind/ \"$1\"\n");
-    place.set("EDITOR", &editor.display().to_string());
+    place.set("EDITOR", &format!("'{}'", editor.display()));
     std::fs::create_dir_all(place.home.join("config")).unwrap();
     std::fs::write(soul(&place), "Speak like a sailor.\n").unwrap();
 
@@ -191,8 +191,8 @@ fn x3_no_tool_writes_soul_md_or_the_definition_of_an_agent() {
                 ("write_file", json!({"path": at, "content": poison})),
                 ("edit_file", json!({"path": at, "old": "Mine.", "new": poison})),
                 ("patch", json!({ "patch": patch })),
-                shell(format!("mkdir -p {folder}; printf '%s' '{poison}' > {at}")),
-                shell(format!("mkdir -p {folder} && echo x > x.md && mv x.md {at}")),
+                shell(format!("mkdir -p '{folder}'; printf '%s' '{poison}' > '{at}'")),
+                shell(format!("mkdir -p '{folder}' && echo x > x.md && mv x.md '{at}'")),
                 // A script is confined by the kernel alone.
                 ("execute_code", json!({ "code": python })),
             ];
@@ -214,12 +214,9 @@ fn x3_no_tool_writes_soul_md_or_the_definition_of_an_agent() {
 /// Whether commands are confined by the kernel here.
 fn confined(place: &Place) -> bool {
     let hidden = place.env.iter().any(|(name, value)| name == "TILLER_TEST_BUBBLEWRAP" && value == "none");
-    let there = |(name, value): &(String, String)| {
-        name == "PATH" && std::env::split_paths(value).any(|dir| dir.join("bwrap").exists())
-    };
-    let confined = !hidden && place.env.iter().any(there);
+    let confined = !hidden && tiller_sandbox::Confinement::find().bubblewrap.is_some();
     if !confined {
-        eprintln!("skipped: scripts, since there is no bubblewrap");
+        eprintln!("skipped: scripts, since there is no bubblewrap that works");
     }
     confined
 }

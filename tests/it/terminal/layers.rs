@@ -19,7 +19,7 @@ fn layers(cols: u16, rows: u16) {
     // An editor that appends a line.
     let editor = place.user.join("editor");
     tiller_testkit::program(&editor, "#!/bin/sh\necho 'Use tabs.' >> \"$1\"\n");
-    place.set("EDITOR", &editor.display().to_string());
+    place.set("EDITOR", &format!("'{}'", editor.display()));
     model.push(Script::new().text("Hello to you."));
     let mut term = place.term(&[], cols, rows);
     term.wait_text("Type what you want done");

@@ -25,9 +25,9 @@ fn podman(bin: &Path) -> Option<()> {
         std::fs::create_dir_all(root.path().join("bin")).unwrap();
         std::fs::copy(busybox, root.path().join("bin/busybox")).unwrap();
         let line = format!(
-            "cd {0} && mkdir -p tmp proc dev sys etc root && chmod 1777 tmp && for a in $(bin/busybox --list); do \
+            "cd '{0}' && mkdir -p tmp proc dev sys etc root && chmod 1777 tmp && for a in $(bin/busybox --list); do \
              [ -e bin/$a ] || ln -s busybox bin/$a; done && echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd && \
-             tar cf - . | {1}/podman import - {IMAGE}",
+             tar cf - . | '{1}/podman' import - {IMAGE}",
             root.path().display(),
             bin.display()
         );
@@ -197,23 +197,23 @@ async fn a_new_container_without_a_mounted_folder_gets_all_files_and_removes_non
 
 /// A `docker` of the test: its containers are folders, and their commands run on this machine.
 const DOCKER: &str = r#"#!/bin/sh
-echo "$*" >>HERE/calls
+echo "$*" >>"HERE/calls"
 verb=$1
 shift
 case $verb in
 run)
-  : >HERE/containers/c$$
+  : >"HERE/containers/c$$"
   echo "pulling the image" >&2
   echo c$$
   ;;
 container) for id; do :; done; [ -e "HERE/containers/$id" ] || { echo "Error: No such container: $id" >&2; exit 1; }; echo true ;;
 exec)
   [ -e "HERE/containers/$2" ] || { echo "Error response from daemon: No such container: $2" >&2; exit 1; }
-  echo $$ >>HERE/relays
+  echo $$ >>"HERE/relays"
   shift 2
-  HOME=HERE/there exec env RUN "$@"
+  HOME="HERE/there" exec env RUN "$@"
   ;;
-rm) for id; do :; done; rm -f "HERE/containers/$id"; echo "$id" >>HERE/removed ;;
+rm) for id; do :; done; rm -f "HERE/containers/$id"; echo "$id" >>"HERE/removed" ;;
 ps) ;;
 esac
 "#;

@@ -109,7 +109,7 @@ async fn nothing_is_written_through_a_link_of_the_other_side() {
     there.bench.file("a", "1");
     let out = there.home.join("outside");
     std::fs::create_dir_all(&out).unwrap();
-    there.run(&format!("ln -s {} sub", out.display())).await;
+    there.run(&format!("ln -s '{}' sub", out.display())).await;
     there.bench.file("sub/x", "1");
     let said = there.run("true").await;
     assert!(said.contains("could not be written"), "{said}");

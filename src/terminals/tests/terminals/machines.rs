@@ -54,8 +54,8 @@ fn serve(there: &Path) -> Option<Server> {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let _ = std::fs::create_dir("/run/sshd");
     let config = format!(
-        "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nPidFile none\nUsePAM no\n\
-         StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nAcceptEnv *\nSetEnv HOME={0}/home {RUN}={1}\n",
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey \"{0}/host\"\nAuthorizedKeysFile \"{0}/authorized\"\nPidFile none\nUsePAM no\n\
+         StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nAcceptEnv *\nSetEnv \"HOME={0}/home\" {RUN}={1}\n",
         folder.display(),
         std::process::id(),
     );
@@ -80,9 +80,9 @@ impl Server {
             folder: Some(format!("{f}/home/work dir")),
             options: vec![
                 format!("Port={}", self.port),
-                format!("IdentityFile={f}/id"),
+                format!("IdentityFile=\"{f}/id\""),
                 "IdentitiesOnly=yes".into(),
-                format!("UserKnownHostsFile={f}/known"),
+                format!("UserKnownHostsFile=\"{f}/known\""),
                 "GlobalKnownHostsFile=/dev/null".into(),
                 // It is not obeyed.
                 "StrictHostKeyChecking=no".into(),

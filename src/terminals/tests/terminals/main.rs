@@ -61,8 +61,8 @@ impl There {
         let bench = Bench::new();
         let scratch = bench.scratch.path().to_owned();
         let script = format!(
-            "#!/bin/sh\necho \"$@\" >>{0}/calls\necho $$ >>{0}/relays\n[ ! -e {0}/down ] || {{ echo 'no route' >&2; exit 1; }}\n\
-             while [ \"$1\" != -- ]; do shift; done\nshift\nHOME={0}/there exec env -u SECRET_TOKEN {RUN}={1} \"$@\"\n",
+            "#!/bin/sh\necho \"$@\" >>'{0}/calls'\necho $$ >>'{0}/relays'\n[ ! -e '{0}/down' ] || {{ echo 'no route' >&2; exit 1; }}\n\
+             while [ \"$1\" != -- ]; do shift; done\nshift\nHOME='{0}/there' exec env -u SECRET_TOKEN {RUN}={1} \"$@\"\n",
             scratch.display(),
             std::process::id(),
         );

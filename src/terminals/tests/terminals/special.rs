@@ -77,7 +77,7 @@ impl There {
     fn set_temporary(&self, folder: &Path) {
         let script = self.bench.scratch.path().join("bin/kubectl");
         let text = std::fs::read_to_string(&script).unwrap();
-        let variable = format!("env -u SECRET_TOKEN TMPDIR={} ", folder.display());
+        let variable = format!("env -u SECRET_TOKEN TMPDIR='{}' ", folder.display());
         program(&script, &text.replace("env -u SECRET_TOKEN ", &variable));
     }
 }

@@ -21,13 +21,12 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 type Socket = WebSocketStream<reqwest::Upgraded>;
 
-fn client() -> Result<Client, String> {
+/// The system's proxy is used, except for a browser on this machine.
+fn client(url: &Url) -> Result<Client, String> {
     tiller_http::install_crypto();
-    Client::builder()
-        .http1_only()
-        .connect_timeout(CONNECT)
-        .build()
-        .map_err(|e| format!("no HTTP client: {e}"))
+    let builder = Client::builder().http1_only().connect_timeout(CONNECT);
+    let builder = if tiller_http::is_loopback(url) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|e| format!("no HTTP client: {e}"))
 }
 
 /// The WebSocket address of a browser. `address`: that address itself (`ws:`, `wss:`), or the HTTP address of its
@@ -45,7 +44,7 @@ pub(crate) async fn endpoint(address: &str) -> Result<Url, String> {
         }
     }
     let version = url.join("/json/version").map_err(|e| e.to_string())?;
-    let reply = client()?.get(version).timeout(CONNECT).send().await.map_err(|e| plain(&e))?;
+    let reply = client(&version)?.get(version).timeout(CONNECT).send().await.map_err(|e| plain(&e))?;
     let reply: Value = reply.json().await.map_err(|_| "it does not answer as a browser does".to_owned())?;
     let named = reply["webSocketDebuggerUrl"].as_str().ok_or("it names no webSocketDebuggerUrl")?;
     let mut socket = Url::parse(named).map_err(|e| format!("its webSocketDebuggerUrl is not a URL: {e}"))?;
@@ -64,7 +63,7 @@ pub(crate) async fn connect(socket: &Url) -> Result<(Box<dyn Transmit>, Box<dyn 
     let scheme = if socket.scheme() == "wss" { "https" } else { "http" };
     http.set_scheme(scheme).map_err(|()| "the address is invalid".to_owned())?;
     let key = generate_key();
-    let asked = client()?
+    let asked = client(&http)?
         .get(http)
         .header(header::CONNECTION, "Upgrade")
         .header(header::UPGRADE, "websocket")

@@ -117,7 +117,7 @@ async fn gone(pid: &Path) {
 async fn a_renderer_without_end_is_ended_with_all_that_it_started() {
     let b = Bench::new();
     let pid = b.scratch.path().join("pid");
-    let text = format!("sleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", pid.display());
+    let text = format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", pid.display());
     let slow =
         |time| local(Renderers { dot: script(&b, &text), time, ..Renderers::default() }, "render_diagram");
     let done = b.call(slow(Some(Duration::from_secs(2))), dot("a.svg")).await;

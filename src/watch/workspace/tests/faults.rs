@@ -353,12 +353,8 @@ fn f3_saves_of_editors_are_one_change() {
 /// When the limit is reached at git's own folders, the state of git is still polled.
 #[test]
 fn f2_a_limit_that_is_reached_at_gits_folders_is_answered_as_well() {
+    use tiller_testkit::git;
     let config = Config { max_watches: 2, ..config() };
-    let git = |root: &Path, args: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        git.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(args).current_dir(root);
-        assert!(git.output().unwrap().status.success(), "{args:?}");
-    };
     let mut b = Bench::with(config, |root| {
         std::fs::create_dir(root.join("all")).unwrap();
         git(root, &["init", "-q", "-b", "trunk"]);
