@@ -96,11 +96,13 @@ impl Place {
         self.env.push((name.into(), value.into()));
     }
 
-    /// Writes `config.toml`.
+    /// Writes `config.toml`, in one step: a program that watches it never reads an empty file.
     pub(crate) fn config(&self, text: &str) {
         let dir = self.home.join("config");
         std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("config.toml"), text).unwrap();
+        let new = self.home.join("config.toml.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, dir.join("config.toml")).unwrap();
     }
 
     /// Writes a file of the workspace.
@@ -263,7 +265,7 @@ pub(crate) fn let_escape_pass() {
 
 /// Waits for a condition outside of the test.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
-    assert!(poll(Duration::from_secs(90), || until().then_some(())).is_some(), "waited for {what}");
+    assert!(poll(TIMEOUT, || until().then_some(())).is_some(), "waited for {what}");
 }
 
 /// A reply that is text.

@@ -204,7 +204,7 @@ fn the_last_exchange_is_left_behind_if_wanted() {
         }
         term.keys("\x04");
         assert_eq!(term.wait_exit(), 0);
-        let left = crate::common::poll(std::time::Duration::from_secs(10), || {
+        let left = crate::common::poll(crate::common::TIMEOUT, || {
             // The message for the shell comes after the terminal is restored.
             let said = if wanted { "bold" } else { "To continue: tiller " };
             let done = term.kept().is_empty() && term.screen().contains(said);
