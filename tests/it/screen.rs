@@ -100,7 +100,7 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
 
 /// Presses a key until the screen satisfies `until`. A new dialog ignores keys at first: that time passes before the first
 /// press. The next press comes late, since a busy program reads a key that was pressed once too often after the dialog is
-/// gone, and takes it for another one: a second after the press has changed the screen, or much later if nothing has changed.
+/// gone, and takes it for another one: some time after the screen has changed, and much later if nothing has changed.
 pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
     let_deafness_pass();
     let heard = poll(TIMEOUT, || {
@@ -109,9 +109,19 @@ pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bo
         let now = || until(&term.screen()).then_some(());
         let changed =
             poll(Duration::from_secs(15), || now().or_else(|| (term.screen() != before).then_some(())));
-        changed.and_then(|()| poll(Duration::from_secs(1), now))
+        changed.and_then(|()| poll(Duration::from_secs(3), now))
     });
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
+}
+
+/// Presses a key that counts when it is pressed twice within three seconds, until the screen satisfies `until`. A busy program
+/// may read the second press too late, and ask again.
+pub(crate) fn press_again(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let heard = poll(TIMEOUT, || {
+        term.keys(key);
+        poll(Duration::from_millis(1500), || until(&term.screen()).then_some(()))
+    });
+    assert!(heard.is_some(), "the key {key:?} does not count; the screen was:\n{}", term.screen());
 }
 
 /// Presses keys of a list that decide something, and waits until it is so. They count once the list was in sight for a moment.

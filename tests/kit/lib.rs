@@ -61,7 +61,7 @@ pub use cpu_time::thread_cpu_time;
 pub use git::git;
 pub use program::program;
 pub use pty::Term;
-pub use reply::{Framing, Reply, Step};
+pub use reply::{Framing, Hold, Reply, Step};
 pub use script::{Counts, Part, Script, Stop, Wire, sse};
 pub use secrets::{Seeded, seeded};
 pub use server::{Recorded, ScriptServer};

@@ -63,7 +63,8 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     term.wait_text("Trust this folder?");
     // The question ignores keys at first.
     crate::screen::press_until(&mut term, "t", |s| !s.contains("Trust this folder?"));
-    term.wait_text("Folder trusted");
+    // A notice, which goes by itself.
+    crate::common::wait("the notice", || term.showed(0, |s| s.contains("Folder trusted")));
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
     term

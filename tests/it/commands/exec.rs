@@ -5,7 +5,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tiller_protocol::Event;
-use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Hold, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Out, Place, calls, finish, json_lines, kinds, run, says, shell, signal};
 
@@ -339,11 +339,12 @@ fn allow_and_deny_decide() {
 
 #[test]
 fn a_reader_that_has_had_enough_ends_it_quietly() {
-    let text = "words and words ".repeat(400);
-    let server =
-        ScriptServer::start([
-            Reply::script(Wire::Anthropic, &Script::new().text(&text).pieces_of(20)).paced(20)
-        ]);
+    // A reply that goes on for as long as it is read.
+    let body = String::from_utf8(Script::new().text("words and words ").pieces_of(20).body(Wire::Anthropic))
+        .unwrap();
+    let start = body.find("event: content_block_delta").unwrap();
+    let end = body.find("event: content_block_stop").unwrap();
+    let server = ScriptServer::start([Reply::sse(&body[..start]).repeat(&body[start..end], 20)]);
     let place = Place::anthropic(&server);
     let mut child = spawned(&place, &["exec", "--json", "go"]);
     {
@@ -440,7 +441,7 @@ fn began(body: &Value) -> String {
 }
 
 /// A model that starts an agent in the background, which takes its time or never ends.
-fn starter(child: fn() -> Reply) -> ScriptServer {
+fn starter(child: impl Fn() -> Reply + Send + 'static) -> ScriptServer {
     ScriptServer::with(move |request, _| {
         let body = request.json();
         let last = body["messages"].as_array().and_then(|m| m.last()).map_or(String::new(), Value::to_string);
@@ -455,14 +456,38 @@ fn starter(child: fn() -> Reply) -> ScriptServer {
 
 #[test]
 fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
-    let server = starter(|| says("There are 7.").pause(1_500));
+    use std::io::{BufRead, BufReader};
+    let counts_until = || {
+        let hold = Hold::default();
+        let held = hold.clone();
+        (starter(move || says("There are 7.").held(&held)), hold)
+    };
+    let (server, hold) = counts_until();
     let place = Place::anthropic(&server);
-    let out = place.run(&["exec", "how many?"]);
-    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{}", out.stderr);
-    assert!(out.stderr.contains("1 agent is running in the background"), "{}", out.stderr);
-    let server = starter(|| says("There are 7.").pause(1_500));
+    let mut child = spawned(&place, &["exec", "how many?"]);
+    // The agent answers after the turn has ended without it.
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("1 agent is running in the background") {
+        assert!(errors.read_line(&mut said).unwrap() > 0, "it is not waited for: {said}");
+    }
+    hold.release();
+    let out = finish(child);
+    drop(errors);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{said}");
+    let (server, hold) = counts_until();
     let place = Place::anthropic(&server);
-    let lines = place.lines(&["exec", "--json", "how many?"]);
+    let mut child = spawned(&place, &["exec", "--json", "how many?"]);
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.lines().any(|l| l.contains("\"assistant_message\"") && l.contains("Somebody counts.")) {
+        assert!(output.read_line(&mut said).unwrap() > 0, "the turn does not end: {said}");
+    }
+    hold.release();
+    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
+    let out = finish(child);
+    assert_eq!(out.code, Some(0), "{said} {out:?}");
+    let lines = json_lines(&said);
     let ends: Vec<&Value> =
         lines.iter().filter(|l| l["type"] == "turn_finished" && l["agent"] == "main").collect();
     assert_eq!(ends.len(), 1, "{ends:?}");
@@ -479,9 +504,10 @@ fn whoever_does_not_want_to_wait_does_not() {
 
 #[test]
 fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
+    use std::io::{BufRead, BufReader};
     let server = starter(Reply::silence);
     let place = Place::anthropic(&server);
-    let child = place
+    let mut child = place
         .tiller(&["exec", "--json", "how many?"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -489,14 +515,21 @@ fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
         .spawn()
         .unwrap();
     // The turn, its end, and the agent's request.
+    let hears = |line: &str| line.contains("\"assistant_message\"") && line.contains("Somebody counts.");
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.lines().any(hears) {
+        assert!(output.read_line(&mut said).unwrap() > 0, "the turn does not end: {said}");
+    }
     crate::common::wait("the agent", || {
         server.count() == 3 && server.bodies().iter().any(|b| began(b).contains("count the walnuts"))
     });
     crate::common::let_pass(std::time::Duration::from_millis(500));
     signal(child.id(), Signal::INT);
+    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
     let out = finish(child);
     assert_eq!(out.code, Some(130), "{}", out.stderr);
-    let last = json_lines(&out.stdout).pop().unwrap();
+    let last = json_lines(&said).pop().unwrap();
     assert_eq!((&last["type"], &last["text"]), (&json!("turn_finished"), &json!("Somebody counts.")));
 }
 
@@ -596,7 +629,7 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
             break event["session"].as_str().unwrap().to_owned();
         }
     };
-    server.wait_for(1, std::time::Duration::from_secs(60));
+    server.wait_for(1, crate::common::TIMEOUT);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.run(&["sessions", "show", &id]).code, Some(0), "it is still stored");
