@@ -1,5 +1,6 @@
 //! `tiller exec`: output, JSON lines, exit codes, flags.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use rustix::process::Signal;
@@ -266,7 +267,6 @@ fn an_interrupt_is_code_130_and_what_was_said_is_kept() {
 
 /// Reads standard output line by line until a line contains `text`.
 fn until_line(mut child: std::process::Child, text: &str) -> (std::process::Child, String) {
-    use std::io::{BufRead, BufReader};
     let mut seen = String::new();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     while !seen.contains(text) {
@@ -348,7 +348,6 @@ fn a_reader_that_has_had_enough_ends_it_quietly() {
     let place = Place::anthropic(&server);
     let mut child = spawned(&place, &["exec", "--json", "go"]);
     {
-        use std::io::{BufRead, BufReader};
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.contains("session_started"), "{line}");
@@ -454,40 +453,36 @@ fn starter(child: impl Fn() -> Reply + Send + 'static) -> ScriptServer {
     })
 }
 
-#[test]
-fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
-    use std::io::{BufRead, BufReader};
-    let counts_until = || {
-        let hold = Hold::default();
-        let held = hold.clone();
-        (starter(move || says("There are 7.").held(&held)), hold)
-    };
-    let (server, hold) = counts_until();
-    let place = Place::anthropic(&server);
-    let mut child = spawned(&place, &["exec", "how many?"]);
-    // The agent answers after the turn has ended without it.
+/// Waits until the program says that it waits for an agent in the background: the turn has ended without it. The reader is
+/// kept until the end, or the program would write into a closed pipe.
+fn until_it_waits(child: &mut std::process::Child) -> BufReader<std::process::ChildStderr> {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while !said.contains("1 agent is running in the background") {
         assert!(errors.read_line(&mut said).unwrap() > 0, "it is not waited for: {said}");
     }
-    hold.release();
-    let out = finish(child);
-    drop(errors);
-    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{said}");
-    let (server, hold) = counts_until();
-    let place = Place::anthropic(&server);
-    let mut child = spawned(&place, &["exec", "--json", "how many?"]);
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut said = String::new();
-    while !said.lines().any(|l| l.contains("\"assistant_message\"") && l.contains("Somebody counts.")) {
-        assert!(output.read_line(&mut said).unwrap() > 0, "the turn does not end: {said}");
-    }
-    hold.release();
-    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
-    let out = finish(child);
-    assert_eq!(out.code, Some(0), "{said} {out:?}");
-    let lines = json_lines(&said);
+    errors
+}
+
+#[test]
+fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
+    let counted = |args: &[&str]| {
+        let hold = Hold::default();
+        let held = hold.clone();
+        let server = starter(move || says("There are 7.").held(&held));
+        let place = Place::anthropic(&server);
+        let mut child = spawned(&place, args);
+        let errors = until_it_waits(&mut child);
+        hold.release();
+        let out = finish(child);
+        drop(errors);
+        out
+    };
+    let out = counted(&["exec", "how many?"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"));
+    let out = counted(&["exec", "--json", "how many?"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let lines = json_lines(&out.stdout);
     let ends: Vec<&Value> =
         lines.iter().filter(|l| l["type"] == "turn_finished" && l["agent"] == "main").collect();
     assert_eq!(ends.len(), 1, "{ends:?}");
@@ -504,7 +499,6 @@ fn whoever_does_not_want_to_wait_does_not() {
 
 #[test]
 fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
-    use std::io::{BufRead, BufReader};
     let server = starter(Reply::silence);
     let place = Place::anthropic(&server);
     let mut child = place
@@ -515,21 +509,15 @@ fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
         .spawn()
         .unwrap();
     // The turn, its end, and the agent's request.
-    let hears = |line: &str| line.contains("\"assistant_message\"") && line.contains("Somebody counts.");
-    let mut output = BufReader::new(child.stdout.take().unwrap());
-    let mut said = String::new();
-    while !said.lines().any(hears) {
-        assert!(output.read_line(&mut said).unwrap() > 0, "the turn does not end: {said}");
-    }
+    let errors = until_it_waits(&mut child);
     crate::common::wait("the agent", || {
         server.count() == 3 && server.bodies().iter().any(|b| began(b).contains("count the walnuts"))
     });
-    crate::common::let_pass(std::time::Duration::from_millis(500));
     signal(child.id(), Signal::INT);
-    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
     let out = finish(child);
-    assert_eq!(out.code, Some(130), "{}", out.stderr);
-    let last = json_lines(&said).pop().unwrap();
+    drop(errors);
+    assert_eq!(out.code, Some(130), "{out:?}");
+    let last = json_lines(&out.stdout).pop().unwrap();
     assert_eq!((&last["type"], &last["text"]), (&json!("turn_finished"), &json!("Somebody counts.")));
 }
 
@@ -619,10 +607,10 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
     let mut command = place.tiller(&["exec", "--json", "--ephemeral", "the walnut of words"]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
     let id = loop {
         let mut line = String::new();
-        assert!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap() > 0, "it ended");
+        assert!(lines.read_line(&mut line).unwrap() > 0, "it ended");
         let event: Value = serde_json::from_str(&line).unwrap();
         // Everything that was printed is stored.
         if line.contains("user_message") {
