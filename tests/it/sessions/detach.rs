@@ -38,7 +38,7 @@ fn ps(place: &Place) -> Vec<Value> {
     place.lines(&["ps", "--json"])
 }
 
-/// The output of `tiller ps` for one workbench without a terminal. The end of the terminal's side may come to its knowledge late.
+/// The output of `tiller ps` for one workbench without a terminal. It may hear late that its terminal's side has ended.
 fn ps_alone(place: &Place) -> Vec<Value> {
     let rows =
         poll(TIMEOUT, || Some(ps(place)).filter(|rows| rows.iter().all(|row| row["screen"].is_null())));
