@@ -109,7 +109,7 @@ pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bo
         let now = || until(&term.screen()).then_some(());
         let changed =
             poll(Duration::from_secs(15), || now().or_else(|| (term.screen() != before).then_some(())));
-        changed.and_then(|()| poll(Duration::from_secs(3), now))
+        changed.and_then(|()| poll(Duration::from_millis(1500), now))
     });
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
 }
