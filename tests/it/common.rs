@@ -253,9 +253,11 @@ pub(crate) fn let_deafness_pass() {
     let_pass(Duration::from_millis(500));
 }
 
-/// Lets the time pass in which Enter belongs to a paste or to text that is typed very fast.
-pub(crate) fn let_paste_pass() {
+/// Lets the time pass in which text and Enter behind a paste belong to it. A busy program may not notice the pause: then a key
+/// that is no text ends the paste, as End does.
+pub(crate) fn let_paste_pass(term: &mut Term) {
     let_pass(Duration::from_millis(600));
+    term.keys("\x1b[F");
 }
 
 /// Lets the time pass in which a key after Escape would be an Alt key.

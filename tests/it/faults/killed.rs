@@ -185,8 +185,6 @@ fn on_screen(trial: u32, delay: u64) {
         term.keys("write three files");
         term.wait_text("write three files");
         wait("the draft on disk", || state_holds(&place, &["write three files"]));
-        // Enter within this time of a key belongs to a paste.
-        crate::common::let_paste_pass();
         term.keys("\r");
     } else {
         say(&mut term, "write three files");
