@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a process may be seen after the end of the command without counting as left.
-const GRACE: Duration = Duration::from_millis(300);
+/// How long a process may be seen after the end of the command without counting as left: on a busy machine one that was
+/// killed takes its time to end.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long the file `beat` may stay as it is although its process lives.
+const BEAT: Duration = Duration::from_secs(1);
 
 /// Numbers of the processes (not zombies) whose command lines contain `token`.
 pub(crate) fn with(token: &str) -> Vec<u32> {
@@ -34,12 +37,16 @@ pub(crate) fn lines(token: &str) -> Vec<String> {
 pub(crate) fn survive(token: &str, beat: &Path) -> bool {
     let length = || std::fs::metadata(beat).map_or(0, |m| m.len());
     let end = Instant::now() + GRACE;
-    while Instant::now() < end && (length() > 0 || !with(token).is_empty()) {
+    let (mut last, mut still) = (length(), Instant::now());
+    while Instant::now() < end && (still.elapsed() < BEAT && last > 0 || !with(token).is_empty()) {
         std::thread::sleep(Duration::from_millis(10));
+        if length() != last {
+            (last, still) = (length(), Instant::now());
+        }
     }
     let before = length();
     if before > 0 {
-        std::thread::sleep(GRACE);
+        std::thread::sleep(BEAT);
     }
     length() > before || !with(token).is_empty()
 }

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(crate) struct Ports {
 pub(crate) struct Servers {
     pub(crate) ports: Ports,
     got: Arc<Mutex<Vec<u8>>>,
+    /// Number of looks at the sockets so far.
+    looks: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -100,19 +102,28 @@ impl Servers {
         sockets.udp.extend(udp6);
         sockets.without_waiting()?;
         let over = Arc::clone(&stop);
+        let looks = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&looks);
         let thread = std::thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 sockets.look();
+                counted.fetch_add(1, Ordering::SeqCst);
                 std::thread::sleep(LOOK);
             }
         });
-        Ok(Self { ports, got, stop, thread: Some(thread) })
+        Ok(Self { ports, got, looks, stop, thread: Some(thread) })
     }
 
     /// Whether `token` reached one of them.
     pub(crate) fn got(&self, token: &str) -> bool {
-        // What was sent last may still be on its way through the loop.
-        std::thread::sleep(LOOK * 10);
+        // What was sent last may still be on its way through the loop, by a relay too: the thread has looked at all sockets
+        // some more times, however busy the machine is.
+        let seen = self.looks.load(Ordering::SeqCst) + 10;
+        while self.looks.load(Ordering::SeqCst) < seen
+            && self.thread.as_ref().is_some_and(|t| !t.is_finished())
+        {
+            std::thread::sleep(LOOK);
+        }
         let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
         memchr::memmem::find(&got, token.as_bytes()).is_some()
     }

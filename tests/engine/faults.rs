@@ -12,7 +12,7 @@ use crate::rig::*;
 use crate::turns::failing_tools::Naughty;
 
 /// Milliseconds that suffice on an idle machine; tests share one with builds.
-pub(crate) const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) fn go_on(rig: &mut Rig) {
     rig.send(CommandBody::Turn(TurnCommand::Continue));

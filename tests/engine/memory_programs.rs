@@ -29,7 +29,8 @@ fn poison(place: &Place) -> (PathBuf, String) {
 /// What of the memory page is not the user's, once the program's end was looked at.
 async fn of_others(rig: &mut Rig) -> Vec<MemoryEntry> {
     let other = |e: &MemoryEntry| e.from.as_ref().is_some_and(|from| from.taint == Taint::ToolOutput);
-    for _ in 0..1000 {
+    let end = std::time::Instant::now() + DEADLINE;
+    while std::time::Instant::now() < end {
         let found: Vec<MemoryEntry> = page(rig).await.entries.into_iter().filter(other).collect();
         if !found.is_empty() {
             return found;

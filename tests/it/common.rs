@@ -96,11 +96,13 @@ impl Place {
         self.env.push((name.into(), value.into()));
     }
 
-    /// Writes `config.toml`.
+    /// Writes `config.toml`, in one step: a program that watches it never reads an empty file.
     pub(crate) fn config(&self, text: &str) {
         let dir = self.home.join("config");
         std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("config.toml"), text).unwrap();
+        let new = self.home.join("config.toml.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, dir.join("config.toml")).unwrap();
     }
 
     /// Writes a file of the workspace.
@@ -251,9 +253,11 @@ pub(crate) fn let_deafness_pass() {
     let_pass(Duration::from_millis(500));
 }
 
-/// Lets the time pass in which Enter belongs to a paste or to text that is typed very fast.
-pub(crate) fn let_paste_pass() {
+/// Lets the time pass in which text and Enter behind a paste belong to it. A busy program may not notice the pause: then a key
+/// that is no text ends the paste, as End does.
+pub(crate) fn let_paste_pass(term: &mut Term) {
     let_pass(Duration::from_millis(600));
+    term.keys("\x1b[F");
 }
 
 /// Lets the time pass in which a key after Escape would be an Alt key.
@@ -263,7 +267,7 @@ pub(crate) fn let_escape_pass() {
 
 /// Waits for a condition outside of the test.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
-    assert!(poll(Duration::from_secs(90), || until().then_some(())).is_some(), "waited for {what}");
+    assert!(poll(TIMEOUT, || until().then_some(())).is_some(), "waited for {what}");
 }
 
 /// A reply that is text.

@@ -100,23 +100,37 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
 
 /// Presses a key until the screen satisfies `until`. A new dialog ignores keys at first: that time passes before the first
 /// press. The next press comes late, since a busy program reads a key that was pressed once too often after the dialog is
-/// gone, and takes it for another one.
+/// gone, and takes it for another one: some time after the screen has changed, and much later if nothing has changed.
 pub(crate) fn press_until(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
     let_deafness_pass();
     let heard = poll(TIMEOUT, || {
+        let before = term.screen();
         term.keys(key);
-        poll(Duration::from_secs(1), || until(&term.screen()).then_some(()))
+        let now = || until(&term.screen()).then_some(());
+        let changed =
+            poll(Duration::from_secs(15), || now().or_else(|| (term.screen() != before).then_some(())));
+        changed.and_then(|()| poll(Duration::from_millis(1500), now))
     });
     assert!(heard.is_some(), "the key {key:?} has no effect; the screen was:\n{}", term.screen());
+}
+
+/// Presses a key that counts when it is pressed twice within three seconds, until the screen satisfies `until`. A busy program
+/// may read the second press too late, and ask again.
+pub(crate) fn press_again(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let heard = poll(TIMEOUT, || {
+        term.keys(key);
+        poll(Duration::from_millis(1500), || until(&term.screen()).then_some(()))
+    });
+    assert!(heard.is_some(), "the key {key:?} does not count; the screen was:\n{}", term.screen());
 }
 
 /// Presses keys of a list that decide something, and waits until it is so. They count once the list was in sight for a moment.
 /// They are pressed again only when they had no effect: what comes late would be decided about the next row as well.
 pub(crate) fn decide(term: &mut Term, keys: &str, done: impl Fn(&Term) -> bool) {
-    let heard = (0..6).any(|_| {
+    let heard = (0..4).any(|_| {
         let_deafness_pass();
         term.keys(keys);
-        poll(Duration::from_secs(15), || done(term).then_some(())).is_some()
+        poll(Duration::from_secs(30), || done(term).then_some(())).is_some()
     });
     assert!(heard, "the keys {keys:?} have no effect; the screen was:\n{}", term.screen());
 }
@@ -155,15 +169,15 @@ pub(crate) fn choose(term: &mut Term, text: &str) {
         let at = if inverse(&to) { Some(to) } else { (0..height).find(inverse) };
         Some((to, at))
     };
-    let found = crate::common::poll(std::time::Duration::from_secs(60), || {
+    let found = poll(TIMEOUT, || {
         let (to, at) = term.looks(rows)?;
         if at == Some(to) {
             return Some(());
         }
         term.keys(if at.is_some_and(|at| at < to) { "\x1b[B" } else { "\x1b[A" });
-        crate::common::poll(std::time::Duration::from_secs(2), || {
-            term.looks(|s| rows(s).is_none_or(|(_, now)| now != at)).then_some(())
-        });
+        // A busy program may take long. A selection that is not in sight may stay so after the key.
+        let limit = Duration::from_secs(if at.is_some() { 15 } else { 2 });
+        poll(limit, || term.looks(|s| rows(s).is_none_or(|(_, now)| now != at)).then_some(()));
         None
     });
     assert!(found.is_some(), "no row with {text} can be chosen:\n{}", term.screen());
@@ -204,7 +218,7 @@ pub(crate) fn quit(term: &mut Term) -> u32 {
     // another one: then it is pressed again.
     let asks = (0..6).find_map(|_| {
         term.keys("\x04");
-        crate::common::poll(std::time::Duration::from_secs(10), || {
+        poll(Duration::from_secs(20), || {
             let asks = term.screen().contains("[y] quit");
             (asks || term.kept().is_empty()).then_some(asks)
         })

@@ -65,7 +65,7 @@ pub use folder::{file_url, lasting};
 pub use git::{git, plain_git};
 pub use program::program;
 pub use pty::Term;
-pub use reply::{Framing, Reply, Step};
+pub use reply::{Framing, Hold, Reply, Step};
 pub use script::{Counts, Part, Script, Stop, Wire, sse};
 pub use secrets::{Seeded, seeded};
 pub use server::{Recorded, ScriptServer};

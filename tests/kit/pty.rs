@@ -203,7 +203,15 @@ impl Term {
     /// # Panics
     /// After [`TIMEOUT`], with the screen.
     pub fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
-        let end = Instant::now() + TIMEOUT;
+        self.wait_within(TIMEOUT, what, until)
+    }
+
+    /// As [`Self::wait`], for what may take this long.
+    ///
+    /// # Panics
+    /// After `limit`, with the screen.
+    pub fn wait_within(&self, limit: Duration, what: &str, until: impl Fn(&str) -> bool) -> String {
+        let end = Instant::now() + limit;
         let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let screen = trimmed(&s.parser.screen().contents());

@@ -1,5 +1,7 @@
 //! One scripted answer to one request.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,9 +19,35 @@ pub enum Framing {
     Length(usize),
 }
 
+/// Holds answers back until the test releases them.
+#[derive(Clone, Debug, Default)]
+pub struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    /// Lets all answers with this hold go on, also those of later requests.
+    pub fn release(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The same one.
+impl PartialEq for Hold {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Hold {}
+
 /// One action of the server while it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// Waits until it is released. Ends early when the server is dropped.
+    Hold(Hold),
     /// Sends these bytes as one write.
     Bytes(Vec<u8>),
     /// Waits. Ends early when the server is dropped.
@@ -90,6 +118,13 @@ impl Reply {
     #[must_use]
     pub fn pause(mut self, ms: u64) -> Self {
         self.steps.push(Step::Pause(Duration::from_millis(ms)));
+        self
+    }
+
+    /// Sends its body only after `hold` was released.
+    #[must_use]
+    pub fn held(mut self, hold: &Hold) -> Self {
+        self.steps.insert(0, Step::Hold(hold.clone()));
         self
     }
 

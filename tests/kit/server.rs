@@ -365,6 +365,14 @@ fn answer(shared: &Shared, mut stream: &TcpStream, reply: &Reply) -> std::io::Re
     for step in &reply.steps {
         match step {
             Step::Bytes(bytes) => send(bytes)?,
+            Step::Hold(hold) => {
+                while !hold.is_released() {
+                    // Polls, since a hold does not know its servers.
+                    if !shared.pause(Duration::from_millis(5)) {
+                        return Ok(false);
+                    }
+                }
+            }
             Step::Pause(time) => {
                 if !shared.pause(*time) {
                     return Ok(false);

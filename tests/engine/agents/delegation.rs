@@ -285,13 +285,13 @@ async fn a3_a_child_that_fails_or_hangs_is_one_result() {
         "hang" => vec![Step::Hang],
         _ => says("worked"),
     });
-    let mut rig = place.start_with(&fake, |p| p.config.agents.seconds = 2).await;
+    let mut rig = place.start_with(&fake, |p| p.config.agents.seconds = 8).await;
     let (status, text) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Done);
     let all = reports(&text);
     let states: Vec<&str> = all.iter().map(|r| r["status"].as_str().unwrap()).collect();
     assert_eq!(states, ["failed", "failed", "failed", "done"], "{text}");
-    assert!(all[2]["error"].as_str().unwrap().contains("2 seconds"), "{text}");
+    assert!(all[2]["error"].as_str().unwrap().contains("8 seconds"), "{text}");
     rig.quit().await;
 }
 

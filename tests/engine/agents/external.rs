@@ -157,7 +157,7 @@ async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.crew.programs = Some(toy);
-            p.config.agents.seconds = 2;
+            p.config.agents.seconds = 8;
         })
         .await;
     let (_, text) = rig.turn("go").await;

@@ -207,7 +207,10 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
     let place = Place::new();
-    let mut rig = started(&place).await;
+    // It works until the message waits for its end.
+    let go = place.work.join("go");
+    let works_until = format!("while [ ! -e '{}' ]; do sleep 0.05; done", go.display());
+    let mut rig = started_with(&place, &TALKER.replace("sleep 1.5", &works_until)).await;
     let say = |rig: &mut Rig, text: &str| {
         let message = tiller_protocol::Message::text(text);
         rig.send_to("main/a1", CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
@@ -218,6 +221,12 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
     row(&mut rig, "its work", works).await;
     // The message waits, and is delivered in the same run.
     let cause = say(&mut rig, "and then this");
+    let queued = |e: &tiller_protocol::Event| {
+        let queued = matches!(&e.body, EventBody::State(StateEvent::Receipt { receipt: Receipt::Queued }));
+        (queued && e.cause == Some(cause)).then_some(())
+    };
+    rig.until_of("its receipt", queued).await;
+    place.file("go", "");
     let receipt = |rig: &Rig, cause| -> Vec<Receipt> {
         let all = rig.seen.iter().filter(|e| e.cause == Some(cause));
         all.filter_map(|e| match &e.body {

@@ -76,7 +76,7 @@ async fn a_message_that_was_stopped_is_continued_and_goes_back_whole() {
     place.file("a.txt", "one\n");
     let fake = Fake::new([says("Hello."), says("Seen.")]);
     let change = |p: &mut tiller_engine::EngineConfig| {
-        look(&place, "!echo more >> a.txt; test -e go.txt || sleep 60", Profile::Full)(p);
+        look(&place, "!echo more >> a.txt; test -e go.txt || sleep 600", Profile::Full)(p);
         keeps(&place, p);
     };
     let mut rig = place.start_with(&fake, change).await;
@@ -111,7 +111,7 @@ async fn a_message_that_was_stopped_is_continued_and_goes_back_whole() {
 async fn continue_after_a_restart_sends_the_message_whose_line_was_stopped() {
     let place = Place::new();
     let fake = Fake::new([says("Hello.")]);
-    let text = "!test -e go.txt || sleep 60; echo over";
+    let text = "!test -e go.txt || sleep 600; echo over";
     let mut rig = place.start_with(&fake, look(&place, text, Profile::Full)).await;
     let session = rig.session();
     rig.turn("hello").await;
@@ -142,7 +142,7 @@ async fn continue_after_a_restart_sends_the_message_whose_line_was_stopped() {
 async fn what_the_lines_changed_before_a_restart_goes_back_with_their_message() {
     let place = Place::new();
     place.file("a.txt", "one\n");
-    let text = "!echo more >> a.txt; test -e go.txt || sleep 60";
+    let text = "!echo more >> a.txt; test -e go.txt || sleep 600";
     let change = |p: &mut tiller_engine::EngineConfig| {
         look(&place, text, Profile::Full)(p);
         keeps(&place, p);

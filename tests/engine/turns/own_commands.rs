@@ -223,7 +223,7 @@ async fn a_message_that_waits_runs_its_commands_when_its_turn_begins() {
 async fn a_message_whose_command_is_stopped_stays_in_the_queue() {
     let place = Place::new();
     let fake = Fake::new([says("Seen.")]);
-    let change = look(&place, "!test -e go.txt || sleep 60; echo over $1", Profile::Full);
+    let change = look(&place, "!test -e go.txt || sleep 600; echo over $1", Profile::Full);
     let mut rig = place.start_with(&fake, change).await;
     rig.submit("/look now");
     rig.started().await;
@@ -247,7 +247,7 @@ async fn a_message_whose_command_is_stopped_stays_in_the_queue() {
 async fn a_message_that_is_removed_while_its_command_runs_is_not_sent() {
     let place = Place::new();
     let fake = Fake::new([]);
-    let mut rig = place.start_with(&fake, look(&place, "!sleep 60", Profile::Full)).await;
+    let mut rig = place.start_with(&fake, look(&place, "!sleep 600", Profile::Full)).await;
     rig.submit("/look");
     rig.started().await;
     let id = rig.snapshot().await.queue[0].id;
@@ -338,7 +338,7 @@ async fn a_message_of_a_run_without_a_person_does_not_wait_after_a_crash() {
     let place = Place::new();
     let fake = Fake::new([says("Hello.")]);
     let change = |p: &mut EngineConfig| {
-        look(&place, "!sleep 20", Profile::Full)(p);
+        look(&place, "!sleep 600", Profile::Full)(p);
         p.user.human = tiller_engine::Human::Absent;
     };
     let mut rig = place.start_with(&fake, change).await;

@@ -289,7 +289,7 @@ async fn a_line_of_the_persons_own_is_a_row_at_once_later_ones_wait_and_the_agen
         says("done"),
     ]);
     let mut rig = place.start(&fake).await;
-    let long = "echo out-$((40+2)); read -t 60 x < <(sleep 60)";
+    let long = "echo out-$((40+2)); read -t 600 x < <(sleep 600)";
     for line in [long, "echo second"] {
         rig.send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share: true }));
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
 
 use crate::common::{Place, calls, let_escape_pass, says, wait};
-use crate::screen::{agent_row, idle, quit, say};
+use crate::screen::{agent_row, idle, press_again, quit, say};
 
 /// The first message of the conversation, and its number of tool results.
 fn task(body: &Value) -> (String, usize) {
@@ -102,9 +102,8 @@ fn keys(cols: u16, rows: u16) {
     choose(&mut term, "a2 grow");
     term.keys("k");
     term.wait_text("Press the key again to end a2");
-    term.keys("k");
-    term.wait_text("was ended; press again to also end what it started");
-    term.keys("k");
+    press_again(&mut term, "k", |s| s.contains("was ended; press again to also end what it started"));
+    press_again(&mut term, "k", |s| s.contains("and all agents below it were ended"));
     term.wait("its end", |s| agent_row(s, "a2 grow").contains("·"));
     term.wait("the first continues", |s| agent_row(s, "a1 wait").contains("●"));
 

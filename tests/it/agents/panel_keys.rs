@@ -2,7 +2,7 @@
 
 use tiller_testkit::{Reply, ScriptServer, Term};
 
-use crate::common::{Place, calls, let_pass, poll, says};
+use crate::common::{Place, TIMEOUT, calls, let_pass, poll, says};
 use crate::screen::{agent_row, idle, quit, say};
 
 /// The last message of the person, or of a parent, in a request.
@@ -68,7 +68,7 @@ fn asks(screen: &str, what: &str) -> bool {
 
 /// Opens this question, by the panel's key unless it opens by itself.
 fn reach(term: &mut Term, what: &str) {
-    let there = poll(std::time::Duration::from_secs(30), || {
+    let there = poll(TIMEOUT, || {
         let screen = term.screen();
         if asks(&screen, what) {
             return Some(());
@@ -82,7 +82,7 @@ fn reach(term: &mut Term, what: &str) {
             term.keys("\x1b3");
         }
         let_pass(std::time::Duration::from_millis(300));
-        poll(std::time::Duration::from_secs(2), || (hints(&term.screen()) != before).then_some(()));
+        poll(std::time::Duration::from_secs(10), || (hints(&term.screen()) != before).then_some(()));
         None
     });
     assert!(there.is_some(), "{}", term.screen());
@@ -281,7 +281,7 @@ fn the_modes_take_each_others_place() {
             !line.is_empty() && line.trim() != word || s.contains("AUTO mode?")
         });
         if screen.contains("AUTO mode?") {
-            term.keys("n");
+            crate::screen::confirm(&mut term, "AUTO mode?", "[y] yes, AUTO", "n");
             term.wait_gone("AUTO mode?");
             asked = true;
             break;

@@ -224,8 +224,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait("the receipt", |s| agent_row(s, "a1 ").contains("queued"));
     term.keys("k");
     term.wait_text("Press the key again to end a1");
-    term.keys("k");
-    term.wait_text("a1 wait for ever did not read your message");
+    crate::screen::press_again(&mut term, "k", |s| s.contains("a1 wait for ever did not read your message"));
     term.wait("its end", |s| agent_row(s, "a1 ").contains("·") && agent_row(s, "a1 ").contains("missed"));
     // Retried with a note.
     term.keys("r");

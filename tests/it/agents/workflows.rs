@@ -63,7 +63,8 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     term.wait_text("Trust this folder?");
     // The question ignores keys at first.
     crate::screen::press_until(&mut term, "t", |s| !s.contains("Trust this folder?"));
-    term.wait_text("Folder trusted");
+    // A notice, which goes by itself.
+    crate::common::wait("the notice", || term.showed(0, |s| s.contains("Folder trusted")));
     // Keys that were typed after the question are in the composer.
     term.keys("\x15");
     term
@@ -169,6 +170,9 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     term.keys("\x1b3");
     term.wait("the panel", |s| s.contains("w1 ship") && s.contains("2 of 4 steps"));
     crate::common::wait("the step that hangs", || asked(&server, "test it") == 1);
+    // What is shown as done is stored a moment later; a kill in between loses it.
+    let done = |table: &str| place.rows(&format!("{table} WHERE state = 'done'"));
+    crate::common::wait("both results on disk", || done("workflow_steps") == Some(2));
     term.kill();
     hang.store(false, Ordering::SeqCst);
     // It has no messages, but it is the last session.
@@ -195,6 +199,9 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     term.keys("\x1b0");
     // Killed before the result was reported to the main agent.
     idle(&term);
+    crate::common::wait("its end on disk", || {
+        done("workflow_steps") == Some(4) && done("workflows") == Some(1)
+    });
     term.kill();
     let told = "workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
     let times = |server: &ScriptServer| {

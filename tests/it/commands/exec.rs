@@ -1,11 +1,12 @@
 //! `tiller exec`: output, JSON lines, exit codes, flags.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tiller_protocol::Event;
-use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Hold, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Out, Place, calls, finish, json_lines, kinds, run, says, shell, signal};
 
@@ -266,7 +267,6 @@ fn an_interrupt_is_code_130_and_what_was_said_is_kept() {
 
 /// Reads standard output line by line until a line contains `text`.
 fn until_line(mut child: std::process::Child, text: &str) -> (std::process::Child, String) {
-    use std::io::{BufRead, BufReader};
     let mut seen = String::new();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     while !seen.contains(text) {
@@ -339,15 +339,15 @@ fn allow_and_deny_decide() {
 
 #[test]
 fn a_reader_that_has_had_enough_ends_it_quietly() {
-    let text = "words and words ".repeat(400);
-    let server =
-        ScriptServer::start([
-            Reply::script(Wire::Anthropic, &Script::new().text(&text).pieces_of(20)).paced(20)
-        ]);
+    // A reply that goes on for as long as it is read.
+    let body = String::from_utf8(Script::new().text("words and words ").pieces_of(20).body(Wire::Anthropic))
+        .unwrap();
+    let start = body.find("event: content_block_delta").unwrap();
+    let end = body.find("event: content_block_stop").unwrap();
+    let server = ScriptServer::start([Reply::sse(&body[..start]).repeat(&body[start..end], 20)]);
     let place = Place::anthropic(&server);
     let mut child = spawned(&place, &["exec", "--json", "go"]);
     {
-        use std::io::{BufRead, BufReader};
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.contains("session_started"), "{line}");
@@ -440,7 +440,7 @@ fn began(body: &Value) -> String {
 }
 
 /// A model that starts an agent in the background, which takes its time or never ends.
-fn starter(child: fn() -> Reply) -> ScriptServer {
+fn starter(child: impl Fn() -> Reply + Send + 'static) -> ScriptServer {
     ScriptServer::with(move |request, _| {
         let body = request.json();
         let last = body["messages"].as_array().and_then(|m| m.last()).map_or(String::new(), Value::to_string);
@@ -453,16 +453,36 @@ fn starter(child: fn() -> Reply) -> ScriptServer {
     })
 }
 
+/// Waits until the program says that it waits for an agent in the background: the turn has ended without it. The reader is
+/// kept until the end, or the program would write into a closed pipe.
+fn until_it_waits(child: &mut std::process::Child) -> BufReader<std::process::ChildStderr> {
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("1 agent is running in the background") {
+        assert!(errors.read_line(&mut said).unwrap() > 0, "it is not waited for: {said}");
+    }
+    errors
+}
+
 #[test]
 fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
-    let server = starter(|| says("There are 7.").pause(1_500));
-    let place = Place::anthropic(&server);
-    let out = place.run(&["exec", "how many?"]);
-    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{}", out.stderr);
-    assert!(out.stderr.contains("1 agent is running in the background"), "{}", out.stderr);
-    let server = starter(|| says("There are 7.").pause(1_500));
-    let place = Place::anthropic(&server);
-    let lines = place.lines(&["exec", "--json", "how many?"]);
+    let counted = |args: &[&str]| {
+        let hold = Hold::default();
+        let held = hold.clone();
+        let server = starter(move || says("There are 7.").held(&held));
+        let place = Place::anthropic(&server);
+        let mut child = spawned(&place, args);
+        let errors = until_it_waits(&mut child);
+        hold.release();
+        let out = finish(child);
+        drop(errors);
+        out
+    };
+    let out = counted(&["exec", "how many?"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"));
+    let out = counted(&["exec", "--json", "how many?"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let lines = json_lines(&out.stdout);
     let ends: Vec<&Value> =
         lines.iter().filter(|l| l["type"] == "turn_finished" && l["agent"] == "main").collect();
     assert_eq!(ends.len(), 1, "{ends:?}");
@@ -481,7 +501,7 @@ fn whoever_does_not_want_to_wait_does_not() {
 fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
     let server = starter(Reply::silence);
     let place = Place::anthropic(&server);
-    let child = place
+    let mut child = place
         .tiller(&["exec", "--json", "how many?"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -489,13 +509,14 @@ fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
         .spawn()
         .unwrap();
     // The turn, its end, and the agent's request.
+    let errors = until_it_waits(&mut child);
     crate::common::wait("the agent", || {
         server.count() == 3 && server.bodies().iter().any(|b| began(b).contains("count the walnuts"))
     });
-    crate::common::let_pass(std::time::Duration::from_millis(500));
     signal(child.id(), Signal::INT);
     let out = finish(child);
-    assert_eq!(out.code, Some(130), "{}", out.stderr);
+    drop(errors);
+    assert_eq!(out.code, Some(130), "{out:?}");
     let last = json_lines(&out.stdout).pop().unwrap();
     assert_eq!((&last["type"], &last["text"]), (&json!("turn_finished"), &json!("Somebody counts.")));
 }
@@ -586,17 +607,17 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
     let mut command = place.tiller(&["exec", "--json", "--ephemeral", "the walnut of words"]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
     let id = loop {
         let mut line = String::new();
-        assert!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap() > 0, "it ended");
+        assert!(lines.read_line(&mut line).unwrap() > 0, "it ended");
         let event: Value = serde_json::from_str(&line).unwrap();
         // Everything that was printed is stored.
         if line.contains("user_message") {
             break event["session"].as_str().unwrap().to_owned();
         }
     };
-    server.wait_for(1, std::time::Duration::from_secs(60));
+    server.wait_for(1, crate::common::TIMEOUT);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.run(&["sessions", "show", &id]).code, Some(0), "it is still stored");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_testkit::ScriptServer;
 
-use crate::common::{Place, calls, says};
+use crate::common::{Place, TIMEOUT, calls, poll, says};
 
 /// The ways to confine that this machine has, by their names on the command line.
 fn methods(place: &Place) -> Vec<&'static str> {
@@ -72,10 +72,14 @@ fn nothing_runs_on_after_the_command() {
         let out = place.run(&["sandbox", "run", "--method", method, "--", "sh", "-c", &script]);
         assert_eq!(out.code, Some(0), "{method}: {out:?}");
         assert!(place.work.join("started").exists(), "{method}");
-        let lines = std::fs::read_dir("/proc").unwrap().flatten();
-        let lines = lines.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-        let left = lines.filter(|line| String::from_utf8_lossy(line).contains(&name)).count();
-        assert_eq!(left, 0, "{method}: it lives on");
+        let left = || {
+            let lines = std::fs::read_dir("/proc").unwrap().flatten();
+            let mut lines = lines.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+            lines.any(|line| String::from_utf8_lossy(&line).contains(&name))
+        };
+        // One that was killed is still listed until the system has removed it.
+        let gone = poll(TIMEOUT, || (!left()).then_some(()));
+        assert!(gone.is_some(), "{method}: it lives on");
         std::fs::remove_file(place.work.join("started")).unwrap();
     }
 }

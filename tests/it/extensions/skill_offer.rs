@@ -99,7 +99,7 @@ fn an_edit_with_a_mistake_is_asked_about_again_and_nothing_of_it_is_lost() {
     say(&mut term, "read it all");
     term.wait("the offer", |s| words(s).contains("can be saved as a skill"));
     say(&mut term, "/save-skill");
-    term.wait_text("[t] try it");
+    term.wait("the question", |s| s.contains("[t] try it") && s.contains("Read them once."));
     let_deafness_pass();
     term.keys("e");
     term.wait("the fault", |s| {

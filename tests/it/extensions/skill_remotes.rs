@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use tiller_testkit::file_url;
 use tiller_tool::shell::find_program;
 
-use crate::common::{Place, finish_within, run, wait};
+use crate::common::{Place, finish, run, wait};
 
 const SERVER: &str = include_str!("git_server.py");
 
@@ -259,7 +259,7 @@ fn an_update_that_is_interrupted_leaves_no_temporary_files() {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (stream, _) = listener.accept().unwrap();
     crate::common::signal(child.id(), rustix::process::Signal::INT);
-    let out = finish_within(child, std::time::Duration::from_secs(60));
+    let out = finish(child);
     assert!(out.code == Some(130) && out.stdout.contains("first is up to date"), "{out:?}");
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     drop(stream);
@@ -275,7 +275,7 @@ fn a_silent_server_is_left_at_once() {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (stream, _) = listener.accept().unwrap();
     crate::common::signal(child.id(), rustix::process::Signal::INT);
-    let out = finish_within(child, std::time::Duration::from_secs(60));
+    let out = finish(child);
     assert!(out.code == Some(130) || out.stderr.contains("stopped"), "{out:?}");
     drop(stream);
 }

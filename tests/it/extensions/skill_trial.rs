@@ -6,7 +6,7 @@ use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
 
 use crate::common::{Place, TILLER, let_escape_pass};
-use crate::screen::{quit, say, words};
+use crate::screen::{idle, quit, say, words};
 
 const DEPLOY: &str = "---\nname: deploy\ndescription: How we deploy\n---\nDeploy it slowly.\n";
 
@@ -50,6 +50,8 @@ fn from_the_list(columns: u16, rows: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, "please deploy the new version");
     term.wait_text("It is done.");
+    // The use is counted at the end of the turn.
+    idle(&term);
     say(&mut term, "/skills");
     term.wait_text("Type to filter");
     term.keys("deploy");

@@ -139,8 +139,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     to_agent(&mut term, 3);
     term.keys("k");
     term.wait_text("Press the key again to end a3");
-    term.keys("k");
-    term.wait("the third", |s| row(s, "a3 ").contains("cancelled"));
+    crate::screen::press_again(&mut term, "k", |s| row(s, "a3 ").contains("cancelled"));
 
     // One is killed from outside.
     let theirs = of_codex(&place);

@@ -101,7 +101,7 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
     let words = "many words ".repeat(80_000);
     term.keys(&format!("\x1b[200~{words}\x1b[201~"));
     term.wait_text("[paste 1");
-    let_paste_pass();
+    let_paste_pass(&mut term);
     term.keys("\r");
     let seen = term.wait_text("Not saving");
     assert!(!seen.contains("There is room again"), "{seen}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, Seed, at_work, json_lines, let_pass, poll, signal, wait};
+use crate::common::{Place, Seed, TIMEOUT, at_work, json_lines, let_pass, poll, signal, wait};
 use crate::screen::{idle, say};
 
 /// Trials without a screen, and with one; the long form has 1,000.
@@ -70,7 +70,7 @@ fn assert_valid(body: &Value) {
 
 /// Waits until no child process is left.
 fn gone(place: &Place, trial: u32) {
-    let left = poll(Duration::from_secs(30), || at_work(place).is_empty().then_some(()));
+    let left = poll(TIMEOUT, || at_work(place).is_empty().then_some(()));
     assert!(left.is_some(), "trial {trial}: {:?} run on", at_work(place));
 }
 
@@ -185,8 +185,6 @@ fn on_screen(trial: u32, delay: u64) {
         term.keys("write three files");
         term.wait_text("write three files");
         wait("the draft on disk", || state_holds(&place, &["write three files"]));
-        // Enter within this time of a key belongs to a paste.
-        crate::common::let_paste_pass();
         term.keys("\r");
     } else {
         say(&mut term, "write three files");
@@ -273,8 +271,8 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
         db.query_row("SELECT count(*) FROM sessions", [], |_| Ok(())).ok().map(|()| db)
     };
     // Another process holds the write lock as long as needed.
-    let db = poll(Duration::from_secs(60), open).unwrap();
-    db.busy_timeout(Duration::from_secs(60)).unwrap();
+    let db = poll(TIMEOUT, open).unwrap();
+    db.busy_timeout(TIMEOUT).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     say(&mut term, "words that matter");
     term.wait_gone("words that matter");
@@ -302,7 +300,7 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
 #[test]
 fn the_folder_of_a_killed_shell_is_swept_later() {
     let server = ScriptServer::start([
-        crate::common::shell("c1", "sleep 60"),
+        crate::common::shell("c1", "sleep 600"),
         crate::common::shell("c2", "echo again"),
         crate::common::says("All well."),
     ]);
@@ -324,7 +322,7 @@ fn the_folder_of_a_killed_shell_is_swept_later() {
         .spawn()
         .unwrap();
     let shell = |n: &String| n.starts_with("tiller-sh-");
-    assert!(poll(Duration::from_secs(60), || folders().iter().any(shell).then_some(())).is_some());
+    assert!(poll(TIMEOUT, || folders().iter().any(shell).then_some(())).is_some());
     child.kill().unwrap();
     child.wait().unwrap();
     gone(&place, 0);

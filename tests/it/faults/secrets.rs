@@ -154,7 +154,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     term.wait_text("Type what you want done");
     term.paste(&lines(0));
     term.wait_text("[paste 1:");
-    let_paste_pass();
+    let_paste_pass(&mut term);
     term.keys("\r");
     term.wait_text("All is seen.");
     idle(&term);

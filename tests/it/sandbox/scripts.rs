@@ -1,13 +1,12 @@
 //! Scripts that call tools, in the real sandbox of the whole program.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::json;
 use tiller_testkit::{MCP_SERVER, Recorded, ScriptServer, Term};
 use tiller_tool::shell::find_program;
 
-use crate::common::{KEY, Place, at_work, calls, let_deafness_pass, poll, says, wait};
+use crate::common::{KEY, Place, TIMEOUT, at_work, calls, let_deafness_pass, poll, says, wait};
 
 /// Whether scripts can be run here and are confined; else the test says why not.
 fn able(place: &Place) -> bool {
@@ -185,8 +184,7 @@ fn calls_of_an_mcp_server_are_asked_about_together() {
         term.keys("  y");
         term.wait("the result", |screen| screen.contains("said word 2"));
         // The screen shows the result before the model has it.
-        let last =
-            poll(Duration::from_secs(20), || Some(told(&server)).filter(|last| last.contains("said word 2")));
+        let last = poll(TIMEOUT, || Some(told(&server)).filter(|last| last.contains("said word 2")));
         assert!(last.is_some(), "{}", told(&server));
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tiller_testkit::{Script, Term, Wire};
 
-use crate::common::{Place, TILLER, at_work, let_pass, signal, wait};
+use crate::common::{Place, TILLER, TIMEOUT, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
 use crate::screen::{drafted, idle, say, shell_runs};
 
@@ -36,6 +36,15 @@ fn busy(model: &Model, place: &Place) -> Term {
 /// The output of `tiller ps`.
 fn ps(place: &Place) -> Vec<Value> {
     place.lines(&["ps", "--json"])
+}
+
+/// The output of `tiller ps` for one workbench without a terminal. It may hear late that its terminal's side has ended.
+fn ps_alone(place: &Place) -> Vec<Value> {
+    let rows =
+        poll(TIMEOUT, || Some(ps(place)).filter(|rows| rows.iter().all(|row| row["screen"].is_null())));
+    let rows = rows.unwrap_or_else(|| ps(place));
+    assert!(rows.len() == 1 && rows[0]["screen"].is_null(), "{rows:?}");
+    rows
 }
 
 /// Detaches by key; the terminal is restored, and a message is printed for the shell.
@@ -70,7 +79,7 @@ fn left_at_work_and_taken_again_on_another_terminal() {
     let rows = ps(&place);
     assert!(rows.len() == 1 && rows[0]["screen"].is_object(), "{rows:?}");
     leave(&mut term);
-    let rows = ps(&place);
+    let rows = ps_alone(&place);
     assert_eq!(
         (rows.len(), &rows[0]["turn"], &rows[0]["screen"]),
         (1, &json!(true), &Value::Null),
@@ -160,8 +169,7 @@ fn a_broken_line_leaves_what_works_at_work_and_ends_what_does_not() {
     let mut term = busy(&model, &place);
     term.hang_up();
     assert_eq!(term.wait_exit(), 129);
-    let rows = ps(&place);
-    assert!(rows.len() == 1 && rows[0]["screen"].is_null(), "{rows:?}");
+    ps_alone(&place);
     // In that folder the program's name is enough.
     let term = place.term(&[], 100, 30);
     term.wait_text("half a draft");
@@ -285,7 +293,7 @@ fn quitting_offers_to_leave_and_a_new_one_knows_of_it() {
     let mut new = place.term(&["--new"], 118, 25);
     new.wait_text("still running here");
     assert_eq!(crate::screen::quit(&mut new), 0);
-    assert_eq!(ps(&place).len(), 1);
+    wait("the end of the new one", || ps(&place).len() == 1);
     place.ok(&["stop", "--all"]);
     wait("the end", || at_work(&place).is_empty());
 }
@@ -333,8 +341,7 @@ fn killed_on_either_side_of_the_line() {
     signal(term.pid().unwrap(), Signal::KILL);
     term.wait_exit();
     wait("the terminal as it was", || term.kept().is_empty());
-    let rows = ps(&place);
-    assert!(rows.len() == 1 && rows[0]["screen"].is_null(), "{rows:?}");
+    let rows = ps_alone(&place);
     let mut term = place.term(&["attach"], 100, 30);
     term.wait_text("half a draft");
     // The host is killed: the client restores the terminal and prints the reason.

@@ -4,7 +4,7 @@ use tiller::protocol::{ModelRef, Profile};
 use tiller::store::{NewSession, Options, Store};
 use tiller_testkit::{Script, Term, Wire};
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::common::Place;
 use crate::scenario::Model;
@@ -51,7 +51,10 @@ fn peak(term: &Term) -> Option<u64> {
 }
 
 /// Time limit of a jump to the other end of the session, on a busy machine and without optimisation.
-const JUMP: std::time::Duration = std::time::Duration::from_secs(80);
+const JUMP: Duration = Duration::from_secs(300);
+
+/// Time limit of a reply of many megabytes.
+const REPLY: Duration = Duration::from_secs(900);
 
 /// Ctrl-Home and the search in the conversation reach the oldest message (U10); from another session the search over
 /// all sessions does.
@@ -61,7 +64,7 @@ fn reaches_the_first(term: &mut Term) {
         for k in keys {
             term.keys(k);
         }
-        term.wait_text(text);
+        term.wait_within(JUMP, what, |s| s.contains(text));
         assert!(begun.elapsed() < JUMP, "{what}: {:?}", begun.elapsed());
     };
     timed("Ctrl-Home", &["\x1b[1;5H"], "question 1 of many words");
@@ -81,9 +84,11 @@ fn reaches_the_first(term: &mut Term) {
     term.keys("\x18F");
     term.wait_text("Find in");
     term.keys("question 7 of many");
-    term.wait("the hit", |s| s.contains("question 7 of many words") && s.contains("1 of "));
+    term.wait_within(JUMP, "the hit", |s| s.contains("question 7 of many words") && s.contains("1 of "));
     term.keys("\r");
-    term.wait("the session of the hit", |s| s.contains("question 7 of many words") && !s.contains("Find in"));
+    term.wait_within(JUMP, "the session of the hit", |s| {
+        s.contains("question 7 of many words") && !s.contains("Find in")
+    });
     assert!(begun.elapsed() < JUMP, "search over all sessions: {:?}", begun.elapsed());
     term.keys("\x1b[1;5F");
     term.wait_text("answer 50000 of many words");
@@ -142,7 +147,8 @@ fn reply_without_an_end(megabytes: usize) {
     term.wait_text("Type what you want done");
     let begun = Instant::now();
     say(&mut term, "talk");
-    term.wait_text("longer than 16 MB and was stopped");
+    let stopped = "longer than 16 MB and was stopped";
+    term.wait_within(REPLY, stopped, |s| s.contains(stopped));
     let took = begun.elapsed();
     // The part up to the limit is shown, and typed text too.
     term.wait_text("Many words go by");

@@ -60,7 +60,7 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     let mut term = place.term(&["--profile", "ask"], 80, 24);
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
-    term.wait_text("Approve this plan?");
+    term.wait("the plan and its keys", |s| s.contains("Approve this plan?") && s.contains("[d] discard"));
     crate::common::let_deafness_pass();
     term.keys("c");
     term.wait_text("What to change:");

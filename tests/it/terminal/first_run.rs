@@ -93,7 +93,7 @@ fn a_key_that_is_refused_is_told_and_a_right_one_is_kept_and_used() {
         term.wait_text("Paste the anthropic key");
         term.paste(key);
         term.wait_text("*****");
-        crate::common::let_paste_pass();
+        crate::common::let_paste_pass(term);
         term.keys("\r");
     };
     enter(&mut term, "sk-ant-a-wrong-one-0123");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tiller_testkit::Term;
 
-use crate::common::{Place, let_pass, poll, wait};
-use crate::screen::{answer, idle, say};
+use crate::common::{Place, poll, wait};
+use crate::screen::{answer, idle, quit, say};
 
 /// A hint of the footer: its key as shown, and its label.
 type Hint = (String, String);
@@ -170,7 +170,7 @@ fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> boo
             for k in keys {
                 term.keys(k);
             }
-            if poll(Duration::from_secs(4), || until(&term.screen()).then_some(())).is_some() {
+            if poll(Duration::from_secs(20), || until(&term.screen()).then_some(())).is_some() {
                 break;
             }
         }
@@ -247,10 +247,7 @@ fn demo(cols: u16, rows: u16) {
         &mut seen,
     );
     assert!(seen > 50, "only {seen} hints were pressed");
-    // The effect of the last Escape has expired by then.
-    let_pass(Duration::from_millis(700));
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(quit(&mut term), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, wait};
+use crate::common::{Place, poll, wait};
 use crate::scenario::Model;
 use crate::screen::{idle, say, shell_runs};
 
@@ -80,10 +80,8 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     // would open the help again after it was closed.
     wait("the key", || {
         term.keys("\x1b[20~");
-        (0..60).any(|_| {
-            crate::common::let_pass(std::time::Duration::from_millis(50));
-            term.screen().contains("Type to search all keys")
-        })
+        let open = || term.screen().contains("Type to search all keys").then_some(());
+        poll(std::time::Duration::from_secs(15), open).is_some()
     });
     term.keys("\x1b");
     idle(&term);

@@ -1,9 +1,11 @@
 //! Features of the full screen in linear text: going back, its commands, agents.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, wait, wait_nothing_at_work};
+use crate::common::{Place, poll, wait, wait_nothing_at_work};
 use crate::scenario::Model;
 
 fn place(model: &Model) -> Place {
@@ -63,6 +65,8 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     term.keys("/tell a1 it is brown\r");
     term.keys("/agents stop a7\r");
     term.wait_text("Failed: Name an agent: a1.");
+    // Nothing is printed when the message has arrived; its command ends after that.
+    let _ = poll(Duration::from_secs(10), || place.rows("queue").filter(|n| *n > 0));
     place.file("go", "");
     wait("the message with it", || {
         model.asked().iter().any(|r| r["messages"].to_string().contains("it is brown"))

@@ -135,6 +135,23 @@ fn u5_stopped_and_brought_back_it_draws_everything_anew() {
     term.wait_text("CODE 0");
 }
 
+/// Processor time of a process, in clock ticks; `None` while one of its threads works or waits for a processor.
+fn at_rest(pid: u32) -> Option<u64> {
+    let mut ticks = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        // A thread that has ended meanwhile does not work.
+        let Ok(stat) = std::fs::read_to_string(thread.path().join("stat")) else { continue };
+        let (_, rest) = stat.rsplit_once(')')?;
+        // The state is the third field of the line; the times are the 14th and 15th.
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        if fields[0] != "S" {
+            return None;
+        }
+        ticks += fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?;
+    }
+    Some(ticks)
+}
+
 #[test]
 fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
     let model = Model::new(Wire::Anthropic);
@@ -163,11 +180,14 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
             && s.lines().last().is_some_and(|l| l.trim_start().starts_with("Shift-Tab mode"))
     };
     // The last frame is the one after which no more output comes. A busy program pauses between two frames as well, so
-    // a frame of an earlier size is not taken for it.
+    // a frame of an earlier size is not taken for it: the program has nothing left to do.
+    let pids = [term.pid().unwrap(), term.host().unwrap()];
     let after = poll(TIMEOUT, || {
-        let seen = term.raw().len();
+        let state = || (term.written(), pids.map(at_rest));
+        let before = state();
         let_pass(Duration::from_millis(700));
-        (term.raw().len() == seen).then(|| term.screen()).filter(|s| whole(s))
+        let rests = before.1.iter().all(Option::is_some) && before == state();
+        rests.then(|| term.screen()).filter(|s| whole(s))
     });
     let after = after.unwrap_or_else(|| panic!("no last frame:\n{}", term.screen()));
     // A redraw from scratch looks the same.
@@ -175,7 +195,7 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
     term.keys("\x0c");
     // On a terminal that shows nothing yet, its bytes alone draw the same screen.
     let fresh = || term.drawn_since(seen);
-    let same = poll(Duration::from_secs(30), || (fresh() == after && term.screen() == after).then_some(()));
+    let same = poll(TIMEOUT, || (fresh() == after && term.screen() == after).then_some(()));
     assert!(same.is_some(), "{after}\nis not\n{}", fresh());
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
