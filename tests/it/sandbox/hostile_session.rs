@@ -315,7 +315,7 @@ fn run_session(count: usize) -> (Seen, usize) {
 fn nothing_gets_out(count: usize) {
     for program in ["git", "python3"] {
         if Command::new(program).arg("--version").output().is_err() {
-            return println!("skipped: there is no {program}");
+            return eprintln!("skipped: there is no {program}");
         }
     }
     let (seen, made) = run_session(count);
