@@ -186,7 +186,7 @@ async fn t2_what_holds_the_output_is_listed_and_can_be_ended() {
     assert!(said.starts_with("started\n"), "{said}");
     assert!(said.contains("process p1"), "{said}");
     assert_eq!(sh(&b, "echo next").await, "next", "its output is not mixed into the next command's");
-    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 10 })).await;
+    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 60 })).await;
     assert!(said.contains("tick"), "{said}");
     let said = process(&b, json!({ "action": "kill", "id": "p1" })).await;
     assert_eq!(said, "p1: killed");
