@@ -73,7 +73,7 @@ fn job() -> Option<(String, PathBuf)> {
 #[expect(clippy::disallowed_methods, reason = "an editor saves now and then")]
 fn two_processes_and_an_editor_that_write_at_once_lose_nothing() {
     const ROUNDS: usize = 100;
-    /// The editor has saved twice as often before a process has written this often.
+    /// After so many writes each, a process waits until the editor has saved twice more.
     const EACH: usize = 16;
     if let Some((job, dir)) = job() {
         let (slot, waits) = (slot(&dir), dir.join(format!("{job} waits")));
