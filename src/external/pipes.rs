@@ -17,7 +17,7 @@ use super::job::Limits;
 const ERRORS: usize = 16 << 10;
 
 /// Time limit for reading the end of its error output.
-const LAST: Duration = Duration::from_millis(500);
+const LAST: Duration = Duration::from_secs(3);
 
 /// Maximum bytes of one read.
 const CHUNK: usize = 64 << 10;

@@ -24,6 +24,9 @@ const HEADER: usize = 256;
 const FRAME: usize = 1 << 30;
 /// What is kept of the program's error output, in bytes.
 const ERRORS: usize = 8 << 10;
+/// Looks whether its end is there, and the time between two of them.
+const ERROR_LOOKS: u32 = 20;
+const ERROR_PAUSE: Duration = Duration::from_millis(20);
 /// From the end of the requests to the end of the program, which may still clear away what it has.
 const END: Duration = Duration::from_secs(20);
 
@@ -53,7 +56,7 @@ pub(crate) struct Link {
     frames: mpsc::Receiver<Frame>,
     errors: Arc<Mutex<Vec<u8>>>,
     _reader: AbortOnDropHandle<()>,
-    _errors: AbortOnDropHandle<()>,
+    keeps_errors: AbortOnDropHandle<()>,
 }
 
 impl std::fmt::Debug for Link {
@@ -84,7 +87,7 @@ impl Link {
             frames,
             errors,
             _reader: AbortOnDropHandle::new(tokio::spawn(read(stdout, tx))),
-            _errors: AbortOnDropHandle::new(tokio::spawn(keep(stderr, kept))),
+            keeps_errors: AbortOnDropHandle::new(tokio::spawn(keep(stderr, kept))),
         })
     }
 
@@ -124,8 +127,13 @@ impl Link {
 
     /// What the program said on its error output.
     pub(crate) async fn errors(&self) -> String {
-        // It may still be on its way.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // It may still be on its way. What the program has left may hold the output: it is not waited for without end.
+        for _ in 0..ERROR_LOOKS {
+            if self.keeps_errors.is_finished() {
+                break;
+            }
+            tokio::time::sleep(ERROR_PAUSE).await;
+        }
         String::from_utf8_lossy(&lock(&self.errors)).trim().to_owned()
     }
 }

@@ -165,6 +165,7 @@ def call(id, params):
     if how == "poisoned":
         return answer(id, text("\x1b[2J\x1b]52;c;AAAA\x07" + words))
     if how == "cancels":
+        open(os.environ["LOG"] + ".begun", "w").close()
         message = following(lambda message: "cancel" in message.get("method", ""))
         with open(os.environ["LOG"], "a") as log:
             log.write(message["method"] + "\n")

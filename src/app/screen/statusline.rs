@@ -68,7 +68,7 @@ fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) 
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_secs(90);
 
     fn path() -> Vec<(String, String)> {
         vec![("PATH".into(), "/usr/bin:/bin".into())]

@@ -35,7 +35,10 @@ fn a_server_gets_its_usual_name_or_a_free_one() {
 #[test]
 fn what_does_not_answer_is_told_and_not_kept() {
     let (_tmp, c) = connector("");
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nothing listens at the port of a client, and no other test gets it.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let closed = client.local_addr().unwrap();
     let why = c.connect(Connect::Server { url: format!("http://{closed}/v1") }).unwrap_err();
     assert!(why.contains("Is the server running?"), "{why}");
     let empty = ScriptServer::start([Reply::status(200).json(&serde_json::json!({"data": []}))]);

@@ -400,7 +400,12 @@ async fn cancelling_is_told_to_it_and_a_deaf_one_is_ended() {
     let deaf = [HELLO, OPEN, "hear\n", &text("half"), "trap '' TERM; sleep 3000 & wait; sleep 3000"].concat();
     for (script, told) in [(heeds, true), (deaf, false)] {
         let fake = fake("", &script);
-        let (control, mut said) = start(fake.job("x"), &Host::default()).unwrap();
+        let mut job = fake.job("x");
+        // Short only where it must run out.
+        if told {
+            job.limits.grace = TIMEOUT;
+        }
+        let (control, mut said) = start(job, &Host::default()).unwrap();
         let ending = loop {
             match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
                 AgentEvent::Text(_) => control.stop(false),
@@ -482,7 +487,7 @@ async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
         "hear\n",
         &text("Done."),
         END,
-        "\n{ sleep 0.3; echo saved >saved; } >/dev/null 2>&1 &\n{ exec sleep 399; } >/dev/null 2>&1 &\n",
+        "\n{ sleep 0.1; echo saved >saved; } >/dev/null 2>&1 &\n{ exec sleep 399; } >/dev/null 2>&1 &\n",
     ]
     .concat();
     let fake = fake("", &script);

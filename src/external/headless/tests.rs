@@ -311,7 +311,7 @@ async fn what_is_missing_is_said_before_anything_starts() {
 
 #[tokio::test]
 async fn what_it_leaves_behind_may_finish_its_writing() {
-    let script = format!("cat >/dev/null; {DONE}\n{{ sleep 0.3; echo saved >saved; }} >/dev/null 2>&1 &");
+    let script = format!("cat >/dev/null; {DONE}\n{{ sleep 0.1; echo saved >saved; }} >/dev/null 2>&1 &");
     let fake = Fake::headless("claude", "", &script);
     let mut job = fake.job("do it");
     job.limits.grace = Duration::from_secs(20);

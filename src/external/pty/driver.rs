@@ -30,6 +30,8 @@ pub(super) const ECHO: Duration = Duration::from_secs(8);
 pub(super) const BEFORE_ENTER: Duration = Duration::from_millis(500);
 /// Time limit for a dialog to disappear after its answer.
 pub(super) const DIALOG: Duration = Duration::from_secs(10);
+/// Time limit for reading the last output of a program that has ended.
+const LAST: Duration = Duration::from_secs(3);
 /// How long the screen must not change before text is typed, after the first time.
 pub(super) const STILL: Duration = Duration::from_millis(300);
 /// Lines of history that are searched for an answer.
@@ -354,9 +356,9 @@ impl Driver {
         }
         let exit = self.pane.hosted.exited().map(|e| e.code);
         if matches!(stop, RunEnd::Exit) {
-            // Its last output may still be in the terminal.
+            // Its last output may still be in the terminal, which ends with it.
             let mut drawn = self.pane.drawn.clone();
-            while let Ok(Ok(())) = timeout(Duration::from_millis(100), drawn.changed()).await {}
+            let _ = timeout(LAST, async { while drawn.changed().await.is_ok() {} }).await;
         }
         let lines = self.pane.screen.lock().lines(BACK);
         if let Some((prompt, _)) = &self.turn.current {

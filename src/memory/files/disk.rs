@@ -302,6 +302,7 @@ fn settled(path: &Path) -> Result<String, String> {
     let read = || Ok::<_, String>(read_file(path)?.map_or_else(String::new, |(text, _)| text));
     let (began, mut text) = (Instant::now(), read()?);
     while began.elapsed() < LONGEST {
+        step("waits");
         std::thread::sleep(STILL);
         let later = read()?;
         if later == text && !text.is_empty() {

@@ -220,11 +220,11 @@ fn ollama_host_in_all_its_forms() {
 async fn probing_only_connects() {
     let server = tiller_testkit::ScriptServer::start([]);
     let open = Local { name: "vllm", title: "vLLM", port: server.addr().port() };
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Local { name: "ollama", title: "Ollama", port: listener.local_addr().unwrap().port() }
-    };
-    let found = probe_ports(&[closed, open.clone()], Duration::from_secs(2)).await;
+    // Nothing listens at the port of a client, and no other test gets it.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let closed = Local { name: "ollama", title: "Ollama", port: client.local_addr().unwrap().port() };
+    let found = probe_ports(&[closed, open.clone()], Duration::from_secs(60)).await;
     assert_eq!(found, std::slice::from_ref(&open));
     assert_eq!(server.count(), 0, "nothing is asked before the person's yes");
 

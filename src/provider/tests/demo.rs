@@ -5,7 +5,6 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,9 +36,10 @@ struct World {
 
 fn lay_out(bench: &Bench) {
     for (path, bytes, executable) in sample() {
-        let path = bench.file(path, bytes);
         if *executable {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            tiller_testkit::program(&bench.root.join(path), &String::from_utf8_lossy(bytes));
+        } else {
+            bench.file(path, bytes);
         }
     }
 }

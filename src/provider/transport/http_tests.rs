@@ -10,7 +10,7 @@ fn url(text: &str) -> Url {
 async fn a_client_for_http_is_cheap_and_shared() {
     let connect = Duration::from_secs(5);
     install_crypto();
-    let cpu = (0..5)
+    let cpu = (0..50)
         .map(|_| {
             let start = thread_cpu_time();
             build(&NetEnv::default(), ClientKind { tls: false, direct: true, connect }).unwrap();

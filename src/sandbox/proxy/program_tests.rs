@@ -31,23 +31,30 @@ fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Starts a server and waits until it takes connections.
-fn server(folder: &Path, program: &str, args: &[&str], port: u16) -> Server {
-    let child = Command::new(program)
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let server = Server(child);
+/// Starts a server at a free port, which `args` get, and waits until it takes connections.
+fn server(folder: &Path, program: &str, args: impl Fn(u16) -> Vec<String>) -> (Server, u16) {
     let until = std::time::Instant::now() + TIMEOUT;
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(std::time::Instant::now() < until, "{program} does not listen");
-        std::thread::yield_now();
+    loop {
+        let port = free_port();
+        let child = Command::new(program)
+            .args(args(port))
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut server = Server(child);
+        // It ends where another program has taken the port.
+        while server.0.try_wait().unwrap().is_none() {
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return (server, port);
+            }
+            assert!(std::time::Instant::now() < until, "{program} does not listen");
+            std::thread::yield_now();
+        }
+        assert!(std::time::Instant::now() < until, "{program} ends");
     }
-    server
 }
 
 fn has(program: &str) -> bool {
@@ -84,9 +91,11 @@ fn net(method: Method) -> Net {
     let site = place.top.join("site");
     std::fs::create_dir_all(site.join("simple/demo")).unwrap();
     std::fs::write(site.join("hello"), "walnut\n").unwrap();
-    let port = free_port();
-    let serve = ["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()];
-    let mut servers = vec![server(&site, "python3", &serve, port)];
+    let serve = |port: u16| {
+        ["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()].map(str::to_owned).to_vec()
+    };
+    let (own, port) = server(&site, "python3", serve);
+    let mut servers = vec![own];
     let mut world = World::new(&[("good.test", &[PUBLIC]), ("private.test", &["127.0.0.1"])]);
     world.servers.insert(80, ([127, 0, 0, 1], port).into());
     if Command::new("openssl").arg("version").output().is_ok_and(|out| out.status.success()) {
@@ -94,9 +103,12 @@ fn net(method: Method) -> Net {
             &place.top,
             "openssl req -x509 -newkey rsa:2048 -nodes -keyout k -out c -days 2 -subj /CN=good.test 2>/dev/null",
         );
-        let port = free_port();
-        let args = ["s_server", "-accept", &format!("127.0.0.1:{port}"), "-cert", "c", "-key", "k", "-www"];
-        servers.push(server(&place.top, "openssl", &args, port));
+        let args = |port: u16| {
+            let at = format!("127.0.0.1:{port}");
+            ["s_server", "-accept", &at, "-cert", "c", "-key", "k", "-www"].map(str::to_owned).to_vec()
+        };
+        let (https, port) = server(&place.top, "openssl", args);
+        servers.push(https);
         world.servers.insert(443, ([127, 0, 0, 1], port).into());
     }
     let proxy = Proxy::start(Domains::new(&["good.test", "private.test"]), Box::new(world)).unwrap();
@@ -162,9 +174,15 @@ fn curl_reaches_listed_domains_only() {
 #[test]
 fn a_server_of_the_command_itself_is_reached_without_the_proxy() {
     for net in nets() {
+        // At a port of its own.
+        let serve = "import http.server, os, socketserver\n\
+            s = socketserver.TCPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n\
+            open('new', 'w').write(str(s.server_address[1])); os.rename('new', 'port'); s.serve_forever()\n";
+        std::fs::write(net.place.top.join("work/serve.py"), serve).unwrap();
         net.works(
-            "echo own > index.html; python3 -m http.server 8123 >/dev/null 2>&1 & server=$!; \
-             for i in $(seq 100); do curl -s -m 5 http://127.0.0.1:8123/ | grep -x own && ok=1 && break; sleep 0.1; done; \
+            "echo own > index.html; python3 serve.py >/dev/null 2>&1 & server=$!; \
+             while kill -0 $server && [ ! -s port ]; do sleep 0.05; done; \
+             curl -s -m 20 http://127.0.0.1:$(cat port)/ | grep -x own && ok=1; \
              kill $server; [ \"$ok\" = 1 ]",
         );
     }

@@ -12,7 +12,7 @@ use super::*;
 
 /// A public address, which is connected to a server of the test.
 const PUBLIC: &str = "93.184.215.14";
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Names with their addresses. All connections go to servers of the test, by port.
 #[derive(Clone, Default)]

@@ -82,10 +82,11 @@ fn killed(count: usize, kills: usize) {
     let mut torn = 0;
     for kill in 0..kills {
         let mut child = start(&w);
-        // Not before it did its part, and then in the middle of a join.
+        // Not before it did its part, and then in the middle of a join, if one is seen before the next part is due.
         let wanted = count * (kill + 1) / (kills + 1);
+        let latest = wanted + count / (kills + 1) / 2;
         let lines = || fs::metadata(&log).map_or(0, |m| m.len() / 65) as usize;
-        while lines() < wanted || !joining.exists() {
+        while lines() < wanted || !joining.exists() && lines() < latest {
             if let Some(ended) = child.try_wait().unwrap() {
                 assert!(ended.success(), "{}", std::io::read_to_string(child.stderr.unwrap()).unwrap());
                 break;

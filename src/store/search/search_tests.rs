@@ -569,7 +569,7 @@ fn a_session_is_kept_while_the_index_is_in_use() {
     let kept = store.inner.index.with(&store, &Cancel::default(), |_| {
         let (store, done) = (store.clone(), done.clone());
         std::thread::spawn(move || done.send(store.sessions().adopt(session_id(1)).wait().is_ok()));
-        Ok(kept.recv_timeout(std::time::Duration::from_secs(20)))
+        Ok(kept.recv_timeout(std::time::Duration::from_secs(90)))
     });
     assert_eq!(kept.unwrap(), Ok(true));
     assert_eq!(order(&store, "walnut "), [entry_id(101)]);

@@ -73,13 +73,24 @@ fn killed(trials: u64) {
         let said = lines(&mut child);
         // Spread over start, first commits and steady running, in uneven steps.
         let patience = Duration::from_micros(trial * 1_237 % 60_000);
+        let (acknowledges, acknowledged_one) = std::sync::mpsc::channel::<()>();
         let killer = std::thread::spawn(move || {
+            // Each second one comes far enough, however slow the machine is.
+            if trial % 2 == 1 {
+                let _ = acknowledged_one.recv();
+            }
             std::thread::park_timeout(patience);
             child.kill().unwrap();
             child.wait().unwrap();
         });
         let mut told = Told::default();
-        said.for_each(|line| told.hear(&line));
+        for line in said {
+            told.hear(&line);
+            if !told.entries.is_empty() {
+                let _ = acknowledges.send(());
+            }
+        }
+        drop(acknowledges);
         killer.join().unwrap();
         acknowledged += told.entries.len();
 

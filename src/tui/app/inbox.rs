@@ -191,7 +191,7 @@ mod tests {
         Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
     }
 
-    const LONG: Duration = Duration::from_secs(10);
+    const LONG: Duration = Duration::from_secs(90);
 
     #[test]
     fn no_message_is_slept_over_however_the_threads_meet() {

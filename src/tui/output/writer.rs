@@ -162,6 +162,8 @@ mod tests {
 
     use crate::app::inbox::inbox;
 
+    const LONG: Duration = Duration::from_secs(90);
+
     /// A terminal that takes a write only when the test allows it.
     struct Stalled(Receiver<()>, Arc<Mutex<Vec<u8>>>);
 
@@ -189,11 +191,11 @@ mod tests {
             assert!(!w.ready());
         }
         go.send(()).unwrap();
-        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Output(OutputMsg::Ready))));
+        assert!(matches!(heard.recv(Some(LONG)), Ok(Msg::Output(OutputMsg::Ready))));
         assert!(w.ready());
         w.write("two".into());
         go.send(()).unwrap();
-        assert!(w.settle(Duration::from_secs(5)));
+        assert!(w.settle(LONG));
         assert_eq!(got.lock().unwrap().as_slice(), b"onetwo");
     }
 
@@ -224,7 +226,7 @@ mod tests {
                 w.write(part.into());
             }
             (0..4).for_each(|_| go.send(()).unwrap());
-            assert!(w.settle(Duration::from_secs(5)));
+            assert!(w.settle(LONG));
             assert_eq!(got.lock().unwrap().as_slice(), b"abcdefgh", "{room}");
         }
     }
@@ -236,7 +238,7 @@ mod tests {
         let mut w = Writer::start(Stalled(gate, Arc::default()), tell).unwrap();
         drop(go);
         w.write("x".into());
-        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Output(OutputMsg::Lost))));
+        assert!(matches!(heard.recv(Some(LONG)), Ok(Msg::Output(OutputMsg::Lost))));
         drop(w);
     }
 }

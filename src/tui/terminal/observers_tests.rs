@@ -49,7 +49,7 @@ impl Window {
     /// The lines after this frame.
     fn shows(&mut self, frame: &Buffer, cursor: Option<(u16, u16)>) -> Vec<String> {
         self.watcher.show(frame, cursor.map(Position::from));
-        assert!(self.watcher.writer.settle(Duration::from_secs(5)));
+        assert!(self.watcher.writer.settle(Duration::from_secs(90)));
         self.vt.process(&std::mem::take(&mut *self.bytes.0.lock().unwrap()));
         self.vt.screen().contents().lines().map(str::to_owned).collect()
     }

@@ -137,7 +137,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
 fn copied(vars: &'static [&'static str], text: &str) -> (String, String) {
     let (mut l, sink) = stopped(vars, |_| {});
     l.copy(text, "reply");
-    l.io.writer.settle(Duration::from_secs(10));
+    l.io.writer.settle(Duration::from_secs(90));
     let screen = text_of(&shown(&mut l));
     let bytes = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
     (bytes, screen)

@@ -16,7 +16,7 @@ pub(crate) fn sh(dir: &Path, script: &str) {
     assert!(out.status.success(), "{script}: {}", String::from_utf8_lossy(&out.stderr));
 }
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(90);
 
 #[test]
 fn finds_what_it_is_without_running_anything() {

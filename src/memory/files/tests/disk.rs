@@ -73,9 +73,21 @@ fn job() -> Option<(String, PathBuf)> {
 #[expect(clippy::disallowed_methods, reason = "an editor saves now and then")]
 fn two_processes_and_an_editor_that_write_at_once_lose_nothing() {
     const ROUNDS: usize = 100;
+    /// After so many writes each, a process waits until the editor has saved twice more.
+    const EACH: usize = 16;
     if let Some((job, dir)) = job() {
-        let slot = slot(&dir);
-        (0..ROUNDS).for_each(|n| add(&slot, &format!("{job} {n}")));
+        let (slot, waits) = (slot(&dir), dir.join(format!("{job} waits")));
+        for n in 0..ROUNDS {
+            add(&slot, &format!("{job} {n}"));
+            let saved = dir.join(format!("saved {}", (n + 1) / EACH * 2));
+            if (n + 1).is_multiple_of(EACH) && !saved.exists() {
+                fs::write(&waits, "").unwrap();
+                while !saved.exists() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                fs::remove_file(&waits).unwrap();
+            }
+        }
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -91,9 +103,10 @@ fn two_processes_and_an_editor_that_write_at_once_lose_nothing() {
     // be replaced by what its save and the change of a process are together, where they are out.
     let mut taken_out = BTreeSet::new();
     while children.iter_mut().any(|c| c.try_wait().unwrap().is_none()) {
-        // It saves after two changes by others, so that these get on.
+        // It saves after two changes by others, so that these get on, or when one of them waits for it.
         seen.insert(fs::read_to_string(&slot.path).unwrap());
-        if seen.len() < 3 {
+        let awaited = ["a", "b"].iter().any(|job| dir.path().join(format!("{job} waits")).exists());
+        if seen.len() < 3 && !awaited {
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }
@@ -116,6 +129,7 @@ fn two_processes_and_an_editor_that_write_at_once_lose_nothing() {
             more = displaced.lines().filter(|l| !known.contains(l)).map(|l| format!("{l}\n")).collect();
         }
         saved += 1;
+        fs::write(dir.path().join(format!("saved {saved}")), "").unwrap();
     }
     for mut child in children {
         assert!(child.wait().unwrap().success());
@@ -216,24 +230,18 @@ fn what_an_editor_wrote_between_reading_and_writing_is_merged() {
 /// An editor that saves in place empties the file and writes it a little later: what it writes goes to the file that was just
 /// exchanged.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "an editor takes a moment")]
 fn what_an_editor_writes_in_place_during_the_exchange_is_merged() {
     let dir = tempfile::tempdir().unwrap();
     let slot = slot(dir.path());
     fs::write(&slot.path, "# Mine\n- one\n- two\n").unwrap();
     let path = slot.path.clone();
-    let editor = std::rc::Rc::new(std::cell::RefCell::new(None));
-    let started = editor.clone();
     meanwhile("compared", move || {
         let mut file = OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
-        *started.borrow_mut() = Some(std::thread::spawn(move || {
-            file.write_all(b"# Mine, ").unwrap();
-            std::thread::sleep(Duration::from_millis(20));
-            file.write_all(b"better\n- one\n- two\n- by hand\n").unwrap();
-        }));
+        file.write_all(b"# Mine, ").unwrap();
+        // Its beginning was read, and it is waited for.
+        meanwhile("waits", move || file.write_all(b"better\n- one\n- two\n- by hand\n").unwrap());
     });
     add(&slot, "by the agent");
-    editor.take().unwrap().join().unwrap();
     let text = fs::read_to_string(&slot.path).unwrap();
     assert_eq!(text, "# Mine, better\n- one\n- two\n- 2026-11-26: by the agent\n- by hand\n");
 }

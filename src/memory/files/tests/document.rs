@@ -59,7 +59,7 @@ fn only_what_stands_in_a_code_block_is_no_entry() {
         let text = line.repeat((1 << 20) / line.len());
         assert_eq!(Document::parse(&text).render().len(), text.len());
     }
-    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < std::time::Duration::from_secs(90), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -100,7 +100,7 @@ async fn a_container_has_the_folder_and_is_removed_with_the_session() {
     assert!(started.starts_with("started as p1"), "{started}");
     until("it runs", || lives("sleep 4351")).await;
     assert_eq!(there.process(json!({"action": "kill", "id": "p1"})).await, "p1: killed");
-    let said = there.terminal(json!({"command": "echo on a terminal", "timeout": 1, "pty": true})).await;
+    let said = there.terminal(json!({"command": "echo on a terminal", "timeout": 60, "pty": true})).await;
     assert!(said.contains("on a terminal"), "{said}");
     let late = there.terminal(json!({"command": "sleep 4352", "timeout": 1})).await;
     assert!(late.contains("timed out"), "{late}");

@@ -7,12 +7,15 @@ use super::*;
 async fn a_command_is_found_again_over_a_new_connection() {
     let there = There::pod(60);
     assert_eq!(there.run("echo 1").await, "1");
-    let command = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.05; done; export DONE=yes";
+    let command =
+        "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; : >~/at$i; sleep 0.05; done; export DONE=yes";
     let cut = async {
-        for _ in 0..2 {
-            tokio::time::sleep(Duration::from_millis(900)).await;
-            there.cut();
-        }
+        until("lines come", || there.home.join("at15").exists()).await;
+        let before = there.relays();
+        there.cut();
+        until("it is connected again", || there.relays() > before).await;
+        until("more lines come", || there.home.join("at35").exists()).await;
+        there.cut();
     };
     let (said, ()) = tokio::join!(there.run(command), cut);
     let lines: Vec<String> = (1..=60).map(|n| format!("line {n}")).collect();
@@ -80,12 +83,13 @@ async fn a_terminal_that_cannot_be_reached_is_said_and_a_stop_ends_the_trying() 
     let stop = async {
         until("the command runs", || lives("sleep 4332")).await;
         std::fs::write(there.bench.scratch.path().join("down"), "").unwrap();
+        let before = there.relays();
         there.cut();
-        tokio::time::sleep(Duration::from_millis(800)).await;
+        until("it tries to connect", || there.relays() > before).await;
         cancel.cancel();
+        Instant::now()
     };
-    let began = Instant::now();
-    let (said, ()) = tokio::join!(there.run("sleep 4332"), stop);
+    let (said, began) = tokio::join!(there.run("sleep 4332"), stop);
     assert!(said.contains("[stopped by the user]") && said.contains("It is not known how far"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(30));
     Command::new("kill").arg("-9").args(processes("sleep 4332")).output().unwrap();

@@ -61,8 +61,10 @@ async fn a_file_that_changed_on_both_sides_is_kept_twice() {
     let edit = async {
         until("the command runs", || there.away("a") == "there\n").await;
         there.bench.file("a", "here\n");
+        std::fs::write(there.home.join("edited"), "").unwrap();
     };
-    let (said, ()) = tokio::join!(there.run("echo there >a; echo there >b; sleep 1"), edit);
+    let command = "echo there >a; echo there >b; until [ -e ~/edited ]; do sleep 0.02; done";
+    let (said, ()) = tokio::join!(there.run(command), edit);
     assert!(said.contains("changed here and at build") && said.ends_with(".build: a]"), "{said}");
     assert_eq!(
         (there.at_home("a"), there.at_home("a.build"), there.at_home("b")),

@@ -24,20 +24,25 @@ fn key(path: &Path) {
     assert!(made.success());
 }
 
-fn start(folder: &Path, port: u16) -> Child {
+/// `None`: it has ended, since another program has taken the port.
+fn start(folder: &Path) -> Option<Child> {
     let mut server = Command::new("/usr/sbin/sshd");
     server
         .args(["-D", "-e", "-f"])
         .arg(folder.join("sshd_config"))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    let child = server.stderr(std::fs::File::create(folder.join("log")).unwrap()).spawn().unwrap();
-    let end = Instant::now() + Duration::from_secs(20);
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(Instant::now() < end, "{}", std::fs::read_to_string(folder.join("log")).unwrap());
+    let mut child = server.stderr(std::fs::File::create(folder.join("log")).unwrap()).spawn().unwrap();
+    let log = || std::fs::read_to_string(folder.join("log")).unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !log().contains("Server listening on") {
+        assert!(Instant::now() < end, "{}", log());
+        if child.try_wait().unwrap().is_some() {
+            return None;
+        }
         std::thread::park_timeout(Duration::from_millis(20));
     }
-    child
+    Some(child)
 }
 
 /// `None`: why there is none.
@@ -51,18 +56,25 @@ fn serve(there: &Path) -> Option<Server> {
     key(&folder.join("host"));
     key(&folder.join("id"));
     std::fs::copy(folder.join("id.pub"), folder.join("authorized")).unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let _ = std::fs::create_dir("/run/sshd");
-    let config = format!(
+    std::fs::create_dir_all(folder.join("home")).unwrap();
+    for _ in 0..10 {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        std::fs::write(folder.join("sshd_config"), config(&folder, port)).unwrap();
+        if let Some(child) = start(&folder) {
+            return Some(Server { child, port, folder });
+        }
+    }
+    panic!("{}", std::fs::read_to_string(folder.join("log")).unwrap());
+}
+
+fn config(folder: &Path, port: u16) -> String {
+    format!(
         "Port {port}\nListenAddress 127.0.0.1\nHostKey \"{0}/host\"\nAuthorizedKeysFile \"{0}/authorized\"\nPidFile none\nUsePAM no\n\
          StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nAcceptEnv *\nSetEnv \"HOME={0}/home\" {RUN}={1}\n",
         folder.display(),
         std::process::id(),
-    );
-    std::fs::create_dir_all(folder.join("home")).unwrap();
-    std::fs::write(folder.join("sshd_config"), config).unwrap();
-    let child = start(&folder, port);
-    Some(Server { child, port, folder })
+    )
 }
 
 impl Server {
@@ -133,9 +145,9 @@ async fn commands_files_and_processes_go_to_the_other_machine() {
 async fn a_killed_connection_is_made_again_and_the_command_found() {
     let Some((there, server)) = machine(60) else { return };
     there.run("A=kept").await;
-    let command = "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.3; done; echo $A";
+    let command = "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; : >~/at$i; sleep 0.3; done; echo $A";
     let cut = async {
-        tokio::time::sleep(Duration::from_millis(1200)).await;
+        until("numbers come", || there.home.join("at4").exists()).await;
         server.cut();
     };
     let (said, ()) = tokio::join!(there.run(command), cut);
@@ -158,7 +170,7 @@ async fn an_unknown_or_changed_host_key_is_refused_with_what_to_do() {
     server.child.wait().unwrap();
     server.cut();
     key(&server.folder.join("host"));
-    server.child = start(&server.folder, server.port);
+    server.child = start(&server.folder).expect("its port is free");
     Command::new("pkill").args(["-KILL", "-f", &format!("Port={}", server.port)]).output().unwrap();
     let began = Instant::now();
     let said = there.run("touch reached").await;

@@ -107,6 +107,12 @@ impl There {
         relays.lines().filter(kill).count()
     }
 
+    /// How many programs have connected until now.
+    fn relays(&self) -> usize {
+        let relays = std::fs::read_to_string(self.bench.scratch.path().join("relays"));
+        relays.unwrap_or_default().lines().count()
+    }
+
     /// The shells that the other side keeps.
     fn kept(&self) -> Vec<PathBuf> {
         let all = std::fs::read_dir(self.home.join(".cache/tiller")).into_iter().flatten().flatten();

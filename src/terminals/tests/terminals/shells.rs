@@ -69,8 +69,8 @@ async fn output_of_any_size_comes_as_it_was_written() {
 #[tokio::test]
 async fn what_takes_too_long_or_is_stopped_ends_there() {
     let there = There::pod(30).bench_limits();
-    let said = there.terminal(json!({"command": "echo begun; sleep 4321 & sleep 4322", "timeout": 1})).await;
-    assert!(said.starts_with("begun\n[timed out after 1.0 s"), "{said}");
+    let said = there.terminal(json!({"command": "echo begun; sleep 4321 & sleep 4322", "timeout": 5})).await;
+    assert!(said.starts_with("begun\n[timed out after 5.0 s"), "{said}");
     until("both sleeps have ended", || !lives("sleep 4321") && !lives("sleep 4322")).await;
     let cancel = there.bench.cx.cancel.clone();
     let stop = async {
@@ -106,7 +106,9 @@ async fn what_a_later_shell_or_a_background_process_starts_has_its_own_mark() {
     let background = format!("setsid sh -c 'trap \"\" TERM; {kept}'; true");
     there.terminal(json!({"command": background, "background": true})).await;
     until("it runs in the background", || lives(kept)).await;
-    let said = there.run(&format!("setsid sh -c 'trap \"\" TERM; {apart}' & sleep 0.1; kill -9 $$")).await;
+    let apart_runs = format!("setsid sh -c 'trap \"\" TERM; : >~/apart; {apart}' &");
+    let wait = "until [ -e ~/apart ]; do sleep 0.02; done";
+    let said = there.run(&format!("{apart_runs} {wait}; kill -9 $$")).await;
     assert!(said.contains("The shell ended"), "{said}");
     until("what the shell had started ends with it", || !lives(apart)).await;
     assert!(lives(kept), "it does not belong to the shell");
@@ -134,7 +136,7 @@ async fn a_background_process_there_can_be_read_written_and_killed() {
         let there = &there;
         async move {
             let mut all = String::new();
-            let end = Instant::now() + Duration::from_secs(30);
+            let end = Instant::now() + Duration::from_secs(60);
             while !all.contains(text) {
                 assert!(Instant::now() < end, "{text}: {all}");
                 all.push_str(&there.process(json!({"action": "poll", "id": "p1", "wait": 1})).await);

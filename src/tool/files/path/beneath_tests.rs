@@ -251,14 +251,16 @@ fn swap_races(time: Duration) {
     std::fs::create_dir(out.join("sub")).unwrap();
     let before = std::fs::read_dir(&out).unwrap().count();
     let stop = Arc::new(AtomicBool::new(false));
+    let swaps = Arc::new(std::sync::atomic::AtomicU64::new(0));
     let swappers: Vec<_> = (0..SWAPPERS)
         .map(|n| {
-            let (root, out, stop) = (b.root.clone(), out.clone(), stop.clone());
+            let (root, out, stop, swaps) = (b.root.clone(), out.clone(), stop.clone(), swaps.clone());
             std::thread::spawn(move || {
                 let (dir, leaf) = (root.join("d"), root.join("leaf.txt"));
                 let mut rounds = 0u64;
                 while !stop.load(Ordering::Relaxed) {
                     rounds += 1;
+                    swaps.fetch_add(1, Ordering::Relaxed);
                     // Errors are fine: the others are at it too.
                     let side = root.join(format!("side{n}"));
                     if (rounds + n as u64).is_multiple_of(2) {
@@ -289,7 +291,9 @@ fn swap_races(time: Duration) {
     let end = Instant::now() + time;
     let (mut done, mut n) = (0u32, 0usize);
     rt.block_on(async {
-        while Instant::now() < end {
+        // On a busy machine until enough was done.
+        let enough = |done: u32| done > 10 && swaps.load(Ordering::Relaxed) > 100;
+        while Instant::now() < end || !enough(done) && Instant::now() < end + Duration::from_secs(90) {
             for path in ["d/f.txt", "d/sub/new.txt", "leaf.txt", "d"] {
                 for (tool, args) in calls(path) {
                     n += 1;

@@ -37,8 +37,9 @@ const JUDGED: usize = 64;
 /// Characters of a command in a row.
 const COMMAND: usize = 100;
 
-/// After the end of a process, for its last output.
+/// After the end of a process, for its last output, and looks in this time.
 const SETTLE: Duration = Duration::from_millis(200);
+const LOOKS: u32 = 40;
 
 /// Raw output: the last part here, everything up to a cap on disk.
 #[derive(Debug, Default)]
@@ -244,9 +245,12 @@ impl Job {
     /// Waits until the last output is read, which can arrive after the end of the process. Does not wait for other
     /// processes that hold the pipe.
     pub(crate) async fn settle(&self) {
-        let until = Instant::now() + SETTLE;
-        while !self.output.drained.load(Ordering::Acquire) && Instant::now() < until {
-            tokio::time::sleep(SETTLE / 40).await;
+        // Looks are counted: on a busy machine the reader may not run for a while.
+        for _ in 0..LOOKS {
+            if self.output.drained.load(Ordering::Acquire) {
+                return;
+            }
+            tokio::time::sleep(SETTLE / LOOKS).await;
         }
     }
 

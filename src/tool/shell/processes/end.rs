@@ -13,8 +13,9 @@ use crate::shell::processes::proc_fs::{self, Family, Stat};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
-/// After KILL.
+/// After KILL, and looks in this time.
 const GIVE_UP: Duration = Duration::from_secs(1);
+const LOOKS: usize = 50;
 /// A dead child of unknown origin is collected when it has waited this long: its own parent code, if it
 /// has any, has had its chance.
 const ABANDONED: Duration = Duration::from_secs(2);
@@ -22,10 +23,13 @@ const ABANDONED: Duration = Duration::from_secs(2);
 /// What the programs of an ended one may take to end by themselves.
 pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 
-/// Waits until the family is gone, for `span` at most; not at all once `hard` has fired.
+/// Waits until the family is gone, for about `span`; not at all once `hard` has fired. Looks are counted: on a busy
+/// machine the family may not run for a while.
 pub(crate) async fn settle(family: &Family, span: Duration, hard: &CancellationToken) {
-    let until = Instant::now() + span;
-    while Instant::now() < until && !hard.is_cancelled() && !family.living().is_empty() {
+    for _ in 0..span.as_millis() / LOOK.as_millis() {
+        if hard.is_cancelled() || family.living().is_empty() {
+            return;
+        }
         sleep(LOOK).await;
     }
 }
@@ -51,9 +55,12 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
             signal_in_order(living.clone(), Signal::TERM, &mut signalled);
         }
     }
-    let until = Instant::now() + GIVE_UP;
     group(family, Signal::KILL);
-    while !living.is_empty() && Instant::now() < until {
+    // Looks are counted: on a busy machine what is killed may not run for a while, and it ends when it does.
+    for _ in 0..LOOKS {
+        if living.is_empty() {
+            break;
+        }
         // Again and again: what is killed may have had time to fork.
         living.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
         sleep(LOOK).await;

@@ -110,6 +110,11 @@ mod tests {
     use super::*;
     use crate::shell::processes::proc_fs;
 
+    /// A marker that no other run of these tests has.
+    fn marker(name: &str) -> String {
+        format!("{name}-{}.", std::process::id())
+    }
+
     fn sleeper(marker: &str) -> std::process::Child {
         Command::new("sleep").arg("3700").env("TILLER_CHILD", marker).spawn().unwrap()
     }
@@ -121,9 +126,9 @@ mod tests {
     /// S1: after the sudden death of this program no process of it keeps running.
     #[test]
     fn s1_the_end_of_the_pipe_ends_what_was_started() {
-        let guardian = Guardian::start("gtest1.", &path()).unwrap();
-        let mut mine = sleeper("gtest1.7.");
-        let mut other = sleeper("gtest2.7.");
+        let guardian = Guardian::start(&marker("gtest1"), &path()).unwrap();
+        let mut mine = sleeper(&format!("{}7.", marker("gtest1")));
+        let mut other = sleeper(&format!("{}7.", marker("gtest2")));
         drop(guardian);
         let end = Instant::now() + Duration::from_secs(90);
         while mine.try_wait().unwrap().is_none() {
@@ -138,7 +143,7 @@ mod tests {
     #[test]
     fn s1_groups_are_ended_unless_they_were_forgotten() {
         use std::os::unix::process::CommandExt;
-        let mut guardian = Guardian::start("gtest3.", &path()).unwrap();
+        let mut guardian = Guardian::start(&marker("gtest3"), &path()).unwrap();
         let group = || Command::new("sleep").arg("3700").env_clear().process_group(0).spawn().unwrap();
         let (mut watched, mut forgotten) = (group(), group());
         let mut other = group();
@@ -165,7 +170,7 @@ mod tests {
     #[test]
     fn s1_a_group_without_its_leader_is_known_by_the_marker() {
         use std::os::unix::process::CommandExt;
-        let mut guardian = Guardian::start("gtest5.", &path()).unwrap();
+        let mut guardian = Guardian::start(&marker("gtest5"), &path()).unwrap();
         let orphan = |marker: &str| {
             // One with a cleared environment stands beside the one with the marker.
             let script = "sleep 3700 & env -i sleep 3700 & echo $! $$";
@@ -175,7 +180,8 @@ mod tests {
             let mut numbers = told.split_whitespace().map(|n| n.parse::<i32>().unwrap());
             (numbers.next().unwrap(), numbers.next().unwrap())
         };
-        let ((bare, group), (spared, other)) = (orphan("gtest5.1."), orphan("gtest6.1."));
+        let ((bare, group), (spared, other)) =
+            (orphan(&format!("{}1.", marker("gtest5"))), orphan(&format!("{}1.", marker("gtest6"))));
         guardian.watch((group, 1));
         guardian.watch((other, 1));
         let start = proc_fs::stat(bare).unwrap().start;
@@ -207,9 +213,9 @@ mod tests {
 
     #[test]
     fn an_orderly_end_leaves_everything_alone() {
-        let guardian = Guardian::start("gtest4.", &path()).unwrap();
+        let guardian = Guardian::start(&marker("gtest4"), &path()).unwrap();
         let (pid, start) = guardian.root;
-        let mut mine = sleeper("gtest4.1.");
+        let mut mine = sleeper(&format!("{}1.", marker("gtest4")));
         guardian.dismiss();
         let end = Instant::now() + Duration::from_secs(90);
         while proc_fs::stat(pid).is_some_and(|s| s.start == start && !s.dead()) {

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
@@ -195,8 +195,9 @@ impl Family {
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 /// Looks at an environment that is empty, of a process that has its arguments.
 const EXEC_LOOKS: usize = 9;
-/// Longest wait for a process that is within `exec`: on a busy machine it is not run for a while there.
-const EXEC_LONGEST: Duration = Duration::from_millis(300);
+/// Looks at a process that is within `exec`, at most: on a busy machine it is not run for a while there. They are counted,
+/// since a machine that pauses may run neither it nor the one who looks.
+const EXEC_MOST: usize = 300;
 
 /// Whether the environment of a process, as `me` sees it, has the marker. The file is empty while the process is within
 /// `exec`: it has its new memory then, and not yet its arguments and, right after them, its environment. So a living child of
@@ -207,8 +208,9 @@ fn has_marker(s: &Stat, me: i32, marker: &str) -> bool {
     let has_arguments =
         || std::fs::read(format!("/proc/{}/cmdline", s.pid)).is_ok_and(|args| !args.is_empty());
     let Ok(mut env) = read() else { return false };
-    let (mut looks, until) = (0, Instant::now() + EXEC_LONGEST);
-    while env.is_empty() && s.parent == me && looks < EXEC_LOOKS && Instant::now() < until {
+    let (mut looks, mut total) = (0, 0);
+    while env.is_empty() && s.parent == me && looks < EXEC_LOOKS && total < EXEC_MOST {
+        total += 1;
         if stat(s.pid).is_none_or(|now| now.dead() || now.start != s.start) {
             return false;
         }

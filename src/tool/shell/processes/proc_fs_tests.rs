@@ -11,7 +11,7 @@ fn a_name_with_brackets_and_spaces_does_not_confuse() {
 
 #[test]
 fn a_number_that_someone_else_has_now_is_not_signalled() {
-    let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+    let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
     let mut stat = stat(child.id().cast_signed()).unwrap();
     stat.start += 1;
     assert!(!signal(&stat, Signal::KILL));
@@ -24,7 +24,7 @@ fn a_number_that_someone_else_has_now_is_not_signalled() {
 
 #[test]
 fn strangers_are_never_family() {
-    let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+    let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
     let family = Family { roots: vec![(1, 0)], marker: "no-such-marker.".into(), ..Family::default() };
     assert_eq!(family.living(), []);
     // The right number with another start is a stranger too.
@@ -50,7 +50,7 @@ fn only_writers_hold_a_pipe() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let both = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let run = |stdin: std::process::Stdio| {
-        std::process::Command::new("sleep").arg("30").stdin(stdin).spawn().unwrap()
+        std::process::Command::new("sleep").arg("300").stdin(stdin).spawn().unwrap()
     };
     let mut reader = run(std::fs::File::open(&pipe).unwrap().into());
     let mut writer = run(std::fs::OpenOptions::new().write(true).open(&pipe).unwrap().into());
@@ -89,7 +89,7 @@ fn s1_a_session_whose_number_was_reused_is_not_ours() {
 #[test]
 fn s1_members_of_a_strangers_session_are_not_family() {
     let mut leader =
-        std::process::Command::new("setsid").args(["sh", "-c", "sleep 30 & wait"]).spawn().unwrap();
+        std::process::Command::new("setsid").args(["sh", "-c", "sleep 300 & wait"]).spawn().unwrap();
     let pid = leader.id().cast_signed();
     let until = std::time::Instant::now() + std::time::Duration::from_secs(90);
     while all().iter().filter(|s| s.session == pid).count() < 2 {

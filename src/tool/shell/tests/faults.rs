@@ -5,30 +5,33 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 
 /// Longest that a call may take beyond limit and grace on a loaded machine.
-const SLACK: Duration = Duration::from_secs(30);
+const SLACK: Duration = Duration::from_secs(60);
 /// T3: bytes of the stream.
 const STREAM: u64 = 1 << 30;
 
 #[tokio::test]
 async fn t1_a_hanging_command_is_ended_and_its_output_kept() {
-    for hang in [
+    let hangs = [
         "sleep 600",
         "trap '' TERM; sleep 600",
         "while :; do :; done",
         "set -n",
         "sh -c 'trap \"\" TERM; while :; do :; done'",
-    ] {
+    ];
+    // At once: each limit is long enough for the output, and all of them run out together.
+    let ended = hangs.map(|hang| async move {
         let b = bench();
         let begun = Instant::now();
-        let out = output(&b, json!({ "command": format!("echo partial; {hang}"), "timeout": 0.3 })).await;
+        let out = output(&b, json!({ "command": format!("echo partial; {hang}"), "timeout": 2.5 })).await;
         let took = begun.elapsed();
-        assert!(took < Duration::from_millis(600) + SLACK, "{hang}: {took:?}");
+        assert!(took < Duration::from_millis(2800) + SLACK, "{hang}: {took:?}");
         assert_eq!(out.outcome, ToolOutcome::TimedOut, "{hang}");
         let text = text_of(&out.content);
-        assert!(text.starts_with("partial\n") && text.contains("timed out after 0.3 s"), "{text}");
+        assert!(text.starts_with("partial\n") && text.contains("timed out after 2.5 s"), "{text}");
         assert!(matches!(&out.display, Some(Display::Output { tail, .. }) if tail == "partial\n"));
         assert_eq!(sh(&b, "echo again").await, "again", "{hang}");
-    }
+    });
+    futures_util::future::join_all(ended).await;
 }
 
 #[tokio::test]
@@ -178,11 +181,12 @@ async fn t2_no_shape_of_background_blocks_the_turn_or_survives() {
 #[tokio::test]
 async fn t2_what_holds_the_output_is_listed_and_can_be_ended() {
     let b = bench();
-    let said = sh(&b, "(while :; do echo tick; sleep 0.05; done) & echo started").await;
+    let ticks = "(until [ -e go ]; do sleep 0.01; done; while :; do echo tick; sleep 0.05; done)";
+    let said = sh(&b, &format!("{ticks} & echo started; : >go")).await;
     assert!(said.starts_with("started\n"), "{said}");
     assert!(said.contains("process p1"), "{said}");
     assert_eq!(sh(&b, "echo next").await, "next", "its output is not mixed into the next command's");
-    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 10 })).await;
+    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 60 })).await;
     assert!(said.contains("tick"), "{said}");
     let said = process(&b, json!({ "action": "kill", "id": "p1" })).await;
     assert_eq!(said, "p1: killed");

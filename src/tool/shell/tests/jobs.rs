@@ -9,12 +9,15 @@ async fn a_background_process_is_polled_written_to_and_killed() {
     let line = "echo up $NAME ${PWD##*/}; while read -r x; do echo got $x; done; echo end";
     let said = b.say(&Terminal, json!({ "command": line, "background": true })).await;
     assert!(said.starts_with("started as p1"), "{said}");
-    let said = said + &process(&b, json!({ "action": "poll", "id": "p1" })).await;
-    assert!(said.contains("up inherited d"), "{said}");
+    let (mut said, end) = (said, Instant::now() + DEADLINE);
+    while !said.contains("up inherited d") {
+        assert!(Instant::now() < end, "{said}");
+        said += &process(&b, json!({ "action": "poll", "id": "p1", "wait": 1 })).await;
+    }
     let said = process(&b, json!({ "action": "write", "id": "p1", "input": "one" })).await;
     assert!(said.contains("write needs text"), "{said}");
     assert_eq!(process(&b, json!({ "action": "write", "id": "p1", "text": "one" })).await, "p1: written");
-    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 20 })).await;
+    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 60 })).await;
     assert!(said.starts_with("p1: running") && said.contains("got one"), "{said}");
     let said = process(&b, json!({ "action": "poll", "id": "p1" })).await;
     assert!(said.contains("no new output"), "{said}");
@@ -32,10 +35,18 @@ async fn a_background_process_is_polled_written_to_and_killed() {
 
 #[tokio::test]
 async fn a_background_command_that_fails_at_once_says_so() {
-    let b = bench();
-    let out = output(&b, json!({ "command": "no-such-program", "background": true })).await;
-    let text = text_of(&out.content);
-    assert!(text.contains("p1") && text.contains("not found"), "{text}");
+    let end = Instant::now() + DEADLINE;
+    loop {
+        let b = bench();
+        let out = output(&b, json!({ "command": "no-such-program", "background": true })).await;
+        let text = text_of(&out.content);
+        assert!(text.contains("p1"), "{text}");
+        if text.contains("not found") {
+            return;
+        }
+        // On a busy machine it may have failed a moment too late.
+        assert!(Instant::now() < end, "{text}");
+    }
 }
 
 #[tokio::test]
@@ -79,7 +90,7 @@ async fn a_terminal_answers_queries_and_takes_keys() {
 #[tokio::test]
 async fn a_terminal_that_hangs_is_ended() {
     let b = bench();
-    let args = json!({ "command": "echo prompt; read x", "pty": true, "timeout": 0.5 });
+    let args = json!({ "command": "echo prompt; read x", "pty": true, "timeout": 3 });
     let out = output(&b, args).await;
     let text = text_of(&out.content);
     assert_eq!(out.outcome, ToolOutcome::TimedOut);

@@ -24,7 +24,7 @@ const ASKERS: [&str; 16] = [
 
 const LIMIT: f64 = 15.0;
 /// The programs would wait for ever.
-const SLACK: Duration = Duration::from_secs(60);
+const SLACK: Duration = Duration::from_secs(300);
 
 #[tokio::test]
 async fn t5_nothing_that_asks_hangs_beyond_its_limit() {
@@ -57,7 +57,7 @@ async fn t5_it_is_said_where_it_can_be_seen() {
     }
     // A command that waits all the same: it made itself an input that never ends.
     let args =
-        json!({ "command": "mkfifo f; exec 3<>f; printf 'Continue? [y/N] '; read x <&3", "timeout": 0.3 });
+        json!({ "command": "mkfifo f; exec 3<>f; printf 'Continue? [y/N] '; read x <&3", "timeout": 3 });
     let text = text_of(&output(&b, args).await.content);
     assert!(text.contains("waiting for input"), "{text}");
 }

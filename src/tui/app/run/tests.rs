@@ -117,7 +117,7 @@ fn at_rest_nothing_is_written_and_nothing_wakes() {
     let quiet = || {
         until("quiet", || {
             let (before, calm) = (sink.0.lock().unwrap().len(), Instant::now());
-            while calm.elapsed() < Duration::from_millis(100) {
+            while calm.elapsed() < Duration::from_millis(500) {
                 std::thread::yield_now();
             }
             before == sink.0.lock().unwrap().len()

@@ -1,7 +1,5 @@
 //! The lines of a hunk as clean code, with the words that changed.
 
-use std::time::{Duration, Instant};
-
 use similar::{ChangeTag, TextDiff};
 
 use crate::text::diff::{DiffLine, Hunk, LineKind};
@@ -10,8 +8,9 @@ use crate::theme::Role;
 
 /// Bytes of a line; longer ones are not compared word by word.
 const WORDS: usize = 400;
-/// Time limit for comparing the words of one hunk.
-const TIMEOUT: Duration = Duration::from_millis(5);
+/// Work that comparing the words of one hunk may take, as bytes of the old line times bytes of the new one: some
+/// milliseconds.
+const WORK: usize = 1_000_000;
 /// Share of two lines that must be equal, so that their changed words are marked.
 const ALIKE: f32 = 0.4;
 
@@ -29,7 +28,7 @@ pub(super) fn lines(h: &Hunk) -> Vec<Line> {
             Line::strict(&bare(l), Look::of(role), Wrap::Hard)
         })
         .collect();
-    let deadline = Instant::now() + TIMEOUT;
+    let mut left = WORK;
     let mut n = 0;
     while n < h.lines.len() {
         let run = |from: usize, kind: LineKind| h.lines[from..].iter().take_while(|l| l.kind == kind).count();
@@ -37,7 +36,7 @@ pub(super) fn lines(h: &Hunk) -> Vec<Line> {
         let added = run(n + removed, LineKind::Added);
         for k in 0..removed.min(added) {
             let (a, b) = (n + k, n + removed + k);
-            if let Some((old, new)) = words(&bare(&h.lines[a]), &bare(&h.lines[b]), deadline) {
+            if let Some((old, new)) = words(&bare(&h.lines[a]), &bare(&h.lines[b]), &mut left) {
                 out[a] = old;
                 out[b] = new;
             }
@@ -47,11 +46,12 @@ pub(super) fn lines(h: &Hunk) -> Vec<Line> {
     out
 }
 
-fn words(old: &str, new: &str, deadline: Instant) -> Option<(Line, Line)> {
-    if old.len() > WORDS || new.len() > WORDS || Instant::now() > deadline {
+fn words(old: &str, new: &str, left: &mut usize) -> Option<(Line, Line)> {
+    if old.len() > WORDS || new.len() > WORDS {
         return None;
     }
-    let diff = TextDiff::configure().deadline(deadline).diff_unicode_words(old, new);
+    *left = left.checked_sub(old.len() * new.len())?;
+    let diff = TextDiff::configure().diff_unicode_words(old, new);
     if diff.ratio() < ALIKE {
         return None; // nearly everything changed: marking it all says nothing
     }
