@@ -211,7 +211,10 @@ async fn a_server_of_the_project_starts_only_after_a_yes_which_is_kept() {
     assert_eq!(asked.len(), 3, "{asked:?}");
     let AskBody::Clarify { question, .. } = &asked[2] else { panic!("{asked:?}") };
     assert!(
-        question.contains("server.py good") && question.contains("TOKEN") && !question.contains("\"t\""),
+        question.contains("server.py")
+            && question.contains(" good\n")
+            && question.contains("TOKEN")
+            && !question.contains("\"t\""),
         "{question}"
     );
     assert_eq!(rig.echo("good", "y").await, "y");

@@ -96,9 +96,10 @@ pub fn git_variables(more: &[(String, String)]) -> Variables {
         out.push((format!("GIT_CONFIG_KEY_{at}"), key.clone()));
         out.push((format!("GIT_CONFIG_VALUE_{at}"), value.clone()));
     }
-    // A name with one of these is not taken into the settings at all.
-    let quoted = all.iter().filter(|(k, v)| !k.contains(['\'', '=', '!']) && !v.contains(['\'', '!']));
-    let old: Vec<String> = quoted.map(|(k, v)| format!("'{k}={v}'")).collect();
+    // Newer versions read both forms, the second one last: it has the same settings. Only a name with "=" cannot be in it.
+    let quoted = |text: &str| text.replace('\'', "'\\''").replace('!', "'\\!'");
+    let old = all.iter().filter(|(k, _)| !k.contains('='));
+    let old: Vec<String> = old.map(|(k, v)| format!("'{}={}'", quoted(k), quoted(v))).collect();
     out.push(("GIT_CONFIG_PARAMETERS".into(), old.join(" ")));
     out
 }
@@ -126,6 +127,29 @@ pub(crate) mod testing {
 
         fn tracked(&self, _: &Path, _: &Path) -> Result<Vec<PathBuf>, String> {
             Ok(vec!["src/main.rs".into()])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A helper for passwords is often a shell line: `!gh auth git-credential`.
+    #[test]
+    fn git_reads_a_setting_with_signs_of_a_shell_in_both_forms() {
+        let value = "!it's \"a\" $line; `of` \\ a shell!";
+        let all = git_variables(&[("credential.helper".into(), value.into())]);
+        for form in ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_"] {
+            let both = form == "GIT_CONFIG_";
+            let mine = all.iter().filter(|(name, _)| {
+                name.starts_with(form) && (both || name == form) && !(both && name == "GIT_CONFIG_PARAMETERS")
+            });
+            let mut git = std::process::Command::new("git");
+            git.args(["config", "--get-all", "credential.helper"]).envs(mine.map(|(n, v)| (n, v)));
+            git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").current_dir("/");
+            let Ok(out) = git.output() else { return println!("skipped: there is no git") };
+            assert_eq!(String::from_utf8_lossy(&out.stdout), format!("\n{value}\n"), "{form}");
         }
     }
 }

@@ -79,7 +79,7 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         let first = fingerprint(tmp.path()).unwrap();
         assert_eq!(first, fingerprint(tmp.path()).unwrap());
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
         let second = fingerprint(tmp.path()).unwrap();
         assert_ne!(first, second);
         std::fs::File::open(&file).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();

@@ -320,7 +320,29 @@ pub(crate) fn wait_nothing_at_work(place: &Place) {
     assert!(none.is_some(), "processes are left: {:?}", at_work(place));
 }
 
-/// Processes whose working folder is this place: id and command line.
+/// True where `strace` is there and can read what the program says to the kernel. The program hides its memory from all
+/// processes but those of root.
+pub(crate) fn strace() -> bool {
+    let works = Command::new("strace").args(["-f", "-e", "trace=none", "true"]).output();
+    let works = works.is_ok_and(|out| out.status.success());
+    if !works {
+        eprintln!("skipped: strace is not installed, or may not trace here");
+    } else if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: the program hides its memory from strace of an ordinary user");
+        return false;
+    }
+    works
+}
+
+/// All processes below this one, parents first.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
+}
+
+/// Processes whose working folder is this place: id and command line. The program hides its own folder from tests of an
+/// ordinary user.
 pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for dir in std::fs::read_dir("/proc").unwrap().flatten() {

@@ -345,6 +345,10 @@ fn refused(policy: &Policy, namespaces: bool) -> Result<Rules, BackendError> {
     ] {
         rules.insert(number, vec![rule(vec![differs(argument, 0)?])?]);
     }
+    if !namespaces {
+        // Libraries for numbers bind their own threads, so it is refused only where there are other processes to be seen.
+        rules.insert(libc::SYS_sched_setaffinity, vec![rule(vec![differs(0, 0)?])?]);
+    }
     network(&mut rules, policy, namespaces)?;
     Ok(rules)
 }

@@ -43,6 +43,7 @@ const GROUPS: &[(&[i64], &str, bool)] = &[
             libc::SYS_sched_setscheduler,
             libc::SYS_sched_setparam,
             libc::SYS_sched_setattr,
+            libc::SYS_sched_setaffinity,
             libc::SYS_setpriority,
             libc::SYS_ioprio_set,
         ],

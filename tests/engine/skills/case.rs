@@ -240,7 +240,8 @@ fn all_calls(name: &str, place: &Place, case: Case, skill: &str, saved: &str) ->
     let mut add = |tool: &str, args: Value, step: CaseStep| {
         calls.push(Call { save: None, tool: tool.to_owned(), args, step });
     };
-    let terminal = |command: &str| json!({"command": command.replace("SKILL", saved), "timeout": 100});
+    let word = if saved.contains(' ') { format!("'{saved}'") } else { saved.to_owned() };
+    let terminal = |command: &str| json!({"command": command.replace("SKILL", &word), "timeout": 100});
     if let Some(folder) = &case.path {
         add("terminal", terminal(&format!("export PATH=\"$PWD/{folder}:$PATH\"")), CaseStep::default());
     }

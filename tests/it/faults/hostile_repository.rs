@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tiller_testkit::{ScriptServer, Term, Wire};
 
-use crate::common::{Place, TILLER, poll, run, says, signal};
+use crate::common::{Place, TILLER, poll, run, says, signal, strace};
 
 /// Files that some program would run, load or apply. Each leaves a mark if a shell runs it.
 const CONTROL: &[&str] = &[
@@ -121,14 +121,6 @@ fn traced(log: &Path) -> (Vec<String>, Vec<String>) {
     (of("execve(").into_iter().skip(1).collect(), connects)
 }
 
-fn strace(place: &Place) -> bool {
-    let works = run(place.program("sh", &["-c", "strace -f -e trace=none true"]), b"").code == Some(0);
-    if !works {
-        eprintln!("skipped: strace is not installed, or may not trace here");
-    }
-    works
-}
-
 /// Programs that were started from within the repository, or by a relative path.
 fn inside(place: &Place, lines: &[String]) -> Vec<String> {
     let program = |l: &String| {
@@ -144,7 +136,7 @@ fn inside(place: &Place, lines: &[String]) -> Vec<String> {
 #[test]
 fn x1_opening_a_hostile_repository_runs_nothing_of_it_and_connects_nowhere() {
     let place = Place::new();
-    if !strace(&place) {
+    if !strace() {
         return;
     }
     hostile(&place);
@@ -176,7 +168,7 @@ fn x1_exec_in_a_hostile_repository_talks_to_the_persons_model_only() {
     let server = ScriptServer::start([says("hello")]);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &server);
-    if !strace(&place) {
+    if !strace() {
         return;
     }
     hostile(&place);

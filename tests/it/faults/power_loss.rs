@@ -2,7 +2,7 @@
 //! and every state of files that the database refers to can be restored completely.
 
 use std::collections::HashSet;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,11 +12,10 @@ use tiller::store::{Filter, Options, Store};
 use tiller_testkit::ScriptServer;
 use tiller_testkit::power::{Recording, tracer};
 
-use crate::common::{Place, TILLER, calls, says};
+use crate::common::{Place, TILLER, calls, says, strace};
 
 fn losses(turns: usize, states: usize) {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("skipped: strace is not installed");
+    if !strace() {
         return;
     }
     let script = (0..turns).map(|n| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Place, TILLER, run};
+use crate::common::{Place, TILLER, run, strace};
 
 /// Questions about paths of one confined `true`, those of the trial of bubblewrap and of the search for hard links included,
 /// which a session makes once. Not the rules of Landlock: it has one for each entry of a folder that contains something
@@ -10,8 +10,7 @@ use crate::common::{Place, TILLER, run};
 fn look_ups(place: &Place, method: &str) -> Option<usize> {
     let log = place.user.join("calls");
     let log_text = log.to_str()?;
-    if tiller_tool::shell::find_program("strace", &place.env).is_none() {
-        eprintln!("skipped: there is no strace");
+    if !strace() {
         return None;
     }
     let args = ["-f", "-qq", "-o", log_text, TILLER, "sandbox", "run", "--method", method, "--", "/bin/true"];

@@ -98,9 +98,8 @@ fn u5_the_shell_gets_its_terminal_back() {
         let mut term = Term::spawn(Path::new("/bin/sh"), &["-c", &script], &place.env, &place.work, 80, 24);
         term.wait_text("Type what you want done");
         if end == "signal" {
-            let pids = at_work(&place);
-            let (pid, _) = pids.iter().find(|(_, line)| line.starts_with(TILLER)).unwrap();
-            signal(*pid, Signal::TERM);
+            let pid = *crate::common::descendants(term.pid().unwrap()).first().unwrap();
+            signal(pid, Signal::TERM);
         } else {
             term.keys(end);
         }
