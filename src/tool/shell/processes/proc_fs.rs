@@ -60,10 +60,30 @@ fn parse(line: &[u8]) -> Option<Stat> {
     })
 }
 
-/// All processes that can be seen.
+/// Lists of all processes, at most, for one look.
+const LISTS: usize = 3;
+
+/// All processes that can be seen. One that ended between the list and its reading may have left a child that the list
+/// lacks: then the list is made again.
 pub(crate) fn all() -> Vec<Stat> {
-    let Ok(dir) = std::fs::read_dir("/proc") else { return Vec::new() };
-    dir.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).filter_map(stat).collect()
+    let mut found = Vec::new();
+    for _ in 0..LISTS {
+        let Ok(dir) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let listed = dir.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+        let mut gone = false;
+        found = listed
+            .filter_map(|pid| {
+                stat(pid).or_else(|| {
+                    gone = true;
+                    None
+                })
+            })
+            .collect();
+        if !gone {
+            break;
+        }
+    }
+    found
 }
 
 /// Now, in clock ticks since boot: comparable with [`Stat::start`].
@@ -119,8 +139,16 @@ pub(crate) struct Family {
 impl Family {
     /// All living members, roots included. `since` > 0: only what this call started, that is the roots and
     /// what descends from them through young processes only, and young orphans that carry the marker.
+    /// Where only dead ones are found, it looks again: one of them may have left a child that was not listed yet.
     pub(crate) fn living(&self) -> Vec<Stat> {
-        self.members().into_iter().filter(|s| !s.dead()).collect()
+        let look = || -> (usize, Vec<Stat>) {
+            let members = self.members();
+            (members.len(), members.into_iter().filter(|s| !s.dead()).collect())
+        };
+        match look() {
+            (1.., living) if living.is_empty() => look().1,
+            (_, living) => living,
+        }
     }
 
     /// As [`Family::living`], with zombies.
