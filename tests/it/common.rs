@@ -334,13 +334,6 @@ pub(crate) fn strace() -> bool {
     works
 }
 
-/// All processes below this one, parents first.
-pub(crate) fn descendants(pid: u32) -> Vec<u32> {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
-    children.flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
-}
-
 /// Processes whose working folder is this place: id and command line. The program hides its own folder from tests of an
 /// ordinary user.
 pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {

@@ -44,6 +44,7 @@ pub const MCP_SERVER: &str = include_str!("mcp_server.py");
 
 mod anthropic;
 mod cpu_time;
+mod descendants;
 mod find;
 mod folder;
 mod gemini;
@@ -60,6 +61,7 @@ mod server;
 pub mod strict;
 
 pub use cpu_time::thread_cpu_time;
+pub use descendants::{cut_connections, descendants};
 pub use find::holds;
 pub use folder::{file_url, lasting};
 pub use git::{git, plain_git};

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tiller_testkit::ScriptServer;
 
-use crate::common::{Out, Place, TILLER, descendants, finish, json_lines, poll, run, says, signal, wait};
+use crate::common::{Out, Place, TILLER, finish, json_lines, poll, run, says, signal, wait};
 
 /// A case program of the test: it writes its prompt and arguments to `log`, spends something at once or waits for the file `go` where the prompt says so,
 /// and answers like `tiller exec --json`.
@@ -523,14 +523,7 @@ fn what_fails_on_the_way_to_another_machine_is_said() {
     args.extend(options.iter().map(String::as_str));
     let child = bench.start(&args);
     wait("the case to run there", || bench.ran().len() == 1);
-    // Where the server does not run as root, it has a process for the connection below the one for the session.
-    let connection = descendants(machine.child.id());
-    assert!(!connection.is_empty());
-    for pid in connection {
-        // Some end with the one before.
-        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-    }
+    tiller_testkit::cut_connections(machine.child.id());
     let out = finish(child);
     assert_eq!(out.code, Some(1), "{out:?}");
     let results = bench.results();

@@ -200,7 +200,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
         Term::spawn(std::path::Path::new("/bin/bash"), &["-c", &script], &place.env, &place.work, 80, 24);
     term.wait_text("Type what you want done");
     let shell = term.pid().unwrap();
-    let pid = *crate::common::descendants(shell).first().unwrap();
+    let pid = *tiller_testkit::descendants(shell).first().unwrap();
     let stop = |term: &mut Term, n: u32, back: &str| {
         signal(pid, Signal::TSTP);
         term.wait_text(&format!("STOPPED {n}"));

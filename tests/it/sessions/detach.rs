@@ -420,7 +420,7 @@ fn switched_off_there_is_one_process() {
     let program = |pid: &u32| {
         std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|l| l.starts_with(TILLER.as_bytes()))
     };
-    assert!(!crate::common::descendants(term.pid().unwrap()).iter().any(program));
+    assert!(!tiller_testkit::descendants(term.pid().unwrap()).iter().any(program));
     assert_eq!(crate::screen::quit(&mut term), 0);
 }
 

