@@ -286,3 +286,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn settings_that_cannot_be_read_are_an_error_and_may_restrict() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join(FILE);
+    assert!(!crate::may_restrict(&path) && crate::text::read(&path).unwrap().is_none());
+    for (text, restricts) in [("[ui]\nthem = 1\n", false), ("[hooks]\nx = 1\n", true), ("a = [", true)] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(crate::may_restrict(&path), restricts, "{text}");
+    }
+    for bad in tiller_fs::testing::BadFile::all() {
+        if bad.make(&path, "[ui]\n") {
+            let said = crate::text::read(&path).unwrap_err().to_string();
+            assert!(crate::may_restrict(&path) && said.contains(bad.said), "{}: {said}", bad.name);
+        }
+    }
+}
