@@ -7,7 +7,7 @@ use tiller_config::schema::{ProviderKinds, SkillApproval};
 use tiller_config::{ConfigError, Layer, Problem};
 use tiller_engine::{AlwaysWriter, Permit};
 use tiller_permit::rules::rulefile::{self, RuleProblem};
-use tiller_permit::trust::FolderConfig;
+use tiller_permit::trust::{FolderConfig, Status};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
 use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
@@ -167,9 +167,14 @@ pub(crate) fn problems(setup: &Setup) -> Vec<Notice> {
     let (user, tools, mut notices) = (file(&setup.places.config), setup.tools.catalog(), Vec::new());
     let mut rules = RuleSet::default();
     add(&mut rules, read(&user), Source::User, &user, &tools, &mut notices);
-    let text = setup.folder_config.text(PROJECT);
-    add(&mut rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
-    let (bad, _) = bad_of_folder(&setup.folder_config, &setup.formats.kinds());
+    // Nothing is said of the files of a folder that the user never agreed to.
+    let agreed = |store| matches!(setup.trust(&store), Status::Trusted | Status::Changed(_));
+    let mut bad = Vec::new();
+    if setup.open_store().is_ok_and(agreed) {
+        let text = setup.folder_config.text(PROJECT);
+        add(&mut rules, text, Source::Project, Path::new(PROJECT), &tools, &mut notices);
+        bad = bad_of_folder(&setup.folder_config, &setup.formats.kinds()).0;
+    }
     let unread = setup.services.memory.unreadable_rules();
     let memory = unread.into_iter().map(|(_, why)| BadFile::new(Source::User, why));
     notices.extend(bad.into_iter().chain(memory).map(|bad| bad.notice()));

@@ -71,7 +71,16 @@ impl Source<'_> {
 
 /// The text of a file; `None` when there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, Problem> {
-    tiller_fs::restricting::read_text(path, LARGEST).map_err(|why| Problem::file(path, why))
+    let wrong = |why: String| Problem::file(path, why);
+    let Some(bytes) = tiller_fs::restricting::read_bytes(path, LARGEST).map_err(wrong)? else {
+        return Ok(None);
+    };
+    let at = std::str::from_utf8(&bytes).err().map(|error| {
+        let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let text = String::from_utf8_lossy(good);
+        Source { path, text: &text }.at(text.len())
+    });
+    tiller_fs::restricting::text_of(bytes).map(Some).map_err(|why| Problem { at, ..wrong(why) })
 }
 
 /// Sections that restrict nothing. Any other one may: with a file that is not used its hooks, limits or sandbox are lost.
