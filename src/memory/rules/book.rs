@@ -12,7 +12,7 @@ use tiller_store::Store;
 
 use super::index::{RuleCall, RuleIndex};
 use super::matcher::{ActionRule, of_others, parse};
-use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp};
+use crate::files::{Document, Entry, Memory, RuleFilePlace, Stamp, stamp, stamp_of_link};
 
 /// Most rules of all memory files.
 const RULES: usize = 1_000;
@@ -216,8 +216,10 @@ impl RuleBook {
 
     fn of_files(&self) -> Arc<FileRules> {
         let files = self.memory.rule_files();
-        let stamps: Vec<(PathBuf, Stamp)> =
-            files.iter().map(|file| (file.path.clone(), stamp(&file.path))).collect();
+        let stamps: Vec<(PathBuf, Stamp)> = files
+            .iter()
+            .flat_map(|file| [stamp(&file.path), stamp_of_link(&file.path)].map(|s| (file.path.clone(), s)))
+            .collect();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, rules)) = &*read
             && *known == stamps

@@ -175,11 +175,11 @@ fn hostile_files_are_bounded_and_never_wait() {
         faults[0].ends_with("is no rule: there are 1000 rules before it, and no more count"),
         "{faults:?}"
     );
-    // Larger than a memory file may be, and no text.
+    // Larger than a memory file may be, and no text: the rules that were read stay.
     std::fs::write(&path, "- x [when: read]\n".repeat(100_000)).unwrap();
-    assert_eq!(book.rules(&store), []);
+    assert_eq!(book.rules(&store).len(), RULES);
     std::fs::write(&path, [0xff, 0xfe, b'-', b' ', 0, b'\n']).unwrap();
-    assert_eq!(book.rules(&store), []);
+    assert_eq!(book.rules(&store).len(), RULES);
 }
 
 fn rustix_mkfifo(path: &Path) {
